@@ -1,0 +1,35 @@
+"""archspec: architectures written down once, in a small language; their exact parameters, their graphs, their reasons.
+
+    model = archspec.load("bert-base-uncased", layers=6)
+    model.params.total
+    model.graph()
+
+What is exported is imported at first use, so that importing the package costs next to nothing.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from archspec.model import Model
+    from archspec.pipeline import load, models
+    from archspec.source import ArchError
+
+__all__ = ["ArchError", "Model", "__version__", "load", "models"]
+
+__version__ = "0.1.0"
+
+if not TYPE_CHECKING:  # a checker shall report names that do not exist
+    _HOMES = {"ArchError": "source", "Model": "model", "load": "pipeline", "models": "pipeline"}
+
+    def __getattr__(name):
+        if name not in _HOMES:
+            raise AttributeError(f"module 'archspec' has no attribute {name!r}")
+        from importlib import import_module
+
+        value = getattr(import_module(f"archspec.{_HOMES[name]}"), name)
+        globals()[name] = value
+        return value
+
+    def __dir__():
+        return sorted({*globals(), *__all__})

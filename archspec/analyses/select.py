@@ -1,0 +1,65 @@
+"""Which tensors a sum is about: `--select` and `--exclude` patterns over whole tensor names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from archspec.table import Table
+
+
+class Rule(NamedTuple):
+    """One pattern of names; `*` crosses dots. `include` is True for `--select`, False for `--exclude`."""
+
+    include: bool
+    pattern: str
+
+
+class Selection(NamedTuple):
+    """What the rules chose, a tensor of the table each: `chosen` by name, and the `params` that its row stands for.
+
+    A shared tensor's parameters stand on the name that is counted if that is chosen, else on the first of its other
+    names that is; so `params` sums to `total` without counting anything twice. `idle` are rules that match no name.
+    """
+
+    chosen: tuple[bool, ...]
+    params: tuple[int, ...]
+    total: int
+    idle: tuple[Rule, ...]
+
+
+def select(table: Table, rules: Sequence[Rule] = ()) -> Selection:
+    """Applies the rules in order; the last match wins.
+
+    A leading exclusion starts from everything, a leading selection from nothing. Without rules everything is chosen.
+    """
+    if not rules:
+        everything = tuple(tensor.params for tensor in table.tensors)
+        return Selection((True,) * len(everything), everything, table.params.total, ())
+    chosen, idle = _match([tensor.name for tensor in table.tensors], rules)
+    params: list[int] = []
+    stands_on: dict[str, str] = {}
+    for tensor, is_chosen in zip(table.tensors, chosen, strict=True):
+        if is_chosen and not tensor.tied_to:
+            stands_on[tensor.name] = tensor.name
+    for tensor, is_chosen in zip(table.tensors, chosen, strict=True):
+        here = is_chosen and stands_on.setdefault(tensor.tied_to or tensor.name, tensor.name) == tensor.name
+        params.append(tensor.size if here else 0)
+    return Selection(tuple(chosen), tuple(params), sum(params), tuple(idle))
+
+
+def _match(names: Iterable[str], rules: Sequence[Rule]) -> tuple[list[bool], list[Rule]]:
+    import re
+    from fnmatch import translate
+
+    matchers = [(re.compile(translate(rule.pattern)).match, rule) for rule in rules]
+    seen: set[Rule] = set()
+    chosen: list[bool] = []
+    for name in names:
+        state = not rules[0].include
+        for matches, rule in matchers:
+            if matches(name):
+                state = rule.include
+                seen.add(rule)
+        chosen.append(state)
+    return chosen, [rule for rule in rules if rule not in seen]

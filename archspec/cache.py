@@ -1,0 +1,115 @@
+"""What is kept between runs, in the user's cache folder: plain data, believed only while all it came from is the same.
+
+An entry is JSON behind a checksum. It names what it is of (kind, key), the state of this package and Python, and
+holds the contents of every file that was read. Where the folder cannot be used, nothing is kept, and nothing is said.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+from zlib import crc32
+
+MOST_ENTRIES = 512
+
+_state: str | None = None
+
+
+def read(kind: str, key: str) -> Any:
+    """The data kept for a key; None if there is none that can be believed."""
+    folder = _folder()
+    if folder is None:
+        return None
+    try:
+        with open(_path(folder, kind, key), "rb") as file:
+            status = os.fstat(file.fileno())
+            if hasattr(os, "geteuid") and (status.st_uid != os.geteuid() or status.st_mode & 0o022):
+                return None
+            checksum, _, body = file.read().partition(b"\n")
+        if checksum != b"%08x" % crc32(body):
+            return None
+        from json import loads
+
+        entry = loads(body)
+        if entry["is"] != [kind, key, _package_state()]:
+            return None
+        for path, text in entry["files"]:
+            with open(path, "rb") as file:
+                if file.read() != text.encode():
+                    return None
+        return entry["data"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def write(kind: str, key: str, data: Any, files: dict[str, bytes] | None = None) -> None:
+    """Keeps data for a key, true while `files` (contents by path) stay as they are."""
+    folder = _folder()
+    if folder is None:
+        return
+    from json import dumps
+
+    try:
+        texts = [[path, content.decode()] for path, content in (files or {}).items()]
+        body = dumps(
+            {"is": [kind, key, _package_state()], "files": texts, "data": data}, separators=(",", ":")
+        ).encode()
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        _make_room(folder)
+        path = _path(folder, kind, key)
+        temporary = f"{path}.{os.getpid()}"
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with open(handle, "wb") as file:
+                file.write(b"%08x\n" % crc32(body) + body)
+            os.replace(temporary, path)
+        except OSError:
+            os.unlink(temporary)
+    except (OSError, ValueError, TypeError):
+        return
+
+
+def _path(folder: str, kind: str, key: str) -> str:
+    data = key.encode("utf-8", "surrogatepass")
+    return os.path.join(folder, f"{kind}-{crc32(data):08x}-{len(data):x}.json")
+
+
+def _folder() -> str | None:
+    """The folder of the entries; None if there is no place for one, or it is not private to this user."""
+    base = os.environ.get("XDG_CACHE_HOME") or (os.environ.get("LOCALAPPDATA") if sys.platform == "win32" else None)
+    if not base or not os.path.isabs(base):
+        base = os.path.join(os.path.expanduser("~"), ".cache")
+    folder = os.path.join(base, "archspec-dsl")
+    try:
+        status = os.stat(folder)
+    except OSError:
+        return folder if os.path.isabs(folder) else None
+    if hasattr(os, "geteuid") and (status.st_uid != os.geteuid() or status.st_mode & 0o077):
+        return None
+    return folder
+
+
+def _make_room(folder: str) -> None:
+    """Removes the older half once there are too many entries."""
+    names = os.listdir(folder)
+    if len(names) < MOST_ENTRIES:
+        return
+    paths = sorted((os.path.join(folder, n) for n in names), key=lambda p: os.stat(p).st_mtime)
+    for path in paths[: len(paths) // 2]:
+        os.unlink(path)
+
+
+def _package_state() -> str:
+    """What tells this package, as it lies on the disk, and this Python from any other."""
+    global _state
+    if _state is None:
+        root = os.path.dirname(os.path.abspath(__file__))
+        marks = [sys.version, root]
+        for folder in (root, *(e.path for e in os.scandir(root) if e.is_dir() and e.name != "__pycache__")):
+            for entry in os.scandir(folder):
+                if entry.name.endswith(".py"):
+                    status = entry.stat()
+                    marks.append(f"{entry.name} {status.st_size} {status.st_mtime_ns}")
+        _state = f"{crc32(repr(sorted(marks)).encode()):08x}"
+    return _state

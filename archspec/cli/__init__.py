@@ -1,0 +1,98 @@
+"""The command line: `main`, and what every command shares of a process: its streams, its exit status, its findings."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TextIO
+
+from archspec.source import ArchError, Diagnostic
+
+USAGE = frozenset({"missing-file", "unreadable", "unknown-model", "bad-override", "usage"})
+"""Codes of findings about how the command was used, rather than about what is in a file."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command; `arguments` are the process's own unless given.
+
+    Returns the exit status: 0 clean, 1 the input has findings, 2 wrong usage or unreadable files, 130 interrupted.
+    """
+    try:
+        _prepare()
+        status = _run(arguments)
+        sys.stdout.flush()
+        return status
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        _silence(sys.stdout)
+        return 0
+    except OSError as error:  # every file that is named by a user is opened where its own error can be given
+        _silence(sys.stdout)
+        write_findings([Diagnostic("unreadable", f"cannot go on: {error.strerror or error}")])
+        return 2
+
+
+def write_findings(diagnostics: Sequence[Diagnostic]) -> None:
+    """Writes findings to standard error, a blank line between two."""
+    if not diagnostics or sys.stderr is None:  # pyright: ignore[reportUnnecessaryComparison]
+        return
+    in_colour = coloured(sys.stderr)
+    text = "\n\n".join(_paint(d.render()) if in_colour else d.render() for d in diagnostics)
+    try:
+        sys.stderr.write(text + "\n")
+        sys.stderr.flush()
+    except OSError:  # nobody reads them; the exit status says it all the same
+        _silence(sys.stderr)
+
+
+def coloured(stream: object) -> bool:
+    """Whether a stream is a terminal whose user has not asked for no colours."""
+    return (
+        not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb" and bool(getattr(stream, "isatty", bool)())
+    )
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    from archspec.cli.arguments import parser
+
+    try:
+        options = parser().parse_args(arguments)
+        return options.run(options)
+    except ArchError as error:
+        write_findings(error.diagnostics)
+        return 2 if any(d.code in USAGE for d in error.diagnostics) else 1
+    except SystemExit as stop:  # argparse: after --help, --version, or a usage error that it has printed
+        return stop.code if isinstance(stop.code, int) else 2
+
+
+def _prepare() -> None:
+    """Makes standard output able to take any text, whatever its encoding; there may be none (`>&-`)."""
+    if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure:
+        reconfigure(errors="backslashreplace")
+
+
+def _silence(stream: TextIO) -> None:
+    """Points a stream at nothing, so that the interpreter's last flush cannot fail again."""
+    from contextlib import suppress
+
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+_PAINT = {"error[": "\x1b[1;31m", "warning[": "\x1b[1;33m", "note: ": "\x1b[1;36m", "help: ": "\x1b[1;32m"}
+
+
+def _paint(text: str) -> str:
+    """Colours the word that begins a sentence; lines of source begin with a number or a space."""
+    lines = text.split("\n")
+    for i, line in enumerate(lines):
+        for start, colour in _PAINT.items():
+            if line.startswith(start):
+                word = line[: line.index(":") + 1]
+                lines[i] = f"{colour}{word}\x1b[0m{line[len(word) :]}"
+    return "\n".join(lines)

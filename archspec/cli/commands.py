@@ -1,0 +1,140 @@
+"""The commands: each takes the parsed arguments, writes to standard output, and returns the exit status."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from archspec.cli import USAGE, write_findings
+from archspec.source import Diagnostic, fail, printable, suggest
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+
+def run_list(options: Namespace) -> int:
+    """`archspec list`: the bundled models, file by file."""
+    from archspec.cli.tables import Column, View, write
+    from archspec.pipeline import models, table_of
+
+    rows = [{"model": name, **table_of(name, {})[0].params._asdict()} for name in models()]
+    if options.format in _DOCUMENTS:
+        _document({"format": 1, "models": rows}, options.format)
+    else:
+        columns = tuple(Column(key, key) for key in ("model", "total", "trainable", "frozen"))
+        sys.stdout.write(write(View(columns, rows), options.format))
+    return 0
+
+
+def run_show(options: Namespace) -> int:
+    """`archspec show NAME`."""
+    from archspec.pipeline import text_of
+
+    sys.stdout.write(text_of(options.name))
+    return 0
+
+
+def run_check(options: Namespace) -> int:
+    """`archspec check PATH...`: every finding on standard error, one line with their numbers on standard output."""
+    from archspec.pipeline import check as findings_in
+
+    found = [finding for path in options.paths for finding in findings_in(path).diagnostics]
+    write_findings(found)
+    errors = sum(finding.severity == "error" for finding in found)
+    warnings = len(found) - errors
+    counted = [_number(n, word) for n, word in ((errors, "error"), (warnings, "warning")) if n]
+    print(f"{_number(len(options.paths), 'file')}, {', '.join(counted) or 'no findings'}")
+    return 2 if any(finding.code in USAGE for finding in found) else int(bool(found))
+
+
+def run_count(options: Namespace) -> int:
+    """`archspec count SPEC`."""
+    from archspec.cli import counting
+    from archspec.pipeline import table_of
+
+    if options.depth is not None and options.by in ("tensor", "role"):
+        raise fail("usage", f"--depth has no meaning with --by {options.by}", help="leave it out, or use --by layer")
+    table, warnings = table_of(options.spec, _overrides(options.settings))
+    counted = counting.count(table, options.rules, options.by, options.depth)
+    if options.format in _DOCUMENTS:
+        _document(counting.contents(counted), options.format)
+    else:
+        from archspec.cli.views import page
+
+        sys.stdout.write(page(counted, options.format))
+    write_findings([*warnings, *(_idle(rule.include, rule.pattern) for rule in counted.selection.idle)])
+    return 0
+
+
+def run_graph(options: Namespace) -> int:
+    """`archspec graph SPEC`."""
+    from archspec.cli.files import refuse_existing, save
+    from archspec.pipeline import compile_spec
+
+    if options.output and options.output != "-":
+        refuse_existing(options.output, options.force)
+    fold = options.to != "json" if options.fold is None else options.fold
+    model = compile_spec(options.spec, _overrides(options.settings))
+    drawn = model.graph(options.level, options.depth, fold=fold)
+    if options.to == "dot":
+        from archspec.backends.dot import dot as draw
+    elif options.to == "mermaid":
+        from archspec.backends.mermaid import mermaid as draw
+    else:
+        from archspec.backends.nodelink import nodelink
+        from archspec.cli.documents import json
+
+        def draw(graph: Any, title: str) -> str:
+            return json(nodelink(graph))
+
+    text = draw(drawn, model.name)
+    if options.output and options.output != "-":
+        save(options.output, text, options.force)
+    else:
+        sys.stdout.write(text)
+    return 0
+
+
+def run_error(options: Namespace) -> int:
+    """`archspec error [CODE]`."""
+    from archspec.cli.entries import entries
+
+    known = entries()
+    if options.code is None:
+        print("\n".join(known))
+        return 0
+    code = options.code.strip().removeprefix("error").removeprefix("warning").strip("[]")
+    if code not in known:
+        help = suggest(code, [*known]) or "`archspec error` lists all the codes"
+        raise fail("usage", f"there is no code `{printable(code)}`", help=help)
+    sys.stdout.write(known[code])
+    return 0
+
+
+_DOCUMENTS = ("json", "yaml")
+
+
+def _document(contents: dict[str, Any], format: str) -> None:
+    from archspec.cli import documents
+
+    sys.stdout.write(documents.json(contents) if format == "json" else documents.yaml(contents))
+
+
+def _overrides(settings: list[str]) -> dict[str, Any]:
+    from archspec.pipeline import parse_override
+
+    return dict(map(parse_override, settings))
+
+
+def _idle(include: bool, pattern: str) -> Diagnostic:
+    option = "--select" if include else "--exclude"
+    return Diagnostic(
+        "no-match",
+        f"`{option} {pattern}` matches no tensor",
+        help="patterns are compared with whole names; `--by tensor` shows them",
+        severity="warning",
+    )
+
+
+def _number(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"

@@ -1,0 +1,37 @@
+"""The entries of `docs/errors.md`, one for each code."""
+
+from __future__ import annotations
+
+import os
+
+from archspec.source import fail
+
+
+def entries() -> dict[str, str]:
+    """Each code's entry, its heading included. Raises ArchError where the installation lacks the document."""
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    for folder in (package, os.path.dirname(package)):
+        path = os.path.join(folder, "docs", "errors.md")
+        if os.path.isfile(path):
+            with open(path, encoding="utf-8") as file:
+                return split(file.read())
+    raise fail("unreadable", "docs/errors.md is not part of this installation")
+
+
+def split(text: str) -> dict[str, str]:
+    """The sections under `## code` headings, by code; a heading inside a fenced example does not count."""
+    sections: dict[str, list[str]] = {}
+    code: str | None = None
+    fence = ""
+    for line in text.splitlines():
+        marker = line.strip()[: len(line.strip()) - len(line.strip().lstrip("`"))]
+        if len(marker) >= 3 and (not fence or marker == fence):
+            fence = "" if fence else marker
+        if not fence and line.startswith("## "):
+            code = line[3:].strip().strip("`")
+            sections[code] = []
+        if not fence and line.startswith("# "):
+            code = None
+        if code is not None:
+            sections[code].append(line)
+    return {code: "\n".join(lines).strip() + "\n" for code, lines in sections.items()}

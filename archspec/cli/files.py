@@ -1,0 +1,55 @@
+"""Writing a file whole or not at all, and never over another by accident."""
+
+from __future__ import annotations
+
+import os
+
+from archspec.source import fail
+
+
+def refuse_existing(path: str, force: bool) -> None:
+    """Raises ArchError if the file exists and is not to be replaced."""
+    if os.path.lexists(path) and not force:
+        raise fail("usage", f"`{path}` exists already", help="add --force to replace it")
+
+
+def save(path: str, text: str, force: bool) -> None:
+    """Writes the text as UTF-8. Raises ArchError if the file exists and `force` is not set, or cannot be written."""
+    try:
+        if force and os.path.exists(path) and not os.path.isfile(path):
+            with open(path, "w", encoding="utf-8") as device:
+                device.write(text)
+        else:
+            _replace(os.path.realpath(path), text, force)
+    except FileExistsError:
+        refuse_existing(path, False)
+        raise
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise fail("usage", f"`{path}` cannot be written: {reason}") from None
+
+
+def _replace(path: str, text: str, force: bool) -> None:
+    part = f"{path}.{os.getpid()}.part"
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    try:
+        with open(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(text)
+        if force:
+            os.replace(part, path)
+        else:
+            _link(part, path)
+    finally:
+        if os.path.exists(part):
+            os.unlink(part)
+
+
+def _link(part: str, path: str) -> None:
+    """Gives the file its name, unless the name was taken meanwhile."""
+    try:
+        os.link(part, path)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without links
+        refuse_existing(path, False)
+        os.replace(part, path)

@@ -1,0 +1,75 @@
+"""From a compiled module to the table of its tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from archspec.ir import Module, Weight
+from archspec.table import Buffer, ModuleRow, Params, Table, Tensor
+
+
+def table_of(name: str, module: Module, hyperparameters: dict[str, Any], overrides: dict[str, Any]) -> Table:
+    """The table of a module that is a whole model."""
+    walk = _Walk(module)
+    walk.visit(module, "", None, False)
+    params = Params(module.total, module.total - module.frozen, module.frozen)
+    return Table(
+        name,
+        hyperparameters,
+        overrides,
+        params,
+        tuple(walk.tensors),
+        tuple(walk.buffers),
+        tuple(walk.modules),
+    )
+
+
+class _Walk:
+    """Spells out every module and tensor of a model."""
+
+    def __init__(self, root: Module) -> None:
+        self.aliases = root.aliases
+        self.trainable = {name: not _is_frozen(root, name) for name in root.aliases.values()}
+        self.tensors: list[Tensor] = []
+        self.buffers: list[Buffer] = []
+        self.modules: list[ModuleRow] = []
+
+    def visit(self, module: Module, address: str, role: str | None, frozen: bool) -> None:
+        self.modules.append(ModuleRow(address, module.type, module.kind))
+        roles = dict(module.roles)
+        role = roles.pop("", role)
+        prefix = f"{address}." if address else ""
+        for own, member in module.members.items():
+            nearest = role
+            if roles:
+                named = [p for p in _prefixes(own) if p in roles]
+                nearest = roles[named[-1]] if named else role
+            held = frozen or member.frozen
+            target = member.target
+            if isinstance(target, Module):
+                self.visit(target, prefix + own, nearest, held)
+            elif target.kind == "buffer":
+                self.buffers.append(Buffer(prefix + own, target.shape))
+            else:
+                self._tensor(prefix + own, target, nearest, held, address, module.type)
+
+    def _tensor(self, name: str, weight: Weight, role: str | None, frozen: bool, layer: str, type: str) -> None:
+        tied_to = self.aliases.get(name)
+        trainable = self.trainable[tied_to] if tied_to is not None else not frozen
+        params = weight.size if tied_to is None else 0
+        self.tensors.append(Tensor(name, weight.shape, params, weight.size, trainable, tied_to, role, layer, type))
+
+
+def _is_frozen(module: Module, name: str) -> bool:
+    """Whether the tensor at `name` is frozen, there or further out."""
+    while True:
+        address = next(a for a in _prefixes(name) if a in module.members)
+        member = module.members[address]
+        if member.frozen or isinstance(member.target, Weight):
+            return member.frozen
+        module, name = member.target, name[len(address) + 1 :]
+
+
+def _prefixes(address: str) -> list[str]:
+    words = address.split(".")
+    return [".".join(words[: n + 1]) for n in range(len(words))]

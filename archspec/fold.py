@@ -1,0 +1,75 @@
+"""Repetition in a body: stretches of applications that say the same thing again with another number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from archspec.ir import Call
+
+LONGEST_PERIOD = 24
+
+
+class Run(NamedTuple):
+    """`rounds` times `period` calls from `start` on; `addresses` are those of one round, `*` where the number
+    changes.
+    """
+
+    start: int
+    period: int
+    rounds: int
+    addresses: tuple[str, ...]
+
+
+def runs(calls: list[Call]) -> Iterator[Run]:
+    """The runs of a body, none overlapping, each with a block or layer in it."""
+    start = 0
+    while start < len(calls):
+        run = _run_at(calls, start)
+        if run is None:
+            start += 1
+        else:
+            yield run
+            start += run.period * run.rounds
+
+
+def _run_at(calls: list[Call], start: int) -> Run | None:
+    for period in range(1, min(LONGEST_PERIOD, (len(calls) - start) // 2) + 1):
+        addresses = _round(calls, start, start + period, period)
+        if addresses is None or not any(addresses):
+            continue
+        rounds = 2
+        while (
+            start + (rounds + 1) * period <= len(calls)
+            and _round(calls, start, start + rounds * period, period) == addresses
+        ):
+            rounds += 1
+        return Run(start, period, rounds, addresses)
+    return None
+
+
+def _round(calls: list[Call], first: int, second: int, period: int) -> tuple[str, ...] | None:
+    """The addresses that two rounds have in common, or None if they do not do the same."""
+    addresses: list[str] = []
+    for i in range(period):
+        a, b = calls[first + i], calls[second + i]
+        if a.kind != b.kind or a.type != b.type or a.body is not b.body or a.attributes != b.attributes:
+            return None
+        address = _common(a.address, b.address)
+        if address is None:
+            return None
+        addresses.append(address)
+    return tuple(addresses)
+
+
+def _common(a: str, b: str) -> str | None:
+    if a == b:
+        return a
+    ours, theirs = a.split("."), b.split(".")
+    if len(ours) != len(theirs):
+        return None
+    differ = [i for i, (x, y) in enumerate(zip(ours, theirs, strict=True)) if x != y]
+    if len(differ) != 1 or not (ours[differ[0]].isdigit() and theirs[differ[0]].isdigit()):
+        return None
+    ours[differ[0]] = "*"
+    return ".".join(ours)

@@ -1,0 +1,210 @@
+"""What a spec compiles to: modules that own weights, and bodies of applications over values.
+
+Both are stored once for each distinct set of hyperparameters (and input shapes) and used wherever they repeat: names in
+them are relative, and the whole is spelt out only when somebody asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple, TypeAlias
+
+from archspec.dims import Dim
+from archspec.source import Span
+
+
+class Type(NamedTuple):
+    """The type of a tensor: its shape and "real", "int" or "bool"."""
+
+    shape: tuple[Dim, ...]
+    dtype: str = "real"
+
+
+class Constant(NamedTuple):
+    """A number (or a symbolic dimension used as one) that is an operand of an operation."""
+
+    value: Any
+
+
+Operand: TypeAlias = int | Constant | None
+"""A slot of the body, a constant, or None: an optional input that is absent."""
+
+
+class Initial(NamedTuple):
+    """How a parameter starts out: `normal`, with arguments (0.02,)."""
+
+    name: str
+    arguments: tuple[float, ...]
+
+
+class Weight:
+    """One stored tensor. `kind` is "param" or "buffer"; `value` computes a constant table; `size` counts elements."""
+
+    __slots__ = ("frozen", "initial", "kind", "shape", "size", "span", "type", "unused", "value")
+
+    def __init__(
+        self,
+        kind: str,
+        type: Type,
+        shape: tuple[int, ...],
+        size: int,
+        frozen: bool,
+        unused: bool,
+        initial: Initial | None,
+        span: Span,
+    ) -> None:
+        self.kind = kind
+        self.type = type
+        self.shape = shape
+        self.size = size
+        self.frozen = frozen
+        self.unused = unused
+        self.initial = initial
+        self.value: Body | None = None
+        self.span = span
+
+
+class Call:
+    """One application in a body.
+
+    `kind` is "op", "fn", "layer" or "block"; `type` the operation's or definition's name; `address` that of the module
+    applied, relative to the body's own ("" for op and fn). `inputs` pairs argument names with operands in order;
+    `attributes` are an operation's static arguments; `outputs` the types of what it yields (None where absent), which
+    fill the body's slots from `first` on.
+    """
+
+    __slots__ = ("address", "attributes", "body", "first", "inputs", "kind", "outputs", "span", "type")
+
+    def __init__(
+        self,
+        kind: str,
+        type: str,
+        address: str,
+        body: Body | None,
+        inputs: tuple[tuple[str, Operand], ...],
+        attributes: dict[str, Any],
+        outputs: tuple[Type | None, ...],
+        first: int,
+        span: Span,
+    ) -> None:
+        self.kind = kind
+        self.type = type
+        self.address = address
+        self.body = body
+        self.inputs = inputs
+        self.attributes = attributes
+        self.outputs = outputs
+        self.first = first
+        self.span = span
+
+
+class Body:
+    """What a definition computes for given hyperparameters and input types.
+
+    `inputs` are (name, type) of those present, in slots 0, 1, ...; `weights` are (relative tensor name, slot) for
+    each stored tensor that is read in this body itself; `types` gives every slot's type; `outputs` are (name,
+    operand), the operand None where absent. `module` is what it owns (None for a function). `idle` are the relative
+    names of tensors in the module that nothing in here reads; `size` counts the operations once everything is opened.
+    """
+
+    __slots__ = ("calls", "idle", "inputs", "kind", "module", "outputs", "size", "type", "types", "weights")
+
+    def __init__(self, kind: str, type: str, module: Module | None) -> None:
+        self.kind = kind
+        self.type = type
+        self.module = module
+        self.inputs: list[tuple[str, Type]] = []
+        self.weights: list[tuple[str, int]] = []
+        self.types: list[Type] = []
+        self.calls: list[Call] = []
+        self.outputs: list[tuple[str, Operand]] = []
+        self.idle: list[str] = []
+        self.size = 0
+
+
+class Module:
+    """A layer or block with its hyperparameters: what it owns.
+
+    `members` maps relative addresses, in program order, to modules and weights. `aliases` maps each relative tensor
+    name that a `tie` anywhere inside made another name of a tensor to the name that is counted. `roles` pairs
+    relative address prefixes with roles, the definition's own role under "". `total` and `frozen` count parameters,
+    tied ones once; `tensors` counts names, buffers included.
+    """
+
+    __slots__ = (
+        "aliases",
+        "frozen",
+        "hyperparameters",
+        "kind",
+        "members",
+        "roles",
+        "span",
+        "tensors",
+        "total",
+        "type",
+    )
+
+    def __init__(self, kind: str, type: str, hyperparameters: dict[str, Any], span: Span) -> None:
+        self.kind = kind
+        self.type = type
+        self.hyperparameters = hyperparameters
+        self.span = span
+        self.members: dict[str, Member] = {}
+        self.aliases: dict[str, str] = {}
+        self.roles: list[tuple[str, str]] = []
+        self.total = 0
+        self.frozen = 0
+        self.tensors = 0
+
+
+class Member(NamedTuple):
+    """One thing owned: `frozen` freezes everything in it, `unused` says that nothing need use it."""
+
+    target: Module | Weight
+    frozen: bool
+    unused: bool
+    span: Span
+
+
+class Leaf(NamedTuple):
+    """A tensor found at an address; `frozen` takes in what encloses it."""
+
+    weight: Weight
+    frozen: bool
+
+
+def find(module: Module, address: str) -> Module | Leaf | None:
+    """What is owned at a relative address, however deep; None if nothing is."""
+    frozen = False
+    while True:
+        member = module.members.get(address)
+        if member is not None:
+            frozen = frozen or member.frozen
+            return Leaf(member.target, frozen) if isinstance(member.target, Weight) else member.target
+        end = address.find(".")
+        while end >= 0:
+            member = module.members.get(address[:end])
+            if member is not None:
+                break
+            end = address.find(".", end + 1)
+        if member is None or isinstance(member.target, Weight):
+            return None
+        frozen = frozen or member.frozen
+        module, address = member.target, address[end + 1 :]
+
+
+def leaves(module: Module, prefix: str = "", frozen: bool = False) -> Iterator[tuple[str, Leaf]]:
+    """Every tensor of a module with its address, in program order."""
+    for address, member in module.members.items():
+        name = prefix + address
+        if isinstance(member.target, Weight):
+            yield name, Leaf(member.target, frozen or member.frozen)
+        else:
+            yield from leaves(member.target, name + ".", frozen or member.frozen)
+
+
+def canonical(module: Module, address: str) -> str:
+    """The name under which the tensor at `address` is counted."""
+    while address in module.aliases:
+        address = module.aliases[address]
+    return address

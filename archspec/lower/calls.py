@@ -1,0 +1,304 @@
+"""Applying things to values: functions, operations, layers and blocks, in calls and in the steps of chains."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from archspec.dims import Symbolic
+from archspec.ir import Constant, Module
+from archspec.lower import flow as flows
+from archspec.lower.address import address_text
+from archspec.lower.evaluate import listed
+from archspec.lower.plan import names_in
+from archspec.lower.program import Frame
+from archspec.lower.units import Definition
+from archspec.lower.values import DYNAMIC, POISON, Owned, Several, Tensor, describe, kind_of
+from archspec.ops import REQUIRED, Op
+from archspec.source import Span, suggest
+from archspec.syntax import tree
+
+if TYPE_CHECKING:
+    from archspec.lower.flow import Flow, Given, Target
+
+
+class Slot(NamedTuple):
+    """An input that a callee declares."""
+
+    name: str
+    optional: bool
+    variadic: bool
+
+
+def call(flow: Flow, expr: tree.Call) -> Any:
+    """`f(x)`, `f(hyper)(x)`, `.shared(x)`."""
+    if isinstance(expr.callee, tree.Name) and expr.callee.text == "len" and flow.is_builtin("len"):
+        return flow.static_call(expr)
+    callee = _callee(flow, expr.callee)
+    if isinstance(callee, Owned):
+        return _apply_owned(flow, callee, expr.lists, expr, None)
+    if not _is_function(flow, callee, expr.callee):
+        return POISON
+    if len(expr.lists) == 1:
+        if isinstance(callee, Op) and callee.scalar is not None:
+            number = flow.static_call(expr)
+            if number is not DYNAMIC:
+                return number
+        takes_tensors = bool(callee.inputs if isinstance(callee, Op) else callee.node.inputs)
+        lists = (None, expr.lists[0]) if takes_tensors else (expr.lists[0], None)
+    else:
+        lists = expr.lists[0], expr.lists[1]
+    return _apply_function(flow, callee, lists[0], lists[1], expr, None)
+
+
+def own(flow: Flow, expr: tree.Own, stream: Any) -> Any:
+    """`address: Callee(hyper)(x)`, or as a step of a chain with its stream."""
+    assert flow.module is not None or flow.definition is not None
+    if flow.module is None:
+        return flow.fault("ownership", "a function owns nothing", expr, help="make it a layer or a block")
+    address = address_text(flow, expr.address)
+    member = flow.module.members.get(address) if address is not None else None
+    if address is None or member is None or not isinstance(member.target, Module):
+        return POISON  # the first pass said why
+    inputs = expr.lists[1] if len(expr.lists) > 1 else None
+    definition = flow.program.definitions.get(member.target)
+    if definition is None:
+        return POISON
+    if inputs is None and stream is None and definition.node.inputs:
+        help = "its inputs are a second list: `address: Layer(hyper)(x)`"
+        return flow.fault("wrong-kind", "this declares without applying, and has no value", expr, help=help)
+    return _apply_module(flow, address, member.target, inputs, expr, stream)
+
+
+def apply_step(flow: Flow, expr: tree.Expr, stream: Any) -> Any:
+    """What stands behind `|>`, applied to the stream."""
+    if isinstance(expr, tree.Own):
+        return own(flow, expr, stream)
+    if not isinstance(expr, tree.Call):
+        callee = _callee(flow, expr)
+        if isinstance(callee, Owned):
+            return _apply_owned(flow, callee, (), expr, stream)
+        if not _is_function(flow, callee, expr):
+            return POISON
+        return _apply_function(flow, callee, None, None, expr, stream)
+    callee = _callee(flow, expr.callee)
+    if isinstance(callee, Owned):
+        return _apply_owned(flow, callee, expr.lists, expr, stream)
+    if not _is_function(flow, callee, expr.callee):
+        return POISON
+    if len(expr.lists) > 1:
+        return _apply_function(flow, callee, expr.lists[0], expr.lists[1], expr, stream)
+    if _has_placeholder(expr.lists[0]):
+        return _apply_function(flow, callee, None, expr.lists[0], expr, stream)
+    return _apply_function(flow, callee, expr.lists[0], None, expr, stream)
+
+
+def unknown_address(module: Module, address: str, node: tree.Reference) -> tuple[str, tree.Reference]:
+    """Message and place for an address that owns nothing."""
+    near = suggest(address, list(module.members)[:2000])
+    return f"nothing is owned at `.{address}`" + (f"; {near}" if near else ""), node
+
+
+def _callee(flow: Flow, expr: tree.Expr) -> Any:
+    return flow.resolve(expr) if isinstance(expr, tree.Reference) else flow.value(expr)
+
+
+def _is_function(flow: Flow, callee: Any, node: tree.Expr) -> bool:
+    """Whether `callee` is a function or operation; says so if not."""
+    if isinstance(callee, Op) or (isinstance(callee, Definition) and callee.kind == "fn"):
+        return True
+    if callee is POISON:
+        return False
+    if isinstance(callee, Definition):
+        help = f"own it at an address: `name: {callee.name}(...)`"
+        flow.fault("wrong-kind", f"`{callee.name}` is a {callee.kind}, and owns weights", node, help=help)
+    else:
+        flow.fault("wrong-kind", f"{describe(callee)} cannot be applied", node)
+    return False
+
+
+def _has_placeholder(arguments: tree.Arguments) -> bool:
+    return any(a.value is not None and "_" in names_in(a.value) for a in arguments.items)
+
+
+def _apply_owned(flow: Flow, owned: Owned, lists: tuple[tree.Arguments, ...], node: tree.Expr, stream: Any) -> Any:
+    if len(lists) > 1:
+        help = "it has its hyperparameters already: `.address(x)`"
+        return flow.fault("surplus-argument", "applying again takes the inputs only", lists[1], help=help)
+    return _apply_module(flow, owned.address, owned.module, lists[0] if lists else None, node, stream)
+
+
+def _apply_module(
+    flow: Flow, address: str, module: Module, inputs: tree.Arguments | None, node: Any, stream: Any
+) -> Any:
+    definition = flow.program.definitions.get(module)
+    if definition is None:
+        return POISON
+    target = flows.Target(definition, module.hyperparameters, module)
+    return _apply_definition(flow, target, address, inputs, node, stream)
+
+
+def _apply_function(
+    flow: Flow,
+    callee: Op | Definition,
+    hyper: tree.Arguments | None,
+    inputs: tree.Arguments | None,
+    node: tree.Expr,
+    stream: Any,
+) -> Any:
+    if isinstance(callee, Op):
+        return _apply_op(flow, callee, hyper, inputs, node, stream)
+    values = flow.hyperparameters(callee, hyper, node)
+    if values is None:
+        return POISON
+    return _apply_definition(flow, flows.Target(callee, values, None), "", inputs, node, stream)
+
+
+def _apply_definition(
+    flow: Flow, target: Target, address: str, inputs: tree.Arguments | None, node: Any, stream: Any
+) -> Any:
+    definition = target.definition
+    slots = [Slot(e.name, e.default is not None, False) for e in definition.node.inputs]
+    span = flow.unit.span(node)
+    taken = _take(flow, definition.name, slots, inputs, node, stream)
+    if taken is None:
+        return POISON
+    values, places = taken
+    given: list[Given] = []
+    for _, value in values:
+        if isinstance(value, Tensor):
+            given.append(value.type)
+        else:
+            given.append(None if value is None else Constant(value))
+    program = flow.program
+    program.frames.append(Frame(definition, span, places))
+    body = flows.body_of(program, target, tuple(given))
+    program.frames.pop()
+    if body is None:
+        return POISON
+    operands = tuple([(name, flows.operand_of(v)) for name, v in values])
+    outputs = tuple([body.types[o] if isinstance(o, int) else None for _, o in body.outputs])
+    if target.module is not None:
+        flow.applied.setdefault(address, []).append(body)
+    return flow.emit(definition.kind, definition.name, address, body, operands, {}, outputs, span)
+
+
+def _apply_op(
+    flow: Flow, op: Op, hyper: tree.Arguments | None, inputs: tree.Arguments | None, node: Any, stream: Any
+) -> Any:
+    names = [a.name for a in op.attributes]
+    given = flow.match(op.name, names, hyper, "hyperparameter", None)
+    if given is None:
+        return POISON
+    if ".." in given:
+        return flow.fault(
+            "surplus-argument", f"`..` forwards to definitions, and `{op.name}` is an operation", given[".."]
+        )
+    attributes: dict[str, Any] = {}
+    places: dict[str, Span] = {}
+    failed = False
+    for attribute in op.attributes:
+        item = given.get(attribute.name)
+        if item is None or item.value is None:
+            if attribute.default is REQUIRED:
+                message = f"`{op.name}` needs the hyperparameter `{attribute.name}`"
+                flow.fault("missing-argument", message, node, help=f"it takes {listed(names)}")
+                failed = True
+            attributes[attribute.name] = attribute.default
+            continue
+        value = flow.value(item.value)
+        if isinstance(value, Tensor | Several | Owned):
+            message = f"the hyperparameter `{attribute.name}` of `{op.name}` is {describe(value)}"
+            help = f"hyperparameters come first, tensors in a second list: `{op.name}(...)(x)`"
+            value = flow.fault("wrong-kind", message, item, help=help)
+        failed = failed or value is POISON
+        attributes[attribute.name] = value
+        places[attribute.name] = flow.unit.span(item.value)
+    slots = [Slot(i.name, i.optional, i.variadic) for i in op.inputs]
+    taken = _take(flow, op.name, slots, inputs, node, stream)
+    if taken is None or failed:
+        return POISON
+    return flow.apply_op(op, taken[0], attributes, node, {**places, **taken[1]})
+
+
+def _take(
+    flow: Flow,
+    callee: str,
+    slots: list[Slot],
+    arguments: tree.Arguments | None,
+    node: Any,
+    stream: Any,
+) -> tuple[list[tuple[str, Any]], dict[str, Span]] | None:
+    """The inputs of a use, in declared order, and where each was written; None if they are wrong, which was reported."""
+    if arguments is None:
+        return _take_stream(flow, callee, slots, node, stream)
+    if stream is not None and not _has_placeholder(arguments):
+        help = "mark the place of the stream with `_`"
+        flow.fault("stream", f"the stream of this chain does not go into `{callee}`", arguments, help=help)
+        return None
+    names = [s.name for s in slots]
+    if slots and slots[-1].variadic:
+        extra = sum(1 for a in arguments.items if not a.name) - len(slots)
+        names += [f"{slots[-1].name}{i + 2}" for i in range(extra)]
+    given = flow.match(callee, names, arguments, "input", None)
+    if given is None:
+        return None
+    if ".." in given:
+        flow.fault("surplus-argument", "`..` forwards hyperparameters, and these are inputs", given[".."])
+        return None
+    optional = {s.name for s in slots if s.optional}
+    values: list[tuple[str, Any]] = []
+    places: dict[str, Span] = {}
+    failed = False
+    for name in names:
+        item = given.get(name)
+        if item is None or item.value is None:
+            if name not in optional:
+                help = f"its inputs are {listed(names)}"
+                flow.fault("missing-argument", f"`{callee}` needs the input `{name}`", node, help=help)
+                failed = True
+            values.append((name, None))
+            continue
+        value = flow.value(item.value)
+        failed = not _is_input(flow, callee, name, value, item, name in optional) or failed
+        values.append((name, value))
+        places[name] = flow.unit.span(item.value)
+    return None if failed else (values, places)
+
+
+def _take_stream(
+    flow: Flow, callee: str, slots: list[Slot], node: Any, stream: Any
+) -> tuple[list[tuple[str, Any]], dict[str, Span]] | None:
+    needed = [s.name for s in slots if not s.optional]
+    have = 0 if stream is None else 1
+    if have and not slots:
+        flow.fault("surplus-argument", f"`{callee}` takes no inputs, and cannot stand in a chain", node)
+        return None
+    if len(needed) > have:
+        help = f"its inputs are {listed([s.name for s in slots])}"
+        if have:
+            help += "; with more than one, mark the stream with `_`"
+        flow.fault("missing-argument", f"`{callee}` needs the input `{needed[have]}`", node, help=help)
+        return None
+    values = [(s.name, stream if i == 0 else None) for i, s in enumerate(slots)]
+    return values, {}
+
+
+def _is_input(flow: Flow, callee: str, name: str, value: Any, item: tree.Argument, optional: bool) -> bool:
+    """Whether `value` can be the input `name`; says so if not."""
+    if isinstance(value, Tensor):
+        return True
+    if value is POISON:
+        return False
+    if value is None:
+        if not optional:
+            flow.fault("wrong-kind", f"the input `{name}` of `{callee}` must be there; this is absent (`none`)", item)
+        return optional
+    if isinstance(value, int | float | Symbolic):
+        return True
+    if isinstance(value, Several):
+        message = f"the input `{name}` of `{callee}` is one tensor; this gives {len(value.values)} outputs"
+        flow.fault("wrong-kind", message, item, help="bind them first: `a, b = ...`")
+        return False
+    help = "hyperparameters come first, tensors in a second list" if kind_of(value) != "value" else None
+    flow.fault("wrong-kind", f"the input `{name}` of `{callee}` is a tensor, not {describe(value)}", item, help=help)
+    return False

@@ -1,0 +1,441 @@
+"""What can be said of a file before anything is compiled: names, arguments, and what is never used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from archspec.lower.evaluate import Evaluator, listed
+from archspec.lower.plan import Branch, Owning, Plan, Repeat, indices, parts, plan_of
+from archspec.lower.program import Program
+from archspec.lower.units import Definition, Unit
+from archspec.ops import OPS
+from archspec.source import Note, Span, suggest
+from archspec.syntax import tree
+
+Pattern = tuple[str | None, ...]
+"""An address with None for each index."""
+
+
+def check_unit(program: Program, unit: Unit) -> None:
+    """Checks every definition and model of a file, and that every import and dimension is used."""
+    used: set[str] = set()
+    for item in unit.tree.items:
+        if isinstance(item, tree.Definition):
+            binding = unit.names[item.name.text]
+            if isinstance(binding.target, Definition) and binding.target.node is item:
+                DefinitionCheck(program, binding.target, used).run()
+        elif isinstance(item, tree.Model):
+            _check_model(program, unit, item, used)
+    for name, binding in unit.names.items():
+        if binding.imported and binding.target is not None and name not in used | unit.broken:
+            program.error("unused-import", f"`{name}` is imported and never used", binding.span, help="remove it")
+    for name, span in unit.dims.items():
+        if name not in used | unit.broken:
+            program.error("unused-dimension", f"the dimension `{name}` is never used", span, help="remove it")
+
+
+def _check_model(program: Program, unit: Unit, model: tree.Model, used: set[str]) -> None:
+    evaluator = Evaluator(program, unit, None, {})
+    used.add(model.callee.text)
+    target = unit.names.get(model.callee.text)
+    if target is None:
+        if model.callee.text not in unit.broken:
+            near = suggest(model.callee.text, [n for n, b in unit.names.items() if isinstance(b.target, Definition)])
+            evaluator.fault("unknown-name", f"nothing is called `{model.callee.text}` here", model.callee, help=near)
+    elif not isinstance(target.target, Definition | None) or (target.target and target.target.kind == "fn"):
+        evaluator.fault("wrong-kind", "a model is a block or a layer with values", model.callee)
+    for item in model.arguments.items if model.arguments else ():
+        if item.value is not None:
+            for name in _free_names(item.value):
+                if name.text in unit.names:
+                    used.add(name.text)
+
+
+def _free_names(expr: tree.Expr) -> Iterator[tree.Name]:
+    if isinstance(expr, tree.Name):
+        yield expr
+    for part in parts(expr):
+        yield from _free_names(part)
+
+
+class Local(NamedTuple):
+    """A name bound in a definition; `depth` counts the loops around its binding."""
+
+    what: str
+    span: Span
+    depth: int
+    branch: tuple[int, ...]
+
+
+class OwnedAt(NamedTuple):
+    """An address that a definition owns something at."""
+
+    pattern: Pattern
+    node: tree.Own | tree.Param
+    applied: bool
+
+
+class DefinitionCheck:
+    """Walks one definition in program order."""
+
+    def __init__(self, program: Program, definition: Definition, used: set[str]) -> None:
+        self.program = program
+        self.definition = definition
+        self.unit = definition.unit
+        self.evaluator = Evaluator(program, self.unit, definition, {})
+        self.imports_used = used
+        self.locals: dict[str, Local] = {}
+        self.past: dict[str, Local] = {}
+        self.used: set[str] = set()
+        self.owned: list[OwnedAt] = []
+        self.referred: list[tuple[Pattern, tree.Address]] = []
+        self.chains = 0
+        self.loops = 0
+        self.branch: tuple[int, ...] = ()
+        node = definition.node
+        self.broken = any(node.start <= b.start < node.end for b in self.unit.tree.broken)
+
+    def run(self) -> None:
+        node = self.definition.node
+        for name, parameter in self.definition.hyperparameters.items():
+            if parameter.default is not None and parameter.unit is self.unit:
+                self.visit(parameter.default)
+            if name in self.unit.names and parameter.unit is self.unit:
+                self._twice(name, parameter.span, self.unit.names[name].span)
+            self.locals[name] = Local("hyperparameter", self._hyperparameter_span(name), 0, ())
+        for entry in node.hyperparameters:
+            if entry.name == ".." and isinstance(entry.default, tree.Name):
+                self.imports_used.add(entry.default.text)
+        for entry in node.inputs:
+            self._bind(entry.name, "input", self.unit.span(entry))
+            if entry.default is not None and not _is_none(entry.default):
+                self.error("wrong-kind", "the default of an input can only be `none`", entry.default)
+        for entry in (*node.inputs, *node.outputs):
+            for item in entry.shape.items if entry.shape else ():
+                self.visit(item)
+        self._collect(node.body)
+        self.statements(node.body)
+        self._check_references()
+        if not self.broken:
+            self._check_unused()
+
+    def error(self, code: str, message: str, node: Any, *, help: str | None = None) -> None:
+        self.evaluator.fault(code, message, node, help=help)
+
+    # Names
+
+    def _hyperparameter_span(self, name: str) -> Span:
+        parameter = self.definition.hyperparameters[name]
+        if parameter.unit is self.unit and any(e.name == name for e in self.definition.node.hyperparameters):
+            return parameter.span
+        taken = next(e for e in self.definition.node.hyperparameters if e.name == "..")
+        return self.unit.span(taken)
+
+    def _bind(self, name: str, what: str, span: Span) -> None:
+        if name == "_":
+            return
+        first = self.locals.get(name)
+        if first is not None:
+            carried = first.depth < self.loops
+            other_branch = what == "value" and _exclusive(first.branch, self.branch)
+            if not carried and not other_branch:
+                self._twice(name, span, first.span)
+            return
+        for known in (self.unit.names.get(name), self.unit.dims.get(name)):
+            if known is not None:
+                self._twice(name, span, known if isinstance(known, Span) else known.span)
+        self.locals[name] = Local(what, span, self.loops, self.branch)
+
+    def _twice(self, name: str, span: Span, first: Span) -> None:
+        note = Note("it was first bound here", first)
+        self.program.error("duplicate-name", f"the name `{name}` is bound twice", span, notes=(note,))
+
+    def _use(self, node: tree.Name) -> None:
+        name = node.text
+        if name == "_":
+            if not self.chains:
+                self.error("unknown-name", "`_` stands for the stream of a chain, and this is none", node)
+        elif name in self.locals:
+            self.used.add(name)
+        elif name in self.unit.names or name in self.unit.dims:
+            self.imports_used.add(name)
+        elif name not in OPS and name != "len" and name not in self.unit.broken:
+            if name in self.past:
+                help = "it is bound inside a loop only; bind it before the loop to carry it out"
+            else:
+                help = suggest(name, [*self.locals, *self.unit.names, *self.unit.dims, *OPS])
+            self.error("unknown-name", f"nothing is called `{name}` here", node, help=help)
+
+    # Statements
+
+    def statements(self, body: tuple[tree.Statement, ...]) -> None:
+        for position, statement in enumerate(body):
+            self._statement(statement)
+            if isinstance(statement, tree.Return) and position + 1 < len(body):
+                self.error("unreachable", "nothing after `return` is reached", body[position + 1])
+                return
+
+    def _statement(self, statement: tree.Statement) -> None:
+        match statement:
+            case tree.Bind():
+                self.visit(statement.value)
+                for target in statement.targets:
+                    self._bind(target.text, "value", self.unit.span(target))
+            case tree.Declare():
+                self._declare(statement)
+            case tree.Param():
+                with_index = (*statement.shape.items, *indices(statement.address))
+                extra = (statement.value, *(statement.initial.arguments if statement.initial else ()))
+                self._suffixed(statement.condition, statement.loop, (*with_index, *(e for e in extra if e is not None)))
+            case tree.Tie():
+                inside = (*indices(statement.alias), *indices(statement.counted))
+                self._suffixed(statement.condition, statement.loop, inside)
+                for address in (statement.alias, statement.counted):
+                    self.referred.append((_pattern(address), address))
+            case tree.Require():
+                self.visit(statement.condition)
+            case tree.Role():
+                for address in statement.addresses:
+                    for index in indices(address):
+                        self.visit(index)
+                    self._check_role(address)
+            case tree.Return():
+                for value in statement.values:
+                    self.visit(value)
+            case tree.If():
+                self.visit(statement.condition)
+                outer = self.branch
+                for side, body in enumerate((statement.body, statement.otherwise)):
+                    self.branch = (*outer, statement.start, side)
+                    self.statements(body)
+                self.branch = outer
+            case tree.For():
+                self._loop(statement.loop)
+                self.loops += 1
+                self.statements(statement.body)
+                self.loops -= 1
+                self._end_loop(statement.loop)
+
+    def _declare(self, statement: tree.Declare) -> None:
+        value = statement.value
+        if not isinstance(value, tree.Own) or len(value.lists) > 1:
+            help = "bind it, as in `name = ...`, or return it"
+            self.error("unused-value", "the value of this statement is not used", value, help=help)
+        self._suffixed(statement.condition, statement.loop, (value,))
+
+    def _suffixed(self, condition: tree.Expr | None, loop: tree.Loop | None, inside: tuple[tree.Expr, ...]) -> None:
+        if loop is not None:
+            self._loop(loop)
+        for expr in (*((condition,) if condition is not None else ()), *inside):
+            self.visit(expr)
+        if loop is not None:
+            self._end_loop(loop)
+
+    def _loop(self, loop: tree.Loop) -> None:
+        self.visit(loop.first)
+        self.visit(loop.last)
+        self._bind(loop.index, "index", Span(self.unit.source, loop.start, loop.end))
+
+    def _end_loop(self, loop: tree.Loop) -> None:
+        ended = [n for n, l in self.locals.items() if l.depth > self.loops or (n == loop.index and l.what == "index")]
+        for name in ended:
+            local = self.locals.pop(name)
+            self.past[name] = local
+            if local.what == "value" and name not in self.used and not self.broken:
+                self._unused(name, local)
+
+    # Expressions
+
+    def visit(self, expr: tree.Expr) -> None:
+        match expr:
+            case tree.Name():
+                self._use(expr)
+            case tree.Reference():
+                for index in indices(expr.address):
+                    self.visit(index)
+                self.referred.append((_pattern(expr.address), expr.address))
+            case tree.Own():
+                for index in indices(expr.address):
+                    self.visit(index)
+                self.visit(expr.callee)
+                self._arguments(expr.callee, expr.lists)
+                hyper = expr.lists[0] if expr.lists else None
+                inputs = expr.lists[1] if len(expr.lists) > 1 else None
+                self._check_arguments(expr.callee, hyper, inputs, expr)
+            case tree.Call():
+                self.visit(expr.callee)
+                self._arguments(expr.callee, expr.lists)
+                if len(expr.lists) == 2:
+                    self._check_arguments(expr.callee, expr.lists[0], expr.lists[1], expr)
+            case tree.Chain():
+                self.visit(expr.head)
+                self.chains += 1
+                for step in expr.steps:
+                    self._step(step)
+                self.chains -= 1
+            case _:
+                for part in parts(expr):
+                    self.visit(part)
+
+    def _step(self, step: tree.Step) -> None:
+        inside = (step.value, *((step.otherwise,) if step.otherwise is not None else ()))
+        self._suffixed(step.condition, step.loop, inside)
+
+    def _arguments(self, callee: tree.Expr, lists: tuple[tree.Arguments, ...]) -> None:
+        for arguments in lists:
+            for item in arguments.items:
+                if item.value is not None:
+                    self.visit(item.value)
+                else:
+                    target = self._known(callee)
+                    hyper = self.definition.hyperparameters
+                    self.used.update(n for n in hyper if target is None or n in target.hyperparameters)
+
+    def _known(self, callee: tree.Expr) -> Definition | None:
+        """The definition that a callee names, where that does not depend on hyperparameters."""
+        if not isinstance(callee, tree.Name) or callee.text in self.locals:
+            return None
+        binding = self.unit.names.get(callee.text)
+        return binding.target if binding and isinstance(binding.target, Definition) else None
+
+    def _check_arguments(
+        self, callee: tree.Expr, hyper: tree.Arguments | None, inputs: tree.Arguments | None, node: Any
+    ) -> None:
+        target = self._known(callee)
+        if target is None:
+            return
+        declared = target.hyperparameters
+        given = self.evaluator.match(target.name, tuple(declared), hyper, "hyperparameter", None)
+        forwarded = self.definition.hyperparameters if given and ".." in given else {}
+        for name, parameter in declared.items() if given is not None else ():
+            if name not in (given or {}) and name not in forwarded and parameter.default is None:
+                message = f"`{target.name}` needs the hyperparameter `{name}`"
+                self.error("missing-argument", message, node, help=f"it takes {listed(declared)}")
+        if inputs is not None:
+            self.evaluator.match(target.name, [e.name for e in target.node.inputs], inputs, "input", None)
+
+    # Addresses
+
+    def _collect(self, body: tuple[tree.Statement, ...]) -> None:
+        def walk(plan: Plan) -> None:
+            for entry in plan:
+                match entry:
+                    case Owning():
+                        applied = isinstance(entry.node, tree.Own) and id(entry.node) not in declared
+                        self.owned.append(OwnedAt(_pattern(entry.node.address), entry.node, applied))
+                    case Branch():
+                        walk(entry.body)
+                        walk(entry.otherwise)
+                    case Repeat():
+                        walk(entry.body)
+                    case _:
+                        pass
+
+        declared = {id(d.value) for d in _declares(body)}
+        walk(plan_of(self.definition))
+
+    def _check_references(self) -> None:
+        for pattern, address in self.referred:
+            if not any(_covers(o.pattern, pattern) for o in self.owned) and not self.broken:
+                if self.definition.kind == "fn":
+                    self.error("unknown-address", "a function owns nothing, so it has no `.address`", address)
+                    continue
+                text = _text(pattern)
+                near = suggest(text, [_text(o.pattern) for o in self.owned])
+                self.error("unknown-address", f"nothing is owned at `.{text}`", address, help=near)
+
+    def _check_role(self, address: tree.Address) -> None:
+        pattern = _pattern(address)
+        if not any(_covers(pattern, o.pattern) or _covers(o.pattern, pattern) for o in self.owned):
+            near = suggest(_text(pattern), [_text(o.pattern) for o in self.owned])
+            self.error("unknown-address", f"nothing is owned at `{_text(pattern)}`", address, help=near)
+
+    # What is never used
+
+    def _check_unused(self) -> None:
+        for name, local in self.locals.items():
+            if name not in self.used:
+                self._unused(name, local)
+        for owned in self.owned:
+            if owned.applied or "unused" in owned.node.modifiers:
+                continue
+            if not any(_covers(owned.pattern, p) for p, _ in self.referred):
+                report_unused(self.program, _text(owned.pattern), owned.node, self.unit.span(owned.node.address))
+
+    def _unused(self, name: str, local: Local) -> None:
+        code = f"unused-{local.what}"
+        if local.what == "index":
+            return
+        help = {
+            "input": "remove it, or use it",
+            "hyperparameter": "remove it, or use it",
+            "value": "remove it, or bind `_` for an output that is not needed",
+        }[local.what]
+        self.program.error(code, f"the {local.what} `{name}` is never used", local.span, help=help)
+
+
+def report_unused(program: Program, address: str, node: tree.Own | tree.Param | None, span: Span) -> None:
+    """Reports a layer that is never applied, or a tensor that nothing reads."""
+    if isinstance(node, tree.Param):
+        program.error(
+            "unused-tensor", f"nothing uses the tensor `{address}`", span, help="use it, remove it, or mark it `unused`"
+        )
+    else:
+        help = f"apply it, as in `.{address}(x)`, remove it, or mark it `unused`"
+        program.error("unused-layer", f"`{address}` is declared and never applied", span, help=help)
+
+
+def _declares(body: tuple[tree.Statement, ...]) -> Iterator[tree.Declare]:
+    for statement in body:
+        match statement:
+            case tree.Declare():
+                yield statement
+            case tree.If():
+                yield from _declares((*statement.body, *statement.otherwise))
+            case tree.For():
+                yield from _declares(statement.body)
+            case _:
+                pass
+
+
+def _pattern(address: tree.Address) -> Pattern:
+    words: list[str | None] = []
+    for segment in address.segments:
+        if segment.text:
+            words.append(segment.text)
+        if segment.index is not None:
+            words.append(None)
+    return tuple(words)
+
+
+def _covers(outer: Pattern, inner: Pattern) -> bool:
+    """Whether `inner` may be at or inside `outer`."""
+    return len(inner) >= len(outer) and all(
+        a is None or b is None or a == b for a, b in zip(outer, inner, strict=False)
+    )
+
+
+def _exclusive(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+    """Whether two places are in different branches of one `if`."""
+    for (start_a, side_a), (start_b, side_b) in zip(_pairs(a), _pairs(b), strict=False):
+        if start_a != start_b:
+            return False
+        if side_a != side_b:
+            return True
+    return False
+
+
+def _pairs(branch: tuple[int, ...]) -> list[tuple[int, int]]:
+    return [(branch[i], branch[i + 1]) for i in range(0, len(branch), 2)]
+
+
+def _text(pattern: Pattern) -> str:
+    words = ""
+    for word in pattern:
+        words += "[...]" if word is None else f"{'.' if words else ''}{word}"
+    return words
+
+
+def _is_none(expr: tree.Expr) -> bool:
+    return isinstance(expr, tree.Literal) and expr.value is None

@@ -1,0 +1,240 @@
+"""A model of a file, compiled: its hyperparameters, what it owns, what it computes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from archspec.dims import symbol
+from archspec.ir import Body, Leaf, Module, Type, canonical, find, leaves
+from archspec.lower.check import check_unit
+from archspec.lower.evaluate import Evaluator
+from archspec.lower.flow import Target, body_of
+from archspec.lower.own import instantiate
+from archspec.lower.plan import names_in
+from archspec.lower.program import OverBudget, Program
+from archspec.lower.units import Definition, Library, Unit
+from archspec.lower.values import (
+    DYNAMIC,
+    POISON,
+    StaticError,
+    accepts,
+    arithmetic,
+    describe,
+    is_number,
+    kind_of,
+)
+from archspec.ops import OPS, Op
+from archspec.source import Span, suggest
+from archspec.syntax import tree
+
+
+class Compiled(NamedTuple):
+    """A compiled model. `body` is what it computes when every optional input is given."""
+
+    name: str
+    hyperparameters: dict[str, Any]
+    module: Module
+    body: Body
+    doc: str
+
+
+def check_files(program: Program, library: Library, root: Unit) -> None:
+    """Checks the file `root` and those it imports that are not bundled (`root` may be)."""
+    for unit in library.units.values():
+        if unit is not None and unit is not root and unit.root != library.specs:
+            check_unit(program, unit)
+    check_unit(program, root)
+
+
+def compile_model(program: Program, unit: Unit, model: tree.Model, overrides: dict[str, Any]) -> Compiled | None:
+    """Compiles a model; None where what is in the program's report kept it from being compiled."""
+    target = unit.names.get(model.callee.text)
+    definition = target.target if target else None
+    if not isinstance(definition, Definition) or definition.kind == "fn":
+        return None  # check_unit said why
+    values = _hyperparameters(program, unit, model, definition, overrides)
+    if values is None:
+        return None
+    compiled = compile_definition(program, definition, values, unit.span(model.name))
+    if compiled is None or program.report.failed:
+        return None
+    name = str(model.name.value)
+    if not overrides:
+        _check_expectations(program, unit, model, values, compiled[0])
+    return Compiled(name, values, *compiled, model.doc or definition.node.doc)
+
+
+def compile_definition(
+    program: Program, definition: Definition, values: dict[str, Any], span: Span
+) -> tuple[Module, Body] | None:
+    """What a definition with hyperparameters owns and computes, for symbolic input shapes."""
+    try:
+        module = instantiate(program, definition, values)
+        types = _input_types(program, definition, values)
+        if types is None:
+            return None
+        target = Target(definition, values, module)
+        body = body_of(program, target, types)
+        absent = tuple(None if e.default is not None else t for e, t in zip(definition.node.inputs, types, strict=True))
+        if absent != types:
+            body_of(program, target, absent)
+    except OverBudget:
+        return None
+    if body is None:
+        return None
+    if not program.report.failed:
+        _check_idle(program, module, body)
+    return module, body
+
+
+def check_definitions(program: Program, unit: Unit) -> None:
+    """Compiles the definitions of a file that can stand on their own: every hyperparameter has a default."""
+    for binding in unit.names.values():
+        definition = binding.target
+        if binding.imported or not isinstance(definition, Definition) or definition.kind == "fn":
+            continue
+        if all(p.default is not None for p in definition.hyperparameters.values()):
+            values = Evaluator(program, unit, None, {}).hyperparameters(definition, None, definition.node.name)
+            if values is not None:
+                compile_definition(program, definition, values, definition.span)
+
+
+def _hyperparameters(
+    program: Program, unit: Unit, model: tree.Model, definition: Definition, overrides: dict[str, Any]
+) -> dict[str, Any] | None:
+    evaluator = Evaluator(program, unit, None, {})
+    written = evaluator.hyperparameters(definition, model.arguments, model)
+    if written is None:
+        return None
+    if not overrides:
+        return written
+    chosen: dict[str, Any] = {}
+    for name, value in overrides.items():
+        if name not in definition.hyperparameters:
+            near = suggest(name, list(definition.hyperparameters))
+            help = near or f"its hyperparameters are {', '.join(definition.hyperparameters)}"
+            message = f'"{model.name.value}" has no hyperparameter called `{name}`'
+            program.report.error("unknown-argument", message, help=help)
+            continue
+        chosen[name] = _override(program, unit, name, written[name], value)
+    if POISON in chosen.values() or len(chosen) < len(overrides):
+        return None
+    return evaluator.hyperparameters(definition, model.arguments, model, chosen)
+
+
+def _override(program: Program, unit: Unit, name: str, written: Any, value: Any) -> Any:
+    """An override as a static value; a word stands for the definition, operation or string that it names."""
+    if isinstance(value, list | tuple) and not isinstance(value, Op):
+        value = tuple(value)
+    if isinstance(value, str) and not isinstance(written, str):
+        binding = unit.names.get(value)
+        target = binding.target if binding else OPS.get(value)
+        if target is None and kind_of(written) in ("layer", "block", "function"):
+            near = suggest(value, [*unit.names, *OPS])
+            program.report.error("unknown-name", f"nothing is called `{value}` in {unit.source.label}", help=near)
+            return POISON
+        value = target if target is not None else value
+    if not accepts(written, value):
+        message = f"the hyperparameter `{name}` is {describe(written)}, and cannot be {describe(value)}"
+        program.report.error("wrong-kind", message)
+        return POISON
+    return value
+
+
+def _input_types(program: Program, definition: Definition, values: dict[str, Any]) -> tuple[Type, ...] | None:
+    """The types of the inputs of a definition that nothing applies: its dimensions stay symbols, `...` is one of
+    them.
+    """
+    unit = definition.unit
+    env = {**{name: symbol(name) for name in unit.dims}, **values}
+    evaluator = Evaluator(program, unit, definition, env)
+    types: list[Type] = []
+    for entry in definition.node.inputs:
+        sizes: list[Any] = []
+        for item in entry.shape.items if entry.shape else ():
+            size = symbol("...") if isinstance(item, tree.Ellipsis_) else evaluator.value(item)
+            if size is POISON:
+                return None
+            if size is DYNAMIC or not is_number(size) or isinstance(size, float):
+                evaluator.fault("wrong-kind", f"a size is an integer, not {describe(size)}", item)
+                return None
+            sizes.append(size)
+        types.append(Type(tuple(sizes), entry.type or "real"))
+    return tuple(types)
+
+
+def _check_idle(program: Program, module: Module, body: Body) -> None:
+    """Reports tensors that nothing uses under any of their names."""
+    idle = set(body.idle)
+    used_by_tie = {counted for alias, counted in module.aliases.items() if alias not in idle}
+    for name in body.idle:
+        counted = canonical(module, name)
+        if counted in used_by_tie or (counted != name and counted not in idle):
+            continue
+        leaf = find(module, name)
+        if isinstance(leaf, Leaf) and not leaf.weight.unused:
+            _report_idle(program, module, name, leaf)
+
+
+def _report_idle(program: Program, module: Module, name: str, leaf: Leaf) -> None:
+    """Reports an unused tensor at the innermost declaration that stands in the file being compiled."""
+    place, address = leaf.weight.span, name
+    rest = name
+    while True:
+        own = next(a for a in _prefixes(rest) if a in module.members)
+        member = module.members[own]
+        rest = rest[len(own) + 1 :]
+        if member.span.source is program.root or not isinstance(member.target, Module):
+            place, address = member.span, name[: len(name) - len(rest)].rstrip(".")
+        if not isinstance(member.target, Module):
+            break
+        module = member.target
+    if address == name:
+        message, help = f"nothing uses the tensor `{name}`", "use it, remove it, or mark it `unused`"
+    else:
+        message, help = f"nothing uses the tensor `{name}` of `{address}`", f"apply `.{address}`, or mark it `unused`"
+    program.error("unused-tensor", message, place, help=help)
+
+
+def _prefixes(address: str) -> Iterator[str]:
+    words = address.split(".")
+    for end in range(1, len(words) + 1):
+        yield ".".join(words[:end])
+
+
+def _check_expectations(
+    program: Program, unit: Unit, model: tree.Model, values: dict[str, Any], module: Module
+) -> None:
+    facts = {
+        "params": module.total,
+        "trainable": module.total - module.frozen,
+        "frozen": module.frozen,
+        "tensors": sum(1 for _, leaf in leaves(module) if leaf.weight.kind == "param")
+        if _mentions(model, "tensors")
+        else 0,
+    }
+    evaluator = Evaluator(program, unit, None, {**values, **facts})
+    for expect in model.expects:
+        condition = expect.condition
+        if evaluator.condition(condition) is not False:
+            continue
+        message = f'"{model.name.value}" is not as expected'
+        if isinstance(condition, tree.Binary) and condition.operator == "==":
+            left, right = evaluator.value(condition.left), evaluator.value(condition.right)
+            if is_number(left) and is_number(right):
+                text = unit.source.text[condition.left.start : condition.left.end]
+                try:
+                    difference = arithmetic("-", left, right)
+                    message = f'"{model.name.value}" has {text} = {left:,}, not {right:,}: {_signed(difference)}'
+                except StaticError:
+                    pass
+        program.report.error("expect", message, unit.span(condition))
+
+
+def _signed(difference: Any) -> str:
+    return f"{abs(difference):,} {'more' if difference > 0 else 'fewer'} than expected"
+
+
+def _mentions(model: tree.Model, name: str) -> bool:
+    return any(name in names_in(e.condition) for e in model.expects)

@@ -1,0 +1,463 @@
+"""The second pass: what a definition computes, with the type of every value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from archspec.dims import Symbolic
+from archspec.ir import Body, Call, Constant, Leaf, Module, Operand, Type, find
+from archspec.lower import calls
+from archspec.lower.address import address_text
+from archspec.lower.evaluate import Evaluator
+from archspec.lower.idle import find_idle
+from archspec.lower.plan import assigned, names_in
+from archspec.lower.program import Program
+from archspec.lower.residual import warn_without_residual
+from archspec.lower.shapes import Header, shape_text
+from archspec.lower.units import Definition
+from archspec.lower.values import (
+    DYNAMIC,
+    POISON,
+    Owned,
+    Several,
+    Tensor,
+    describe,
+    key_of,
+    show,
+)
+from archspec.ops import OPERATORS, OPS, Op, OpError
+from archspec.source import Span
+from archspec.syntax import tree
+
+if TYPE_CHECKING:
+    from archspec.lower.own import Owner
+
+Given = Type | Constant | None
+"""What an input of a definition is given: a tensor's type, a number, or nothing."""
+
+
+class Target(NamedTuple):
+    """What is applied: a definition with hyperparameters, and the module if it owns something."""
+
+    definition: Definition
+    values: dict[str, Any]
+    module: Module | None
+
+
+def body_of(program: Program, target: Target, given: tuple[Given, ...]) -> Body | None:
+    """The body of a definition for input types; the same object for the same types. None if it has errors."""
+    owner: Any = target.module
+    if owner is None:
+        owner = (target.definition, *[key_of(v) for v in target.values.values()])
+    key = (owner, *[g if g.__class__ is not Constant else (Constant, key_of(g.value)) for g in given])
+    if key in program.bodies:
+        return program.bodies[key]
+    frames = program.frames
+    if target.module is None and any(f.definition is target.definition for f in frames[:-1]):
+        program.error("definition-cycle", f"`{target.definition.name}` applies itself", frames[-1].span)
+        return None
+    program.count_instance(frames[-1].span if frames else target.definition.span)
+    body = Flow(program, target).run(given)
+    program.bodies[key] = body
+    return body
+
+
+class Flow(Evaluator):
+    """Works out one body, statement by statement."""
+
+    def __init__(self, program: Program, target: Target) -> None:
+        definition = target.definition
+        super().__init__(program, definition.unit, definition, dict(target.values))
+        self.module = target.module
+        self.body = Body(definition.kind, definition.name, target.module)
+        self.header = Header(self, definition.name)
+        self.applied: dict[str, list[Body]] = {}
+        self.reads: dict[str, Tensor] = {}
+        self.results: tuple[Any, ...] | None = None
+        self.poisoned = False
+
+    def run(self, given: tuple[Given, ...]) -> Body | None:
+        assert self.definition is not None
+        node = self.definition.node
+        if not self._take(given):
+            return None
+        self.execute(node.body)
+        if self.results is None:
+            if not self._is_broken(node):
+                self.fault("missing-return", f"`{self.definition.name}` returns nothing", node.name)
+            return None
+        if not self._give(node):
+            return None
+        body = self.body
+        body.size = sum(c.body.size if c.body is not None else 1 for c in body.calls)
+        self.program.check_size(0, body.size, self.definition.span)
+        if self.module is not None:
+            body.idle = find_idle(self.module, self.applied, self.reads)
+        return body
+
+    def _is_broken(self, node: tree.Definition) -> bool:
+        return any(node.start <= b.start < node.end for b in self.unit.tree.broken)
+
+    def _take(self, given: tuple[Given, ...]) -> bool:
+        """Binds the inputs and the dimensions in their shapes."""
+        assert self.definition is not None
+        frames = self.program.frames
+        arguments = frames[-1].arguments if frames else {}
+        fits = True
+        for entry, item in zip(self.definition.node.inputs, given, strict=True):
+            what = f"the input `{entry.name}` of `{self.definition.name}`"
+            at = arguments.get(entry.name) or (frames[-1].span if frames else self.unit.span(entry))
+            if item is None:
+                self.env[entry.name] = None
+            elif isinstance(item, Constant):
+                self.env[entry.name] = item.value
+                fits = self.header.match(entry, number_type(item.value), what, at) and fits
+            else:
+                self.env[entry.name] = self.slot(item)
+                self.body.inputs.append((entry.name, item))
+                fits = self.header.match(entry, item, what, at) and fits
+        return fits
+
+    def _give(self, node: tree.Definition) -> bool:
+        """Checks the results against the declared outputs."""
+        assert self.results is not None and self.definition is not None
+        declared = node.outputs
+        if declared and len(declared) != len(self.results):
+            message = (
+                f"`{self.definition.name}` declares {count(len(declared), 'output')} and returns {len(self.results)}"
+            )
+            self.fault("output", message, self._return)
+            return False
+        fits = not self.poisoned
+        for i, (value, expr) in enumerate(zip(self.results, self._return.values, strict=True)):
+            name = declared[i].name if declared else ""
+            if value is None:
+                self.body.outputs.append((name, None))
+            elif isinstance(value, Tensor):
+                at = self.unit.span(expr)
+                what = f"the output {f'`{name}` ' if name else ''}of `{self.definition.name}`"
+                fits = (not declared or self.header.match(declared[i], value.type, what, at)) and fits
+                self.body.outputs.append((name, value.slot))
+            else:
+                if value is not POISON:
+                    self.fault("wrong-kind", f"an output is a tensor, not {describe(value)}", expr)
+                fits = False
+        return fits
+
+    # Building the body
+
+    def slot(self, type: Type) -> Tensor:
+        types = self.body.types
+        types.append(type)
+        return Tensor(len(types) - 1, type)
+
+    def emit(
+        self,
+        kind: str,
+        type: str,
+        address: str,
+        body: Body | None,
+        inputs: tuple[tuple[str, Operand], ...],
+        attributes: dict[str, Any],
+        outputs: tuple[Type | None, ...],
+        span: Span,
+    ) -> Any:
+        """Adds an application; its result as a value."""
+        self.body.calls.append(Call(kind, type, address, body, inputs, attributes, outputs, len(self.body.types), span))
+        if len(outputs) == 1:
+            return self.slot(outputs[0]) if outputs[0] is not None else None
+        return Several(tuple([self.slot(t) if t is not None else None for t in outputs]))
+
+    def operate(self, name: str, values: Sequence[Any], node: Any, nodes: Sequence[tree.Expr]) -> Any:
+        op = OPS[OPERATORS.get(name, name)]
+        for value, part in zip(values, nodes, strict=True):
+            if value is None:
+                return self.fault("wrong-kind", f"`{name}` takes tensors, and this is absent (`none`)", part)
+            if not isinstance(value, Tensor | int | float | Symbolic):
+                return self.fault("wrong-kind", f"`{name}` takes tensors, not {describe(value)}", part)
+        names = [i.name for i in op.inputs]
+        places = {n: self.unit.span(p) for n, p in zip(names, nodes, strict=True)}
+        return self.apply_op(op, list(zip(names, values, strict=True)), {}, node, places)
+
+    def apply_op(
+        self,
+        op: Op,
+        inputs: list[tuple[str, Any]],
+        attributes: dict[str, Any],
+        node: Any,
+        places: dict[str, Span],
+    ) -> Any:
+        """Applies an operation to values that have been checked to be tensors, numbers or absent."""
+        span = self.unit.span(node)
+        types = [type_of(v) for _, v in inputs]
+        try:
+            outputs = op.rule(types, attributes)
+        except OpError as problem:
+            at = places.get(problem.argument or "", span)
+            self.program.error("dimension", problem.message, at, help=problem.help)
+            return POISON
+        operands = tuple([(name, operand_of(v)) for name, v in inputs])
+        return self.emit("op", op.name, "", None, operands, attributes, outputs, span)
+
+    def resolve(self, node: tree.Reference) -> Any:
+        """What is owned at an address: a tensor to read, or something to apply."""
+        address = address_text(self, node.address)
+        if address is None:
+            return POISON
+        if self.module is None:
+            return self.fault("unknown-address", "a function owns nothing, so it has no `.address`", node)
+        found = find(self.module, address)
+        if found is None:
+            if self.unit.broken & set(address.split(".")):
+                return POISON
+            return self.fault("unknown-address", *calls.unknown_address(self.module, address, node))
+        if isinstance(found, Module):
+            return Owned(address, found)
+        return self._read(address, found)
+
+    def _read(self, address: str, leaf: Leaf) -> Tensor:
+        tensor = self.reads.get(address)
+        if tensor is None:
+            tensor = self.reads[address] = self.slot(leaf.weight.type)
+            self.body.weights.append((address, tensor.slot))
+        return tensor
+
+    # Expressions
+
+    def _unbound(self, expr: tree.Name) -> Any:
+        return self.fault(
+            "unbound-dimension",
+            f"the dimension `{expr.text}` has no size here",
+            expr,
+            help="a dimension gets its size from the shape of an input that is given",
+        )
+
+    def _ellipsis(self, expr: tree.Ellipsis_) -> Any:
+        return self.fault("wrong-kind", "`...` stands in shapes only", expr)
+
+    def _listing(self, expr: tree.Listing) -> Any:
+        values: list[Any] = []
+        for item in expr.items:
+            if isinstance(item, tree.Ellipsis_):
+                if self.header.leading is None:
+                    return self.fault("unbound-dimension", "no input binds `...` here", item)
+                values += self.header.leading
+                continue
+            value = self.value(item)
+            if isinstance(value, Tensor | Several | Owned):
+                return self.fault("wrong-kind", "a list holds numbers and names, not tensors", item)
+            values.append(value)
+        return POISON if POISON in values else tuple(values)
+
+    def _reference(self, expr: tree.Reference) -> Any:
+        value = self.resolve(expr)
+        if isinstance(value, Owned):
+            help = f"apply it, as in `.{value.address}(x)`"
+            return self.fault(
+                "wrong-kind", f"`.{value.address}` is a {value.module.kind}, not a value", expr, help=help
+            )
+        return value
+
+    def _applied(self, expr: tree.Call) -> Any:
+        return calls.call(self, expr)
+
+    def _own(self, expr: tree.Own) -> Any:
+        return calls.own(self, expr, None)
+
+    def _chain(self, expr: tree.Chain) -> Any:
+        stream = self.value(expr.head)
+        outer = self.env.get("_")
+        for step in expr.steps:
+            stream = self._step(step, stream)
+            if stream is POISON:
+                break
+        if outer is None:
+            self.env.pop("_", None)
+        else:
+            self.env["_"] = outer
+        return stream
+
+    def _step(self, step: tree.Step, stream: Any) -> Any:
+        if step.loop is None:
+            return self._step_once(step, stream)
+        bounds = self.bounds(step.loop)
+        if bounds is None:
+            return POISON
+        before, first = len(self.body.calls), stream
+        index = step.loop.index
+        for i in range(*bounds):
+            self.env[index] = i
+            stream = self._step_once(step, stream)
+            if stream is POISON:
+                break
+            if i == bounds[0] and bounds[1] - bounds[0] > 1:
+                warn_without_residual(self, before, {"": first}, {"": stream}, step.value)
+        self.env.pop(index, None)
+        return stream
+
+    def _step_once(self, step: tree.Step, stream: Any) -> Any:
+        value = step.value
+        if step.condition is not None:
+            condition = self.condition(step.condition)
+            if condition is False:
+                if step.otherwise is None:
+                    return stream
+                value = step.otherwise
+            elif condition is not True:
+                return POISON
+        if isinstance(stream, Several):
+            return self.fault("wrong-kind", f"this gives {len(stream.values)} outputs; a chain has one stream", step)
+        if stream is None:
+            return self.fault("wrong-kind", "the stream is absent (`none`) here", step)
+        self.env["_"] = stream
+        if step.operator:
+            return self.combine(step.operator, stream, self.value(value), step, value, value)
+        return calls.apply_step(self, value, stream)
+
+    # Statements
+
+    def execute(self, statements: tuple[tree.Statement, ...]) -> None:
+        for statement in statements:
+            match statement:
+                case tree.Bind():
+                    self._bind(statement)
+                case tree.Return():
+                    self._return = statement
+                    self.results = tuple([self.value(v) for v in statement.values])
+                    if len(self.results) == 1 and isinstance(self.results[0], Several):
+                        self.results = self._spread(statement, self.results[0])
+                    return
+                case tree.For():
+                    self._for(statement)
+                case tree.If():
+                    self._if(statement)
+                    if self.results is not None:
+                        return
+                case tree.Require():
+                    if self.condition(statement.condition) is False:
+                        report_require(self, statement)
+                case _:
+                    pass  # ownership, which the first pass settled
+
+    def _spread(self, statement: tree.Return, several: Several) -> tuple[Any, ...]:
+        self._return = statement._replace(values=statement.values * len(several.values))
+        return several.values
+
+    def _bind(self, statement: tree.Bind) -> None:
+        value = self.value(statement.value)
+        targets = statement.targets
+        values: Sequence[Any] = value.values if isinstance(value, Several) else (value,)
+        if value is POISON:
+            values = [POISON] * len(targets)
+        elif len(values) != len(targets):
+            message = f"this gives {count(len(values), 'output')}, and {count(len(targets), 'name')} to bind"
+            help = (
+                f"write `{', '.join(['_'] * len(values))} = ...`, `_` for what is not needed"
+                if len(values) > 1
+                else None
+            )
+            self.fault("output", message, statement.value, help=help)
+            values = [POISON] * len(targets)
+        for target, item in zip(targets, values, strict=True):
+            if target.text != "_":
+                self.env[target.text] = item
+
+    def _if(self, statement: tree.If) -> None:
+        condition = self.condition(statement.condition)
+        names = set(assigned((statement,)))
+        if condition.__class__ is bool:
+            self.execute(statement.body if condition else statement.otherwise)
+        for name in names:
+            self.env.setdefault(name, None if condition.__class__ is bool else POISON)
+
+    def _for(self, statement: tree.For) -> None:
+        bounds = self.bounds(statement.loop)
+        names = set(assigned(statement.body))
+        if bounds is None:
+            self.env.update(dict.fromkeys(names, POISON))
+            return
+        before = len(self.body.calls)
+        carried = {n: self.env[n] for n in names if n in self.env}
+        for i in range(*bounds):
+            self.env[statement.loop.index] = i
+            self.execute(statement.body)
+            if i == bounds[0] and bounds[1] - bounds[0] > 1:
+                after = {n: self.env[n] for n in carried}
+                warn_without_residual(self, before, carried, after, statement.loop)
+        self.env.pop(statement.loop.index, None)
+
+    def bounds(self, loop: tree.Loop) -> tuple[int, int] | None:
+        first, last = self.value(loop.first), self.value(loop.last)
+        for value, node in ((first, loop.first), (last, loop.last)):
+            if value is not POISON and value.__class__ is not int:
+                self.fault("wrong-kind", f"a loop counts integers, not {describe(value)}", node)
+                return None
+        if first is POISON or last is POISON:
+            return None
+        self.program.count_iterations(max(0, last - first), self.unit.span(loop))
+        return first, last
+
+
+Flow.handlers = {
+    **Evaluator.handlers,
+    tree.Name: Flow._name,  # pyright: ignore[reportPrivateUsage]
+    tree.Listing: Flow._listing,  # pyright: ignore[reportPrivateUsage]
+    tree.Ellipsis_: Flow._ellipsis,  # pyright: ignore[reportPrivateUsage]
+    tree.Reference: Flow._reference,  # pyright: ignore[reportPrivateUsage]
+    tree.Call: Flow._applied,  # pyright: ignore[reportPrivateUsage]
+    tree.Own: Flow._own,  # pyright: ignore[reportPrivateUsage]
+    tree.Chain: Flow._chain,  # pyright: ignore[reportPrivateUsage]
+}
+
+
+def constant_body(program: Program, owner: Owner, node: tree.Param, type: Type) -> Body | None:
+    """The body that computes a constant table, checked to have the shape declared."""
+    assert owner.definition is not None and node.value is not None
+    flow = Flow(program, Target(owner.definition, {}, None))
+    flow.body.kind, flow.body.type = "fn", "value"
+    flow.env = {k: v for k, v in owner.env.items() if v is not DYNAMIC}
+    value = flow.value(node.value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        constant = float(value) if type.dtype == "real" else value
+        value = flow.apply_op(OPS["full"], [], {"shape": type.shape, "value": constant}, node.value, {})
+    if value is POISON:
+        return None
+    if not isinstance(value, Tensor) or value.type != type:
+        got = f"{value.type.dtype} {shape_text(value.type.shape)}" if isinstance(value, Tensor) else describe(value)
+        message = f"this tensor is declared {type.dtype} {shape_text(type.shape)}, and its value is {got}"
+        owner.fault("dimension", message, node.value)
+        return None
+    flow.body.outputs.append(("", value.slot))
+    return flow.body
+
+
+def report_require(evaluator: Evaluator, node: tree.Require) -> None:
+    """Reports a `require` that does not hold, with the values that decided it."""
+    env = evaluator.env
+    names = [n for n in dict.fromkeys(names_in(node.condition)) if n in env and env[n] is not DYNAMIC]
+    values = ", ".join(f"{n} = {show(env[n])}" for n in names)
+    message = node.message or "a requirement does not hold"
+    span = evaluator.unit.span(node.condition)
+    evaluator.program.error("require", f"{message} ({values})" if values else message, span, caller=True)
+
+
+def number_type(value: Any) -> Type:
+    return Type((), "bool" if isinstance(value, bool) else "real" if isinstance(value, float) else "int")
+
+
+def type_of(value: Any) -> Type | None:
+    """The type of an operand: a number is a tensor without dimensions."""
+    if isinstance(value, Tensor):
+        return value.type
+    return None if value is None else number_type(value)
+
+
+def operand_of(value: Any) -> Operand:
+    if isinstance(value, Tensor):
+        return value.slot
+    return None if value is None else Constant(value)
+
+
+def count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,365 @@
+"""The first pass: what a definition owns, from its hyperparameters alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from archspec.ir import Initial, Member, Module, Type, Weight
+from archspec.lower.address import address_text
+from archspec.lower.evaluate import Evaluator
+from archspec.lower.flow import constant_body, report_require
+from archspec.lower.plan import (
+    Bound,
+    Branch,
+    Naming,
+    Owning,
+    Plan,
+    Repeat,
+    Requiring,
+    Tying,
+    plan_of,
+)
+from archspec.lower.program import Frame, Program
+from archspec.lower.tie import close_aliases, tie
+from archspec.lower.units import Definition
+from archspec.lower.values import DYNAMIC, LARGEST, POISON, describe, key_of, kind_of
+from archspec.source import Note
+from archspec.syntax import tree
+
+INITIALS = {"normal": 1, "truncated_normal": 1, "uniform": 2, "constant": 1, "xavier_uniform": 0}
+
+
+def instantiate(program: Program, definition: Definition, values: dict[str, Any]) -> Module:
+    """The module of a definition with hyperparameters; the same object for the same values."""
+    key = (definition, *[key_of(v) for v in values.values()])
+    module = program.modules.get(key)
+    if module is not None:
+        return module
+    if any(f.definition is definition for f in program.frames[:-1]):
+        names = [f.definition.name for f in program.frames]
+        circle = " -> ".join([*names[names.index(definition.name) : -1], definition.name])
+        program.error("definition-cycle", f"`{definition.name}` contains itself: {circle}", program.frames[-1].span)
+        return Module(definition.kind, definition.name, values, definition.span)
+    program.count_instance(program.frames[-1].span if program.frames else definition.span)
+    module = Module(definition.kind, definition.name, values, definition.span)
+    Owner(program, definition, values, module).run()
+    program.modules[key] = module
+    program.definitions[module] = definition
+    return module
+
+
+class Owner(Evaluator):
+    """Works out one module."""
+
+    def __init__(self, program: Program, definition: Definition, values: dict[str, Any], module: Module) -> None:
+        super().__init__(program, definition.unit, definition, dict(values))
+        self.module = module
+        for entry in definition.node.inputs:
+            self.env[entry.name] = DYNAMIC
+        self._invariants: dict[int, Module | None] = {}
+
+    def run(self) -> None:
+        assert self.definition is not None
+        before = dict(self.env)
+        self._run(plan_of(self.definition))
+        self._check_nesting()
+        module = self.module
+        for address, member in module.members.items():
+            target = member.target
+            if isinstance(target, Weight):
+                module.tensors += 1
+                if target.kind == "param":
+                    module.total += target.size
+                    module.frozen += target.size if member.frozen else 0
+                continue
+            module.tensors += target.tensors
+            module.total += target.total
+            module.frozen += target.total if member.frozen else target.frozen
+            for alias, counted in target.aliases.items():
+                module.aliases[f"{address}.{alias}"] = f"{address}.{counted}"
+        self.program.check_size(module.tensors, 0, module.span)
+        self.env = before
+        self._tie_all(plan_of(self.definition))
+        close_aliases(module)
+
+    def _run(self, plan: Plan) -> None:
+        for entry in plan:
+            match entry:
+                case Owning():
+                    self._own(entry)
+                case Bound():
+                    self._bind(entry)
+                case Repeat():
+                    for _ in self._rounds(entry.loop, run=entry.owns):
+                        self._run(entry.body)
+                case Branch():
+                    self._branch(entry)
+                case Requiring():
+                    self.require(entry.node)
+                case Naming():
+                    self._role(entry.node)
+                case Tying():
+                    pass  # when everything is owned
+
+    def _tie_all(self, plan: Plan) -> None:
+        """Ties come last, but see the loop indices and conditions around them."""
+        if not any(isinstance(e, Tying | Repeat | Branch) for e in plan):
+            return
+        for entry in plan:
+            match entry:
+                case Tying():
+                    self._tie(entry.node)
+                case Bound():
+                    self._bind(entry)
+                case Repeat() if _ties(entry.body):
+                    for _ in self._rounds(entry.loop):
+                        self._tie_all(entry.body)
+                case Branch() if _ties((*entry.body, *entry.otherwise)):
+                    condition = self.condition(entry.condition)
+                    if condition.__class__ is bool:
+                        self._tie_all(entry.body if condition else entry.otherwise)
+                case _:
+                    pass
+
+    def _tie(self, node: tree.Tie) -> None:
+        for _ in self._rounds(node.loop) if node.loop else (0,):
+            if node.condition is not None and self.condition(node.condition) is not True:
+                continue
+            alias, counted = address_text(self, node.alias), address_text(self, node.counted)
+            if alias is not None and counted is not None:
+                tie(self.program, self.module, alias, counted, self.unit, node)
+
+    # Statements
+
+    def _bind(self, entry: Bound) -> None:
+        if len(entry.targets) == 1:
+            self.env[entry.targets[0]] = self.value(entry.value)
+        else:
+            for name in entry.targets:
+                self.env[name] = DYNAMIC
+
+    def _branch(self, entry: Branch) -> None:
+        condition = self.condition(entry.condition)
+        if condition.__class__ is bool:
+            self._run(entry.body if condition else entry.otherwise)
+            return
+        if condition is DYNAMIC and _owns((*entry.body, *entry.otherwise)):
+            self._dynamic_ownership(entry.condition)
+        for inner in (*entry.body, *entry.otherwise):
+            if isinstance(inner, Bound):
+                self.env.update(dict.fromkeys(inner.targets, DYNAMIC))
+
+    def _dynamic_ownership(self, condition: tree.Expr) -> None:
+        self.fault(
+            "ownership",
+            "whether something is owned depends on an input",
+            condition,
+            help="what is owned depends on hyperparameters only; make the condition one of them",
+        )
+
+    def require(self, node: tree.Require) -> None:
+        if self.condition(node.condition) is False:
+            report_require(self, node)
+
+    def _role(self, node: tree.Role) -> None:
+        if not node.addresses:
+            self.module.roles.append(("", node.name))
+        for address in node.addresses:
+            text = address_text(self, address)
+            if text is not None:
+                self.module.roles.append((text, node.name))
+
+    def _rounds(self, loop: tree.Loop, run: bool = True) -> Iterator[int]:
+        bounds = self.loop_bounds(loop)
+        if bounds is None:
+            self.env[loop.index] = POISON
+        for index in range(*bounds) if bounds and run else ():
+            self.env[loop.index] = index
+            yield index
+
+    def loop_bounds(self, loop: tree.Loop) -> tuple[int, int] | None:
+        """First and last (exclusive) of a loop; None if that was reported."""
+        first, last = self.value(loop.first), self.value(loop.last)
+        for value, node in ((first, loop.first), (last, loop.last)):
+            if value is DYNAMIC:
+                message = "how often a loop runs depends on an input"
+                self.fault("ownership", message, node, help="make it a hyperparameter")
+                return None
+            if value is not POISON and value.__class__ is not int:
+                self.fault("wrong-kind", f"a loop counts integers, not {describe(value)}", node)
+                return None
+        if first is POISON or last is POISON:
+            return None
+        self.program.count_iterations(max(0, last - first), self.unit.span(loop))
+        return first, last
+
+    # Owning
+
+    def _own(self, entry: Owning) -> None:
+        if entry.loop is None:
+            self._own_once(entry)
+            return
+        bounds = self.loop_bounds(entry.loop)
+        if bounds is None:
+            return
+        for self.env[entry.loop.index] in range(*bounds):
+            self._own_once(entry)
+
+    def _own_once(self, entry: Owning) -> None:
+        for condition, wanted in entry.guards:
+            holds = self.condition(condition)
+            if holds is DYNAMIC:
+                self._dynamic_ownership(condition)
+            if holds is not wanted:
+                return
+        address = entry.address or address_text(self, entry.node.address)
+        self._add(address, self._made_by(entry), entry.node)
+
+    def _made_by(self, entry: Owning) -> Module | Weight | None:
+        if isinstance(entry.node, tree.Param):
+            return self._weight(entry.node)
+        if not entry.invariant:
+            return self._make(entry.node)
+        made = self._invariants.get(id(entry))
+        if made is None:
+            made = self._invariants[id(entry)] = self._make(entry.node)
+        return made
+
+    def _add(self, address: str | None, made: Module | Weight | None, node: tree.Own | tree.Param) -> None:
+        if address is None or made is None:
+            return
+        members = self.module.members
+        if address in members:
+            first = members[address].span
+            at = self.unit.span(node.address)
+            repeated = first == at
+            self.program.error(
+                "duplicate-address",
+                f"the address `{address}` is owned {'by every round of the loop' if repeated else 'twice'}",
+                at,
+                notes=() if repeated else (Note("it was first owned here", first),),
+                help="put the index into the address, as in `layer[i]`"
+                if repeated
+                else "to apply it again: `.address(x)`",
+            )
+            return
+        frozen, unused = "frozen" in node.modifiers, "unused" in node.modifiers
+        members[address] = Member(made, frozen, unused, self.unit.span(node.address))
+
+    def _make(self, node: tree.Own) -> Module | None:
+        callee = self.value(node.callee)
+        if callee is POISON:
+            return None
+        if callee is DYNAMIC:
+            self.fault("ownership", "what is owned here depends on an input", node.callee)
+            return None
+        if not isinstance(callee, Definition) or callee.kind == "fn":
+            help = "a function owns nothing: write it without an address" if kind_of(callee) == "function" else None
+            message = f"an address owns a layer or a block, not {describe(callee)}"
+            self.fault("wrong-kind", message, node.callee, help=help)
+            return None
+        if self.module.kind == "layer":
+            message = f"a layer owns tensors only, and `{callee.name}` is a {callee.kind}"
+            self.fault("wrong-kind", message, node, help=f"make `{self.module.type}` a block")
+            return None
+        values = self.hyperparameters(callee, node.lists[0] if node.lists else None, node)
+        if values is None:
+            return None
+        self.program.frames.append(Frame(callee, self.unit.span(node), {}))
+        module = instantiate(self.program, callee, values)
+        self.program.frames.pop()
+        return module
+
+    def _weight(self, node: tree.Param) -> Weight | None:
+        sizes = self.value(node.shape)
+        if sizes is POISON:
+            return None
+        if sizes is DYNAMIC:
+            message = "the shape of a stored tensor depends on an input"
+            self.fault("ownership", message, node.shape, help="use hyperparameters only")
+            return None
+        size = 1
+        for value, item in zip(sizes, node.shape.items, strict=True):
+            if value.__class__ is not int or value < 1:
+                self._wrong_size(value, item)
+                return None
+            size *= value
+        if size > LARGEST:
+            self.fault("budget", "this tensor has more elements than a 64-bit number counts", node.shape)
+            return None
+        weight = Weight(
+            node.kind,
+            Type(sizes, node.type or "real"),
+            sizes,
+            size,
+            "frozen" in node.modifiers,
+            "unused" in node.modifiers,
+            self._initial(node.initial),
+            self.unit.span(node.address),
+        )
+        if node.value is not None:
+            weight.value = constant_body(self.program, self, node, weight.type)
+        return weight
+
+    def _wrong_size(self, value: Any, node: tree.Expr) -> None:
+        help = None
+        if value.__class__ is float:
+            help = "`//` divides integers"
+        elif value.__class__ is int:
+            help = "a tensor that is not there is left out with `if`"
+        message = f"a size is a positive integer, not {describe(value)}"
+        self.program.error("wrong-kind", message, self.unit.span(node), help=help)
+
+    def _initial(self, node: tree.Initial | None) -> Initial | None:
+        if node is None:
+            return None
+        if node.name not in INITIALS:
+            known = ", ".join(f"`{n}`" for n in INITIALS)
+            self.fault("unknown-name", f"no initial distribution is called `{node.name}`", node, help=f"known: {known}")
+            return None
+        values = [self.value(a) for a in node.arguments]
+        if any(v.__class__ not in (int, float) for v in values):
+            if POISON not in values:
+                self.fault("wrong-kind", f"`{node.name}` takes numbers", node)
+            return None
+        if len(values) != INITIALS[node.name]:
+            code = "surplus-argument" if len(values) > INITIALS[node.name] else "missing-argument"
+            self.fault(code, f"`{node.name}` takes {INITIALS[node.name]} number(s), not {len(values)}", node)
+            return None
+        return Initial(node.name, tuple(float(v) for v in values))
+
+    def _check_nesting(self) -> None:
+        """An address inside another's would belong to two owners."""
+        members = self.module.members
+        for address, member in members.items():
+            end = address.find(".")
+            while end >= 0:
+                outer = members.get(address[:end])
+                if outer is not None:
+                    self.program.error(
+                        "duplicate-address",
+                        f"the address `{address}` lies inside `{address[:end]}`, which is owned already",
+                        member.span,
+                        notes=(Note("it is owned here", outer.span),),
+                    )
+                    break
+                end = address.find(".", end + 1)
+
+
+def _owns(plan: Plan) -> bool:
+    return any(
+        isinstance(e, Owning | Tying)
+        or (isinstance(e, Repeat) and _owns(e.body))
+        or (isinstance(e, Branch) and _owns((*e.body, *e.otherwise)))
+        for e in plan
+    )
+
+
+def _ties(plan: Plan) -> bool:
+    return any(
+        isinstance(e, Tying)
+        or (isinstance(e, Repeat) and _ties(e.body))
+        or (isinstance(e, Branch) and _ties((*e.body, *e.otherwise)))
+        for e in plan
+    )

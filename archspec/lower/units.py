@@ -1,0 +1,315 @@
+"""Files and what they define: reading, imports, and definitions with their hyperparameters spelt out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+from archspec.ops import OPS, Op
+from archspec.source import Note, Report, Source, Span, suggest
+from archspec.syntax import tree
+
+LARGEST_FILE = 256 * 1024
+MOST_FILES = 64
+
+Parse: TypeAlias = Callable[[Source, Report], tree.File]
+
+
+class Hyperparameter(NamedTuple):
+    """One hyperparameter; its default is evaluated among the names of `unit`, where it was written."""
+
+    name: str
+    default: tree.Expr | None
+    unit: Unit
+    span: Span
+
+
+class Definition:
+    """A fn, layer or block of a unit."""
+
+    __slots__ = ("hyperparameters", "kind", "name", "node", "plan", "span", "unit")
+
+    def __init__(self, node: tree.Definition, unit: Unit) -> None:
+        self.node = node
+        self.name = node.name.text
+        self.kind = node.kind
+        self.unit = unit
+        self.span = unit.span(node.name)
+        self.hyperparameters: dict[str, Hyperparameter] = {}
+        self.plan: object | None = None
+
+
+class Binding(NamedTuple):
+    """What a name in a unit stands for, and where it was bound."""
+
+    target: Definition | Op | None  # None: the import that should have bound it failed, and said so
+    span: Span
+    imported: bool
+
+
+class Unit:
+    """One loaded file: its names, dimensions and models."""
+
+    __slots__ = ("broken", "dims", "exports", "folder", "models", "names", "root", "source", "tree")
+
+    def __init__(self, source: Source, file: tree.File, folder: str | None, root: str | None) -> None:
+        self.source = source
+        self.tree = file
+        self.folder = folder
+        self.root = root
+        self.names: dict[str, Binding] = {}
+        self.exports: dict[str, tuple[tree.Import, tree.Imported]] = {}
+        self.dims: dict[str, Span] = {}
+        self.models: dict[str, tree.Model] = {}
+        self.broken = frozenset(name for part in file.broken for name in part.names)
+
+    def span(self, node: tree.Expr | tree.Statement | tree.Item | NamedTuple) -> Span:
+        return Span(self.source, node.start, node.end)  # type: ignore[union-attr]
+
+
+class Library:
+    """Loads units, each file once. `raw` keeps what was read, by absolute path: what was compiled is valid while the
+    files stay so.
+
+    Specs are untrusted: a quoted import stays within the folder of the file that was asked for.
+    """
+
+    def __init__(self, specs: str, parse: Parse) -> None:
+        self.specs = specs
+        self.parse = parse
+        self.raw: dict[str, bytes] = {}
+        self.units: dict[str, Unit | None] = {}
+        self._loading: list[str] = []
+
+    def bundled(self, name: str, report: Report) -> Unit | None:
+        """The unit of the bundled file NAME.arch."""
+        return self.load(os.path.join(self.specs, name + ".arch"), report, label=f"specs/{name}.arch", root=self.specs)
+
+    def load(
+        self, path: str, report: Report, *, label: str, root: str | None = None, at: Span | None = None
+    ) -> Unit | None:
+        """The unit at `path`; None, with a diagnostic, if there is none."""
+        real = os.path.realpath(path)
+        if real in self.units:
+            return self.units[real]
+        if len(self.units) >= MOST_FILES:
+            report.error("budget", f"more than {MOST_FILES} files are imported", at)
+            return None
+        data = read_bytes(real, label, report, at)
+        text = decode(data, label, report, at) if data is not None else None
+        if data is None or text is None:
+            return None
+        self.raw[real] = data
+        folder = os.path.dirname(real)
+        unit = self.define(Source(label, text), report, folder=folder, root=root or folder, path=real)
+        self.units[real] = unit
+        return unit
+
+    def define(self, source: Source, report: Report, *, folder: str | None, root: str | None, path: str) -> Unit:
+        """The unit of a text; its imports are loaded too."""
+        unit = Unit(source, self.parse(source, report), folder, root)
+        self._loading.append(path)
+        self._collect(unit, report)
+        for item in unit.tree.items:
+            if isinstance(item, tree.Import) and not item.export:
+                self._import(unit, item, report)
+        self._loading.pop()
+        for binding in list(unit.names.values()):
+            if isinstance(binding.target, Definition) and binding.target.unit is unit:
+                expand_hyperparameters(binding.target, report, [])
+        return unit
+
+    def _collect(self, unit: Unit, report: Report) -> None:
+        for item in unit.tree.items:
+            match item:
+                case tree.Definition():
+                    self._bind(
+                        unit, item.name.text, Binding(Definition(item, unit), unit.span(item.name), False), report
+                    )
+                case tree.Dims():
+                    for name in item.names:
+                        if name.text in unit.dims:
+                            _twice(report, "dimension", name.text, unit.span(name), unit.dims[name.text])
+                        else:
+                            unit.dims[name.text] = unit.span(name)
+                case tree.Model():
+                    name = str(item.name.value)
+                    if name in unit.models:
+                        _twice(report, "model", name, unit.span(item.name), unit.span(unit.models[name].name))
+                    else:
+                        unit.models[name] = item
+                case tree.Import():
+                    if item.export:
+                        for entry in item.names:
+                            if entry.alias in unit.exports:
+                                first = unit.span(unit.exports[entry.alias][1])
+                                _twice(report, "export", entry.alias, unit.span(entry), first)
+                            unit.exports.setdefault(entry.alias, (item, entry))
+
+    def _import(self, unit: Unit, item: tree.Import, report: Report) -> None:
+        other = self._source_of(unit, item, report)
+        for entry in item.names:
+            target = self._exported(other, entry, unit, report) if other else None
+            self._bind(unit, entry.alias, Binding(target, unit.span(entry), True), report)
+
+    def _bind(self, unit: Unit, name: str, binding: Binding, report: Report) -> None:
+        first = unit.names.get(name)
+        if first is not None:
+            _twice(report, "name", name, binding.span, first.span)
+        else:
+            unit.names[name] = binding
+
+    def _source_of(self, unit: Unit, item: tree.Import, report: Report) -> Unit | Ops | None:
+        at = unit.span(item)
+        if not item.path:
+            if item.source == "ops":
+                return OPERATIONS
+            path, label, root = os.path.join(self.specs, item.source + ".arch"), f"specs/{item.source}.arch", self.specs
+            if not os.path.isfile(path):
+                near = suggest(item.source, ["ops", *bundled_files(self.specs)])
+                report.error("unknown-import", f"no bundled file is called `{item.source}`", at, help=near)
+                return None
+        else:
+            if unit.folder is None or unit.root is None:
+                report.error(
+                    "import-outside",
+                    "a spec from standard input can import bundled files only",
+                    at,
+                    help="save it to a file, or import by name",
+                )
+                return None
+            path = os.path.join(unit.folder, item.source)
+            root = unit.root
+            real = os.path.realpath(path)
+            if "\0" in item.source or not real.startswith(os.path.realpath(root) + os.sep):
+                report.error(
+                    "import-outside",
+                    f'"{item.source}" is outside the folder of the spec',
+                    at,
+                    help="imports stay within the folder of the file that is compiled, and what is below it",
+                )
+                return None
+            label = _beside(unit.source.label, item.source)
+        real = os.path.realpath(path)
+        if real in self._loading:
+            names = [os.path.basename(p) for p in [*self._loading[self._loading.index(real) :], real]]
+            report.error("import-cycle", f"files import each other in a circle: {' -> '.join(names)}", at)
+            return None
+        return self.load(path, report, label=label, root=root, at=at)
+
+    def _exported(self, other: Unit | Ops, entry: tree.Imported, unit: Unit, report: Report) -> Definition | Op | None:
+        if isinstance(other, Ops):
+            if entry.name not in OPS:
+                near = suggest(entry.name, list(OPS))
+                report.error("unknown-import", f"no operation is called `{entry.name}`", unit.span(entry), help=near)
+            return OPS.get(entry.name)
+        binding = other.names.get(entry.name)
+        if binding is not None and not binding.imported:
+            return binding.target
+        if entry.name in other.exports:
+            item, onward = other.exports[entry.name]
+            source = self._source_of(other, item, report)
+            return self._exported(source, onward, other, report) if source else None
+        if entry.name in other.broken:
+            return None
+        names = [n for n, b in other.names.items() if not b.imported] + list(other.exports)
+        report.error(
+            "unknown-import",
+            f"{other.source.label} defines no `{entry.name}`",
+            unit.span(entry),
+            help=suggest(entry.name, names),
+        )
+        return None
+
+
+class Ops:
+    """The source `ops` of an import: the primitive operations."""
+
+
+OPERATIONS = Ops()
+
+
+def bundled_files(specs: str) -> list[str]:
+    """Names of the files that an import or a model can name without a path."""
+    return sorted(f[:-5] for f in os.listdir(specs) if f.endswith(".arch"))
+
+
+def read_bytes(path: str, label: str, report: Report, at: Span | None = None) -> bytes | None:
+    """The start of a file, enough to see that it is too large; None with a diagnostic: missing, unreadable."""
+    try:
+        if os.path.isdir(path):
+            report.error("unreadable", f"{label} is a folder", at)
+            return None
+        if os.path.exists(path) and not os.path.isfile(path):
+            report.error("unreadable", f"{label} is not a regular file", at)
+            return None
+        with open(path, "rb") as file:
+            return file.read(LARGEST_FILE + 1)
+    except FileNotFoundError:
+        report.error("missing-file", f"there is no file {label}", at)
+        return None
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or problem
+        report.error("unreadable", f"{label} cannot be read: {reason}", at)
+        return None
+
+
+def decode(data: bytes, label: str, report: Report, at: Span | None = None) -> str | None:
+    """The text of a file's bytes, or None with a diagnostic: too large, not text."""
+    if len(data) > LARGEST_FILE:
+        report.error("budget", f"{label} is larger than {LARGEST_FILE // 1024} KiB", at)
+        return None
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as problem:
+        report.error("not-text", f"{label} is not UTF-8 text (byte {problem.start})", at)
+        return None
+    if "\0" in text:
+        report.error("not-text", f"{label} is not text (it has a zero byte)", at)
+        return None
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def expand_hyperparameters(definition: Definition, report: Report, path: list[Definition]) -> None:
+    """Spells out a definition's hyperparameters, `..Other` included."""
+    if definition.hyperparameters or not definition.node.hyperparameters:
+        return
+    unit = definition.unit
+    if definition in path:
+        report.error("definition-cycle", f"`{definition.name}` takes over its own hyperparameters", definition.span)
+        return
+    found: dict[str, Hyperparameter] = {}
+    own: dict[str, Span] = {}
+    for entry in definition.node.hyperparameters:
+        span = unit.span(entry)
+        if entry.name != "..":
+            if entry.name in own:
+                _twice(report, "hyperparameter", entry.name, span, own[entry.name])
+                continue
+            own[entry.name] = span
+            found[entry.name] = Hyperparameter(entry.name, entry.default, unit, span)
+            continue
+        assert isinstance(entry.default, tree.Name)
+        other = unit.names.get(entry.default.text)
+        if other is None or isinstance(other.target, Op):
+            if entry.default.text not in unit.broken:
+                near = suggest(
+                    entry.default.text, [n for n, b in unit.names.items() if isinstance(b.target, Definition)]
+                )
+                report.error("unknown-name", f"no definition is called `{entry.default.text}`", span, help=near)
+        elif other.target is not None:
+            expand_hyperparameters(other.target, report, [*path, definition])
+            found.update(other.target.hyperparameters)
+    definition.hyperparameters = found
+
+
+def _twice(report: Report, what: str, name: str, span: Span, first: Span) -> None:
+    report.error(
+        "duplicate-name", f"the {what} `{name}` is bound twice", span, notes=(Note("it was first bound here", first),)
+    )
+
+
+def _beside(label: str, relative: str) -> str:
+    folder = os.path.dirname(label)
+    return os.path.normpath(os.path.join(folder, relative)) if folder else os.path.normpath(relative)

@@ -1,0 +1,275 @@
+"""Values known when a spec is compiled, and their arithmetic.
+
+A static value is an int, float, bool, str, None (absent), a tuple (a list), a symbolic dimension, a definition, or an
+operation. Two markers stand for what is not known: DYNAMIC (a tensor's business, while only ownership is worked out)
+and POISON (something already reported, which nothing should be said about again).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from archspec.dims import Symbolic
+from archspec.ir import Module, Type
+from archspec.ops import Op
+
+LARGEST = 2**63 - 1
+
+
+class Marker:
+    """A value that is not known; compared by identity."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+DYNAMIC = Marker("DYNAMIC")
+POISON = Marker("POISON")
+
+
+class Tensor(NamedTuple):
+    """A tensor in a body: its slot and type."""
+
+    slot: int
+    type: Type
+
+
+class Several:
+    """The outputs of something that has several; None for one that is absent."""
+
+    __slots__ = ("values",)
+
+    def __init__(self, values: tuple[Tensor | None, ...]) -> None:
+        self.values = values
+
+
+class Owned(NamedTuple):
+    """A layer or block that a definition owns, named to be applied (again)."""
+
+    address: str
+    module: Module
+
+
+class StaticError(Exception):
+    """Arithmetic that has no answer; `code` is the diagnostic's."""
+
+    def __init__(self, code: str, message: str, help: str | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.help = help
+
+
+def describe(value: Any) -> str:
+    """A value as a message names it: `the integer 12`, `the string "x"`, `nothing (none)`."""
+    kind = kind_of(value)
+    match kind:
+        case "none":
+            return "nothing (`none`)"
+        case "integer" | "real" | "boolean" | "string":
+            return f"the {kind} {show(value)}"
+        case "list":
+            return f"the list {show(value)}"
+        case "dimension":
+            return f"the dimension {value}"
+        case _:
+            return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}" + (
+                f" `{show(value)}`" if not isinstance(value, Tensor | Several) else ""
+            )
+
+
+def kind_of(value: Any) -> str:
+    """The kind of a static value or tensor, as messages name it."""
+    match value:
+        case None:
+            return "none"
+        case bool():
+            return "boolean"
+        case int():
+            return "integer"
+        case float():
+            return "real"
+        case str():
+            return "string"
+        case Tensor():
+            return "tensor"
+        case Several():
+            return "group of outputs"
+        case Owned():
+            return "layer" if value.module.kind == "layer" else "block"
+        case Op():
+            return "function"
+        case tuple():
+            return "list"
+        case Symbolic():
+            return "dimension"
+        case Marker():
+            return "value"
+        case _:
+            return {"fn": "function"}.get(value.kind, value.kind)
+
+
+def show(value: Any) -> str:
+    """A static value as the language writes it."""
+    match value:
+        case None:
+            return "none"
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return f'"{value}"'
+        case Op():
+            return value.name
+        case Owned():
+            return value.module.type
+        case Several() | Tensor():
+            return "..."
+        case tuple():
+            return f"[{', '.join(map(show, value))}]"
+        case int() | float() | Symbolic() | Marker():
+            return str(value)
+        case _:
+            return value.name
+
+
+def plain(value: Any) -> Any:
+    """A hyperparameter as JSON can hold it: definitions and operations by name."""
+    match value:
+        case tuple() if not isinstance(value, Op):
+            return [plain(v) for v in value]
+        case None | bool() | int() | float() | str():
+            return value
+        case _:
+            return show(value)
+
+
+def key_of(value: Any) -> Any:
+    """What tells static values apart as dictionary keys (True is not 1, 1 is not 1.0)."""
+    kind = value.__class__
+    if kind is int or kind is str:
+        return value
+    if kind is tuple:
+        return (tuple, *[key_of(v) for v in value])
+    if kind is float or kind is bool:
+        return (kind, value)
+    return value
+
+
+def accepts(default: Any, value: Any) -> bool:
+    """Whether a hyperparameter whose default is `default` may be `value`."""
+    if value is None or default is None or isinstance(value, Marker):
+        return True
+    wanted, got = kind_of(default), kind_of(value)
+    if wanted == got:
+        return True
+    return {wanted, got} == {"layer", "block"} or (
+        wanted in ("real", "integer") and got in ("integer" if wanted == "real" else "dimension", "dimension")
+    )
+
+
+def is_number(value: Any) -> bool:
+    return value.__class__ in (int, float) or isinstance(value, Symbolic)
+
+
+def bounded(value: Any) -> Any:
+    """`value`, unless it is an integer too large to be a size, or not a number at all."""
+    if value.__class__ is int and not -LARGEST <= value <= LARGEST:
+        raise StaticError("budget", "this number is beyond the 64-bit range that sizes have")
+    if value.__class__ is float and math.isnan(value):
+        raise StaticError("arithmetic", "this has no value (it is not a number)")
+    return value
+
+
+def negative(value: Any) -> Any:
+    if not is_number(value):
+        raise StaticError("wrong-kind", f"`-` takes a number, not {describe(value)}")
+    return -value
+
+
+def arithmetic(operator: str, left: Any, right: Any) -> Any:
+    """The value of a binary operator on two static values. Raises StaticError."""
+    if operator in ("==", "!="):
+        return _equal(left, right) == (operator == "==")
+    if not (is_number(left) and is_number(right)):
+        wrong = right if is_number(left) else left
+        raise StaticError("wrong-kind", f"`{operator}` takes numbers, not {describe(wrong)}")
+    if operator in ("<", "<=", ">", ">="):
+        return _compare(operator, left, right)
+    if operator in ("/", "//", "%") and right == 0:
+        raise StaticError("arithmetic", f"`{operator}` by zero")
+    try:
+        return bounded(_compute(operator, left, right))
+    except OverflowError:
+        raise StaticError("arithmetic", "this number is too large to be computed") from None
+    except (TypeError, ValueError, ArithmeticError) as problem:
+        raise StaticError("arithmetic", f"`{operator}` has no answer here: {problem}") from None
+
+
+def _compute(operator: str, left: Any, right: Any) -> Any:
+    match operator:
+        case "+":
+            return left + right
+        case "-":
+            return left - right
+        case "*":
+            return left * right
+        case "//":
+            return left // right
+        case "%":
+            return left % right
+        case "/":
+            if isinstance(left, Symbolic) or isinstance(right, Symbolic):
+                raise StaticError("wrong-kind", "`/` gives a real, and a symbolic dimension is not known", "use `//`")
+            return left / right
+        case _:
+            return _power(left, right)
+
+
+def _power(base: Any, exponent: Any) -> Any:
+    if isinstance(exponent, Symbolic):
+        raise StaticError("wrong-kind", "the exponent of `**` must be a number")
+    if isinstance(base, int) and isinstance(exponent, int):
+        if exponent > 0 and base.bit_length() * exponent > 130:
+            raise StaticError("budget", "this power is beyond the 64-bit range that sizes have")
+        if exponent < 0 and base == 0:
+            raise StaticError("arithmetic", "`**` of zero to a negative power")
+    if isinstance(base, Symbolic) and not (isinstance(exponent, int) and 0 <= exponent <= 8):
+        raise StaticError("wrong-kind", "a symbolic dimension takes whole powers from 0 to 8")
+    result = base**exponent
+    if isinstance(result, complex):
+        raise StaticError("arithmetic", "a root of a negative number")
+    return result
+
+
+def _equal(left: Any, right: Any) -> bool:
+    if left is None or right is None:
+        return left is right
+    if is_number(left) and is_number(right):
+        if left == right:
+            return True
+        if isinstance(left, Symbolic) or isinstance(right, Symbolic):
+            raise StaticError("wrong-kind", f"whether {left} equals {right} is not known when a spec is compiled")
+        return False
+    if kind_of(left) != kind_of(right) and {kind_of(left), kind_of(right)} != {"layer", "block"}:
+        raise StaticError("wrong-kind", f"{describe(left)} and {describe(right)} are never equal")
+    return left == right
+
+
+def _compare(operator: str, left: Any, right: Any) -> bool:
+    if isinstance(left, Symbolic) or isinstance(right, Symbolic):
+        raise StaticError("wrong-kind", f"whether {left} {operator} {right} is not known when a spec is compiled")
+    match operator:
+        case "<":
+            return left < right
+        case "<=":
+            return left <= right
+        case ">":
+            return left > right
+        case _:
+            return left >= right

@@ -1,0 +1,108 @@
+"""The Python face: a compiled model, its tensors, totals and graph."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from archspec.expand import table_of
+from archspec.ir import Type
+from archspec.lower.compile import Compiled
+from archspec.lower.values import plain
+from archspec.source import Diagnostic
+from archspec.table import Buffer, Params, Table, Tensor
+
+if TYPE_CHECKING:
+    from networkx import DiGraph
+
+
+class Model:
+    """A compiled model. Made by `archspec.load`.
+
+    `name` is the spec's; `overrides` are the hyperparameters that were set instead of those written (the `expect`
+    lines of the spec are then not checked); `warnings` are findings that are no errors; `doc` is what the spec says
+    of the model.
+    """
+
+    def __init__(self, compiled: Compiled, overrides: dict[str, Any], warnings: tuple[Diagnostic, ...]) -> None:
+        self.name = compiled.name
+        self.doc = compiled.doc
+        self.overrides = overrides
+        self.warnings = warnings
+        self._compiled = compiled
+        self._table: Table | None = None
+
+    def __repr__(self) -> str:
+        return f"<Model {self.name!r}: {self.params.total:,} parameters>"
+
+    @property
+    def params(self) -> Params:
+        """Numbers of parameters: `total`, `trainable`, `frozen`; every tensor counted once, however many names it
+        has.
+        """
+        module = self._compiled.module
+        return Params(module.total, module.total - module.frozen, module.frozen)
+
+    @property
+    def hyperparameters(self) -> dict[str, Any]:
+        """Every hyperparameter of the model by name; definitions and functions stand as their names."""
+        return {name: plain(value) for name, value in self._compiled.hyperparameters.items()}
+
+    @property
+    def table(self) -> Table:
+        """Tensors, buffers, modules and totals as plain data."""
+        if self._table is None:
+            overrides = {name: self.hyperparameters[name] for name in self.overrides}
+            self._table = table_of(self.name, self._compiled.module, self.hyperparameters, overrides)
+        return self._table
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """Every named parameter in program order, tied names included (their `params` are 0)."""
+        return self.table.tensors
+
+    @property
+    def buffers(self) -> tuple[Buffer, ...]:
+        """Stored tensors that are not parameters."""
+        return self.table.buffers
+
+    @property
+    def inputs(self) -> dict[str, Type]:
+        """The inputs by name, with shape and element type; dimensions left open are symbolic."""
+        return dict(self._compiled.body.inputs)
+
+    @property
+    def outputs(self) -> dict[str, Type]:
+        """The outputs by name, as `inputs`; an output without a name is `output` (or its number, of several)."""
+        body = self._compiled.body
+        present = [(name, slot) for name, slot in body.outputs if isinstance(slot, int)]
+        return {
+            name or ("output" if len(present) == 1 else str(i)): body.types[slot]
+            for i, (name, slot) in enumerate(present)
+        }
+
+    def graph(self, level: str = "layer", depth: int | None = None, *, fold: bool = False) -> DiGraph[str]:
+        """A fresh directed acyclic graph of the model.
+
+        `level` is "layer" (a node for each application of a layer, each function or operation applied in a block),
+        "block" (applications of blocks folded into a node from nesting `depth` on, 1 by default; 0 is the whole
+        model) or "op" (layers and functions opened into primitive operations). With `fold`, a stack that repeats is
+        drawn once: `*` stands for the number and `repeat` says how often; its nodes carry the parameters of all its
+        rounds.
+
+        Nodes have `kind` (input, output, layer, op, fn, param, buffer, block), `type`, `params`, `shape` (and
+        `shapes` where there are several outputs), `path` (the applications of blocks around it), `source`
+        (file:line), `address` where a layer or block is applied, and `shared_with` where a tensor it uses stands on
+        another node. Edges have `shape` and `uses`: pairs of output index and argument name. At every level `params`
+        sum to `params.total`.
+
+        Raises ValueError for another level or a negative depth.
+        """
+        from archspec.graph import graph_of
+
+        if level not in ("layer", "block", "op"):
+            raise ValueError(f"level is 'layer', 'block' or 'op', not {level!r}")
+        if depth is not None and depth < 0:
+            raise ValueError(f"depth is 0 or more, not {depth}")
+        if level == "block" and depth is None:
+            depth = 1
+        return graph_of(self._compiled.body, level, depth, fold)

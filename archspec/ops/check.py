@@ -1,0 +1,204 @@
+"""What shape rules share: checks of hyperparameters, of element types, and of sizes against each other.
+
+Equal sizes must be equal as expressions. Of sizes that are only to be large enough (the axis under a slice, the image under
+a convolution), a symbolic one is wrong only if it is wrong for all values of its symbols.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, TypeAlias, TypeGuard
+
+from archspec.dims import LARGEST, Dim, Symbolic, bounds
+from archspec.ir import Type
+from archspec.ops.record import MOST_DIMENSIONS, OpError
+
+Shape: TypeAlias = tuple[Dim, ...]
+
+_CAST = "make numbers of it with `int(x)` or `real(x)`, or choose between two tensors with `where(mask, a, b)`"
+
+
+# Words -----------------------------------------------------------------------------------------------------------------
+
+
+def shown(shape: Iterable[Dim]) -> str:
+    """A shape as the language writes it."""
+    return f"[{', '.join(map(str, shape))}]"
+
+
+def typed(type: Type) -> str:
+    """A type as messages name it."""
+    return f"{type.dtype} {shown(type.shape)}"
+
+
+def told(value: object) -> str:
+    """A static value as messages name it."""
+    if value is None:
+        return "`none`"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value) if abs(value) <= LARGEST else "an integer beyond the 64-bit range"
+    if isinstance(value, float):
+        return f"the real {value}"
+    if isinstance(value, str):
+        return f'the string "{value}"' if len(value) <= 40 else "a string"
+    if isinstance(value, Symbolic):
+        return f"the dimension {value}"
+    return "a list" if is_list(value) else "a definition"
+
+
+def unlike(a: Dim, b: Dim) -> str:
+    """Why two sizes will not do as one."""
+    return f"{a} is not {b}" if isinstance(a, int) and isinstance(b, int) else f"{a} is not known to equal {b}"
+
+
+# Hyperparameters -------------------------------------------------------------------------------------------------------
+
+
+def is_list(value: object) -> TypeGuard[tuple[Any, ...]]:
+    """Whether a static value is a list: a plain tuple, no record."""
+    return value.__class__ is tuple
+
+
+def whole(value: object, argument: str, least: int = -LARGEST) -> int:
+    """An integer known when the spec is compiled, from `least` up."""
+    if not isinstance(value, int) or isinstance(value, bool) or abs(value) > LARGEST:
+        raise OpError(f"takes an integer as `{argument}`, not {told(value)}", argument)
+    if value < least:
+        raise OpError(f"takes a `{argument}` of at least {least}, not {value}", argument)
+    return value
+
+
+def axis_of(value: object, type: Type, argument: str = "axis") -> int:
+    """The index, from 0, of an axis that is counted from either end."""
+    axis, rank = whole(value, argument), len(type.shape)
+    if not -rank <= axis < rank:
+        has = "has no dimensions" if rank == 0 else f"has the axes 0 to {rank - 1}, or -{rank} to -1 from the end"
+        raise OpError(f"finds no axis {axis} in {typed(type)}", argument, f"the tensor {has}")
+    return axis % rank
+
+
+def axes_of(value: object, type: Type) -> frozenset[int]:
+    """The axes that an integer or a list of integers names."""
+    if not is_list(value):
+        return frozenset([axis_of(value, type)])
+    axes = [axis_of(axis, type) for axis in value]
+    if not axes or len({*axes}) < len(axes):
+        raise OpError("takes one axis or several different ones", "axis")
+    return frozenset(axes)
+
+
+def flag(value: object, argument: str) -> bool:
+    """A boolean."""
+    if not isinstance(value, bool):
+        raise OpError(f"takes true or false as `{argument}`, not {told(value)}", argument)
+    return value
+
+
+def dimension(value: object, argument: str) -> Dim:
+    """An integer or a symbolic dimension."""
+    return value if isinstance(value, Symbolic) else whole(value, argument)
+
+
+def size_of(value: object, argument: str) -> Dim:
+    """A size: at least 1, or symbolic."""
+    size = dimension(value, argument)
+    if certainly_below(size, 1):
+        raise OpError(f"takes sizes of at least 1 as `{argument}`, not {size}", argument)
+    return size
+
+
+def shape_of(value: object, argument: str) -> Shape:
+    """A list of sizes."""
+    if not is_list(value):
+        raise OpError(f"takes a list of sizes as `{argument}`, not {told(value)}", argument)
+    if len(value) > MOST_DIMENSIONS:
+        raise OpError(f"takes at most {MOST_DIMENSIONS} sizes as `{argument}`, not {len(value)}", argument)
+    return tuple([size_of(size, argument) for size in value])
+
+
+def certainly_below(value: Dim, least: int) -> bool:
+    """Whether `value < least` whatever the symbols are."""
+    if isinstance(value, int):
+        return value < least
+    most = bounds(value)[1]
+    return most is not None and most < least
+
+
+def non_negative(value: object, argument: str) -> float:
+    """A finite number from 0 up."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not (math.isfinite(value) and value >= 0):
+        raise OpError(f"takes a number of at least 0 as `{argument}`, not {told(value)}", argument)
+    return value
+
+
+# Element types ---------------------------------------------------------------------------------------------------------
+
+
+def numeric(*operands: tuple[str, Type | None]) -> str:
+    """The element type of arithmetic on `operands` (those present, with their names): real if one of them is, else int."""
+    result = "int"
+    for argument, type in operands:
+        if type is not None and type.dtype == "bool":
+            raise OpError(f"takes numbers, not {typed(type)}", argument, _CAST)
+        if type is not None and type.dtype == "real":
+            result = "real"
+    return result
+
+
+def alike(*operands: tuple[str, Type]) -> str:
+    """The element type of what holds elements of all `operands`: bool if all are, else as for arithmetic."""
+    if all(type.dtype == "bool" for _, type in operands):
+        return "bool"
+    if any(type.dtype == "bool" for _, type in operands):
+        argument = next(argument for argument, type in operands if type.dtype != operands[0][1].dtype)
+        raise OpError("takes either booleans or numbers, not both together", argument, _CAST)
+    return numeric(*operands)
+
+
+def wants(dtype: str, argument: str, type: Type) -> None:
+    """Checks that a tensor's elements are of type `dtype`."""
+    if type.dtype != dtype:
+        help = "compare it with something, as in `x != 0`" if dtype == "bool" else "convert it with `int(x)`"
+        raise OpError(f"takes {dtype} elements as `{argument}`, not {typed(type)}", argument, help)
+
+
+# Shapes ----------------------------------------------------------------------------------------------------------------
+
+
+def broadcast(left: Shape, right: Shape, argument: str) -> Shape:
+    """The shape that both stretch to: aligned at the last axis, each size equal or 1. `argument` is the right one's name."""
+    if left == right or not right:
+        return left
+    rank = max(len(left), len(right))
+    result: list[Dim] = []
+    for a, b in zip((1,) * (rank - len(left)) + left, (1,) * (rank - len(right)) + right, strict=True):
+        if a != b and a != 1 and b != 1:
+            help = "sizes are compared from the last axis; each pair must be equal, or one of them 1"
+            raise OpError(f"cannot match {shown(left)} with {shown(right)}: {unlike(a, b)}", argument, help)
+        result.append(b if a == 1 else a)
+    return tuple(result)
+
+
+def ranked(type: Type, least: int, argument: str) -> Shape:
+    """The shape of a tensor that has at least so many axes."""
+    if len(type.shape) < least:
+        axes = f"{least} axes" if least > 1 else "one axis"
+        raise OpError(f"takes a tensor of at least {axes} as `{argument}`, not {typed(type)}", argument)
+    return type.shape
+
+
+def exactly(shape: Shape, type: Type, argument: str) -> None:
+    """Checks that a tensor has this shape."""
+    if type.shape != shape:
+        pairs = zip(type.shape, shape, strict=False)
+        why = next((unlike(a, b) for a, b in pairs if a != b), "they differ in the number of axes")
+        raise OpError(f"takes {shown(shape)} as `{argument}`, not {shown(type.shape)}: {why}", argument)
+
+
+def same(got: Dim, wanted: Dim, argument: str, what: str) -> None:
+    """Checks that a size of the input `argument` is the one wanted; `what` names the two."""
+    if got != wanted:
+        raise OpError(f"needs {what}: {unlike(got, wanted)}", argument)

@@ -1,0 +1,120 @@
+"""What a primitive operation is: its name, arguments, exact meaning, and how the type of its result follows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from archspec.dims import LARGEST, bounds
+from archspec.ir import Type
+
+MOST_DIMENSIONS = 64
+
+
+class Required:
+    """The default of a hyperparameter that has none."""
+
+    def __repr__(self) -> str:
+        return "REQUIRED"
+
+
+REQUIRED = Required()
+
+
+class OpError(Exception):
+    """An operation cannot be applied so: one sentence, the input or hyperparameter at fault, what would mend it."""
+
+    def __init__(self, message: str, argument: str | None = None, help: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.argument = argument
+        self.help = help
+
+
+class Attribute(NamedTuple):
+    """A hyperparameter: a value known when a spec is compiled."""
+
+    name: str
+    default: Any = REQUIRED
+
+
+class Input(NamedTuple):
+    """A tensor taken. `optional` ones may be absent (None); the last may be `variadic`: one or more.
+
+    `type` describes what is accepted, for readers: `int [...]`, where `number` is int or real.
+    """
+
+    name: str
+    type: str
+    optional: bool = False
+    variadic: bool = False
+
+
+class Op(NamedTuple):
+    """A primitive operation.
+
+    `doc` says what it computes, `result` what comes out, both in terms of the names of inputs and hyperparameters. `types`
+    is called with the inputs' types in order and the hyperparameters by name, and gives the type or types of the result.
+    `mixes` marks those that take a stream through weights or mix positions. `symbol` is the operator that stands for it.
+    `scalar` computes the same on plain numbers and dimensions, where a spec is compiled; it raises ArithmeticError,
+    ValueError or TypeError where there is no answer.
+    """
+
+    name: str
+    group: str
+    doc: str
+    inputs: tuple[Input, ...]
+    attributes: tuple[Attribute, ...]
+    result: str
+    types: Callable[..., Type | tuple[Type, ...]]
+    mixes: bool = False
+    symbol: str | None = None
+    scalar: Callable[..., Any] | None = None
+
+    def rule(self, inputs: Sequence[Type | None], attributes: Mapping[str, Any]) -> tuple[Type, ...]:
+        """The types of the outputs. `attributes` may leave out what has a default. Raises OpError, and nothing else."""
+        try:
+            result = self.types(*self._operands(inputs), **self._settings(attributes))
+            types = (result,) if isinstance(result, Type) else result
+            for type in types:
+                _check_shape(type)
+        except OpError as error:
+            raise OpError(f"`{self.symbol or self.name}` {error.message}", error.argument, error.help) from None
+        except OverflowError as error:
+            raise OpError(f"`{self.symbol or self.name}` is given sizes too large: {error}") from None
+        return types
+
+    def _operands(self, inputs: Sequence[Type | None]) -> list[Type | None]:
+        variadic = bool(self.inputs) and self.inputs[-1].variadic
+        if len(inputs) > len(self.inputs) and not variadic:
+            raise OpError(f"takes {len(self.inputs)} tensors, not {len(inputs)}")
+        operands = [*inputs, *[None] * (len(self.inputs) - len(inputs))]
+        for i, operand in enumerate(operands):
+            expected = self.inputs[min(i, len(self.inputs) - 1)]
+            if operand is None and not expected.optional:
+                raise OpError(f"needs its input `{expected.name}`", expected.name)
+        return operands
+
+    def _settings(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
+        settings = {attribute.name: attribute.default for attribute in self.attributes}
+        for name, value in attributes.items():
+            if name not in settings:
+                raise OpError(f"has no hyperparameter `{name}`", name)
+            settings[name] = value
+        for name, value in settings.items():
+            if value is REQUIRED:
+                raise OpError(f"needs its hyperparameter `{name}`", name)
+        return settings
+
+
+def _check_shape(type: Type) -> None:
+    if len(type.shape) > MOST_DIMENSIONS:
+        raise OpError(f"gives {len(type.shape)} dimensions, and a tensor has at most {MOST_DIMENSIONS}")
+    for size in type.shape:
+        if isinstance(size, int):
+            if not 1 <= size <= LARGEST:
+                raise OpError(f"gives a size {'below 1' if size < 1 else 'beyond the 64-bit range'}")
+        else:
+            most = bounds(size)[1]
+            if most is not None and most < 1:
+                raise OpError(f"gives the size {size}, which is always below 1")

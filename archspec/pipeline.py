@@ -1,0 +1,323 @@
+"""From what a person names (a bundled model, a file, standard input) to a compiled model or its table."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from archspec import cache
+from archspec.resources import specs_root
+from archspec.source import ArchError, Diagnostic, Report, Source, fail, suggest
+from archspec.table import Table
+
+if TYPE_CHECKING:
+    from archspec.lower.program import Program
+    from archspec.lower.units import Library, Unit
+    from archspec.model import Model
+    from archspec.syntax import tree
+
+MOST_PROGRAMS = 8
+
+
+class Spec(NamedTuple):
+    """A SPEC taken apart: a bundled name, or the path of a file ("-" is standard input) and perhaps a model's name."""
+
+    path: str | None
+    model: str | None
+
+
+class Loaded(NamedTuple):
+    """A file with all it imports, and what was compiled from it in this process."""
+
+    library: Library
+    program: Program
+    unit: Unit
+
+
+_loaded: dict[str, Loaded] = {}
+
+
+def parse_spec(spec: str) -> Spec:
+    """Takes a SPEC apart: `name`, `path.arch`, `path.arch:model name`, `-`."""
+    if spec == "-" or spec.endswith(".arch"):
+        return Spec(spec, None)
+    if spec.startswith("-:"):
+        return Spec("-", spec[2:])
+    head, separator, model = spec.partition(".arch:")
+    if separator:
+        return Spec(head + ".arch", model)
+    return Spec(spec, None) if "/" in spec or os.sep in spec else Spec(None, spec)
+
+
+def load(spec: str, /, **overrides: Any) -> Model:
+    """Compiles a model.
+
+    `spec` is a bundled name, a path to an `.arch` file, or "path.arch:model name"; `overrides` set hyperparameters
+    instead of those written: numbers, booleans, strings, lists, None; a definition or function by its name in the
+    spec's file.
+
+    Raises ArchError if there is no such model, or anything is wrong with the spec.
+    """
+    return compile_spec(spec, overrides)
+
+
+def compile_spec(spec: str, overrides: dict[str, Any]) -> Model:
+    """As `load`, with the overrides in a dictionary."""
+    return _compile(spec, overrides)[0]
+
+
+def _compile(spec: str, overrides: dict[str, Any]) -> tuple[Model, Loaded]:
+    from archspec.lower.compile import check_files, compile_model
+    from archspec.model import Model
+
+    report = Report()
+    loaded, node = _open(parse_spec(spec), spec, report)
+    program = loaded.program
+    program.begin(report, loaded.unit.source)
+    check_files(program, loaded.library, loaded.unit)
+    compiled = compile_model(program, loaded.unit, node, overrides)
+    if report.diagnostics:
+        _forget(loaded)  # what was found is found again next time
+    if report.failed or compiled is None:
+        if not report.failed:
+            report.error("internal", f"{spec} could not be compiled, and nothing said why; please report this")
+        report.check()
+    assert compiled is not None
+    return Model(compiled, overrides, tuple(report.diagnostics)), loaded
+
+
+def models() -> list[str]:
+    """Names of the bundled models."""
+    return [name for _, name in bundled_models()]
+
+
+def bundled_models() -> list[tuple[str, str]]:
+    """The bundled models: (file, name), file by file."""
+    from archspec.lower.units import bundled_files
+
+    report = Report()
+    specs = str(specs_root())
+    found = [(file, name) for file in bundled_files(specs) for name in _bundled_unit(specs, file, report).unit.models]
+    report.check()
+    return found
+
+
+def text_of(name: str) -> str:
+    """The text of the bundled file that holds the model `name`. Raises ArchError if there is none."""
+    report = Report()
+    loaded, _ = _open(Spec(None, name), name, report)
+    return loaded.unit.source.text
+
+
+def check(spec: str) -> Report:
+    """Checks a whole file (or one model of it): every definition, every model. Findings are in the report."""
+    from archspec.lower.compile import check_definitions, check_files, compile_model
+    from archspec.lower.program import OverBudget
+
+    report = Report()
+    parsed = parse_spec(spec)
+    try:
+        if parsed.path is None:
+            loaded, _ = _open(parsed, spec, report)
+        else:
+            loaded = _load_file(parsed.path, report)
+    except ArchError as error:
+        for diagnostic in error.diagnostics:
+            report.add(diagnostic)
+        return report
+    program, unit = loaded.program, loaded.unit
+    program.begin(report, unit.source)
+    check_files(program, loaded.library, unit)
+    for name, model in unit.models.items():
+        if parsed.model is None or parsed.model == name:
+            program.begin(report, unit.source)
+            compile_model(program, unit, model, {})
+    with suppress(OverBudget):
+        check_definitions(program, unit)
+    if report.diagnostics:
+        _forget(loaded)
+    return report
+
+
+def table_of(spec: str, overrides: dict[str, Any]) -> tuple[Table, tuple[Diagnostic, ...]]:
+    """The table of a model and the warnings about it; from the cache where that is still true."""
+    key = _table_key(spec, overrides)
+    stored = cache.read("table", key) if key is not None else None
+    table = Table.from_data(stored) if stored is not None else None
+    if table is not None:
+        return table, ()
+    model, loaded = _compile(spec, overrides)
+    if key is not None and not model.warnings:
+        cache.write("table", key, model.table.to_data(), loaded.library.raw)
+    return model.table, model.warnings
+
+
+def _table_key(spec: str, overrides: dict[str, Any]) -> str | None:
+    """What a table depends on apart from the contents of files; None for what cannot be kept."""
+    from json import dumps
+
+    parsed = parse_spec(spec)
+    if parsed.path == "-":
+        return None
+    specs = str(specs_root())
+    place = os.path.realpath(parsed.path) if parsed.path else sorted(os.listdir(specs))
+    try:
+        return dumps([specs, parsed.path, place, parsed.model, sorted(overrides.items())])
+    except TypeError:
+        return None
+
+
+# Opening files
+
+
+def _open(spec: Spec, text: str, report: Report) -> tuple[Loaded, tree.Model]:
+    """The file of a spec and the model in it. Raises ArchError."""
+    if spec.path is None:
+        loaded = _find_bundled(spec.model or "", report)
+        return loaded, loaded.unit.models[spec.model or ""]
+    loaded = _load_file(spec.path, report)
+    found = loaded.unit.models
+    label = loaded.unit.source.label
+    if spec.model is not None:
+        if spec.model not in found:
+            report.check()
+            near = suggest(spec.model, list(found)) or _choices(found)
+            raise fail("unknown-model", f'{label} has no model called "{spec.model}"', help=near)
+        return loaded, found[spec.model]
+    if len(found) != 1:
+        _forget(loaded) if report.failed else None
+        report.check()
+        if not found:
+            raise fail("no-model", f"{label} has no model", help='add one: `model "name" = Definition(...)`')
+        raise fail("which-model", f"{label} has {len(found)} models", help=_choices(found, label))
+    return loaded, next(iter(found.values()))
+
+
+def _choices(found: dict[str, tree.Model], label: str = "") -> str | None:
+    names = ", ".join(f"{label}:{n}" if label else f'"{n}"' for n in found)
+    return f"name one: {names}" if found else None
+
+
+def _load_file(path: str, report: Report) -> Loaded:
+    """The file at a path, or standard input. Raises ArchError if it cannot be read."""
+    if path == "-":
+        return _load_stdin(report)
+    real = os.path.realpath(path)
+    loaded = _current(real)
+    if loaded is None:
+        library, program = _fresh()
+        unit = library.load(path, report, label=path)
+        if unit is None:
+            report.check()
+            raise AssertionError("a file that cannot be read is reported")
+        loaded = _remember(real, Loaded(library, program, unit))
+        if report.failed:
+            _forget(loaded)
+    return loaded
+
+
+def _load_stdin(report: Report) -> Loaded:
+    import sys
+
+    from archspec.lower.units import LARGEST_FILE, decode
+
+    text = decode(sys.stdin.buffer.read(LARGEST_FILE + 1), "<stdin>", report)
+    report.check()
+    assert text is not None
+    library, program = _fresh()
+    unit = library.define(Source("<stdin>", text), report, folder=None, root=None, path="<stdin>")
+    return Loaded(library, program, unit)
+
+
+def _find_bundled(name: str, report: Report) -> Loaded:
+    from archspec.lower.units import bundled_files
+
+    specs = str(specs_root())
+    for file in bundled_files(specs):
+        try:
+            with open(os.path.join(specs, file + ".arch"), encoding="utf-8") as text:
+                if f'"{name}"' not in text.read():
+                    continue
+        except (OSError, UnicodeDecodeError):
+            continue
+        loaded = _bundled_unit(specs, file, report)
+        if name in loaded.unit.models:
+            return loaded
+    report.check()
+    near = suggest(name, models())
+    help = near or "`archspec list` shows the bundled models; a file's name has a `/` or ends in .arch"
+    raise fail("unknown-model", f"no bundled model is called `{name}`", help=help)
+
+
+def _bundled_unit(specs: str, file: str, report: Report) -> Loaded:
+    path = os.path.realpath(os.path.join(specs, file + ".arch"))
+    loaded = _current(path)
+    if loaded is None:
+        library, program = _fresh()
+        unit = library.bundled(file, report)
+        if unit is None:
+            report.check()
+            raise AssertionError("a file that cannot be read is reported")
+        loaded = _remember(path, Loaded(library, program, unit))
+        if report.failed:
+            _forget(loaded)
+    return loaded
+
+
+def _fresh() -> tuple[Library, Program]:
+    from archspec.lower.program import Program
+    from archspec.lower.units import Library
+
+    return Library(os.path.realpath(str(specs_root())), parsed), Program()
+
+
+def _current(path: str) -> Loaded | None:
+    """What was loaded from `path` before, if no file of it has changed."""
+    loaded = _loaded.get(path)
+    if loaded is not None and any(_text(p) != t for p, t in loaded.library.raw.items()):
+        del _loaded[path]
+        return None
+    return loaded
+
+
+def _remember(path: str, loaded: Loaded) -> Loaded:
+    while len(_loaded) >= MOST_PROGRAMS:
+        del _loaded[next(iter(_loaded))]
+    _loaded[path] = loaded
+    return loaded
+
+
+def _forget(loaded: Loaded) -> None:
+    for path in [p for p, other in _loaded.items() if other is loaded]:
+        del _loaded[path]
+
+
+def _text(path: str) -> bytes | None:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return None
+
+
+# Trees and what is kept between runs
+
+
+def parsed(source: Source, report: Report) -> tree.File:
+    """The tree of a source; from the cache where the same text parsed without errors before."""
+    from archspec.syntax import store
+
+    stored = cache.read("tree", source.text)
+    if stored is not None:
+        try:
+            return store.load(stored)
+        except ValueError:
+            pass
+    from archspec.syntax.parse import parse
+
+    before = len(report.diagnostics)
+    file = parse(source, report)
+    if len(report.diagnostics) == before:
+        cache.write("tree", source.text, store.dump(file))
+    return file

@@ -1,0 +1,24 @@
+"""Where the grammar and the bundled specs lie: inside the package in a wheel, beside it in a clone."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__))
+
+
+def _find(name: str) -> str:
+    inside = os.path.join(_PACKAGE, name)
+    return inside if os.path.isdir(inside) else os.path.join(os.path.dirname(_PACKAGE), name)
+
+
+def grammar_text() -> str:
+    """The text of `arch.lark`. Raises OSError where the installation is damaged."""
+    with open(os.path.join(_find("grammars"), "arch.lark"), encoding="utf-8") as file:
+        return file.read()
+
+
+def specs_root() -> Path:
+    """The folder of the bundled specs."""
+    return Path(_find("specs"))

@@ -1,0 +1,186 @@
+"""Source files, places in them, diagnostics, and the one renderer that draws a caret under the cause."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import NamedTuple
+
+
+class Source:
+    """The text of one `.arch` file and the label a person knows it by (a path, a bundled name, `<stdin>`)."""
+
+    __slots__ = ("_starts", "label", "text")
+
+    def __init__(self, label: str, text: str) -> None:
+        self.label = label
+        self.text = text
+        self._starts: list[int] | None = None
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """Line and column of a character offset, both counted from 1."""
+        if self._starts is None:
+            starts = [0]
+            starts.extend(i + 1 for i, c in enumerate(self.text) if c == "\n")
+            self._starts = starts
+        line = bisect_right(self._starts, offset)
+        return line, offset - self._starts[line - 1] + 1
+
+    def line(self, number: int) -> str:
+        """The text of line `number` (from 1), without its end."""
+        self.position(0)
+        assert self._starts is not None
+        start = self._starts[number - 1]
+        end = self._starts[number] - 1 if number < len(self._starts) else len(self.text)
+        return self.text[start:end].rstrip("\r")
+
+
+class Span(NamedTuple):
+    """Characters `start` to `end` (exclusive) of a source."""
+
+    source: Source
+    start: int
+    end: int
+
+    def __str__(self) -> str:
+        line, column = self.source.position(self.start)
+        return f"{self.source.label}:{line}:{column}"
+
+    @property
+    def place(self) -> str:
+        """File and line, as graph nodes carry it."""
+        return f"{self.source.label}:{self.source.position(self.start)[0]}"
+
+
+class Note(NamedTuple):
+    """A second place that explains the first: where a size was bound, where a name was taken."""
+
+    text: str
+    span: Span | None = None
+
+
+class Diagnostic(NamedTuple):
+    """One finding about the input: a stable code, one sentence, its place, and what would mend it."""
+
+    code: str
+    message: str
+    span: Span | None = None
+    notes: tuple[Note, ...] = ()
+    help: str | None = None
+    severity: str = "error"
+
+    def render(self) -> str:
+        """The diagnostic as text: sentence, place, the line with a caret, notes, help."""
+        lines = [f"{self.severity}[{self.code}]: {printable(self.message)}"]
+        if self.span is not None:
+            lines += _excerpt(self.span, "^")
+        for note in self.notes:
+            lines.append(f"note: {printable(note.text)}")
+            if note.span is not None:
+                lines += _excerpt(note.span, "-")
+        if self.help is not None:
+            lines.append(f"help: {printable(self.help)}")
+        return "\n".join(lines)
+
+
+class ArchError(Exception):
+    """The one exception that a user's input can cause; `diagnostics` says what was found."""
+
+    def __init__(self, diagnostics: list[Diagnostic]) -> None:
+        self.diagnostics = diagnostics
+        super().__init__("\n\n".join(d.render() for d in diagnostics))
+
+
+class Report:
+    """Collects diagnostics; the same mistake met twice is kept once."""
+
+    def __init__(self) -> None:
+        self.diagnostics: list[Diagnostic] = []
+        self._seen: set[tuple[str, str, int, int] | tuple[str, str]] = set()
+
+    def add(self, diagnostic: Diagnostic) -> None:
+        span = diagnostic.span
+        key = (
+            (diagnostic.code, span.source.label, span.start, span.end)
+            if span
+            else (diagnostic.code, diagnostic.message)
+        )
+        if key not in self._seen:
+            self._seen.add(key)
+            self.diagnostics.append(diagnostic)
+
+    def error(
+        self,
+        code: str,
+        message: str,
+        span: Span | None = None,
+        *,
+        notes: tuple[Note, ...] = (),
+        help: str | None = None,
+    ) -> None:
+        self.add(Diagnostic(code, message, span, notes, help))
+
+    def warn(self, code: str, message: str, span: Span | None = None, *, help: str | None = None) -> None:
+        self.add(Diagnostic(code, message, span, (), help, "warning"))
+
+    @property
+    def failed(self) -> bool:
+        return any(d.severity == "error" for d in self.diagnostics)
+
+    def check(self) -> None:
+        """Raises ArchError with everything found so far, if an error is among it."""
+        if self.failed:
+            raise ArchError(sorted(self.diagnostics, key=_order))
+
+
+def fail(
+    code: str,
+    message: str,
+    span: Span | None = None,
+    *,
+    notes: tuple[Note, ...] = (),
+    help: str | None = None,
+) -> ArchError:
+    """An ArchError of one diagnostic, to be raised."""
+    return ArchError([Diagnostic(code, message, span, notes, help)])
+
+
+def suggest(name: str, candidates: list[str]) -> str | None:
+    """A `did you mean` sentence for the candidate nearest to `name`, or None if none is near."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, candidates, n=1, cutoff=0.6)
+    if not near:
+        folded = {c.lower(): c for c in candidates}
+        near = [folded[name.lower()]] if name.lower() in folded else []
+    return f"did you mean `{near[0]}`?" if near else None
+
+
+def printable(text: str) -> str:
+    """`text` on one line, with characters that would act on a terminal shown as escapes."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def _order(diagnostic: Diagnostic) -> tuple[str, int]:
+    return (diagnostic.span.source.label, diagnostic.span.start) if diagnostic.span else ("", 0)
+
+
+_WIDEST_EXCERPT = 160
+
+
+def _excerpt(span: Span, mark: str) -> list[str]:
+    number, column = span.source.position(span.start)
+    text = span.source.line(number)
+    first = column - 1
+    width = max(1, min(span.end - span.start, len(text) - first))
+    if len(text) > _WIDEST_EXCERPT:
+        cut = max(0, min(first - 40, len(text) - _WIDEST_EXCERPT))
+        text, first = text[cut : cut + _WIDEST_EXCERPT], first - cut
+        width = max(1, min(width, len(text) - first))
+    shown = "".join(c if c.isprintable() else " " for c in text)
+    gutter = " " * len(str(number))
+    return [
+        f"{gutter}--> {span}",
+        f"{gutter} |",
+        f"{number} | {shown}",
+        f"{gutter} | {' ' * first}{mark * width}",
+    ]

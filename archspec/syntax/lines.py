@@ -1,0 +1,249 @@
+"""Finds where lines end statements: the one walk over the text that knows strings, comments and brackets.
+
+What it returns has the length of what it was given, so that every offset stays true.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from archspec.syntax.machine import Fault
+from archspec.syntax.tree import Comment
+
+DEEPEST = 64
+"""How deep brackets may nest."""
+
+MOST_FAULTS = 20
+"""After so many mistakes the rest of a file is not looked at."""
+
+_PIECE = re.compile(
+    r"""
+      (?P<comment> \#[^\n]* )
+    | (?P<string> "(?:[^"\\\n]|\\[^\n])*" )
+    | (?P<quote> "[^\n]* )
+    | (?P<bracket> [()\[\]{}] )
+    | (?P<line> \n )
+    | (?P<text> [^\s\#"()\[\]{}] [^\n\#"()\[\]{}]* )
+    """,
+    re.VERBOSE,
+)
+_CONTINUES = re.compile(r"\|>|->|\(|\{|else\b")
+_ITEM = re.compile(r"(?:import|export)\s+[\w\"]|(?:fn|layer|block)\s+\w+\s*\(|model\s*\"|dim\s+\w")
+_STATEMENT = re.compile(r"(?:return|require|tie|role|expect)\b")
+_LISTS = re.compile(r"(?:import|export)\b")
+_SLASHES = re.compile(r"(?://[^\n]*\s*)+|/\*(?s:.*?)(?:\*/|\Z)")
+_OPENERS = {")": "(", "]": "[", "}": "{"}
+
+
+class Scan(NamedTuple):
+    """`text` has comments blanked, line ends that end no statement, and the `broken` stretches, where the `faults` are.
+
+    `closers` are offsets at which a `}` is missing.
+    """
+
+    text: str
+    comments: list[Comment]
+    faults: list[Fault]
+    broken: list[tuple[int, int]]
+    closers: list[int]
+
+
+class _Opened(NamedTuple):
+    """A bracket that waits to be closed. Line ends mean nothing in it if `lists`; `statement` is where its statement begins."""
+
+    bracket: str
+    offset: int
+    statement: int
+    lists: bool
+
+
+def scan(text: str) -> Scan:
+    """Walks `text` once; after an unclosed bracket, again from the line after it."""
+    walk = _Walk(text)
+    position = 0
+    while position < len(text):
+        position = walk.on(position)
+    return Scan("".join(walk.kept), walk.comments, walk.faults, walk.broken, walk.closers)
+
+
+class _Walk:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.kept = list(text)
+        self.comments: list[Comment] = []
+        self.faults: list[Fault] = []
+        self.broken: list[tuple[int, int]] = []
+        self.closers: list[int] = []
+        self._stack: list[_Opened] = []
+        self._blanked: list[int] = []  # line ends
+        self._statement = -1  # where the statement at hand begins; before its first piece, -1
+        self._damaged = -1  # where it begins if something is wrong in it, else -1
+
+    def on(self, position: int) -> int:
+        """Walks on from `position` to the end of the text, or to a mistake; from where to walk on then."""
+        text = self.text
+        lines: list[int] = []  # line ends since the last piece
+        for match in _PIECE.finditer(text, position):
+            kind, start = match.lastgroup, match.start()
+            if kind == "line":
+                lines.append(start)
+                continue
+            if kind == "comment":
+                self.comments.append(Comment(start, match.end(), match[0].rstrip()))
+                self._blank(start, match.end())
+                continue
+            if lines:
+                back = self._line(lines, start)
+                if back is not None:
+                    return back
+                lines = []
+            if self._statement < 0:
+                self._statement = start
+            back = None
+            if kind == "bracket":
+                back = self._open(match[0], start) if match[0] in "([{" else self._close(match[0], start)
+            elif kind == "quote":
+                self._fault("this string is never closed", start, match.end(), "a string ends on the line it begins on")
+            elif kind == "text" and self._statement == start and text.startswith(("//", "/*"), start):
+                back = self._slashes(start)
+            if back is not None:
+                return back
+        return self._finish()
+
+    def _line(self, lines: list[int], start: int) -> int | None:
+        """Something stands at `start`, the first on its line."""
+        inside = bool(self._stack) and self._stack[-1].lists
+        if inside and (_STATEMENT.match(self.text, start) or _ITEM.match(self.text, start)):
+            return self._unclosed()
+        if inside or (self._statement >= 0 and _CONTINUES.match(self.text, start)):
+            for offset in lines:
+                self.kept[offset] = " "
+            self._blanked += lines
+            return None
+        self._end(lines[0])
+        if self._stack and _ITEM.match(self.text, start):
+            self._missing(start)
+        return None
+
+    def _open(self, bracket: str, offset: int) -> int | None:
+        lists = bracket != "{" or (not self._stack and bool(_LISTS.match(self.text, self._statement)))
+        inside = bool(self._stack) and self._stack[-1].lists
+        if bracket == "{" and inside:
+            return self._unclosed()
+        self._stack.append(_Opened(bracket, offset, self._statement, lists))
+        if len(self._stack) > DEEPEST:
+            return self._too_deep(offset)
+        if not lists:
+            self._end(offset)
+        return None
+
+    def _close(self, bracket: str, offset: int) -> int | None:
+        wanted = _OPENERS[bracket]
+        depth = self._statement_depth()
+        if bracket == "}" and len(self._stack) > depth and self._stack[-1].bracket != "{":
+            return self._unclosed()
+        if bracket == "}" and self._stack:
+            if not self._stack.pop().lists:
+                self._end(offset)
+            return None
+        index = next((i for i in range(len(self._stack) - 1, depth - 1, -1) if self._stack[i].bracket == wanted), None)
+        if index is None:
+            self._fault(f"nothing is open that `{bracket}` could close", offset, offset + 1)
+            if bracket == "}":
+                self.kept[offset] = " "
+            return None
+        if index < len(self._stack) - 1:
+            opened = self._stack[index + 1]
+            self._fault(f"`{opened.bracket}` is not closed before `{bracket}`", opened.offset, opened.offset + 1)
+        del self._stack[index:]
+        return None
+
+    def _statement_depth(self) -> int:
+        """How many of the open brackets are those of bodies, around the statement at hand."""
+        return next((i for i, opened in enumerate(self._stack) if opened.lists), len(self._stack))
+
+    def _unclosed(self) -> int:
+        opened = self._stack[self._statement_depth()]
+        back = self._abandon(opened)
+        self._fault(f"`{opened.bracket}` is never closed", opened.offset, opened.offset + 1)
+        return self._go_on(back)
+
+    def _abandon(self, opened: _Opened) -> int:
+        """Forgets what was found after the line of `opened`; where that line ends."""
+        del self._stack[self._statement_depth() :]
+        end = self.text.find("\n", opened.offset)
+        end = len(self.text) if end < 0 else end
+        while self._blanked and self._blanked[-1] >= end:
+            self.kept[self._blanked.pop()] = "\n"
+        while self.comments and self.comments[-1].start >= end:
+            self.comments.pop()
+        self.faults = [fault for fault in self.faults if fault.start < end]
+        self._statement = opened.statement
+        return end
+
+    def _too_deep(self, offset: int) -> int:
+        message = f"brackets nest more than {DEEPEST} levels deep"
+        depth = self._statement_depth()
+        if depth < len(self._stack):
+            back = self._abandon(self._stack[depth])
+            self._fault(message, offset, offset + 1, code="budget")
+            return self._go_on(max(back, offset))
+        self._fault(message, offset, offset + 1, code="budget")
+        self._stack.pop()
+        return self._stop(offset)
+
+    def _missing(self, offset: int) -> None:
+        opened = self._stack[-1]
+        line = self.text.count("\n", 0, offset) + 1
+        help = f"a `}}` is missing before line {line}" if offset < len(self.text) else "a `}` is missing at the end of the file"
+        self.faults.append(Fault("`{` is never closed", opened.offset, opened.offset + 1, help))
+        self.closers += [offset] * len(self._stack)
+        self._stack.clear()
+
+    def _slashes(self, start: int) -> int:
+        found = _SLASHES.match(self.text, start)
+        assert found
+        self.faults.append(Fault(f"`{found[0][:2]}` does not begin a comment", start, start + 2, "comments begin with `#`"))
+        end = start + len(found[0].rstrip())
+        self._blank(start, end)
+        self._statement = -1
+        return self._go_on(end)
+
+    def _fault(self, message: str, start: int, end: int, help: str | None = None, code: str = "syntax") -> None:
+        """Reports a mistake that leaves the statement at hand unreadable; one such is enough."""
+        if self._damaged < 0:
+            self.faults.append(Fault(message, start, end, help, code))
+            self._damaged = self._statement
+
+    def _end(self, offset: int) -> None:
+        """A statement, or the head of one, ends at `offset`."""
+        if self._damaged >= 0:
+            self.broken.append((self._damaged, offset))
+            self._blank(self._damaged, offset)
+        self._statement = self._damaged = -1
+
+    def _blank(self, start: int, end: int) -> None:
+        for offset in range(start, end):
+            if self.kept[offset] != "\n":
+                self.kept[offset] = " "
+
+    def _go_on(self, position: int) -> int:
+        return position if len(self.faults) < MOST_FAULTS else self._stop(position)
+
+    def _stop(self, position: int) -> int:
+        """Gives up on everything after `position`."""
+        self._end(position)
+        if position < len(self.text):
+            self.broken.append((position, len(self.text)))
+            self._blank(position, len(self.text))
+        self.closers += [position] * len(self._stack)
+        return len(self.text)
+
+    def _finish(self) -> int:
+        if self._statement_depth() < len(self._stack):
+            return self._unclosed()
+        self._end(len(self.text))
+        if self._stack:
+            self._missing(len(self.text))
+        return len(self.text)

@@ -1,0 +1,153 @@
+"""Tokens and the table-driven parser. Neither knows the language: both follow the tables made from the grammar."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from archspec.syntax.tables import ParserData
+
+Make = Callable[[list[Any]], Any]
+
+
+class Token(NamedTuple):
+    """A word, number, string, sign or line's end. `kind` is the literal as written, or NAME, WORD, INT, REAL, STRING, _NL."""
+
+    start: int
+    end: int
+    kind: str
+    text: str
+
+
+class Fault(Exception):
+    """A mistake in the text at characters `start` to `end`: what a diagnostic needs."""
+
+    def __init__(self, message: str, start: int, end: int, help: str | None = None, code: str = "syntax") -> None:
+        super().__init__(message)
+        self.message = message
+        self.start = start
+        self.end = end
+        self.help = help
+        self.code = code
+
+
+class Unexpected(Exception):
+    """The token at `index` (the end, if that is `len(tokens)`) fits nowhere; `stack` is the parser's, for `accepted`."""
+
+    def __init__(self, tokens: Sequence[Token], index: int, stack: list[int]) -> None:
+        super().__init__()
+        self.tokens = tokens
+        self.index = index
+        self.stack = stack
+
+
+class Machine:
+    """A lexer and a parser for one set of tables; `makers` make the nodes."""
+
+    def __init__(self, data: ParserData, makers: dict[str, Make], contextual: frozenset[str]) -> None:
+        """`contextual` are the keywords that are plain names wherever the keyword cannot stand."""
+        self._actions: list[dict[str, int]] = data["actions"]
+        self._gotos: list[dict[str, int]] = data["gotos"]
+        self._starts: dict[str, list[int]] = data["starts"]
+        known: dict[str, Make] = {**makers, "": _single, "_": _all}
+        self._rules = [(origin, known[action], size, inlined) for origin, action, size, inlined in data["rules"]]
+        self._contextual = contextual
+        literals: list[str] = data["literals"]
+        self.keywords = frozenset(text for text in literals if text.isalpha())
+        patterns: dict[str, str] = data["patterns"]
+        signs = "|".join(re.escape(text) for text in literals if not text.isalpha())
+        # After a single dot everything is a segment of an address: `layer.0.1` has no number 0.1 in it.
+        self._lexer = re.compile(
+            rf"(?P<WORD>(?<=\.)(?<!\.\.){patterns['WORD']})|(?P<NAME>{patterns['NAME']})|(?P<_NL>{patterns['_NL']})"
+            rf"|(?P<SIGN>{signs})|(?P<REAL>(?>{patterns['REAL']}))(?!\w)|(?P<INT>(?>{patterns['INT']}))(?!\w)"
+            rf"|(?P<STRING>{patterns['STRING']})|(?P<BAD>[0-9]\w*|\S)"
+        )
+
+    def tokens(self, text: str) -> list[Token]:
+        """The tokens of `text`; what begins none is a token of kind BAD."""
+        keywords = self.keywords
+        result: list[Token] = []
+        for match in self._lexer.finditer(text):
+            word = match[0]
+            kind = match.lastgroup or ""
+            if kind == "SIGN" or (kind == "NAME" and word in keywords):
+                kind = word
+            result.append(Token(match.start(), match.end(), kind, word))
+        return result
+
+    def run(self, tokens: Sequence[Token], start: str) -> Any:
+        """What the makers make of `tokens` as a `start`. Raises Unexpected, or the Fault of a maker."""
+        actions, gotos, rules, contextual = self._actions, self._gotos, self._rules, self._contextual
+        state, last = self._starts[start]
+        states: list[int] = [state]
+        values: list[Any] = []
+        end = tokens[-1].end if tokens else 0
+        for index, token in enumerate((*tokens, Token(end, end, "$END", ""))):
+            kind = token.kind
+            while True:
+                target = actions[state].get(kind)
+                if target is None:
+                    if kind in contextual:
+                        kind = "NAME"
+                        continue
+                    raise Unexpected(tokens, index, states)
+                if target >= 0:
+                    state = target
+                    states.append(state)
+                    values.append(token)
+                    break
+                origin, make, size, inlined = rules[~target]
+                children: list[Any] = []
+                if size:
+                    children = values[-size:]
+                    del values[-size:]
+                    del states[-size:]
+                    if inlined:
+                        children = _spliced(children, inlined)
+                values.append(make(children))
+                state = gotos[states[-1]][origin]
+                states.append(state)
+                if state == last and kind == "$END":
+                    return values[0]
+        raise AssertionError
+
+    def accepted(self, stack: list[int]) -> set[str]:
+        """The kinds of token that could have come next where the parser's stack is `stack`."""
+        return {kind for kind in self._actions[stack[-1]] if self._fits(list(stack), kind)}
+
+    def _fits(self, states: list[int], kind: str) -> bool:
+        lasts = {last for _, last in self._starts.values()}
+        while True:
+            target = self._actions[states[-1]].get(kind)
+            if target is None or target >= 0:
+                return target is not None
+            origin, _, size, _ = self._rules[~target]
+            if size:
+                del states[-size:]
+            states.append(self._gotos[states[-1]][origin])
+            if kind == "$END" and states[-1] in lasts:
+                return True
+
+
+def _single(children: list[Any]) -> Any:
+    return children[0]
+
+
+def _all(children: list[Any]) -> Any:
+    return children
+
+
+def _spliced(children: list[Any], inlined: list[int]) -> list[Any]:
+    first = inlined[0]
+    if first == 0:
+        result: list[Any] = children[0]  # nobody else holds it: lists grow in place, in linear time
+    else:
+        result = children[:first]
+        result.extend(children[first])
+    for position in range(first + 1, len(children)):
+        if position in inlined:
+            result.extend(children[position])
+        else:
+            result.append(children[position])
+    return result

@@ -1,0 +1,118 @@
+"""Text to tree: `parse` for files, `parse_expression` for single values. Neither raises on bad text."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from functools import cache
+
+from archspec.source import Report, Source, Span
+from archspec.syntax.lines import Scan, scan
+from archspec.syntax.machine import Fault, Machine, Token, Unexpected
+from archspec.syntax.messages import explain
+from archspec.syntax.recover import Recovery
+from archspec.syntax.tables import ParserData, parser_data
+from archspec.syntax.tree import Broken, Comment, Definition, Expr, File, Item, Literal, Model
+
+CONTEXTUAL = frozenset(("import", "export", "dim", "fn", "layer", "block", "model", "as"))
+"""Keywords that are plain names wherever the keyword itself cannot stand."""
+
+__all__ = ["parse", "parse_expression", "parser_data", "parser_from"]
+
+
+def parser_from(data: ParserData) -> Machine:
+    """The parser for tables that `parser_data` made. Raises ValueError for anything else."""
+    from archspec.syntax.build import MAKERS
+
+    try:
+        return Machine(data, MAKERS, CONTEXTUAL)
+    except (KeyError, TypeError, AttributeError, re.error) as error:
+        raise ValueError("these are no parser tables") from error
+
+
+@cache
+def _parser() -> Machine:
+    return parser_from(parser_data())
+
+
+def parse(source: Source, report: Report) -> File:
+    """The tree of a file. Every mistake is reported (codes `syntax` and `budget`), left out of the tree, and in `broken`."""
+    found = scan(source.text)
+    machine = _parser()
+    tokens = _closed(machine.tokens(found.text), found)
+    faults, broken = list(found.faults), list(found.broken)
+    try:
+        file: File = machine.run(tokens, "file")
+    except (Unexpected, Fault):
+        recovery = Recovery(machine, tokens)
+        file = recovery.file
+        faults += recovery.faults
+        broken += recovery.broken
+    for fault in sorted(faults, key=lambda fault: fault.start):
+        _tell(report, source, fault)
+    items = tuple(_documented(item, found.comments, source.text) for item in file.items)
+    return File(0, len(source.text), items, tuple(found.comments), _broken(source.text, broken))
+
+
+def parse_expression(source: Source, report: Report) -> Expr | None:
+    """The expression that `source` is, or None and a diagnostic."""
+    text = source.text.strip()
+    if _SIMPLE.fullmatch(text):
+        start = len(source.text) - len(source.text.lstrip())
+        return _simple(text, start)
+    found = scan(source.text)
+    if found.faults:
+        _tell(report, source, found.faults[0])
+        return None
+    machine = _parser()
+    try:
+        return machine.run(machine.tokens(found.text), "expr")
+    except Unexpected as error:
+        _tell(report, source, explain(machine, error, "expr"))
+    except Fault as fault:
+        _tell(report, source, fault)
+    return None
+
+
+_SIMPLE = re.compile(r"true|false|none|[0-9]{1,18}|[0-9]{1,9}(?:\.[0-9]{1,9})?(?:e-?[0-9]{1,2})?")
+_CONSTANTS = {"true": True, "false": False, "none": None}
+
+
+def _simple(text: str, start: int) -> Literal:
+    """A number or a constant, read without the parser: they are most of what is given on a command line."""
+    value = _CONSTANTS[text] if text in _CONSTANTS else int(text) if text.isdigit() else float(text)
+    return Literal(start, start + len(text), value)
+
+
+def _tell(report: Report, source: Source, fault: Fault) -> None:
+    report.error(fault.code, fault.message, Span(source, fault.start, fault.end), help=fault.help)
+
+
+def _closed(tokens: list[Token], found: Scan) -> list[Token]:
+    """`tokens` with a `}` wherever one is missing."""
+    if not found.closers:
+        return tokens
+    missing = [token for at in found.closers for token in (Token(at, at, "}", ""), Token(at, at, "_NL", ""))]
+    return sorted([*tokens, *missing], key=lambda token: token.start)
+
+
+def _broken(text: str, stretches: list[tuple[int, int]]) -> tuple[Broken, ...]:
+    words = ((start, end, re.findall(r"[A-Za-z_]\w*", text[start:end])) for start, end in sorted(stretches))
+    return tuple(Broken(start, end, tuple(dict.fromkeys(names))) for start, end, names in words)
+
+
+def _documented(item: Item, comments: list[Comment], text: str) -> Item:
+    """`item` with the `##` lines directly above it as its `doc`."""
+    if not isinstance(item, Definition | Model):
+        return item
+    lines: list[str] = []
+    index = bisect_left(comments, item.start, key=lambda comment: comment.start) - 1
+    below = item.start
+    while index >= 0 and comments[index].text.startswith("##"):
+        comment = comments[index]
+        line = text.rfind("\n", 0, comment.start) + 1
+        if text[line : comment.start].strip() or text[comment.end : below].count("\n") != 1 or text[comment.end : below].strip():
+            break
+        lines.insert(0, comment.text[2:].strip())
+        below, index = line, index - 1
+    return item._replace(doc="\n".join(lines)) if lines else item

@@ -1,0 +1,102 @@
+"""Parses a file with mistakes in it: statement by statement, so that each mistake is found, and found once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from archspec.syntax.lines import MOST_FAULTS
+from archspec.syntax.machine import Fault, Machine, Token, Unexpected
+from archspec.syntax.messages import explain
+from archspec.syntax.tree import File
+
+_ITEMS = frozenset(("import", "export", "dim", "fn", "layer", "block", "model"))
+_BODIED = frozenset(("fn", "layer", "block", "model", "if", "for"))
+
+
+class Recovery:
+    """What is left of a file when the statements that do not parse are taken out."""
+
+    def __init__(self, machine: Machine, tokens: Sequence[Token]) -> None:
+        self.faults: list[Fault] = []
+        self.broken: list[tuple[int, int]] = []
+        self._machine = machine
+        self._tokens = tokens
+        self._partner = _partners(tokens)
+        self.file: File = machine.run(self._items(), "file")
+
+    def _items(self) -> list[Token]:
+        kept: list[Token] = []
+        astray = False  # one mistake can leave many statements outside any body
+        for first, last in self._split(0, len(self._tokens)):
+            begins = self._tokens[first].kind in _ITEMS
+            sound = self._kept(first, last, "item", not begins and astray)
+            astray = not begins and not sound
+            kept += sound
+        return kept
+
+    def _split(self, first: int, last: int) -> list[tuple[int, int]]:
+        """The stretches of tokens between line ends that are in no braces."""
+        pieces: list[tuple[int, int]] = []
+        start = index = first
+        while index < last:
+            kind = self._tokens[index].kind
+            if kind == "_NL":
+                if start < index:
+                    pieces.append((start, index))
+                start = index + 1
+            index = self._partner.get(index, index) + 1
+        if start < last:
+            pieces.append((start, last))
+        return pieces
+
+    def _kept(self, first: int, last: int, start: str, silent: bool = False) -> list[Token]:
+        """The tokens of an item or statement and a line's end, without what does not parse in it; [] if its head does not."""
+        tokens = self._tokens
+        kind = tokens[first].kind
+        head: list[Token] = []  # all of it but what its braces hold
+        bodies: list[tuple[int, int, int]] = []  # place in the head, first and last token
+        index = first
+        while index < last:
+            head.append(tokens[index])
+            partner = self._partner.get(index)
+            if partner is not None and kind not in ("import", "export"):
+                if kind in _BODIED or tokens[index + 1].kind == "_NL":
+                    bodies.append((len(head), index + 1, partner))
+                head.append(tokens[partner])
+                index = partner
+            index += 1
+        sound = self._parses(head, () if bodies else tokens[last : last + 1], start, silent)
+        kept: list[Token] = []
+        done = 0
+        for place, begin, end in bodies:
+            kept += head[done:place]
+            for piece in self._split(begin, end):
+                kept += self._kept(*piece, "expect" if kind == "model" and start == "item" else "statement")
+            done = place
+        end = tokens[last - 1].end
+        return [*kept, *head[done:], Token(end, end, "_NL", "\n")] if sound else []
+
+    def _parses(self, tokens: list[Token], following: Sequence[Token], start: str, silent: bool) -> bool:
+        """Whether `tokens` are a `start`; if not, says so."""
+        try:
+            self._machine.run(tokens, start)
+        except (Unexpected, Fault) as error:
+            self.broken.append((tokens[0].start, tokens[-1].end))
+            # what begins with a brace has lost its head, which was reported when it was taken out
+            if not silent and tokens[0].kind != "{" and len(self.faults) < MOST_FAULTS:
+                fault = error if isinstance(error, Fault) else explain(self._machine, error, start, following)
+                self.faults.append(fault)
+            return False
+        return True
+
+
+def _partners(tokens: Sequence[Token]) -> dict[int, int]:
+    """For each `{` the index of its `}`."""
+    found: dict[int, int] = {}
+    opened: list[int] = []
+    for index, token in enumerate(tokens):
+        if token.kind == "{":
+            opened.append(index)
+        elif token.kind == "}" and opened:
+            found[opened.pop()] = index
+    return found

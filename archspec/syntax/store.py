@@ -1,0 +1,142 @@
+"""Trees as plain data, lists of numbers and strings that JSON can hold, and back.
+
+A node is a list: the number of its class, then its fields. What is loaded is checked against the classes, field by field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import le
+from typing import Any, ForwardRef, get_args
+
+from archspec.syntax import tree
+from archspec.syntax.tree import File
+
+_Rows = list[list[list[Any]]]  # for each class the fields of its nodes
+_Read = Callable[[Any, _Rows], Any]
+
+_CLASSES: list[Any] = [c for c in vars(tree).values() if isinstance(c, type) and issubclass(c, tuple)]
+_NUMBERS: dict[Any, int] = {c: number for number, c in enumerate(_CLASSES)}
+_ATOMS: dict[str, type] = {"int": int, "str": str, "bool": bool, "float": float, "None": type(None)}
+_TYPES = {"", "int", "bool"}
+_MODIFIERS = {(), ("frozen",), ("unused",), ("frozen", "unused"), ("unused", "frozen")}
+_CHOICES: dict[tuple[Any, str], set[Any]] = {
+    (tree.Unary, "operator"): {"-", "not"},
+    (tree.Binary, "operator"): set("+ - * / // % ** == != < <= > >= and or".split()),
+    (tree.Step, "operator"): {"", "+", "-", "*", "/"},
+    (tree.Own, "modifiers"): _MODIFIERS,
+    (tree.Param, "modifiers"): _MODIFIERS,
+    (tree.Param, "kind"): {"param", "buffer"},
+    (tree.Param, "type"): _TYPES,
+    (tree.Parameter, "type"): _TYPES,
+    (tree.Output, "type"): _TYPES,
+    (tree.Definition, "kind"): {"fn", "layer", "block"},
+}
+
+
+def dump(file: File) -> list[Any]:
+    """`file` as plain data."""
+    return _plain(file)
+
+
+def load(data: Any) -> File:
+    """What `dump` was given. Raises ValueError, and nothing else, if `data` is not what `dump` returns."""
+    rows: _Rows = [[] for _ in _CLASSES]
+    try:
+        file = _FILE(data, rows)
+        for number, found in enumerate(rows):
+            if found:
+                _check(number, found, file.end)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, RecursionError) as error:
+        raise ValueError("this is no syntax tree") from error
+    return file
+
+
+def _plain(value: Any) -> Any:
+    if not isinstance(value, tuple):
+        return value
+    items: list[Any] = [_plain(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
+    number = _NUMBERS.get(type(value))  # pyright: ignore[reportUnknownArgumentType]
+    return items if number is None else [number, *items]
+
+
+def _check(number: int, rows: list[list[Any]], end: int) -> None:
+    """Raises ValueError or TypeError unless the plain fields of these nodes hold what their class says."""
+    cls = _CLASSES[number]
+    columns = list(zip(*rows, strict=True))
+    names: tuple[str, ...] = cls._fields
+    starts, ends = columns[0], columns[1]
+    sound = len(columns) == len(names)
+    for name, allowed, column in zip(names, _ALLOWED[number], columns, strict=True):
+        sound = sound and (allowed is None or allowed.issuperset(map(type, column)))
+        sound = sound and ((cls, name) not in _CHOICES or _CHOICES[cls, name].issuperset(column))
+    if not sound or min(starts) < 0 or max(ends) > end or not all(map(le, starts, ends)):
+        raise ValueError(f"these are no {cls.__name__} nodes")
+
+
+# Readers, made from the annotations of the classes --------------------------------------------------------------------
+
+
+def _one(names: list[str]) -> _Read:
+    """Reads a node of one of the named classes."""
+    optional = "None" in names
+    numbers = {number for name in names if name != "None" for number in _numbers(name)}
+
+    def read(data: Any, rows: _Rows) -> Any:
+        if data is None and optional:
+            return None
+        number = data[0]
+        if number not in numbers:
+            raise ValueError("this is no syntax tree")
+        row = data[1:]
+        for index, field in _FIELDS[number]:
+            row[index] = field(row[index], rows)
+        rows[number].append(row)
+        return tuple.__new__(_CLASSES[number], row)
+
+    return read
+
+
+def _many(read: _Read) -> _Read:
+    def read_all(data: Any, rows: _Rows) -> Any:
+        if type(data) is not list:
+            raise ValueError("this is no syntax tree")
+        return tuple([read(item, rows) for item in data])  # pyright: ignore[reportUnknownVariableType]
+
+    return read_all
+
+
+def _word(data: Any, rows: _Rows) -> Any:
+    if type(data) is not str:
+        raise ValueError("this is no syntax tree")
+    return data
+
+
+def _numbers(name: str) -> list[int]:
+    named = getattr(tree, name)
+    members = [named] if isinstance(named, type) else [getattr(m, "__forward_arg__", m) for m in get_args(named)]
+    return [_NUMBERS[getattr(tree, m) if isinstance(m, str) else m] for m in members]
+
+
+def _annotations(cls: Any) -> list[str]:
+    found: list[ForwardRef] = list(cls.__annotations__.values())
+    return [a.__forward_arg__ for a in found]
+
+
+def _reader(annotation: str) -> _Read | None:
+    """How a field is read; None if it is plain."""
+    if annotation.startswith("tuple["):
+        item = annotation.removeprefix("tuple[").removesuffix(", ...]")
+        return _many(_word if item == "str" else _one([item]))
+    names = annotation.split(" | ")
+    return None if set(names) <= set(_ATOMS) else _one(names)
+
+
+_READERS = {text: _reader(text) for text in {a for c in _CLASSES for a in _annotations(c)}}
+_FIELDS: list[list[tuple[int, _Read]]] = [
+    [(i, read) for i, a in enumerate(_annotations(c)) if (read := _READERS[a]) is not None] for c in _CLASSES
+]
+_ALLOWED: list[list[set[type] | None]] = [
+    [{_ATOMS[n] for n in a.split(" | ")} if _READERS[a] is None else None for a in _annotations(c)] for c in _CLASSES
+]
+_FILE = _one(["File"])

@@ -1,0 +1,86 @@
+"""The LALR(1) tables of the grammar as plain data, so that they can be kept and used again without lark."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeAlias
+
+from archspec.resources import grammar_text
+
+STARTS = ("file", "item", "statement", "expect", "expr")
+
+ParserData: TypeAlias = dict[str, Any]
+"""What JSON can hold: see `parser_data`."""
+
+
+class Rule(NamedTuple):
+    """One production. `action` names a function of `build.py`, "" for a single child handed on, "_" for an inlined list.
+
+    `size` symbols are taken off the stack; those at the positions in `inlined` are lists to be spliced in.
+    """
+
+    origin: str
+    action: str
+    size: int
+    inlined: list[int]
+
+
+def parser_data() -> ParserData:
+    """Tables made from the grammar by lark.
+
+    `actions` holds, for each state, what each kind of token leads to: n >= 0 is the next state, n < 0 a reduction by
+    `rules[~n]`; kinds are literals as written or names of patterns. `gotos` holds the next state for each symbol reduced to,
+    `starts` the first and the last state of each start symbol.
+    """
+    from lark import Lark
+    from lark.grammar import Rule as LarkRule
+    from lark.lexer import TerminalDef
+
+    grammar = Lark(grammar_text(), parser="lalr", start=list(STARTS), maybe_placeholders=False)
+    data: Any
+    memo: Any
+    data, memo = grammar.memo_serialize([TerminalDef, LarkRule])
+    table: Any = data["parser"]["parser"]
+    patterns = {t.name: t.pattern for t in grammar.terminals}
+    kinds = {name: p.value if p.type == "str" else name for name, p in patterns.items()}
+    numbers: dict[int, int] = {}
+    rules: list[Rule] = []
+
+    def action(entry: Any) -> int:
+        kind, target = entry
+        if kind == 0:
+            return target
+        key = target["@"]
+        if key not in numbers:
+            numbers[key] = len(rules)
+            rules.append(_rule(memo[key]))
+        return ~numbers[key]
+
+    symbols: dict[int, str] = table["tokens"]
+    kinds["$END"] = "$END"
+    actions: list[dict[str, int]] = []
+    gotos: list[dict[str, int]] = []
+    for _, row in sorted(table["states"].items()):
+        named = {symbols[t]: action(entry) for t, entry in row.items()}
+        actions.append({kinds[s]: n for s, n in named.items() if s in kinds})
+        gotos.append({s: n for s, n in named.items() if s not in kinds})
+    return {
+        "actions": actions,
+        "gotos": gotos,
+        "rules": [list(rule) for rule in rules],
+        "starts": {start: [table["start_states"][start], table["end_states"][start]] for start in STARTS},
+        "literals": sorted((p.value for p in patterns.values() if p.type == "str"), key=len, reverse=True),
+        "patterns": {name: p.value for name, p in patterns.items() if p.type == "re"},
+    }
+
+
+def _rule(data: Any) -> Rule:
+    origin: str = data["origin"]["name"]
+    symbols: list[dict[str, Any]] = data["expansion"]
+    inlined = [i for i, s in enumerate(symbols) if s["__type__"] == "NonTerminal" and s["name"].startswith("_")]
+    if origin.startswith("_"):
+        action = "_"
+    elif data["options"]["expand1"] and not data["alias"] and len(symbols) == 1:
+        action = ""
+    else:
+        action = data["alias"] or origin
+    return Rule(origin, action, len(symbols), inlined)

@@ -1,0 +1,79 @@
+"""A model's tensors, totals and modules as plain data: what counting needs, and what is kept between runs."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+
+class Tensor(NamedTuple):
+    """One named parameter. `size` counts its elements; `params` is the same, or 0 where `tied_to` names the tensor
+    counted.
+
+    `layer` is the address of the definition that owns it ("" for the model itself) and `type` that definition's name.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    params: int
+    size: int
+    trainable: bool
+    tied_to: str | None
+    role: str | None
+    layer: str
+    type: str
+
+
+class Buffer(NamedTuple):
+    """A stored tensor that is not a parameter."""
+
+    name: str
+    shape: tuple[int, ...]
+
+
+class ModuleRow(NamedTuple):
+    """A layer or block: its address, its definition's name, "layer" or "block"."""
+
+    address: str
+    type: str
+    kind: str
+
+
+class Params(NamedTuple):
+    """Numbers of parameters, every tensor counted once; `trainable` + `frozen` = `total`."""
+
+    total: int
+    trainable: int
+    frozen: int
+
+
+class Table(NamedTuple):
+    """Everything about one model that does not depend on input shapes, in program order."""
+
+    model: str
+    hyperparameters: dict[str, Any]
+    overrides: dict[str, Any]
+    params: Params
+    tensors: tuple[Tensor, ...]
+    buffers: tuple[Buffer, ...]
+    modules: tuple[ModuleRow, ...]
+
+    def to_data(self) -> list[Any]:
+        """The table as lists and dictionaries, for JSON."""
+        return list(self)
+
+    @staticmethod
+    def from_data(data: Any) -> Table | None:
+        """The table that `to_data` wrote; None if it is not one."""
+        try:
+            model, hyperparameters, overrides, params, tensors, buffers, modules = data
+            return Table(
+                model,
+                dict(hyperparameters),
+                dict(overrides),
+                Params(*params),
+                tuple([Tensor(name, tuple(shape), *rest) for name, shape, *rest in tensors]),
+                tuple([Buffer(name, tuple(shape)) for name, shape in buffers]),
+                tuple([ModuleRow(*row) for row in modules]),
+            )
+        except (TypeError, ValueError):
+            return None

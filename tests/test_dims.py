@@ -1,0 +1,289 @@
+"""The algebra of sizes agrees with integers, and equal things have one form."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import reduce
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from archspec.dims import (
+    LARGEST,
+    Dim,
+    Symbolic,
+    at_least,
+    bounds,
+    dim_max,
+    dim_min,
+    exact_quotient,
+    product,
+    substitute,
+    symbol,
+    symbols,
+)
+
+NAMES = ("a", "b", "c")
+a, b, c = map(symbol, NAMES)
+
+values = st.fixed_dictionaries({name: st.integers(1, 30) for name in NAMES})
+
+OPERATIONS: dict[str, Callable[[Dim, Dim], Dim]] = {
+    "+": lambda x, y: x + y,
+    "-": lambda x, y: x - y,
+    "*": lambda x, y: x * y,
+    "//": lambda x, y: x // y,
+    "%": lambda x, y: x % y,
+    "min": dim_min,
+    "max": dim_max,
+}
+
+
+class Tree:
+    """An expression to be computed in symbols and in integers."""
+
+    def __init__(self, operator: str, *parts: Tree | str | int) -> None:
+        self.operator = operator
+        self.parts = parts
+
+    def __repr__(self) -> str:
+        return f"{self.operator}{self.parts}" if self.operator else str(self.parts[0])
+
+    def compute(self, names: dict[str, Dim]) -> Dim:
+        parts = [p.compute(names) if isinstance(p, Tree) else names[p] if isinstance(p, str) else p for p in self.parts]
+        return OPERATIONS[self.operator](*parts) if self.operator else parts[0]
+
+
+leaves = st.one_of(st.sampled_from(NAMES), st.integers(-9, 9)).map(lambda leaf: Tree("", leaf))
+
+
+def combined(operators: list[str]) -> st.SearchStrategy[Tree]:
+    return st.recursive(leaves, lambda inner: st.builds(Tree, st.sampled_from(operators), inner, inner), max_leaves=8)
+
+
+trees = combined(sorted(OPERATIONS))
+polynomials = combined(["+", "-", "*"])
+
+
+def in_symbols(tree: Tree) -> Dim | None:
+    """The expression in symbols; None where it has no value or outgrows what is allowed."""
+    try:
+        return tree.compute({name: symbol(name) for name in NAMES})
+    except (ZeroDivisionError, OverflowError):
+        return None
+
+
+def in_integers(tree: Tree, numbers: dict[str, int]) -> int | None:
+    try:
+        result = tree.compute({**numbers})
+    except ZeroDivisionError:
+        return None
+    assert isinstance(result, int)
+    return result
+
+
+@settings(max_examples=500)
+@given(trees, values)
+def test_agrees_with_integers(tree: Tree, numbers: dict[str, int]) -> None:
+    expected, dim = in_integers(tree, numbers), in_symbols(tree)
+    if expected is None or dim is None:
+        return
+    assert substitute(dim, numbers) == expected
+    low, high = bounds(dim)
+    assert low is None or low <= expected
+    assert high is None or high >= expected
+
+
+@settings(max_examples=200)
+@given(trees, values)
+def test_substitution_may_be_partial_and_symbolic(tree: Tree, numbers: dict[str, int]) -> None:
+    expected, dim = in_integers(tree, {**numbers, "a": numbers["b"] * 2 + 1}), in_symbols(tree)
+    if expected is None or dim is None:
+        return
+    try:
+        partial = substitute(dim, {"a": b * 2 + 1, "c": numbers["c"]})
+    except (ZeroDivisionError, OverflowError):
+        return
+    assert symbols(partial) <= {"b"}
+    assert substitute(partial, numbers) == expected
+
+
+def least(*dims: Dim) -> Dim:
+    return reduce(dim_min, dims)
+
+
+def most(*dims: Dim) -> Dim:
+    return reduce(dim_max, dims)
+
+
+@settings(max_examples=200)
+@given(trees)
+def test_text_is_the_expression(tree: Tree) -> None:
+    dim = in_symbols(tree)
+    if dim is not None:
+        assert eval(str(dim), {"a": a, "b": b, "c": c, "min": least, "max": most}) == dim
+
+
+@settings(max_examples=200)
+@given(trees, trees, trees)
+def test_ring_laws(x: Tree, y: Tree, z: Tree) -> None:
+    p, q, r = in_symbols(x), in_symbols(y), in_symbols(z)
+    if p is None or q is None or r is None:
+        return
+    try:
+        assert p + q == q + p and hash(p + q) == hash(q + p)
+        assert p * q == q * p
+        assert (p + q) + r == p + (q + r)
+        assert (p * q) * r == p * (q * r)
+        assert p * (q + r) == p * q + p * r
+        assert p - p == 0 and p + 0 == p and p * 1 == p and p * 0 == 0
+        assert p - q == p + -q
+        assert dim_min(p, q) == dim_min(q, p) and dim_max(p, p) == p
+    except OverflowError:
+        pass
+
+
+@settings(max_examples=200)
+@given(polynomials, st.integers(1, 12), st.integers(1, 12))
+def test_division_twice_is_division_once(tree: Tree, m: int, n: int) -> None:
+    p = in_symbols(tree)
+    if p is not None:
+        assert (p // m) // n == p // (m * n)
+        assert (p % (m * n)) % n == p % n
+
+
+@settings(max_examples=200)
+@given(trees, trees, st.integers(1, 12), st.integers(1, 12))
+def test_division_laws(x: Tree, y: Tree, m: int, n: int) -> None:
+    p, q = in_symbols(x), in_symbols(y)
+    if p is None or q is None:
+        return
+    try:
+        assert (p * n) // n == p and (p * n) % n == 0
+        assert (p + q * n) // n == p // n + q
+        assert (p + q * n) % n == p % n
+        assert (p * m) // (n * m) == p // n
+        assert p // -n == -p // n
+        assert exact_quotient(p * n, n) == p
+        if q != 0:
+            assert exact_quotient(p * q, q) == p
+            assert (p * q) // q == p and (p * q) % q == 0
+    except OverflowError:
+        pass
+
+
+def test_plain_integers_stay_plain() -> None:
+    for value in (
+        product([2, 3]),
+        dim_min(2, 3),
+        dim_max(2, 3),
+        exact_quotient(6, 3),
+        substitute(4, {"a": 1}),
+        a - a,
+        a // a,
+    ):
+        assert type(value) is int
+    assert product([]) == 1
+    assert a != 1
+
+
+@pytest.mark.parametrize(
+    ("dim", "text"),
+    [
+        (b * a, "a*b"),
+        (a // 2 + 1, "a//2 + 1"),
+        ((a + 2) // 2, "a//2 + 1"),
+        ((4 * a + 6) // 8, "(a + 1)//2"),
+        (3 * a // 2, "a + a//2"),
+        (8 - a % 8, "8 - a%8"),
+        ((8 - a % 8) % 8, "7*a%8"),
+        ((a - 1) // a, "0"),
+        ((a - 1) % a, "a - 1"),
+        ((a // 2 + 1) // 3, "(a + 2)//6"),
+        ((a * a - b * b) // (a - b), "a + b"),
+        ((a * b + 3) // a, "3//a + b"),
+        (a * b // (a * c), "b//c"),
+        (-a // b, "(-a)//b"),
+        (-(a % 2), "-(a%2)"),
+        (b * (a // 2), "b*(a//2)"),
+        (a**3, "a**3"),
+        (dim_min(a, 1), "1"),
+        (dim_max(a, 1), "a"),
+        (dim_min(a, a * b), "a"),
+        (dim_max(dim_max(b, a), b), "max(a, b)"),
+        (2 - a * b, "2 - a*b"),
+    ],
+)
+def test_canonical_forms(dim: Dim, text: str) -> None:
+    assert str(dim) == text
+
+
+def test_bounds() -> None:
+    assert bounds(a) == (1, None)
+    assert bounds(a * b - a) == (0, None)
+    assert bounds(8 - a % 8) == (1, 8)
+    assert bounds(dim_min(a, 5)) == (1, 5)
+    assert bounds(a - b) == (None, None)
+    assert at_least(a * b, 1) and not at_least(a - 1, 1)
+
+
+def test_what_is_not_a_dimension() -> None:
+    for wrong in (1.5, True, "a", None):
+        for operation in OPERATIONS.values():
+            if operation not in (dim_min, dim_max):
+                with pytest.raises(TypeError):
+                    operation(a, wrong)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match="negative powers"):
+        _ = a**-1
+    with pytest.raises(ValueError, match="not a name"):
+        symbol("a b")
+    for zero in (lambda: a // 0, lambda: a % 0, lambda: substitute(5 // (a - 1), {"a": 1})):
+        with pytest.raises(ZeroDivisionError):
+            zero()
+    assert exact_quotient(a, 0) is None and exact_quotient(3, 0) is None and exact_quotient(a, b) is None
+    assert (
+        a.symbol == "a" and [d.symbol for d in (a + 1, 2 * a, a * b, a // 2) if isinstance(d, Symbolic)] == [None] * 4
+    )
+
+
+def test_growth_is_bounded() -> None:
+    def squares() -> Dim:
+        x: Dim = a + b + c + 1
+        while True:
+            x = x * x
+
+    def divisions() -> Dim:
+        x: Dim = a
+        while True:
+            x = x // 2 + x // 3
+
+    def nested() -> Dim:
+        x: Dim = a
+        while True:
+            x = (x * b + 1) // 7
+
+    def coefficients() -> Dim:
+        x: Dim = a
+        while True:
+            x = x * LARGEST
+
+    def extremes() -> Dim:
+        x: Dim = a
+        for i in range(1000):
+            x = dim_min(x, symbol(f"s{i}"))
+        return x
+
+    for grow in (squares, divisions, nested, coefficients, extremes, lambda: (a + 1) ** 10**12):
+        with pytest.raises(OverflowError):
+            grow()
+    with pytest.raises(OverflowError):
+        substitute(a**16, {"a": LARGEST})
+
+
+def test_needs_nothing_of_ours() -> None:
+    program = "import sys, archspec.dims; print(*[m for m in sys.modules if m.startswith('archspec.')])"
+    out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert out.split() == ["archspec.dims"]

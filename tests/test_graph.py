@@ -1,0 +1,103 @@
+"""The graph of every bundled model, at every level."""
+
+from typing import Any
+
+import networkx as nx
+import pytest
+
+import archspec
+
+MODELS = archspec.models()
+VIEWS: list[dict[str, Any]] = [
+    {},
+    {"level": "block", "depth": 0},
+    {"level": "block"},
+    {"level": "block", "depth": 2},
+    {"level": "block", "depth": 9},
+    {"level": "op"},
+    {"fold": True},
+    {"level": "block", "fold": True},
+    {"level": "op", "fold": True},
+]
+
+
+def view_id(view: dict[str, Any]) -> str:
+    return "-".join(str(v) for v in view.values()) or "layer"
+
+
+@pytest.mark.parametrize("view", VIEWS, ids=view_id)
+@pytest.mark.parametrize("name", MODELS)
+def test_every_view_is_acyclic_in_one_piece_and_sums_to_the_total(name: str, view: dict[str, Any]) -> None:
+    model = archspec.load(name)
+    graph = model.graph(**view)
+    assert nx.is_directed_acyclic_graph(graph)
+    assert nx.is_weakly_connected(graph)
+    assert sum(data["params"] for _, data in graph.nodes(data=True)) == model.params.total
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_nodes_and_edges_say_what_they_are(name: str) -> None:
+    graph = archspec.load(name).graph()
+    for node, data in graph.nodes(data=True):
+        assert {"kind", "type", "params", "shape", "path", "source"} <= set(data), node
+        assert data["kind"] in {"input", "output", "layer", "fn", "op", "param", "buffer"}
+        file, _, line = data["source"].rpartition(":")
+        assert file.endswith(".arch") and int(line) > 0
+    for _, _, data in graph.edges(data=True):
+        assert data["uses"] and all(isinstance(index, int) for index, _ in data["uses"])
+        assert data["shape"] is not None
+    sources = {n for n in graph if graph.in_degree(n) == 0}
+    assert {n for n in graph if n.startswith("input:")} <= sources
+    assert all(graph.out_degree(n) == 0 for n in graph if n.startswith("output:"))
+
+
+def test_a_layer_reports_its_parameters_and_its_place() -> None:
+    graph = archspec.load("bert-base-uncased").graph()
+    node = graph.nodes["encoder.layer.0.attention.self.query"]
+    assert node["params"] == 590_592
+    assert node["kind"] == "layer"
+    assert [str(d) for d in node["shape"]] == ["batch", "seq", "768"]
+    assert node["path"] == ("encoder.layer.0", "encoder.layer.0.attention.self")
+
+
+def test_each_graph_is_a_fresh_object() -> None:
+    model = archspec.load("bert-base-uncased")
+    first, second = model.graph(), model.graph()
+    first.nodes["pooler.dense"]["params"] = 0
+    first.remove_node("input:input_ids")
+    assert second.nodes["pooler.dense"]["params"] == 590_592
+    assert "input:input_ids" in second
+
+
+def test_a_layer_applied_again_has_a_node_for_each_application_and_counts_once() -> None:
+    graph = archspec.load("albert-base-v2").graph()
+    name = "encoder.albert_layer_groups.0.albert_layers.0.ffn"
+    again = [n for n in graph if n == name or n.startswith(name + "@")]
+    assert again == [name, *(f"{name}@{k}" for k in range(2, 13))]
+    assert graph.nodes[name]["params"] == 2_362_368
+    assert graph.nodes[f"{name}@12"]["params"] == 0
+    assert graph.nodes[f"{name}@12"]["shared_with"] == (name,)
+
+
+def test_a_tied_tensor_stands_on_the_first_node_that_uses_it() -> None:
+    graph = archspec.load("bert-base-uncased-mlm").graph()
+    assert graph.nodes["bert.embeddings.word_embeddings"]["params"] == 30522 * 768
+    decoder = graph.nodes["cls.predictions.decoder"]
+    assert decoder["params"] == 30522
+    assert decoder["shared_with"] == ("bert.embeddings.word_embeddings",)
+
+
+def test_a_folded_stack_is_drawn_once() -> None:
+    graph = archspec.load("bert-base-uncased").graph(fold=True)
+    node = graph.nodes["encoder.layer.*.attention.self.query"]
+    assert node["repeat"] == 12
+    assert node["params"] == 12 * 590_592
+    assert not any("encoder.layer.0" in n for n in graph)
+
+
+def test_other_levels_are_refused() -> None:
+    model = archspec.load("bert-base-uncased")
+    with pytest.raises(ValueError):
+        model.graph("tensor")
+    with pytest.raises(ValueError):
+        model.graph("block", depth=-1)

@@ -1,0 +1,64 @@
+"""Imports go one way: a room may use those below it, and no other."""
+
+import ast
+from pathlib import Path
+
+PACKAGE = Path(__file__).parent.parent / "archspec"
+
+MAY_IMPORT = {
+    "source": set(),
+    "resources": set(),
+    "dims": set(),
+    "table": set(),
+    "cache": set(),
+    "syntax": {"source", "resources"},
+    "ir": {"dims", "source"},
+    "ops": {"ir", "dims"},
+    "lower": {"syntax", "ops", "ir", "dims", "source"},
+    "fold": {"ir"},
+    "graph": {"fold", "ir"},
+    "expand": {"ir", "table"},
+    "analyses": {"graph", "ops", "ir", "dims", "table"},
+    "backends": {"graph", "ops", "ir", "dims", "table"},
+    "model": {"lower", "graph", "expand", "ir", "source", "table"},
+    "pipeline": {"cache", "lower", "model", "resources", "source", "syntax", "table"},
+    "cli": {"analyses", "backends", "model", "pipeline", "resources", "source", "table", ""},
+    "__main__": {"cli"},
+    "": {"model", "pipeline", "source"},
+}
+"""What each room imports of ours; "" is the package itself."""
+
+
+def room_of(module: str) -> str:
+    return module.split(".")[1] if "." in module else ""
+
+
+def imported(path: Path) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names if alias.name.split(".")[0] == "archspec"}
+        elif isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "archspec":
+            inside = [f"archspec.{a.name}" for a in node.names if (PACKAGE / f"{a.name}.py").exists()]
+            found |= set(inside) if node.module == "archspec" and inside else {node.module}
+    return found
+
+
+def test_every_import_goes_down() -> None:
+    wrong = []
+    for path in PACKAGE.rglob("*.py"):
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+        room = "" if parts == ("__init__",) else parts[0]
+        for module in imported(path):
+            other = room_of(module)
+            if other != room and other not in MAY_IMPORT[room]:
+                wrong.append(f"{path.relative_to(PACKAGE)} imports {module}")
+    assert not wrong
+
+
+def test_what_may_be_imported_makes_no_circle() -> None:
+    done: set[str] = set()
+    while len(done) < len(MAY_IMPORT):
+        ready = {room for room, below in MAY_IMPORT.items() if room not in done and below - {""} <= done}
+        assert ready, f"a circle among {set(MAY_IMPORT) - done}"
+        done |= ready

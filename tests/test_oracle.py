@@ -1,0 +1,44 @@
+"""Every tensor of the bundled models, against tables made with other software."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import archspec
+
+TABLES = sorted((Path(__file__).parent / "oracle" / "tensors").glob("*.json"))
+
+
+@pytest.mark.parametrize("path", TABLES, ids=lambda p: p.stem)
+def test_names_shapes_ties_and_trainability_are_those_of_the_real_model(path: Path) -> None:
+    expected = json.loads(path.read_text())
+    model = archspec.load(expected["name"])
+    ours = {t.name: (list(t.shape), t.tied_to, t.trainable) for t in model.tensors}
+    theirs = {name: (shape, tied_to, trainable) for name, shape, tied_to, trainable in expected["tensors"]}
+    assert ours == theirs
+    assert len(model.tensors) == len(expected["tensors"])
+
+
+@pytest.mark.parametrize("path", TABLES, ids=lambda p: p.stem)
+def test_totals_and_buffers_are_those_of_the_real_model(path: Path) -> None:
+    expected = json.loads(path.read_text())
+    model = archspec.load(expected["name"])
+    assert model.params.total == expected["total"]
+    assert model.params.trainable == expected["trainable"]
+    assert model.params.frozen == expected["total"] - expected["trainable"]
+    persistent = {name: tuple(shape) for name, shape, kept in expected["buffers"] if kept}
+    assert {b.name: b.shape for b in model.buffers} == persistent
+
+
+@pytest.mark.parametrize("path", TABLES, ids=lambda p: p.stem)
+def test_sizes_add_up(path: Path) -> None:
+    model = archspec.load(json.loads(path.read_text())["name"])
+    assert sum(t.params for t in model.tensors) == model.params.total
+    assert sum(t.params for t in model.tensors if t.trainable) == model.params.trainable
+    by_name = {t.name: t for t in model.tensors}
+    for tensor in model.tensors:
+        assert tensor.params == (0 if tensor.tied_to else tensor.size)
+        if tensor.tied_to:
+            assert by_name[tensor.tied_to].tied_to is None
+            assert by_name[tensor.tied_to].shape == tensor.shape
