@@ -128,10 +128,11 @@ class Module:
     `members` maps relative addresses, in program order, to modules and weights. `aliases` maps each relative tensor
     name that a `tie` anywhere inside made another name of a tensor to the name that is counted. `roles` pairs
     relative address prefixes with roles, the definition's own role under "". `total` and `frozen` count parameters,
-    tied ones once; `tensors` counts names, buffers included.
+    tied ones once; `tensors` counts names, buffers included. `absent` are the addresses that the hyperparameters leave out.
     """
 
     __slots__ = (
+        "absent",
         "aliases",
         "frozen",
         "hyperparameters",
@@ -150,6 +151,7 @@ class Module:
         self.hyperparameters = hyperparameters
         self.span = span
         self.members: dict[str, Member] = {}
+        self.absent: set[str] = set()
         self.aliases: dict[str, str] = {}
         self.roles: list[tuple[str, str]] = []
         self.total = 0

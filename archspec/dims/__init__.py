@@ -1,8 +1,8 @@
 """Sizes of tensors: integers, or canonical integer expressions over symbols that stand for positive integers.
 
 A `Symbolic` is a polynomial with integer coefficients whose atoms are symbols, floor divisions, remainders, minima and
-maxima. It is kept in one canonical form, so `==` is structural: equal forms are equal for all values of the symbols. The
-converse does not hold for every pair (no such form exists), so what is not equal is only not known to be.
+maxima. It is kept in one canonical form, so `==` is structural: equal forms are equal for all values of the symbols for
+which both are defined. The converse does not always hold: what is unequal is only not known to be equal.
 
 Arithmetic folds to a plain `int` wherever the result is constant, and plain integers never pass through this module's
 classes. An expression that grows beyond what any shape needs raises OverflowError. The names that are not about sizes
@@ -186,7 +186,7 @@ def substitute(dim: Dim, values: Mapping[str, Dim]) -> Dim:
 
 
 def bounds(dim: Dim) -> Bounds:
-    """The least and the greatest value that `dim` takes over all positive values of its symbols, None where not known."""
+    """Values that `dim` never goes below and above, over all positive values of its symbols; None where not known."""
     if not isinstance(dim, Symbolic):
         return dim, dim
     if dim._bounds is None:  # pyright: ignore[reportPrivateUsage]
@@ -202,7 +202,7 @@ def at_least(dim: Dim, least: int) -> bool:
     return low is not None and low >= least
 
 
-# Polynomials -----------------------------------------------------------------------------------------------------------
+# Polynomials ----------------------------------------------------------------------------------------------------------
 
 
 def _division():  # the half of the algebra that most specs never need
@@ -315,7 +315,7 @@ def _replaced(atom: Atom, values: Mapping[str, Dim]) -> Dim:
     return first
 
 
-# Text ------------------------------------------------------------------------------------------------------------------
+# Text -----------------------------------------------------------------------------------------------------------------
 
 
 def _sum_text(terms: tuple[tuple[Monomial, int], ...]) -> str:

@@ -158,7 +158,7 @@ def _constant(a: Dim) -> int:
 
 
 def _step(a: Dim, b: int) -> tuple[int, int]:
-    """The g that divides b and all of a but its constant, and that constant modulo g: what a // b does not depend on."""
+    """The g that divides b and all of a but its constant, and that constant modulo g, which a // b is blind to."""
     step = gcd(b, *[coefficient for monomial, coefficient in terms_of(a) if monomial])
     return step, _constant(a) % step
 
@@ -173,7 +173,7 @@ def _inner(a: Dim) -> tuple[Dim, int, Dim] | None:
     return None
 
 
-# Atoms -----------------------------------------------------------------------------------------------------------------
+# Atoms ----------------------------------------------------------------------------------------------------------------
 
 
 def compound(kind: str, arguments: tuple[Dim, ...]) -> Symbolic:

@@ -209,7 +209,9 @@ class Flow(Evaluator):
             return self.fault("unknown-address", "a function owns nothing, so it has no `.address`", node)
         found = find(self.module, address)
         if found is None:
-            if self.unit.broken & set(address.split(".")):
+            if address in self.module.absent:
+                return None
+            if self.unit.broken & set(address.split(".")) or self.module in self.program.incomplete:
                 return POISON
             return self.fault("unknown-address", *calls.unknown_address(self.module, address, node))
         if isinstance(found, Module):

@@ -143,12 +143,33 @@ class Owner(Evaluator):
         condition = self.condition(entry.condition)
         if condition.__class__ is bool:
             self._run(entry.body if condition else entry.otherwise)
+            self._skip(entry.otherwise if condition else entry.body)
             return
         if condition is DYNAMIC and _owns((*entry.body, *entry.otherwise)):
             self._dynamic_ownership(entry.condition)
         for inner in (*entry.body, *entry.otherwise):
             if isinstance(inner, Bound):
                 self.env.update(dict.fromkeys(inner.targets, DYNAMIC))
+
+    def _skip(self, plan: Plan) -> None:
+        """Notes what a branch that is not taken would own."""
+        for entry in plan:
+            match entry:
+                case Owning():
+                    for _ in self._rounds(entry.loop) if entry.loop else (0,):
+                        self._leave_out(entry)
+                case Repeat() if _owns(entry.body):
+                    for _ in self._rounds(entry.loop):
+                        self._skip(entry.body)
+                case Branch():
+                    self._skip((*entry.body, *entry.otherwise))
+                case _:
+                    pass
+
+    def _leave_out(self, entry: Owning) -> None:
+        address = entry.address or address_text(self, entry.node.address)
+        if address is not None:
+            self.module.absent.add(address)
 
     def _dynamic_ownership(self, condition: tree.Expr) -> None:
         self.fault(
@@ -212,6 +233,7 @@ class Owner(Evaluator):
             if holds is DYNAMIC:
                 self._dynamic_ownership(condition)
             if holds is not wanted:
+                self._leave_out(entry)
                 return
         address = entry.address or address_text(self, entry.node.address)
         self._add(address, self._made_by(entry), entry.node)
@@ -228,6 +250,7 @@ class Owner(Evaluator):
 
     def _add(self, address: str | None, made: Module | Weight | None, node: tree.Own | tree.Param) -> None:
         if address is None or made is None:
+            self.program.incomplete.add(self.module)
             return
         members = self.module.members
         if address in members:

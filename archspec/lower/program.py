@@ -49,6 +49,7 @@ class Program:
         self.report = report
         self.root = root
         self.frames: list[Frame] = []
+        self.incomplete: set[Module] = set()  # something they own is in error
         self.iterations = 0
         self.instances = 0
 

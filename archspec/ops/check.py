@@ -1,7 +1,7 @@
 """What shape rules share: checks of hyperparameters, of element types, and of sizes against each other.
 
-Equal sizes must be equal as expressions. Of sizes that are only to be large enough (the axis under a slice, the image under
-a convolution), a symbolic one is wrong only if it is wrong for all values of its symbols.
+Sizes that are to be equal must be equal as expressions. Where one is only to be large enough (the axis under a slice,
+the image under a convolution), a symbolic one is wrong only if it is wrong for all values of its symbols.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Shape: TypeAlias = tuple[Dim, ...]
 _CAST = "make numbers of it with `int(x)` or `real(x)`, or choose between two tensors with `where(mask, a, b)`"
 
 
-# Words -----------------------------------------------------------------------------------------------------------------
+# Words ----------------------------------------------------------------------------------------------------------------
 
 
 def shown(shape: Iterable[Dim]) -> str:
@@ -54,7 +54,7 @@ def unlike(a: Dim, b: Dim) -> str:
     return f"{a} is not {b}" if isinstance(a, int) and isinstance(b, int) else f"{a} is not known to equal {b}"
 
 
-# Hyperparameters -------------------------------------------------------------------------------------------------------
+# Hyperparameters ------------------------------------------------------------------------------------------------------
 
 
 def is_list(value: object) -> TypeGuard[tuple[Any, ...]]:
@@ -134,11 +134,11 @@ def non_negative(value: object, argument: str) -> float:
     return value
 
 
-# Element types ---------------------------------------------------------------------------------------------------------
+# Element types --------------------------------------------------------------------------------------------------------
 
 
 def numeric(*operands: tuple[str, Type | None]) -> str:
-    """The element type of arithmetic on `operands` (those present, with their names): real if one of them is, else int."""
+    """The element type of arithmetic on named operands (None where absent): real if one of them is, else int."""
     result = "int"
     for argument, type in operands:
         if type is not None and type.dtype == "bool":
@@ -165,11 +165,11 @@ def wants(dtype: str, argument: str, type: Type) -> None:
         raise OpError(f"takes {dtype} elements as `{argument}`, not {typed(type)}", argument, help)
 
 
-# Shapes ----------------------------------------------------------------------------------------------------------------
+# Shapes ---------------------------------------------------------------------------------------------------------------
 
 
 def broadcast(left: Shape, right: Shape, argument: str) -> Shape:
-    """The shape that both stretch to: aligned at the last axis, each size equal or 1. `argument` is the right one's name."""
+    """The shape that both stretch to, aligned at the last axis, each size equal or 1; `argument` names the right one."""
     if left == right or not right:
         return left
     rank = max(len(left), len(right))

@@ -53,11 +53,11 @@ class Input(NamedTuple):
 class Op(NamedTuple):
     """A primitive operation.
 
-    `doc` says what it computes, `result` what comes out, both in terms of the names of inputs and hyperparameters. `types`
-    is called with the inputs' types in order and the hyperparameters by name, and gives the type or types of the result.
-    `mixes` marks those that take a stream through weights or mix positions. `symbol` is the operator that stands for it.
-    `scalar` computes the same on plain numbers and dimensions, where a spec is compiled; it raises ArithmeticError,
-    ValueError or TypeError where there is no answer.
+    `doc` says what it computes and `result` what comes out, in terms of its inputs and hyperparameters. `types` is called
+    with the inputs' types in order and the hyperparameters by name, and gives the type or types of the result. `mixes`
+    marks those that take a stream through weights or mix positions. `symbol` is the operator that stands for it. `scalar`
+    computes the same on plain numbers and dimensions, where a spec is compiled; it raises ArithmeticError, ValueError or
+    TypeError where there is no answer.
     """
 
     name: str

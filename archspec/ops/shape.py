@@ -163,7 +163,7 @@ OPS = (
     Op(
         "concat",
         GROUP,
-        "The tensors one after the other along axis; their other sizes are equal, and they are all numbers or all bool.",
+        "The tensors one after the other along axis; their other sizes are equal; all are numbers or all bool.",
         (Input("tensors", "[...]", variadic=True),),
         (Attribute("axis"),),
         "bool if all are, real if any is, else int; the sizes at axis added up",
@@ -181,8 +181,8 @@ OPS = (
     Op(
         "slice",
         GROUP,
-        "Every step-th element along axis, from start up to stop without stop; negative ones count from the end, stop = none "
-        "is the end. Both lie within the axis: nothing is cut short.",
+        "Every step-th element along axis, from start up to stop without stop; negative ones count from the end, and "
+        "stop = none is the end. Both lie within the axis: nothing is cut short.",
         _X,
         (Attribute("axis"), Attribute("start", 0), Attribute("stop", None), Attribute("step", 1)),
         "type of x; shape of x with (stop - start + step - 1) // step at axis",

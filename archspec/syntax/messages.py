@@ -10,15 +10,16 @@ from archspec.syntax.machine import Fault, Machine, Token, Unexpected
 
 _ITEMS = ("import", "export", "dim", "fn", "layer", "block", "model")
 _STATEMENTS = ("if", "for", "return", "tie", "require", "role")
-_EXPRESSION = frozenset("NAME STRING INT REAL ( [ . - not true false none inf".split())
-_COMPARISONS = frozenset(("==", "!=", "<", "<=", ">", ">="))
-_ENDS = frozenset(("_NL", "$END"))
+_OWNED = ("param", "buffer", "frozen", "unused")
+_OPERATORS = ("+", "-", "*", "/", "//", "%", "**", "and", "or")
+_COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
+_ENDS = ("_NL", "$END")
 _SIGNS = (",", ")", "]", "}", ":", "=", "..", "->", "[", "{")
 """Signs worth naming as expected; operators, which fit nearly everywhere, are not."""
 
 
 class Slip(NamedTuple):
-    """The place of a mistake: tokens before it, the token `found` there, those after it, and the `accepted` kinds."""
+    """The place of a mistake: tokens before it, the token `found` there, those after it, and the kinds `accepted` there."""
 
     before: Sequence[Token]
     found: Token
@@ -40,34 +41,42 @@ class Slip(NamedTuple):
         return self.after[0] if self.after else Token(self.found.end, self.found.end, "$END", "")
 
     @property
+    def at_end(self) -> bool:
+        return self.found.kind in _ENDS
+
+    @property
     def wants_value(self) -> bool:
+        """Whether an expression can begin here."""
         return {"INT", "["} <= self.accepted
 
     @property
-    def at_end(self) -> bool:
-        return self.found.kind in _ENDS
+    def has_value(self) -> bool:
+        """Whether an expression can end here."""
+        return "+" in self.accepted
+
+    @property
+    def joined(self) -> str:
+        """What is found and the token before it, if nothing stands between them."""
+        return self.previous.text + self.found.text if self.previous.end == self.found.start else ""
+
+
+class Said(NamedTuple):
+    """What a rule has to say: a better message, help, a better place; what is None stays as it is."""
+
+    message: str | None = None
+    help: str | None = None
+    place: tuple[int, int] | None = None
 
 
 def explain(machine: Machine, error: Unexpected, start: str, following: Sequence[Token] = ()) -> Fault:
     """The Fault for `error`, met while parsing a `start`; `following` is what stands after the tokens parsed, if anything."""
     tokens, index = error.tokens, error.index
-    if index < len(tokens):
-        found = tokens[index]
-    else:
-        end = tokens[-1].end if tokens else 0
-        found = following[0] if following else Token(end, end, "$END", "")
-    slip = Slip(
-        tokens[:index], found, tokens[index + 1 :], machine.accepted(error.stack), start, machine.keywords
-    )
-    message, help = _general(slip), None
-    for rule in _RULES:
-        said = rule(slip)
-        if said:
-            message, help = said[0] or message, said[1]
-            break
-    if slip.at_end:
-        return Fault(message, slip.previous.end, slip.previous.end, help)
-    return Fault(message, found.start, found.end, help)
+    end = tokens[-1].end if tokens else 0
+    found = [*tokens[index : index + 1], *following, Token(end, end, "$END", "")][0]
+    slip = Slip(tokens[:index], found, tokens[index + 1 :], machine.accepted(error.stack), start, machine.keywords)
+    said = next((said for rule in _RULES if (said := rule(slip))), Said())
+    place = (slip.previous.end, slip.previous.end) if slip.at_end else (found.start, found.end)
+    return Fault(said.message or _general(slip), *(said.place or place), said.help)
 
 
 def _general(slip: Slip) -> str:
@@ -77,12 +86,13 @@ def _general(slip: Slip) -> str:
 
 def _expected(slip: Slip) -> str:
     accepted = slip.accepted
-    if "tie" in accepted:
-        return "a statement"
-    if "fn" in accepted:
-        return _listed([f"`{word}`" for word in _ITEMS])
-    if "param" in accepted:
-        return "`param`, `buffer`, or a layer or block"
+    for kind, name in (("tie", "a statement"), ("fn", _listed([f"`{word}`" for word in _ITEMS]))):
+        if kind in accepted:
+            return name
+    if "frozen" in accepted:
+        return "`param`, `buffer`, or a layer or block" if "param" in accepted else "a layer or block"
+    if slip.previous.text in ("param", "buffer"):
+        return "a shape"
     if slip.wants_value:
         return "an expression"
     names = [name for kind, name in _NAMED if kind in accepted]
@@ -90,10 +100,11 @@ def _expected(slip: Slip) -> str:
         return _listed(names)
     if len(slip.before) == 1 and {":", "="} <= accepted:
         return "`=` or `:`"
-    signs = [f"`{sign}`" for sign in _SIGNS if sign in accepted and not (sign in ("[", ":") and "+" in accepted)]
-    if accepted & _ENDS:
-        return "the end of the line" if "->" not in accepted and "{" not in accepted else _listed(signs)
-    return _listed(signs) or "something else"
+    if accepted.intersection(_ENDS) and not {"->", "{"} & accepted:
+        return "the end of the line"
+    hidden = {"["} if accepted & {":", "+"} else set[str]()
+    hidden |= {":", "="} if slip.has_value else set()
+    return _listed([f"`{sign}`" for sign in _SIGNS if sign in accepted - hidden]) or "something else"
 
 
 _NAMED = (("WORD", "a word or number"), ("NAME", "a name"), ("STRING", "a string"))
@@ -113,159 +124,153 @@ def _short(text: str) -> str:
 
 # Common slips ---------------------------------------------------------------------------------------------------------
 
-_Said = tuple[str | None, str | None] | None  # a message (None: the general one) and a help, or nothing to say
 
-
-def _character(slip: Slip) -> _Said:
+def _character(slip: Slip) -> Said | None:
+    """What is no token at all."""
     found = slip.found
     if found.kind != "BAD":
         return None
     text = found.text
     if text[0].isdigit():
-        return f"`{_short(text)}` is neither a number nor a name", None
-    double = slip.next.text == text and slip.next.start == found.end
-    if text in "&|" and double:
-        return f"`{text * 2}` is no operator", f"write `{'and' if text == '&' else 'or'}`"
+        return Said(f"`{_short(text)}` is neither a number nor a name")
     if text == '"':
-        return "this string has a `\\` that escapes nothing", 'only `\\"` and `\\\\` have a meaning'
+        return Said("this string has a `\\` that escapes nothing", 'only `\\"` and `\\\\` have a meaning')
+    if text in "&|" and slip.next.text == text and slip.next.start == found.end:
+        mend = "write `and`" if text == "&" else "write `or`"
+        return Said(f"`{text * 2}` is no operator", mend, (found.start, slip.next.end))
     if text in _CHARACTERS:
-        return f"`{text}` means nothing here", _CHARACTERS[text]
-    help = "names are made of letters from a to z, digits and `_`" if text.isalpha() else None
-    return f"`{text}` means nothing in this language", help
+        return Said(f"`{text}` means nothing here", _CHARACTERS[text])
+    help = "names are made of the letters a to z, digits and `_`" if text.isalpha() else None
+    return Said(f"`{text}` means nothing in this language", help)
 
 
-_QUOTES = 'strings stand in double quotes: `"text"`'
 _CHARACTERS = {
-    **dict.fromkeys("'`\u2018\u2019\u201c\u201d", _QUOTES),
+    **dict.fromkeys("'`\u2018\u2019\u201c\u201d", 'strings stand in double quotes: `"text"`'),
     "!": "write `not`",
     "&": "write `and`",
     "|": "write `or`, or `|>` for a step of a chain",
     ";": "the end of a line ends a statement",
     "@": "write `matmul(a, b)`",
     "^": "a power is written `**`",
+    "?": "write `value if condition else other`",
     "\u2026": "write `...`",
     "\u2212": "write `-`",
     "\u2013": "write `-`",
     "\u00d7": "write `*`",
     "\u2192": "write `->`",
-    "\u00a0": "this is a space that does not break; write a plain one",
+    "\u00a0": "this space is one that does not break; write a plain one",
 }
 
 
-def _sign(slip: Slip) -> _Said:
-    before, found = slip.previous, slip.found
-    joined = before.end == found.start
-    if found.text == "=" and joined and before.text == ":":
-        return "`:=` is no sign of this language", "`name = value` binds a value, `address: Layer()` owns one"
-    if found.text == "=" and joined and before.text in tuple("+-*/"):
+def _sign(slip: Slip) -> Said | None:
+    """Signs of other languages."""
+    before, found, joined = slip.previous, slip.found, slip.joined
+    both = (before.start, found.end)
+    if joined == ":=":
+        return Said("`:=` is no sign of this language", "`name = value` binds, `address: Layer()` owns", both)
+    if joined in ("+=", "-=", "*=", "/="):
         name = slip.first.text
-        return f"`{before.text}=` is no sign of this language", f"write `{name} = {name} {before.text} ...`"
-    if found.text == "*" and joined and before.text == "*":
-        return None, "a power is written `**`"
+        return Said(f"`{joined}` is no sign of this language", f"write `{name} = {name} {before.text} ...`", both)
     if found.text == "." and before.kind == "INT":
-        return "a number needs a digit after its point", f"write `{before.text}.0`"
-    if found.text in _COMPARISONS and any(t.text in _COMPARISONS for t in slip.before) and "and" in slip.accepted:
-        return "comparisons cannot be chained", "join two of them with `and`"
+        return Said("a number needs a digit after its point", f"write `{before.text}.0`", both)
+    if found.text in _COMPARISONS and slip.has_value and any(t.text in _COMPARISONS for t in slip.before):
+        return Said("comparisons cannot be chained", "join two of them with `and`")
     if found.text == "...":
-        return "`...` can only stand in a shape", None
+        return Said("`...` can only stand in a shape")
+    if any(t.text == "//" for t in (*slip.before, found)) and (found.text == "//" or not slip.wants_value):
+        return Said(help="`//` divides; a comment begins with `#`")
     return None
 
 
-def _comment(slip: Slip) -> _Said:
-    slashes = [t for t in (*slip.before, slip.found) if t.text == "//"]
-    if slashes and (slip.found.text == "//" or not slip.wants_value):
-        return None, "`//` divides; a comment begins with `#`"
-    return None
-
-
-def _word(slip: Slip) -> _Said:
-    """A word from another language, or a misspelt one, where a statement or an item begins."""
-    begins = slip.found if not slip.before or "tie" in slip.accepted else slip.first if len(slip.before) == 1 else None
-    if begins is None and slip.found.text == "elif":
-        begins = slip.found
-    if begins is None or begins.kind != "NAME":
+def _word(slip: Slip) -> Said | None:
+    """A word of another language, or a misspelt one, where a statement or an item begins."""
+    word = slip.first if len(slip.before) < 2 and slip.found.text != "elif" else slip.found
+    if word.kind != "NAME" or (len(slip.before) > 1 and word.text != "elif"):
         return None
-    if begins.text in _FOREIGN:
-        return f"`{begins.text}` begins nothing in this language", _FOREIGN[begins.text]
-    if slip.found.kind in ("NAME", "STRING", "INT", "(", "BAD") or not slip.before:
-        near = suggest(begins.text, list(_ITEMS if slip.start == "item" else _STATEMENTS))
-        if near:
-            return None, near
-    if slip.start == "item" and not slip.before:
-        return None, "statements stand inside the braces of a `fn`, `layer` or `block`"
-    return None
+    place = (word.start, word.end)
+    if word.text in _FOREIGN and slip.found.text not in ("=", ":", "."):
+        return Said(f"`{word.text}` begins nothing in this language", _FOREIGN[word.text], place)
+    near = suggest(word.text, list(_ITEMS if slip.start == "item" else _STATEMENTS))
+    if near and (slip.start == "item" or not slip.at_end):
+        return Said(help=near, place=place if slip.start == "item" else None)
+    if slip.start == "item":
+        return Said(help="statements stand inside the braces of a `fn`, `layer` or `block`")
+    return Said(help=f"write `{word.text}: {slip.found.text} ...`") if slip.found.text in _OWNED else None
 
 
 _FOREIGN = {
     **dict.fromkeys(("def", "func", "function", "fun"), "a function is written `fn name(x [n]) -> [n] { ... }`"),
     **dict.fromkeys(("class", "struct", "module"), "write `layer` for what owns tensors, `block` for what owns layers"),
-    **dict.fromkeys(("let", "var", "const", "val"), "a value is bound by `name = value` alone"),
+    **dict.fromkeys(("let", "var", "const", "val"), "`name = value` is enough"),
     "elif": "write `else if`",
     "from": "write `import std { Linear }`",
-    "while": "loops have a known length: `for i in 0..n { ... }`",
+    "while": "a loop runs over a range: `for i in 0..n { ... }`",
     "assert": 'write `require condition, "message"`',
-    "params": "write `address: param [n, d]`",
-    "self": "what a definition owns is written `.address`",
 }
 
 
-def _keyword(slip: Slip) -> _Said:
+def _keyword(slip: Slip) -> Said | None:
     """A keyword where a name or an address should stand."""
-    word = slip.previous if slip.found.text in (".", ":", "=") and len(slip.before) == 1 else slip.found
-    if word.text not in slip.keywords:
+    begun = len(slip.before) == 1 and slip.found.text in (".", ":", "=")
+    word = slip.previous if begun else slip.found
+    if word.text not in slip.keywords or (begun and slip.first.text == "tie"):
         return None
-    if word is slip.previous and slip.found.text != "=" or slip.next.text in (".", ":"):
-        return f"`{word.text}` is a keyword", f'an address may quote it: `"{word.text}"`'
-    if word.text in ("param", "buffer", "frozen", "unused") and slip.previous.text == "=":
-        return None, "what is owned stands after a colon: `weight: param [n]`"
-    if (word is slip.previous or "NAME" in slip.accepted) and word.text not in ("param", "buffer", "frozen", "unused"):
-        return f"`{word.text}` is a keyword and cannot be a name", None
+    place = (word.start, word.end)
+    if slip.found.text in (".", ":") or slip.next.text in (".", ":"):
+        return Said(f"`{word.text}` is a keyword", f'an address may quote it: `"{word.text}"`', place)
+    if word.text in _OWNED:
+        help = f"what is owned stands after a colon: `{slip.first.text}: {word.text} ...`"
+        return Said(help=help) if slip.previous.text == "=" else None
+    if begun or "NAME" in slip.accepted:
+        help = "write `value if condition else other`" if word.text == "if" and slip.wants_value else None
+        return Said(f"`{word.text}` is a keyword and cannot be a name", help, place)
     return None
 
 
-def _owning(slip: Slip) -> _Said:
+def _owning(slip: Slip) -> Said | None:
     """`:`, `=` and the point of an address."""
-    before, found, accepted = slip.previous, slip.found, slip.accepted
-    addressed = ":" in accepted and "+" not in accepted and "=" not in accepted
-    if before.text == ":" and slip.first.text in ("if", "for", "else") and slip.at_end:
-        return None, "a body stands in braces: `if condition { ... }`"
-    if before.text == ":" and "param" in accepted and found.kind != "BAD":
-        return None, "`address: Layer()` owns; a value is bound by `name = value`"
-    if before.text in ("tie", "=") and slip.first.text == "tie" and found.text == ".":
-        return None, "both sides of a `tie` are addresses, without a point before them"
+    before, found, first = slip.previous, slip.found, slip.first.text
+    addressed = ":" in slip.accepted and not slip.has_value
+    if before.text == ":" and first in ("if", "for", "else") and slip.at_end:
+        return Said(help=f"a body stands in braces: `{first} ... {{ }}`")
+    if first == "tie" and found.text == ".":
+        return Said(help="both sides of a `tie` are addresses, without a point before them")
+    if before.text == ":" and "frozen" in slip.accepted:
+        return Said(help="`address: Layer()` owns; a value is bound by `name = value`")
     if addressed and found.text == "=":
-        return None, "an address owns: `address: Layer()`; only a name can be bound with `=`"
+        return Said(help="an address owns: `address: Layer()`; only a name can be bound with `=`")
     if addressed and len(slip.before) > 2:
-        return None, "`.a.b` is what this definition owns at `a.b`; `a.b: Layer()` owns it there"
+        return Said(help="`.a.b` is what this definition owns at `a.b`; `a.b: Layer()` owns it there")
     if found.text == ":" and any(t.text == "[" for t in slip.before):
-        return None, "a part of a tensor is `slice(axis, start, stop)(x)`"
-    if found.text == "=" and slip.first.text in ("if", "require", "expect", "else"):
-        return None, "`==` compares"
+        return Said(help="a part of a tensor is `slice(axis, start, stop)(x)`")
+    if found.text == "=" and first in ("if", "require", "expect", "else"):
+        return Said(help="`==` compares")
     return None
 
 
-def _missing(slip: Slip) -> _Said:
+def _missing(slip: Slip) -> Said | None:
     """Something that was left out."""
-    before, found, accepted = slip.previous, slip.found, slip.accepted
+    before, found, accepted, first = slip.previous, slip.found, slip.accepted, slip.first.text
+    words = [token.text for token in slip.before]
     if before.text == "return" and slip.wants_value:
-        return f"expected a value after `return`, found {_described(found)}", None
-    if slip.first.text == "for" and ".." in accepted or ("for" in [t.text for t in slip.before[-4:]] and ".." in accepted):
-        return None, "a loop runs over a range: `for i in 0..n`"
-    if found.text == "(" and before.text == ")" and "(" not in accepted and "+" in accepted:
-        return None, "there are two lists of arguments at most: hyperparameters, then inputs"
-    if "->" in accepted and slip.first.text in ("fn", "layer", "block"):
-        return None, "a definition says what it yields: `-> [batch, hidden]`"
-    if before.text in ("param", "buffer", "int", "bool") and "[" in accepted and "+" not in accepted:
-        return None, "a tensor has a shape: `[n, d]`, or `[]` for a single number"
-    if "," in accepted and found.kind in _EXPRESSION and found.text not in ("(", "[", ".", "-"):
-        return None, "is a comma missing?"
-    if "|>" in [t.text for t in slip.before] and found.text in tuple("+-*/") and "|>" in accepted:
-        return None, "give the step parentheses, or make it two steps"
-    if slip.first.text in ("import", "export") and "{" in accepted:
-        return None, f"name what it takes: `{slip.first.text} std {{ Linear }}`"
-    if slip.at_end and slip.wants_value and before.text in tuple("+-*/") + ("and", "or", "//", "%", "**"):
-        return None, "an expression goes on to the next line only in parentheses"
+        return Said(f"expected a value after `return`, found {_described(found)}")
+    if ".." in accepted and "for" in words:
+        return Said(help="a loop runs over a range: `for i in 0..n`")
+    if found.text == "(" and before.text == ")" and slip.has_value:
+        return Said(help="there are two lists of arguments at most: hyperparameters, then inputs")
+    if "->" in accepted:
+        return Said(help="a definition says what it yields: `-> [batch, hidden]`")
+    if "[" in accepted and not slip.has_value and {"param", "buffer"}.intersection(words[-2:]):
+        return Said(help="a tensor has a shape: `[n, d]`, or `[]` for a single number")
+    if "," in accepted and ")" in accepted and found.kind in ("NAME", "INT", "REAL", "STRING"):
+        return Said(help="is a comma missing?")
+    if "|>" in words and found.text in _OPERATORS and "|>" in accepted:
+        return Said(help="give what the step adds parentheses, or make it two steps")
+    if first in ("import", "export") and "{" in accepted:
+        return Said(help=f"name what it takes: `{first} {words[1]} {{ Linear }}`")
+    if slip.at_end and slip.wants_value and before.text in _OPERATORS:
+        return Said(help="an expression goes on to the next line only in parentheses")
     return None
 
 
-_RULES: tuple[Callable[[Slip], _Said], ...] = (_character, _sign, _comment, _word, _keyword, _owning, _missing)
+_RULES: tuple[Callable[[Slip], Said | None], ...] = (_character, _sign, _word, _keyword, _owning, _missing)

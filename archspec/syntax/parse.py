@@ -14,7 +14,7 @@ from archspec.syntax.recover import Recovery
 from archspec.syntax.tables import ParserData, parser_data
 from archspec.syntax.tree import Broken, Comment, Definition, Expr, File, Item, Literal, Model
 
-CONTEXTUAL = frozenset(("import", "export", "dim", "fn", "layer", "block", "model", "as"))
+CONTEXTUAL = frozenset(("import", "export", "dim", "fn", "layer", "block", "model"))
 """Keywords that are plain names wherever the keyword itself cannot stand."""
 
 __all__ = ["parse", "parse_expression", "parser_data", "parser_from"]

@@ -1,0 +1,285 @@
+"""Selections, sums and the folded tree, on tables made by hand; and the conventions of published counts."""
+
+import csv
+import io
+import json
+from typing import Any
+
+import pytest
+import yaml
+
+from archspec.analyses.count import Part, by_block, by_layer, by_role, parts
+from archspec.analyses.select import Rule, select
+from archspec.analyses.tree import Branch, tree
+from archspec.cli import main
+from archspec.table import ModuleRow, Params, Table, Tensor
+
+PUBLISHED = ["--exclude", "*.bias", "--select", "*LayerNorm.bias", "--exclude", "pooler.*"]
+
+
+def tensor(name: str, *shape: int, **facts: Any) -> Tensor:
+    size = 1
+    for n in shape:
+        size *= n
+    values = {"trainable": True, "tied_to": None, "role": None, "layer": name.rpartition(".")[0], "type": "Linear"} | facts
+    return Tensor(name=name, shape=shape, params=0 if values["tied_to"] else size, size=size, **values)
+
+
+def table(*tensors: Tensor, blocks: tuple[str, ...] = ()) -> Table:
+    total = sum(t.params for t in tensors)
+    trainable = sum(t.params for t in tensors if t.trainable)
+    layers = dict.fromkeys((t.layer, t.type) for t in tensors if t.layer not in blocks)
+    modules = [ModuleRow(b, "Block", "block") for b in blocks] + [ModuleRow(a, t, "layer") for a, t in layers]
+    return Table("made by hand", {}, {}, Params(total, trainable, total - trainable), tensors, (), tuple(modules))
+
+
+SHARED = table(
+    tensor("words.weight", 10, 4, layer="words", type="Embedding", role="embedding"),
+    tensor("head.dense.weight", 4, 4, role="head"),
+    tensor("head.decoder.weight", 10, 4, tied_to="words.weight", role="head"),
+    tensor("head.decoder.bias", 10, role="head"),
+)
+
+
+def stack(*kinds: int, prefix: str = "encoder.layer") -> Table:
+    """Numbered blocks, each of one layer; `kinds` are the layers' sizes."""
+    names = [f"{prefix}.{i}" for i in range(len(kinds))]
+    tensors = [tensor(f"{name}.dense.weight", size, 2) for name, size in zip(names, kinds, strict=True)]
+    return table(*tensors, blocks=tuple(names))
+
+
+def rules(*texts: str) -> list[Rule]:
+    return [Rule(text[0] == "+", text[1:]) for text in texts]
+
+
+# Selecting
+
+
+@pytest.mark.parametrize(
+    ("chosen", "total"),
+    [
+        ([], 66),
+        (["-*"], 0),
+        (["+*"], 66),
+        (["-head.*"], 40),
+        (["+head.*"], 66),  # the decoder's other name stands for the shared matrix
+        (["+head.*", "-head.decoder.weight"], 26),
+        (["-words.weight"], 66),  # its other name is still chosen
+        (["-words.weight", "-head.decoder.weight"], 26),
+        (["+*.weight", "-*", "+head.dense.*"], 16),  # the last match wins
+        (["+words"], 0),  # whole names
+        (["+*.bia?"], 10),
+    ],
+)
+def test_rules_apply_in_order_and_a_shared_tensor_counts_once(chosen: list[str], total: int) -> None:
+    selection = select(SHARED, rules(*chosen))
+    assert selection.total == total == sum(selection.params)
+
+
+def test_a_shared_tensor_stands_on_the_counted_name_where_that_is_chosen() -> None:
+    assert select(SHARED, rules("+*.weight")).params == (40, 16, 0, 0)
+    assert select(SHARED, rules("+head.*.weight")).params == (0, 16, 40, 0)
+
+
+def test_rules_that_match_nothing_are_told() -> None:
+    assert select(SHARED, rules("+*", "-nothing")).idle == (Rule(False, "nothing"),)
+
+
+# Summing
+
+
+def test_groups_sum_to_the_total_and_keep_program_order() -> None:
+    everything = select(SHARED)
+    assert [(g.name, g.params) for g in by_layer(SHARED, everything)] == [
+        ("words", 40),
+        ("head.dense", 16),
+        ("head.decoder", 10),
+    ]
+    assert [(g.name, g.tensors, g.params) for g in by_role(SHARED, everything)] == [("embedding", 1, 40), ("head", 3, 26)]
+    assert [(g.name, g.params) for g in by_block(SHARED, everything)] == [("", 66)]
+
+
+def test_depth_sums_up_what_is_nested_deeper() -> None:
+    layers = stack(5, 5)
+    everything = select(layers)
+    assert [g.name for g in by_layer(layers, everything)] == ["encoder.layer.0.dense", "encoder.layer.1.dense"]
+    assert [g.name for g in by_layer(layers, everything, 1)] == ["encoder.layer.0", "encoder.layer.1"]
+    assert [g.name for g in by_block(layers, everything)] == ["encoder.layer.0", "encoder.layer.1"]
+
+
+def test_groups_leave_out_what_was_not_selected() -> None:
+    assert [g.name for g in by_layer(SHARED, select(SHARED, rules("+*.bias")))] == ["head.decoder"]
+
+
+def test_frozen_tensors_are_not_trainable() -> None:
+    frozen = table(tensor("positions.weight", 3, 3, trainable=False), tensor("dense.weight", 2))
+    assert [(g.params, g.trainable) for g in by_layer(frozen, select(frozen))] == [(9, 0), (2, 2)]
+
+
+def test_heads_and_poolers_are_found_by_role() -> None:
+    assert parts(SHARED, "head") == [Part("head", ("dense", "decoder"), 26)]
+    assert parts(SHARED, "pooler") == []
+    pooled = table(tensor("pooler.dense.weight", 2, 2, role="pooler"), tensor("pooler.dense.bias", 2, role="pooler"))
+    assert parts(pooled, "pooler") == [Part("pooler.dense", (), 6)]
+
+
+# The tree
+
+
+def lines(branches: list[Branch]) -> list[tuple[int, str, int, int, int]]:
+    return [(b.level, b.label, b.times, b.each, b.total) for b in branches]
+
+
+def folded(model: Table, depth: int | None = None) -> list[tuple[int, str, int, int, int]]:
+    return lines(tree(model, select(model), depth))
+
+
+def test_equal_numbered_parts_are_one_line() -> None:
+    assert folded(stack(5, 5, 5)) == [(0, "encoder.layer.*", 3, 10, 30), (1, "dense", 1, 10, 30)]
+    assert folded(stack(5, 5, 5), depth=1) == [(0, "encoder.layer.*", 3, 10, 30)]
+
+
+def test_a_stack_of_one_is_not_folded() -> None:
+    assert folded(stack(5), depth=1) == [(0, "encoder.layer.0", 1, 10, 10)]
+
+
+def test_every_third_part_that_differs_is_a_line_of_its_own() -> None:
+    assert folded(stack(7, 5, 5, 7, 5, 5), depth=2) == [
+        (0, "encoder.layer", 1, 68, 68),
+        (1, "0,3", 2, 14, 28),
+        (1, "1-2,4-5", 4, 10, 40),
+    ]
+
+
+def test_long_lists_of_numbers_are_shortened() -> None:
+    label = folded(stack(*[7, 5] * 9), depth=2)[1][1]
+    assert label == "0,2,4,6,...,16"
+
+
+def test_a_stack_within_a_stack_multiplies() -> None:
+    names = [f"layer.{i}.expert.{j}" for i in range(3) for j in range(4)]
+    blocks = tuple(f"layer.{i}" for i in range(3))
+    experts = table(*(tensor(f"{name}.weight", 5) for name in names), blocks=blocks)
+    assert folded(experts) == [(0, "layer.*", 3, 20, 60), (1, "expert.*", 4, 5, 60)]
+
+
+def test_parts_that_differ_only_in_role_or_training_are_not_equal() -> None:
+    different = table(tensor("a.0.weight", 3), tensor("a.1.weight", 3, trainable=False))
+    assert [line[1] for line in folded(different)] == ["a", "0", "1"]
+
+
+def test_tensors_that_a_block_owns_itself_are_lines() -> None:
+    bare = table(tensor("cls_token", 1, 1, 4, layer="", type="Model"), tensor("dense.weight", 2), blocks=("",))
+    branches = tree(bare, select(bare))
+    assert [(b.label, b.type, b.shapes) for b in branches] == [
+        ("cls_token", "parameter", ((1, 1, 4),)),
+        ("dense", "Linear", ((2,),)),
+    ]
+
+
+def test_a_model_that_is_one_layer_is_one_line() -> None:
+    one = table(tensor("weight", 2, 3, layer="", type="Linear"), tensor("bias", 2, layer="", type="Linear"))
+    assert [(b.label, b.type, b.total) for b in tree(one, select(one))] == [("", "Linear", 8)]
+
+
+def test_tied_tensors_add_nothing_and_say_so() -> None:
+    decoder = next(b for b in tree(SHARED, select(SHARED)) if b.label == "decoder")
+    assert (decoder.total, decoder.tied, decoder.shapes) == (10, True, ((10,),))
+
+
+def test_outermost_lines_sum_to_the_selection() -> None:
+    for model in (SHARED, stack(7, 5, 5, 7), stack(*[1] * 30)):
+        for chosen in ([], rules("+*.weight"), rules("-*.0.*"), rules("-words.*")):
+            selection = select(model, chosen)
+            assert sum(b.total for b in tree(model, selection) if b.level == 0) == selection.total
+
+
+def test_deep_and_long_addresses_are_no_trouble() -> None:
+    deep = table(tensor(".".join(["a"] * 5000) + ".weight", 1), tensor("9" * 5000 + ".weight", 1))
+    assert len(tree(deep, select(deep))) == 2
+
+
+# The command, on bundled models
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert main(["count", *arguments]) == 0
+    return capsys.readouterr().out
+
+
+def counted(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    return json.loads(run(capsys, *arguments, "--format", "json"))
+
+
+def test_the_published_convention_without_biases_and_pooler(capsys: pytest.CaptureFixture[str]) -> None:
+    document = counted(capsys, "bert-base-uncased", *PUBLISHED)
+    assert document["selected"] == 108_808_704 == sum(t["selected"] for t in document["tensors"])
+    assert document["params"]["total"] == 109_482_240
+
+
+def test_order_of_rules_matters(capsys: pytest.CaptureFixture[str]) -> None:
+    norms_last = counted(capsys, "bert-base-uncased", "--exclude", "*.bias", "--select", "*LayerNorm.bias")["selected"]
+    norms_first = counted(capsys, "bert-base-uncased", "--select", "*LayerNorm.bias", "--exclude", "*.bias")["selected"]
+    assert (norms_last, norms_first) == (108_808_704 + 768 * 768, 0)
+
+
+def test_json_has_what_is_promised(capsys: pytest.CaptureFixture[str]) -> None:
+    document = counted(capsys, "bert-base-uncased-mlm")
+    assert list(document) == [
+        "format",
+        "model",
+        "hyperparameters",
+        "overrides",
+        "params",
+        "selected",
+        "tensors",
+        "buffers",
+    ]
+    assert document["format"] == 1
+    assert document["params"] == {"total": 109_514_298, "trainable": 109_514_298, "frozen": 0}
+    assert document["selected"] == 109_514_298
+    assert all(list(t) == list(Tensor._fields) for t in document["tensors"])
+    tied = next(t for t in document["tensors"] if t["name"] == "cls.predictions.decoder.weight")
+    assert tied["params"] == 0 and tied["size"] == 30522 * 768
+    assert tied["tied_to"] == "bert.embeddings.word_embeddings.weight"
+    assert sum(t["params"] for t in document["tensors"]) == 109_514_298
+
+
+@pytest.mark.parametrize("by", ["tensor", "layer", "block", "role"])
+def test_every_view_sums_to_the_total_in_every_format(capsys: pytest.CaptureFixture[str], by: str) -> None:
+    for name, total in (("bert-base-uncased", 109_482_240), ("transformer-seq2seq", 10_152_448)):
+        arguments = (name, "--by", by)
+        assert sum(row["params"] for row in counted(capsys, *arguments)["rows"]) == total
+        rows = csv.DictReader(io.StringIO(run(capsys, *arguments, "--format", "csv")))
+        assert sum(int(row["params"]) for row in rows) == total
+        assert yaml.safe_load(run(capsys, *arguments, "--format", "yaml")) == counted(capsys, *arguments)
+        for format in ("table", "markdown"):
+            assert f"{total:,} parameters" in run(capsys, *arguments, "--format", format)
+
+
+def test_a_selection_shows_only_what_was_selected(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = counted(capsys, "bert-base-uncased", "--by", "layer", "--select", "pooler.*")["rows"]
+    assert [(row["address"], row["params"]) for row in rows] == [("pooler.dense", 590_592)]
+
+
+def test_the_default_view_folds_the_stack_and_says_what_the_total_is(capsys: pytest.CaptureFixture[str]) -> None:
+    text = run(capsys, "bert-base-uncased")
+    assert "encoder.layer.*" in text and "12 x" in text and "7,087,872" in text and "85,054,464" in text
+    assert "109,482,240 parameters in 199 tensors, each counted once" in text
+    assert "no head" in text and "pooler included: pooler.dense, 590,592" in text
+    assert "\x1b" not in text
+
+
+def test_totals_name_heads_ties_and_frozen_parameters(capsys: pytest.CaptureFixture[str]) -> None:
+    mlm = run(capsys, "bert-base-uncased-mlm")
+    assert "head included: cls.predictions" in mlm and "no pooler" in mlm
+    assert "tied: cls.predictions.decoder.weight = bert.embeddings.word_embeddings.weight" in mlm
+    assert "10,118,656 trainable, 33,792 frozen" in run(capsys, "transformer-seq2seq")
+
+
+def test_an_override_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    document = counted(capsys, "bert-base-uncased", "--set", "layers=6")
+    assert document["overrides"] == {"layers": 6} and document["hyperparameters"]["layers"] == 6
+    assert document["params"]["total"] == 109_482_240 - 6 * 7_087_872
+    text = run(capsys, "bert-base-uncased", "--set", "layers=6")
+    assert text.startswith("bert-base-uncased, with layers = 6\n") and "not checked" in text
