@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from archspec.lower.units import Library, Unit
     from archspec.model import Model
     from archspec.syntax import tree
+    from archspec.syntax.machine import Machine
 
 MOST_PROGRAMS = 8
 
@@ -317,7 +319,23 @@ def parsed(source: Source, report: Report) -> tree.File:
     from archspec.syntax.parse import parse
 
     before = len(report.diagnostics)
-    file = parse(source, report)
+    file = parse(source, report, parser())
     if len(report.diagnostics) == before:
         cache.write("tree", source.text, store.dump(file))
     return file
+
+
+@functools.cache
+def parser() -> Machine:
+    """The parser, from tables kept for this grammar, or from lark."""
+    from archspec.resources import grammar_text
+    from archspec.syntax.parse import parser_data, parser_from
+
+    grammar = grammar_text()
+    stored = cache.read("parser", grammar)
+    if stored is not None:
+        with suppress(ValueError):
+            return parser_from(stored)
+    data = parser_data()
+    cache.write("parser", grammar, data)
+    return parser_from(data)

@@ -20,9 +20,9 @@ DTYPES = {"real": np.float64, "int": np.int64, "bool": np.bool_}
 
 
 class Result(NamedTuple):
-    """What a body computes: its outputs by name (an absent one is left out, one without a name is "output"), and the
-    outputs of every application of a layer or block inside, by the name its node has in the graph: its address, the
-    k-th again `address@k`.
+    """What a body computes: its outputs under the names that `Model.outputs` gives them, and the outputs of every
+    application of a layer or block inside, under the name of its node in the graph: its address, the k-th again
+    `address@k`.
     """
 
     outputs: dict[str, Array]
@@ -39,7 +39,9 @@ def evaluate(body: Body, inputs: Mapping[str, Array], weights: Mapping[str, Arra
     run = _Run(body.module, weights)
     values = [run.input(np.asarray(inputs[name]), type) for name, type in body.inputs]
     results = run.body(body, "", values)
-    return Result({n or "output": r for (n, _), r in zip(body.outputs, results, strict=True) if r is not None}, run.trace)
+    present = [(name, value) for (name, _), value in zip(body.outputs, results, strict=True) if value is not None]
+    alone = "output" if len(present) == 1 else ""
+    return Result({name or alone or str(i): value for i, (name, value) in enumerate(present)}, run.trace)
 
 
 class _Run:
@@ -113,7 +115,7 @@ class _Run:
         return value
 
 
-# Operations ------------------------------------------------------------------------------------------------------------
+# Operations ---------------------------------------------------------------------------------------------------------
 
 
 def softmax(x: Array, axis: int) -> Array:
@@ -257,7 +259,7 @@ OPS: dict[str, Callable[..., Any]] = {
 """Every operation by name, called with the operands in order and the hyperparameters by name."""
 
 
-# Recorded tensors ------------------------------------------------------------------------------------------------------
+# Recorded tensors ---------------------------------------------------------------------------------------------------
 
 
 def read_safetensors(path: Path) -> dict[str, Array]:
@@ -270,5 +272,6 @@ def read_safetensors(path: Path) -> dict[str, Array]:
     tensors: dict[str, Array] = {}
     for name, entry in header.items():
         first, last = entry["data_offsets"]
-        tensors[name] = np.frombuffer(data[start + first : start + last], formats[entry["dtype"]]).reshape(entry["shape"])
+        numbers = np.frombuffer(data[start + first : start + last], formats[entry["dtype"]])
+        tensors[name] = numbers.reshape(entry["shape"])
     return tensors

@@ -21,7 +21,13 @@ def tensor(name: str, *shape: int, **facts: Any) -> Tensor:
     size = 1
     for n in shape:
         size *= n
-    values = {"trainable": True, "tied_to": None, "role": None, "layer": name.rpartition(".")[0], "type": "Linear"} | facts
+    values = {
+        "trainable": True,
+        "tied_to": None,
+        "role": None,
+        "layer": name.rpartition(".")[0],
+        "type": "Linear",
+    } | facts
     return Tensor(name=name, shape=shape, params=0 if values["tied_to"] else size, size=size, **values)
 
 
@@ -95,7 +101,10 @@ def test_groups_sum_to_the_total_and_keep_program_order() -> None:
         ("head.dense", 16),
         ("head.decoder", 10),
     ]
-    assert [(g.name, g.tensors, g.params) for g in by_role(SHARED, everything)] == [("embedding", 1, 40), ("head", 3, 26)]
+    assert [(g.name, g.tensors, g.params) for g in by_role(SHARED, everything)] == [
+        ("embedding", 1, 40),
+        ("head", 3, 26),
+    ]
     assert [(g.name, g.params) for g in by_block(SHARED, everything)] == [("", 66)]
 
 

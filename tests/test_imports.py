@@ -22,7 +22,8 @@ MAY_IMPORT = {
     "backends": {"graph", "ops", "ir", "dims", "table"},
     "model": {"lower", "graph", "expand", "ir", "source", "table"},
     "pipeline": {"cache", "lower", "model", "resources", "source", "syntax", "table"},
-    "cli": {"analyses", "backends", "model", "pipeline", "resources", "source", "table", ""},
+    "overrides": {"source", "syntax"},
+    "cli": {"overrides", "analyses", "backends", "model", "pipeline", "resources", "source", "table", ""},
     "__main__": {"cli"},
     "": {"model", "pipeline", "source"},
 }

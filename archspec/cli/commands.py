@@ -121,7 +121,7 @@ def _document(contents: dict[str, Any], format: str) -> None:
 
 
 def _overrides(settings: list[str]) -> dict[str, Any]:
-    from archspec.pipeline import parse_override
+    from archspec.overrides import parse_override
 
     return dict(map(parse_override, settings))
 

@@ -169,7 +169,7 @@ def wants(dtype: str, argument: str, type: Type) -> None:
 
 
 def broadcast(left: Shape, right: Shape, argument: str) -> Shape:
-    """The shape that both stretch to, aligned at the last axis, each size equal or 1; `argument` names the right one."""
+    """The shape that both stretch to, aligned at the last axis, sizes equal or 1; `argument` names the right one."""
     if left == right or not right:
         return left
     rank = max(len(left), len(right))

@@ -160,8 +160,8 @@ OPS = (
     Op(
         "expert_linear",
         GROUP,
-        "Each vector of x through the matrix its expert index names: with e = experts[...], out[..., o] is the sum over "
-        "i of x[..., i] * weight[e, o, i], plus bias[e, o]; the leading axes of x and the axes of experts stretch to "
+        "Each vector of x through the matrix its expert index names: with e = experts[...], out[..., o] is the sum "
+        "over i of x[..., i] * weight[e, o, i], plus bias[e, o]; the leading axes of x and the axes of experts stretch to "
         "each other, and 0 <= experts < n.",
         (
             Input("x", _NUMBER + "[..., in]"),

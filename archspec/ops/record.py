@@ -41,7 +41,8 @@ class Attribute(NamedTuple):
 class Input(NamedTuple):
     """A tensor taken. `optional` ones may be absent (None); the last may be `variadic`: one or more.
 
-    `type` describes what is accepted, for readers: `int [...]`, where `number` is int or real.
+    `type` describes what is accepted, for readers, as in `int [...]`; a `number` is int or real, and nothing said is any.
+    In an OpError the tensors of a variadic input `x` are called `x`, `x2`, `x3`, ...
     """
 
     name: str
@@ -53,11 +54,11 @@ class Input(NamedTuple):
 class Op(NamedTuple):
     """A primitive operation.
 
-    `doc` says what it computes and `result` what comes out, in terms of its inputs and hyperparameters. `types` is called
-    with the inputs' types in order and the hyperparameters by name, and gives the type or types of the result. `mixes`
-    marks those that take a stream through weights or mix positions. `symbol` is the operator that stands for it. `scalar`
-    computes the same on plain numbers and dimensions, where a spec is compiled; it raises ArithmeticError, ValueError or
-    TypeError where there is no answer.
+    `doc` says what it computes and `result` what comes out, in terms of its inputs and hyperparameters. `types` takes
+    the inputs' types in order and the hyperparameters by name, and gives the type or types of the result. `mixes` marks
+    those that take a stream through weights or mix positions. `symbol` is the operator that stands for it. `scalar`
+    computes the same on plain numbers and dimensions, where a spec is compiled; it raises ArithmeticError, ValueError
+    or TypeError where there is no answer.
     """
 
     name: str

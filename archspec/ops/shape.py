@@ -9,7 +9,6 @@ from archspec.ops.check import (
     axis_of,
     certainly_below,
     dimension,
-    exactly,
     is_list,
     shape_of,
     shown,
@@ -65,12 +64,16 @@ def _concat(*tensors: Type, axis: object) -> Type:
     first = tensors[0]
     place = axis_of(axis, first)
     total: Dim = 0
-    for tensor in tensors:
+    named = [(f"tensors{i + 1}" if i else "tensors", tensor) for i, tensor in enumerate(tensors)]
+    for name, tensor in named:
         if len(tensor.shape) != len(first.shape):
-            raise OpError(f"takes tensors of equally many axes, not {typed(first)} and {typed(tensor)}", "tensors")
-        exactly((*first.shape[:place], tensor.shape[place], *first.shape[place + 1 :]), tensor, "tensors")
+            raise OpError(f"takes tensors of equally many axes, not {typed(first)} and {typed(tensor)}", name)
+        for i, (size, other) in enumerate(zip(first.shape, tensor.shape, strict=True)):
+            if i != place and size != other:
+                message = f"cannot join {shown(first.shape)} and {shown(tensor.shape)} on axis {place}"
+                raise OpError(f"{message}: {unlike(size, other)}", name)
         total = total + tensor.shape[place]
-    dtype = alike(*[("tensors", tensor) for tensor in tensors])
+    dtype = alike(*named)
     return Type((*first.shape[:place], total, *first.shape[place + 1 :]), dtype)
 
 

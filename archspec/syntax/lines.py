@@ -29,6 +29,7 @@ _PIECE = re.compile(
     re.VERBOSE,
 )
 _CONTINUES = re.compile(r"\|>|->|\(|\{|else\b")
+_ELSE = re.compile(r"else\b")
 _ITEM = re.compile(r"(?:import|export)\s+[\w\"]|(?:fn|layer|block)\s+\w+\s*\(|model\s*\"|dim\s+\w")
 _STATEMENT = re.compile(r"(?:return|require|tie|role|expect)\b")
 _LISTS = re.compile(r"(?:import|export)\b")
@@ -116,7 +117,8 @@ class _Walk:
         inside = bool(self._stack) and self._stack[-1].lists
         if inside and (_STATEMENT.match(self.text, start) or _ITEM.match(self.text, start)):
             return self._unclosed()
-        if inside or (self._statement >= 0 and _CONTINUES.match(self.text, start)):
+        goes_on = _CONTINUES if self._statement >= 0 else _ELSE
+        if inside or goes_on.match(self.text, start):
             for offset in lines:
                 self.kept[offset] = " "
             self._blanked += lines
@@ -147,16 +149,18 @@ class _Walk:
             if not self._stack.pop().lists:
                 self._end(offset)
             return None
-        index = next((i for i in range(len(self._stack) - 1, depth - 1, -1) if self._stack[i].bracket == wanted), None)
-        if index is None:
+        if depth == len(self._stack):
             self._fault(f"nothing is open that `{bracket}` could close", offset, offset + 1)
             if bracket == "}":
                 self.kept[offset] = " "
             return None
-        if index < len(self._stack) - 1:
-            opened = self._stack[index + 1]
+        index = next((i for i in range(len(self._stack) - 1, depth - 1, -1) if self._stack[i].bracket == wanted), None)
+        opened = self._stack[-1]
+        if index is None:
+            self._fault(f"`{opened.bracket}` cannot be closed by `{bracket}`", opened.offset, opened.offset + 1)
+        elif index < len(self._stack) - 1:
             self._fault(f"`{opened.bracket}` is not closed before `{bracket}`", opened.offset, opened.offset + 1)
-        del self._stack[index:]
+        del self._stack[index if index is not None else -1 :]
         return None
 
     def _statement_depth(self) -> int:
@@ -180,6 +184,8 @@ class _Walk:
             self.comments.pop()
         self.faults = [fault for fault in self.faults if fault.start < end]
         self._statement = opened.statement
+        told = any(fault.start >= opened.statement for fault in self.faults)
+        self._damaged = opened.statement if told else -1
         return end
 
     def _too_deep(self, offset: int) -> int:

@@ -91,10 +91,12 @@ def _expected(slip: Slip) -> str:
             return name
     if "frozen" in accepted:
         return "`param`, `buffer`, or a layer or block" if "param" in accepted else "a layer or block"
-    if slip.previous.text in ("param", "buffer"):
+    if slip.previous.text in ("param", "buffer", "->"):
         return "a shape"
     if slip.wants_value:
         return "an expression"
+    if {"NAME", "STRING"} <= accepted and slip.first.text in ("tie", "role"):
+        return "an address"
     names = [name for kind, name in _NAMED if kind in accepted]
     if names:
         return _listed(names)
@@ -104,7 +106,8 @@ def _expected(slip: Slip) -> str:
         return "the end of the line"
     hidden = {"["} if accepted & {":", "+"} else set[str]()
     hidden |= {":", "="} if slip.has_value else set()
-    return _listed([f"`{sign}`" for sign in _SIGNS if sign in accepted - hidden]) or "something else"
+    signs = [sign for sign in _SIGNS if sign in accepted - hidden] or sorted(accepted)[:4]
+    return _listed([f"`{sign}`" for sign in signs])
 
 
 _NAMED = (("WORD", "a word or number"), ("NAME", "a name"), ("STRING", "a string"))
@@ -258,6 +261,8 @@ def _missing(slip: Slip) -> Said | None:
         return Said(help="a loop runs over a range: `for i in 0..n`")
     if found.text == "(" and before.text == ")" and slip.has_value:
         return Said(help="there are two lists of arguments at most: hyperparameters, then inputs")
+    if first in ("fn", "layer", "block") and accepted == {"("}:
+        return Said(help="a definition lists its inputs, even none: `()`")
     if "->" in accepted:
         return Said(help="a definition says what it yields: `-> [batch, hidden]`")
     if "[" in accepted and not slip.has_value and {"param", "buffer"}.intersection(words[-2:]):

@@ -35,10 +35,13 @@ def _parser() -> Machine:
     return parser_from(parser_data())
 
 
-def parse(source: Source, report: Report) -> File:
-    """The tree of a file. Every mistake is reported (codes `syntax` and `budget`), left out of the tree, and in `broken`."""
+def parse(source: Source, report: Report, machine: Machine | None = None) -> File:
+    """The tree of a file, by the parser `machine` (made anew if None).
+
+    Every mistake is reported (codes `syntax` and `budget`), left out of the tree, and in `broken`.
+    """
     found = scan(source.text)
-    machine = _parser()
+    machine = machine or _parser()
     tokens = _closed(machine.tokens(found.text), found)
     faults, broken = list(found.faults), list(found.broken)
     try:
@@ -93,12 +96,16 @@ def _closed(tokens: list[Token], found: Scan) -> list[Token]:
     if not found.closers:
         return tokens
     missing = [token for at in found.closers for token in (Token(at, at, "}", ""), Token(at, at, "_NL", ""))]
-    return sorted([*tokens, *missing], key=lambda token: token.start)
+    return sorted([*missing, *tokens], key=lambda token: token.start)
 
 
 def _broken(text: str, stretches: list[tuple[int, int]]) -> tuple[Broken, ...]:
-    words = ((start, end, re.findall(r"[A-Za-z_]\w*", text[start:end])) for start, end in sorted(stretches))
-    return tuple(Broken(start, end, tuple(dict.fromkeys(names))) for start, end, names in words)
+    found: list[Broken] = []
+    for start, end in sorted(stretches, key=lambda stretch: (stretch[0], -stretch[1])):
+        if not found or end > found[-1].end:
+            words = dict.fromkeys(re.findall(r"[A-Za-z_]\w*", text[start:end]))
+            found.append(Broken(start, end, tuple(words)))
+    return tuple(found)
 
 
 def _documented(item: Item, comments: list[Comment], text: str) -> Item:

@@ -10,6 +10,8 @@ from archspec.syntax.messages import explain
 from archspec.syntax.tree import File
 
 _ITEMS = frozenset(("import", "export", "dim", "fn", "layer", "block", "model"))
+_OPENERS = frozenset("([{")
+_CLOSERS = frozenset(")]}")
 _BODIED = frozenset(("fn", "layer", "block", "model", "if", "for"))
 
 
@@ -19,6 +21,7 @@ class Recovery:
     def __init__(self, machine: Machine, tokens: Sequence[Token]) -> None:
         self.faults: list[Fault] = []
         self.broken: list[tuple[int, int]] = []
+        self.astray: list[int] = []  # where runs of statements outside any body end
         self._machine = machine
         self._tokens = tokens
         self._partner = _partners(tokens)
@@ -31,6 +34,8 @@ class Recovery:
             begins = self._tokens[first].kind in _ITEMS
             sound = self._kept(first, last, "item", not begins and astray)
             astray = not begins and not sound
+            if astray:
+                self.astray.append(self._tokens[last - 1].end)
             kept += sound
         return kept
 
@@ -78,16 +83,38 @@ class Recovery:
 
     def _parses(self, tokens: list[Token], following: Sequence[Token], start: str, silent: bool) -> bool:
         """Whether `tokens` are a `start`; if not, says so."""
+        fault = self._fault(tokens, following, start)
+        if fault is None:
+            return True
+        self.broken.append((tokens[0].start, tokens[-1].end))
+        # what begins with a brace has lost its head, which was reported when it was taken out
+        if not silent and tokens[0].kind != "{" and len(self.faults) < MOST_FAULTS:
+            self.faults += self._each_step(tokens, following, start) or [fault]
+        return False
+
+    def _fault(self, tokens: Sequence[Token], following: Sequence[Token], start: str) -> Fault | None:
         try:
             self._machine.run(tokens, start)
-        except (Unexpected, Fault) as error:
-            self.broken.append((tokens[0].start, tokens[-1].end))
-            # what begins with a brace has lost its head, which was reported when it was taken out
-            if not silent and tokens[0].kind != "{" and len(self.faults) < MOST_FAULTS:
-                fault = error if isinstance(error, Fault) else explain(self._machine, error, start, following)
-                self.faults.append(fault)
-            return False
-        return True
+        except Fault as fault:
+            return fault
+        except Unexpected as error:
+            return explain(self._machine, error, start, following)
+        return None
+
+    def _each_step(self, tokens: list[Token], following: Sequence[Token], start: str) -> list[Fault]:
+        """The mistakes in each step of a chain and in what it begins with."""
+        depth = 0
+        cuts = [0]
+        for index, token in enumerate(tokens):
+            depth += (token.kind in _OPENERS) - (token.kind in _CLOSERS)
+            if token.kind == "|>" and depth == 0 and index:
+                cuts.append(index)
+        if len(cuts) == 1 or start != "statement":
+            return []
+        ends = [*cuts[1:], len(tokens)]
+        pieces = [(tokens[a:b], [*tokens[b : b + 1], *following]) for a, b in zip(cuts, ends, strict=True)]
+        found = [self._fault(*piece, "step" if index else start) for index, piece in enumerate(pieces)]
+        return [fault for fault in found if fault is not None]
 
 
 def _partners(tokens: Sequence[Token]) -> dict[int, int]:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from archspec.resources import grammar_text
 
-STARTS = ("file", "item", "statement", "expect", "expr")
+STARTS = ("file", "item", "statement", "step", "expect", "expr")
 
 ParserData: TypeAlias = dict[str, Any]
 """What JSON can hold: see `parser_data`."""

@@ -1,0 +1,54 @@
+"""`--set name=value`: what it gives a hyperparameter."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from archspec.source import Report, Source, fail
+from archspec.syntax import tree
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+def parse_override(text: str) -> tuple[str, Any]:
+    """The name and value in `name=value`.
+
+    A value is written as in the language: a number, `true`, `false`, `none`, a string, a list of these; a word stands for
+    a string, or for the definition or function that it names. Raises ArchError (`bad-override`) for anything else.
+    """
+    name, separator, written = text.partition("=")
+    name = name.strip()
+    if not separator or not _WORD.fullmatch(name):
+        raise fail("bad-override", f"`--set {text}` is not of the form name=value", help="as in `--set layers=6`")
+    written = written.strip()
+    if _WORD.fullmatch(written) and written not in ("true", "false", "none", "inf"):
+        return name, written
+    from archspec.syntax.parse import parse_expression
+
+    report = Report()
+    expr = parse_expression(Source("--set", written), report) if written else None
+    value = _value(expr) if expr is not None else ...
+    if value is ...:
+        raise fail(
+            "bad-override",
+            f"`{written}` is no value for `{name}`",
+            help='numbers, true, false, none, words, "strings" and [lists] are',
+        )
+    return name, value
+
+
+def _value(expr: tree.Expr) -> Any:
+    """The value of a literal expression; Ellipsis for any other."""
+    match expr:
+        case tree.Literal():
+            return expr.value
+        case tree.Name():
+            return expr.text
+        case tree.Unary(operator="-", operand=tree.Literal(value=int() | float() as number)) if number is not True:
+            return -number
+        case tree.Listing():
+            items = [_value(item) for item in expr.items]
+            return ... if ... in items else items
+        case _:
+            return ...

@@ -1,0 +1,326 @@
+"""The command line: what it accepts, where it writes, how it ends."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import archspec
+from archspec.cli import main
+from archspec.cli.entries import entries, split
+
+ROOT = Path(__file__).parent.parent
+GOOD = """
+import std { Linear }
+block Tiny(width = 2)(x [..., width]) -> [..., width] {
+  return x |> dense: Linear(width, width)
+}
+model "tiny" = Tiny() { expect params == 6 }
+"""
+BAD = GOOD.replace("import std { Linear }", "import std { Linear, LayerNorm }").replace("params == 6", "params == 7")
+
+
+@pytest.fixture
+def good(tmp_path: Path) -> str:
+    path = tmp_path / "good.arch"
+    path.write_text(GOOD)
+    return str(path)
+
+
+@pytest.fixture
+def bad(tmp_path: Path) -> str:
+    path = tmp_path / "bad.arch"
+    path.write_text(BAD)
+    return str(path)
+
+
+def process(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **options.pop("env", {})}  # type: ignore[dict-item]
+    command = [sys.executable, "-m", "archspec", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60, **options)  # type: ignore[call-overload]
+
+
+# Usage
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"archspec {archspec.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["nonsense"],
+        ["count"],
+        ["count", "bert-base-uncased", "--format", "xml"],
+        ["count", "bert-base-uncased", "--by", "colour"],
+        ["count", "bert-base-uncased", "--depth", "0"],
+        ["count", "bert-base-uncased", "--depth", "x"],
+        ["count", "bert-base-uncased", "--by", "tensor", "--depth", "1"],
+        ["count", "bert-base-uncased", "--form", "json"],
+        ["count", "bert-base-uncased", "--set", "layers"],
+        ["count", "bert-base-uncased", "--set", "=1"],
+        ["count", "no-such-model"],
+        ["count", "no/such/file.arch"],
+        ["graph", "bert-base-uncased", "--level", "atom"],
+        ["graph", "no-such-model"],
+        ["show", "no-such-model"],
+        ["check"],
+        ["check", "no/such/file.arch"],
+        ["error", "no-such-code"],
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage_ends_with_2_and_a_sentence_on_stderr(
+    capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert "error" in err or "usage:" in err
+    assert "Traceback" not in err
+    assert out == "" or arguments[:1] == ["check"]
+
+
+def test_help_of_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    listed = re.findall(r"^    (\w+) ", capsys.readouterr().out, re.MULTILINE)
+    assert {"list", "show", "check", "count", "graph", "error"} <= set(listed)
+    for command in listed:
+        assert main([command, "--help"]) == 0
+
+
+def test_unknown_models_get_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["count", "bert-base-uncase"]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("error[unknown-model]: ") and "did you mean `bert-base-uncased`?" in err
+
+
+# list, show, check, error
+
+
+def test_list_has_every_bundled_model_with_its_totals(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "--format", "json"]) == 0
+    rows = {row["model"]: row for row in json.loads(capsys.readouterr().out)["models"]}
+    assert list(rows) == archspec.models()
+    assert rows["bert-base-uncased"]["total"] == 109_482_240
+    assert (rows["transformer-seq2seq"]["trainable"], rows["transformer-seq2seq"]["frozen"]) == (10_118_656, 33_792)
+    for format in ("table", "yaml", "csv", "markdown"):
+        assert main(["list", "--format", format]) == 0
+        out = capsys.readouterr().out
+        assert all(name in out for name in rows)
+
+
+def test_show_prints_the_file_that_holds_the_model(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "bert-large-uncased"]) == 0
+    out = capsys.readouterr().out
+    assert out in {path.read_text() for path in (ROOT / "specs").glob("*.arch")}
+    assert 'model "bert-large-uncased"' in out
+
+
+def test_check_of_clean_files(capsys: pytest.CaptureFixture[str], good: str) -> None:
+    assert main(["check", good]) == 0
+    assert capsys.readouterr() == ("1 file, no findings\n", "")
+    assert main(["check", good, good]) == 0
+    assert capsys.readouterr() == ("2 files, no findings\n", "")
+
+
+def test_check_reports_every_finding_of_every_file(capsys: pytest.CaptureFixture[str], good: str, bad: str) -> None:
+    assert main(["check", good, bad]) == 1
+    out, err = capsys.readouterr()
+    assert out == "2 files, 2 errors\n"
+    assert err.count("error[") == 2 and "expect" in err and "LayerNorm" in err
+
+
+def test_a_missing_file_among_others_ends_with_2(capsys: pytest.CaptureFixture[str], good: str, bad: str) -> None:
+    assert main(["check", bad, "missing.arch", good]) == 2
+    assert capsys.readouterr().err.count("error[") == 3
+
+
+def test_findings_end_a_count_with_1_and_no_total(capsys: pytest.CaptureFixture[str], bad: str) -> None:
+    for command in (["count", bad], ["count", bad, "--format", "json"], ["graph", bad]):
+        assert main(command) == 1
+        out, err = capsys.readouterr()
+        assert out == "" and "error[" in err
+
+
+def test_error_prints_the_entry_of_a_code(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["error"]) == 0
+    codes = capsys.readouterr().out.split()
+    assert codes and codes == list(entries())
+    for code in codes:
+        assert main(["error", code]) == 0
+        assert capsys.readouterr().out.startswith(f"## {code}\n")
+    assert main(["error", f"error[{codes[0]}]"]) == 0
+    capsys.readouterr()
+    assert main(["error", codes[0] + "x"]) == 2
+    assert f"did you mean `{codes[0]}`?" in capsys.readouterr().err
+
+
+def test_headings_inside_examples_are_no_entries() -> None:
+    text = "# Errors\n\nIntro.\n\n## one\ntext\n```\n## not\n```\n## `two`\nmore\n# End\nrest\n"
+    assert split(text) == {"one": "## one\ntext\n```\n## not\n```\n", "two": "## `two`\nmore\n"}
+
+
+# Formats
+
+
+def test_names_in_a_table_are_never_cut() -> None:
+    done = process("count", "bert-base-uncased", "--by", "tensor", env={"COLUMNS": "20"})
+    assert "encoder.layer.11.attention.output.LayerNorm.weight  " in done.stdout
+
+
+def test_hostile_names_stay_in_their_cells(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "hostile.arch"
+    name = 'a,b|c`d"<b>\x1b[31m'
+    path.write_text(
+        f"layer Odd()(x [...]) -> [...] {{\n  w: param [1]\n  return x * .w\n}}\nmodel {json.dumps(name)} = Odd()\n"
+    )
+    status = main(["count", str(path)])
+    captured = capsys.readouterr()
+    assert "\x1b" not in captured.out + captured.err
+    if status == 0:
+        assert main(["count", str(path), "--format", "yaml"]) == 0
+        assert "\x1b" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "utf-8", "latin-1"])
+def test_any_encoding_of_the_terminal_will_do(encoding: str, tmp_path: Path) -> None:
+    path = tmp_path / "größe.arch"
+    path.write_text(GOOD.replace('"tiny"', '"größe"'), encoding="utf-8")
+    for arguments in (["count"], ["check"], ["graph"], ["count", "--format", "markdown"]):
+        done = process(*arguments, str(path), env={"PYTHONIOENCODING": encoding}, errors="replace")
+        assert done.returncode == 0, done.stderr
+        assert done.stderr == ""
+
+
+def test_no_colours_in_a_pipe_or_against_the_users_wish() -> None:
+    for env in ({}, {"FORCE_COLOR": "1"}, {"NO_COLOR": "1"}, {"CLICOLOR_FORCE": "1"}):
+        assert "\x1b" not in process("count", "bert-base-uncased", env=env).stdout
+        assert "\x1b" not in process("count", "no-such-model", env=env).stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+@pytest.mark.parametrize(("no_colour", "expected"), [("", True), ("1", False)])
+def test_colours_on_a_terminal(no_colour: str, expected: bool) -> None:
+    assert ("\x1b[" in on_a_terminal("count", "bert-base-uncased", no_colour=no_colour)) is expected
+    assert ("\x1b[" in on_a_terminal("count", "no-such-model", no_colour=no_colour)) is expected
+
+
+def on_a_terminal(*arguments: str, no_colour: str) -> str:
+    import pty
+
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": no_colour, "TERM": "xterm"}
+    command = [sys.executable, "-m", "archspec", *arguments]
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as child:
+        os.close(theirs)
+        text = b""
+        while True:
+            try:
+                part = os.read(ours, 65536)
+            except OSError:  # how Linux says that the other side is closed
+                break
+            if not part:
+                break
+            text += part
+        child.wait(timeout=60)
+    os.close(ours)
+    return text.decode()
+
+
+# Streams
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")
+@pytest.mark.parametrize("reader", ["head -n 1", "true", "head -c 5000"])
+def test_a_closed_pipe_is_no_error(reader: str) -> None:
+    for command in ("count bert-base-uncased --format json", "list", "show bert-base-uncased", "--help"):
+        script = f"set -o pipefail; {sys.executable} -m archspec {command} | {reader}"
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, env=environment, timeout=60)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")
+@pytest.mark.parametrize(("command", "status"), [("count bert-base-uncased", 0), ("count no-such-model", 2)])
+def test_closed_streams_leave_the_status_as_it_is(command: str, status: int) -> None:
+    for closed in (">&-", "2>&-", ">&- 2>&-", "<&-"):
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        script = f"{sys.executable} -m archspec {command} {closed}"
+        done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, env=environment, timeout=60)
+        assert done.returncode == status
+        assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_full_disk_is_told() -> None:
+    script = f"{sys.executable} -m archspec count bert-base-uncased >/dev/full"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, env=environment, timeout=60)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error[") and "Traceback" not in done.stderr
+
+
+def test_an_interrupt_ends_with_130(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("archspec.pipeline.table_of", interrupt)
+    assert main(["count", "bert-base-uncased"]) == 130
+
+
+def test_a_spec_on_standard_input() -> None:
+    done = process("count", "-", "--format", "json", input=GOOD)
+    assert json.loads(done.stdout)["params"]["total"] == 6
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe\x00", b"model", b"\x00" * 100, b"{" * 5000], ids=repr)
+def test_no_file_yields_a_traceback(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "odd.arch"
+    path.write_bytes(content)
+    for command in ("count", "check", "graph"):
+        done = process(command, str(path))
+        assert done.returncode in (0, 1) and "Traceback" not in done.stderr
+        assert command == "check" or done.returncode == 1
+
+
+# Pictures into files
+
+
+def test_graph_writes_a_file_and_never_over_another(
+    capsys: pytest.CaptureFixture[str], good: str, tmp_path: Path
+) -> None:
+    target = tmp_path / "out.dot"
+    assert main(["graph", good, "-o", str(target)]) == 0
+    written = target.read_text()
+    assert written.startswith("digraph")
+    assert main(["graph", good, "--to", "mermaid", "-o", str(target)]) == 2
+    assert "exists already" in capsys.readouterr().err
+    assert target.read_text() == written
+    assert main(["graph", good, "--to", "mermaid", "-o", str(target), "--force"]) == 0
+    assert "flowchart" in target.read_text()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["good.arch", "out.dot"]
+
+
+def test_a_picture_that_cannot_be_written_is_told(
+    capsys: pytest.CaptureFixture[str], good: str, bad: str, tmp_path: Path
+) -> None:
+    assert main(["graph", good, "-o", str(tmp_path / "no" / "such" / "folder.dot")]) == 2
+    assert "cannot be written" in capsys.readouterr().err
+    assert main(["graph", good, "-o", str(tmp_path), "--force"]) == 2
+    target = tmp_path / "never.dot"
+    assert main(["graph", bad, "-o", str(target)]) == 1
+    assert not target.exists()
+
+
+def test_a_new_file_has_the_usual_permissions(good: str, tmp_path: Path) -> None:
+    target, other = tmp_path / "out.dot", tmp_path / "other"
+    other.touch()
+    assert main(["graph", good, "-o", str(target)]) == 0
+    assert target.stat().st_mode == other.stat().st_mode

@@ -1,0 +1,194 @@
+"""The bundled specs compute what the real models compute: tiny models of each family against recorded outputs.
+
+`oracle/numeric/FAMILY` holds weights, inputs and outputs of a model made with other software in float32, and the
+largest difference that float64 makes to the outputs. Run in float64, a spec must differ from the record by that figure
+itself. A `model.arch` beside them stands in where the family's bundled file lacks the recorded model's head.
+"""
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from reference import Array, Result, evaluate, read_safetensors
+
+import archspec
+from archspec.ir import leaves
+
+ORACLE = Path(__file__).parent / "oracle" / "numeric"
+TINY = {"vocab": 97, "hidden": 32, "layers": 2, "heads": 4, "ffn": 48, "positions": 20}
+SHARED = "encoder.albert_layer_groups.0.albert_layers.0"
+
+
+class Case(NamedTuple):
+    """A spec that is a recorded model. `prefix` goes before the spec's addresses in the recorded ones; `states` are the
+    applications whose first output is the hidden state after 0, 1, ... layers.
+    """
+
+    family: str
+    spec: str
+    overrides: dict[str, Any]
+    prefix: str = ""
+    states: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.family}: {Path(self.spec).name}"
+
+
+def layers(prefix: str) -> tuple[str, ...]:
+    return tuple(f"{prefix}{name}" for name in ("embeddings.LayerNorm", "encoder.layer.0", "encoder.layer.1"))
+
+
+def shared(prefix: str) -> tuple[str, ...]:
+    return tuple(f"{prefix}{name}" for name in ("encoder.embedding_hidden_mapping_in", SHARED, f"{SHARED}@2"))
+
+
+WHOLE = [
+    Case("bert", "bert-base-uncased-pretraining", TINY, "", layers("bert.")),
+    Case("albert", str(ORACLE / "albert" / "model.arch"), {}, "", shared("albert.")),
+    Case("roberta", str(ORACLE / "roberta" / "model.arch"), {}, "", layers("roberta.")),
+    Case(
+        "transformer-seq2seq",
+        "transformer-seq2seq",
+        {"words": 53, "hidden": 32, "layers": 2, "heads": 4, "inner": 48, "positions": 13},
+    ),
+]
+PARTS = [
+    Case("bert", "bert-base-uncased", TINY, "bert.", layers("")),
+    Case("bert", "bert-base-uncased-nopooler", TINY, "bert.", layers("")),
+    Case("bert", "bert-base-uncased-mlm", TINY, "", layers("bert.")),
+    Case("albert", "albert-base-v2", {**TINY, "factor": 16}, "albert.", shared("")),
+    Case("roberta", "roberta-base", {**TINY, "pooler": False}, "roberta.", layers("")),
+]
+
+
+class Record(NamedTuple):
+    """What was recorded of a model; `compared` says which positions are worth comparing (None: all)."""
+
+    meta: dict[str, Any]
+    weights: dict[str, Array]
+    inputs: dict[str, Array]
+    outputs: dict[str, Array]
+    compared: Array | None
+
+    def differences(self, result: dict[str, Array]) -> dict[str, float]:
+        """The largest difference of each output that is in `result`."""
+        found: dict[str, float] = {}
+        for name, value in result.items():
+            assert value.shape == self.outputs[name].shape
+            difference = np.abs(value - self.outputs[name])
+            if self.compared is not None and value.shape[:2] == self.compared.shape:
+                difference = difference[self.compared]
+            found[name] = float(difference.max())
+        return found
+
+
+def record(family: str) -> Record:
+    folder = ORACLE / family
+    meta = json.loads((folder / "meta.json").read_text())
+    with np.load(folder / "io.npz") as file:
+        arrays = dict(file.items())
+    inputs = {name[3:]: value for name, value in arrays.items() if name.startswith("in_")}
+    outputs = {name[4:]: value for name, value in arrays.items() if name.startswith("out_")}
+    compared = arrays[meta["compare_mask"]] != 0 if meta["compare_mask"] else None
+    return Record(meta, read_safetensors(folder / "weights.safetensors"), inputs, outputs, compared)
+
+
+def load(case: Case) -> archspec.Model:
+    return archspec.load(case.spec, **case.overrides)
+
+
+def run(case: Case, inputs: dict[str, Array], weights: dict[str, Array]) -> Result:
+    own = {name.removeprefix(case.prefix): value for name, value in weights.items() if name.startswith(case.prefix)}
+    return evaluate(load(case)._compiled.body, inputs, own)
+
+
+def hidden_states(case: Case, result: Result) -> dict[str, Array]:
+    return {f"hidden_{i}": result.trace[name][0] for i, name in enumerate(case.states)}
+
+
+@pytest.mark.parametrize("case", WHOLE, ids=str)
+def test_every_recorded_output_is_computed(case: Case) -> None:
+    expected = record(case.family)
+    result = run(case, expected.inputs, expected.weights)
+    found = expected.differences({**result.outputs, **hidden_states(case, result)})
+    scale = expected.meta["f64_max_abs_diff"]
+    assert set(found) == set(expected.outputs)
+    assert all(difference <= 3 * scale for difference in found.values())
+    assert abs(max(found.values()) - scale) < 1e-12
+
+
+@pytest.mark.parametrize("case", WHOLE, ids=str)
+def test_tensors_are_those_recorded(case: Case) -> None:
+    expected = record(case.family)
+    model = load(case)
+    counted = {t.name: t.shape for t in model.tensors if t.tied_to is None}
+    assert counted == {name: value.shape for name, value in expected.weights.items()}
+    assert {t.name: t.tied_to for t in model.tensors if t.tied_to} == expected.meta["tied"]
+    assert model.params.total == expected.meta["params"]
+
+
+@pytest.mark.parametrize("case", PARTS, ids=str)
+def test_hidden_states_without_the_recorded_heads(case: Case) -> None:
+    expected = record(case.family)
+    inputs = {"token_type_ids": np.zeros_like(expected.inputs["input_ids"]), **expected.inputs}
+    result = run(case, inputs, expected.weights)
+    states = hidden_states(case, result)
+    found = expected.differences(states)
+    if "logits" in result.outputs:
+        found |= expected.differences({"prediction_logits": result.outputs["logits"]})
+    else:
+        assert np.array_equal(result.outputs["last_hidden_state"], states["hidden_2"])
+    assert all(difference <= 3 * expected.meta["f64_max_abs_diff"] for difference in found.values())
+
+
+def test_constant_tables_are_those_recorded() -> None:
+    expected = record(WHOLE[-1].family)
+    module = load(WHOLE[-1])._compiled.module
+    tables = {name: leaf.weight.value for name, leaf in leaves(module) if leaf.weight.value is not None}
+    assert list(tables) == ["encoder.position_enc.weight", "decoder.position_enc.weight"]
+    for name, body in tables.items():
+        table = evaluate(body, {}, {}).outputs["output"]
+        np.testing.assert_allclose(table, expected.weights[name], rtol=0, atol=1e-7)  # the record is in float32
+
+
+@pytest.mark.parametrize("case", WHOLE, ids=str)
+def test_applications_are_the_nodes_of_the_graph(case: Case) -> None:
+    expected = record(case.family)
+    trace = run(case, expected.inputs, expected.weights).trace
+    graph = load(case).graph()
+    nodes = {name: data for name, data in graph.nodes(data=True) if data["kind"] == "layer"}
+    blocks = {name for data in nodes.values() for name in data["path"]}
+    assert set(nodes) | blocks == set(trace)
+    assert all(len(data["shape"]) == trace[name][0].ndim for name, data in nodes.items())
+
+
+def test_padding_and_the_rest_of_the_batch_do_not_matter() -> None:
+    case = WHOLE[0]
+    expected = record(case.family)
+    together = run(case, expected.inputs, expected.weights).outputs["prediction_logits"]
+    for row, length in enumerate(expected.inputs["attention_mask"].sum(1)):
+        alone = {name: value[row : row + 1, :length] for name, value in expected.inputs.items()}
+        logits = run(case, alone, expected.weights).outputs["prediction_logits"]
+        np.testing.assert_allclose(logits[0], together[row, :length], atol=1e-13)
+
+
+def test_an_absent_mask_is_a_mask_of_ones(tmp_path: Path) -> None:
+    expected = record("bert")
+    spec = tmp_path / "unmasked.arch"
+    spec.write_text("""
+import bert { Bert }
+dim batch, seq
+block Unmasked(..Bert)(input_ids int [batch, seq], token_type_ids int [batch, seq])
+                      -> (h [batch, seq, hidden], pooled [batch, hidden]) {
+  return bert: Bert(..)(input_ids, token_type_ids)
+}
+model "unmasked" = Unmasked()
+""")
+    inputs = {**expected.inputs, "attention_mask": np.ones_like(expected.inputs["attention_mask"])}
+    masked = run(PARTS[0], inputs, expected.weights).outputs
+    del inputs["attention_mask"]
+    unmasked = run(Case("bert", str(spec), TINY), inputs, expected.weights).outputs
+    np.testing.assert_array_equal(unmasked["h"], masked["last_hidden_state"])
+    np.testing.assert_array_equal(unmasked["pooled"], masked["pooler_output"])

@@ -1,0 +1,94 @@
+"""What is imported when, what is shipped, and that it works where it lands."""
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import archspec
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+HEAVY = {"lark", "networkx", "rich", "yaml", "dataclasses", "pathlib", "importlib.metadata", "inspect", "hypothesis"}
+
+
+def modules_after(code: str, **env: str) -> set[str]:
+    """Modules in memory after running `code` in a fresh interpreter, without those that every interpreter has."""
+    show = "\nimport sys; sys.stderr.write(' '.join(sys.modules))"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **env}
+
+    def run(text: str) -> set[str]:
+        done = subprocess.run(
+            [sys.executable, "-c", text + show], capture_output=True, text=True, env=environment, check=True, timeout=60
+        )
+        return set(done.stderr.split())
+
+    return run(code) - run("")
+
+
+def test_importing_the_package_imports_nothing_else() -> None:
+    assert modules_after("import archspec") <= {"archspec", "__future__"}
+
+
+def test_a_warm_count_imports_only_what_it_needs(tmp_path: Path) -> None:
+    count = "from archspec.cli import main\nassert main(['count', 'bert-base-uncased', '--format', 'json']) == 0"
+    modules_after(count, XDG_CACHE_HOME=str(tmp_path))
+    warm = modules_after(count, XDG_CACHE_HOME=str(tmp_path))
+    assert not warm & HEAVY
+    assert not {name for name in warm if name.startswith(("archspec.lower", "archspec.syntax", "archspec.ops"))}
+
+
+def test_what_is_exported_is_there() -> None:
+    assert set(archspec.__all__) <= set(dir(archspec))
+    for name in archspec.__all__:
+        assert getattr(archspec, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = archspec.nothing  # type: ignore[attr-defined]
+
+
+def test_the_version_has_an_entry_in_the_changelog() -> None:
+    assert f"\n## {archspec.__version__}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_the_readmes_test_command_is_the_one_that_ci_runs() -> None:
+    command = re.search(r"^.* -m pytest -q$", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
+    assert command and f"\n{command[0]}\n" in (ROOT / "README.md").read_text()
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel's contents, unpacked."""
+    from hatchling.builders.wheel import WheelBuilder
+
+    folder = tmp_path_factory.mktemp("wheel")
+    (built,) = WheelBuilder(str(ROOT)).build(directory=str(folder), versions=["standard"])
+    with zipfile.ZipFile(built) as archive:
+        archive.extractall(folder / "contents")
+    return folder / "contents"
+
+
+def test_the_wheel_has_grammar_specs_and_errors_and_nothing_beside_the_package(wheel: Path) -> None:
+    assert {path.name for path in wheel.iterdir()} == {
+        "archspec",
+        f"archspec_dsl-{archspec.__version__}.dist-info",
+    }
+    inside = {str(path.relative_to(wheel / "archspec")) for path in (wheel / "archspec").rglob("*") if path.is_file()}
+    ours = {str(path.relative_to(ROOT)) for path in (*ROOT.glob("specs/**/*.arch"), *ROOT.glob("grammars/*.lark"))}
+    assert ours | {"docs/errors.md", "py.typed", "__main__.py"} <= inside
+    assert not [name for name in inside if "test" in name or (name.startswith("docs/") and name != "docs/errors.md")]
+
+
+def test_the_wheel_works_where_nothing_else_is(wheel: Path, tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(wheel), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    check = "import archspec, sys; assert archspec.__file__.startswith(sys.argv[1]), archspec.__file__"
+    subprocess.run([sys.executable, "-c", check, str(wheel)], env=environment, cwd=tmp_path, check=True, timeout=60)
+    for arguments in (["count", "bert-base-uncased"], ["error"], ["show", "albert-base-v2"]):
+        command = [sys.executable, "-m", "archspec", *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path, timeout=60)
+        assert (done.returncode, done.stderr) == (0, ""), arguments
+        assert "109,482,240" in done.stdout or arguments[0] != "count"
