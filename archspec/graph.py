@@ -206,7 +206,7 @@ class _Builder:
         types = scope.body.types
         slots = scope.slots
         for argument, operand in call.inputs:
-            if operand.__class__ is int:
+            if isinstance(operand, int):
                 self._edge(slots[operand], name, argument, types[operand], scope)
         first = call.first
         for i in range(sum(1 for t in call.outputs if t is not None)):

@@ -128,7 +128,8 @@ class Module:
     `members` maps relative addresses, in program order, to modules and weights. `aliases` maps each relative tensor
     name that a `tie` anywhere inside made another name of a tensor to the name that is counted. `roles` pairs
     relative address prefixes with roles, the definition's own role under "". `total` and `frozen` count parameters,
-    tied ones once; `tensors` counts names, buffers included. `absent` are the addresses that the hyperparameters leave out.
+    tied ones once; `tensors` counts names, buffers included. `absent` are the addresses that the hyperparameters
+    leave out.
     """
 
     __slots__ = (

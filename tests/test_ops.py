@@ -6,41 +6,39 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from archspec.dims import LARGEST, Dim, Symbolic, dim_min, symbol
+from archspec.dims import LARGEST, Dim, dim_max, dim_min, symbol
 from archspec.ir import Type
 from archspec.ops import OPERATORS, OPS, REQUIRED, Op, OpError
 
 DOCUMENT = Path(__file__).parent.parent / "docs" / "operations.md"
 HEADER = "| Operation | Hyperparameters | Inputs | What it computes | Result |"
 
-batch, seq = symbol("batch"), symbol("seq")
-Array = np.ndarray[Any, Any]
+batch, seq, width = symbol("batch"), symbol("seq"), symbol("width")
 
 
 def real(*shape: Dim) -> Type:
     return Type(shape)
 
 
-def integers(*shape: Dim) -> Type:
+def integer(*shape: Dim) -> Type:
     return Type(shape, "int")
 
 
-def booleans(*shape: Dim) -> Type:
+def boolean(*shape: Dim) -> Type:
     return Type(shape, "bool")
 
 
-def apply(name: str, *inputs: Type | None, **attributes: Any) -> Any:
-    """The type of the one result, or the types of several."""
-    types = OPS[name].rule(inputs, attributes)
-    return types[0] if len(types) == 1 else types
+def apply(name: str, *inputs: Type | None, **attributes: Any) -> tuple[Type, ...]:
+    return OPS[name].rule(inputs, attributes)
 
 
 def refused(name: str, *inputs: Type | None, **attributes: Any) -> OpError:
@@ -49,40 +47,33 @@ def refused(name: str, *inputs: Type | None, **attributes: Any) -> OpError:
     return caught.value
 
 
-# Against numpy ---------------------------------------------------------------------------------------------------------
+# Against numpy --------------------------------------------------------------------------------------------------------
+
+KINDS: dict[str, Any] = {"real": np.float64, "int": np.int64, "bool": np.bool_}
+NAMES = {"f": "real", "i": "int", "b": "bool"}
 
 shapes = st.lists(st.integers(1, 4), max_size=4).map(tuple)
-DTYPES = {"real": np.float64, "int": np.int64, "bool": np.bool_}
-
-
-def example(type: Type) -> Array:
-    return np.ones(tuple(int(str(size)) for size in type.shape), DTYPES[type.dtype])
-
-
-def type_of(array: Any) -> Type:
-    kinds = {"f": "real", "i": "int", "u": "int", "b": "bool"}
-    return Type(tuple(np.shape(array)), kinds[np.asarray(array).dtype.kind])
-
-
-tensors = st.builds(Type, shapes, st.sampled_from(["real", "int", "bool"]))
+axes = st.integers(-5, 5)
+tensors = st.builds(Type, shapes, st.sampled_from(sorted(KINDS)))
 numbers = st.builds(Type, shapes, st.sampled_from(["real", "int"]))
 
 
-def agrees(compute: Any, name: str, *inputs: Type, **attributes: Any) -> None:
-    """The rule and numpy come to the same types, or both refuse."""
+def agrees(name: str, inputs: list[Type], attributes: dict[str, Any], compute: Callable[[Any], Any]) -> None:
+    """The rule and numpy come to the same types (and none is empty), or both refuse. `compute` is given the arrays."""
     try:
-        expected = compute(*map(example, inputs))
-    except (ValueError, IndexError, np.exceptions.AxisError):
+        result = compute([np.ones([int(str(n)) for n in type.shape], KINDS[type.dtype]) for type in inputs])
+    except (ValueError, IndexError):
         refused(name, *inputs, **attributes)
         return
-    expected = expected if isinstance(expected, list | tuple) else [expected]
-    if any(0 in np.shape(array) for array in expected):
+    arrays: list[Any] = list(result) if isinstance(result, list | tuple) else [result]
+    types = tuple(Type(np.shape(array), NAMES[np.asarray(array).dtype.kind]) for array in arrays)
+    if any(0 in type.shape for type in types):
         refused(name, *inputs, **attributes)
     else:
-        assert OPS[name].rule(inputs, attributes) == tuple(map(type_of, expected))
+        assert OPS[name].rule(inputs, attributes) == types
 
 
-ARITHMETIC: dict[str, Any] = {
+BINARY: dict[str, Callable[..., Any]] = {
     "add": np.add,
     "sub": np.subtract,
     "mul": np.multiply,
@@ -96,33 +87,10 @@ ARITHMETIC: dict[str, Any] = {
     "le": np.less_equal,
     "gt": np.greater,
     "ge": np.greater_equal,
+    "eq": np.equal,
+    "ne": np.not_equal,
 }
-
-
-@given(st.sampled_from(sorted(ARITHMETIC)), numbers, numbers)
-def test_arithmetic(name: str, a: Type, b: Type) -> None:
-    agrees(ARITHMETIC[name], name, a, b)
-
-
-@given(st.sampled_from(["eq", "ne"]), tensors, tensors)
-def test_equality(name: str, a: Type, b: Type) -> None:
-    if (a.dtype == "bool") != (b.dtype == "bool"):
-        assert "not both together" in refused(name, a, b).message
-    else:
-        agrees({"eq": np.equal, "ne": np.not_equal}[name], name, a, b)
-
-
-@given(st.sampled_from(["and", "or"]), shapes, shapes)
-def test_logic(name: str, a: tuple[int, ...], b: tuple[int, ...]) -> None:
-    agrees({"and": np.logical_and, "or": np.logical_or}[name], name, Type(a, "bool"), Type(b, "bool"))
-
-
-@given(shapes, numbers, numbers)
-def test_where(condition: tuple[int, ...], a: Type, b: Type) -> None:
-    agrees(np.where, "where", Type(condition, "bool"), a, b)
-
-
-UNARY: dict[str, Any] = {
+UNARY: dict[str, Callable[..., Any]] = {
     "neg": np.negative,
     "abs": np.abs,
     "exp": np.exp,
@@ -131,30 +99,317 @@ UNARY: dict[str, Any] = {
     "sin": np.sin,
     "cos": np.cos,
     "tanh": np.tanh,
-    "floor": lambda x: np.floor(x).astype(np.int64),  # pyright: ignore[reportUnknownLambdaType]
-    "real": np.float64,
-    "int": np.int64,
 }
 
 
-@given(st.sampled_from(sorted(UNARY)), numbers)
-def test_unary(name: str, x: Type) -> None:
-    agrees(UNARY[name], name, x)
+@given(numbers, numbers, shapes)
+def test_elementwise(a: Type, b: Type, mask: tuple[int, ...]) -> None:
+    for name, compute in BINARY.items():
+        agrees(name, [a, b], {}, lambda v, compute=compute: compute(*v))
+    for name, compute in UNARY.items():
+        agrees(name, [a], {}, lambda v, compute=compute: compute(*v))
+    agrees("where", [Type(mask, "bool"), a, b], {}, lambda v: np.where(*v))
+    for name in ("and", "or", "eq"):
+        agrees(name, [Type(a.shape, "bool"), Type(mask, "bool")], {}, lambda v: np.logical_and(*v))
 
 
-axes = st.integers(-6, 6)
+@given(numbers, axes, st.booleans(), st.lists(axes, min_size=1, max_size=3).map(tuple))
+def test_reductions(x: Type, axis: int, keep: bool, several: tuple[int, ...]) -> None:
+    if not x.shape:  # numpy lets a single element have an axis
+        refused("sum", x, axis=axis)
+        return
+    for where in (axis, several):
+        hyper: dict[str, Any] = {"axis": where, "keep": keep}
+        agrees("sum", [x], hyper, lambda v, where=where: np.sum(v[0], axis=where, keepdims=keep))
+        agrees("amax", [x], hyper, lambda v, where=where: np.max(v[0], axis=where, keepdims=keep))
+    agrees("cumsum", [x], {"axis": axis}, lambda v: np.cumsum(v[0], axis=axis))
+    agrees("softmax", [x], {"axis": axis}, lambda v: np.cumsum(v[0], axis=axis) / 1)
 
 
-@given(numbers, axes, st.booleans())
-def test_reductions(x: Type, axis: int, keep: bool) -> None:
-    agrees(lambda v: np.sum(v, axis=axis, keepdims=keep), "sum", x, axis=axis, keep=keep)  # pyright: ignore
-    agrees(lambda v: np.max(v, axis=axis, keepdims=keep), "amax", x, axis=axis, keep=keep)  # pyright: ignore
-    agrees(lambda v: np.cumsum(v, axis=axis), "cumsum", x, axis=axis)  # pyright: ignore
-
-
-@given(numbers, st.lists(axes, max_size=3).map(tuple), st.booleans())
-def test_reductions_over_several_axes(x: Type, axis: tuple[int, ...], keep: bool) -> None:
-    if axis:
-        agrees(lambda v: np.sum(v, axis=axis, keepdims=keep), "sum", x, axis=axis, keep=keep)  # pyright: ignore
+@given(numbers, numbers)
+def test_matmul(a: Type, b: Type) -> None:
+    if min(len(a.shape), len(b.shape)) < 2:
+        refused("matmul", a, b)
     else:
-        refused("sum", x, axis=axis, keep=keep)
+        agrees("matmul", [a, b], {}, lambda v: np.matmul(*v))
+
+
+@given(tensors, shapes, axes, axes, st.permutations(range(-2, 2)))
+def test_moving_axes(x: Type, shape: tuple[int, ...], a: int, b: int, order: list[int]) -> None:
+    agrees("reshape", [x], {"shape": shape}, lambda v: np.reshape(v[0], shape))
+    agrees("expand", [x], {"shape": shape}, lambda v: np.broadcast_to(v[0], shape))
+    agrees("transpose", [x], {"a": a, "b": b}, lambda v: np.swapaxes(v[0], a, b))
+    agrees("permute", [x], {"order": tuple(order)}, lambda v: np.transpose(v[0], order))
+    if x.shape:
+        agrees("pick", [x], {"axis": a, "index": b}, lambda v: np.take(v[0], b, axis=a))
+
+
+@given(tensors, axes, st.lists(st.integers(1, 3), min_size=1, max_size=3), st.data())
+def test_cutting_and_joining(x: Type, axis: int, sizes: list[int], data: st.DataObject) -> None:
+    if not -len(x.shape) <= axis < len(x.shape):
+        refused("split", x, sizes=tuple(sizes), axis=axis)
+        return
+    place = axis % len(x.shape)
+    whole = Type((*x.shape[:place], sum(sizes), *x.shape[place + 1 :]), x.dtype)
+    cuts = [sum(sizes[:i]) for i in range(1, len(sizes))]
+    agrees("split", [whole], {"sizes": tuple(sizes), "axis": axis}, lambda v: np.split(v[0], cuts, axis=axis))
+    parts = list(apply("split", whole, sizes=tuple(sizes), axis=axis))
+    agrees("concat", parts, {"axis": axis}, lambda v: np.concatenate(v, axis=axis))
+    refused("split", whole, sizes=(*sizes, 1), axis=axis)
+
+    length = sum(sizes)
+    start, stop = data.draw(st.integers(-length, length)), data.draw(st.none() | st.integers(-length, length))
+    step = data.draw(st.integers(1, 4))
+    indices = range(length)[start:stop:step]
+    hyper: dict[str, Any] = {"axis": axis, "start": start, "stop": stop, "step": step}
+    agrees("slice", [whole], hyper, lambda v: np.take(v[0], indices, axis=axis))
+
+    index = Type((*x.shape[:place], length, *x.shape[place + 1 :]), "int")
+    agrees("gather", [x, index], {"axis": axis}, lambda v: np.take_along_axis(v[0], v[1] * 0, axis))
+    assert apply("topk", index, k=sizes[0], axis=axis)[1].shape[place] == sizes[0]
+
+
+@given(shapes, st.integers(1, 6), shapes, st.integers(1, 5))
+def test_weights(leading: tuple[int, ...], inner: int, experts: tuple[int, ...], out: int) -> None:
+    x, ids = Type((*leading, inner)), Type(experts, "int")
+    agrees("linear", [x, real(out, inner), real(out)], {}, lambda v: v[0] @ v[1].T + v[2])
+    agrees("embedding", [ids, real(9, inner)], {}, lambda v: v[1][v[0]])
+    agrees(
+        "expert_linear",
+        [x, ids, real(3, out, inner), real(3, out)],
+        {},
+        lambda v: np.einsum("...i,...oi->...o", v[0], v[2][v[1]]) + v[3][v[1]],
+    )
+    assert apply("layer_norm", x, real(inner), eps=1e-5) == (x,)
+
+
+@given(*[st.integers(1, 12)] * 2, *[st.integers(1, 4)] * 4, st.integers(0, 4), st.booleans())
+def test_conv(n: int, kernel: int, a: int, b: int, stride: int, dilation: int, padding: int, transposed: bool) -> None:
+    """Output sizes by counting: where the kernel fits, or where a transposed one reaches."""
+    span = (kernel - 1) * dilation + 1
+    if transposed:
+        count = (n - 1) * stride + span - 2 * padding
+        weight = real(a * 2, b, kernel, 1)
+    else:
+        count = len(range(0, n + 2 * padding - span + 1, stride))
+        weight = real(b * 2, a, kernel, 1)
+    hyper: dict[str, Any] = {"stride": (stride, 1), "padding": (padding, 0), "dilation": (dilation, 1)}
+    hyper |= {"groups": 2, "transposed": transposed}
+    if count < 1:
+        refused("conv", real(3, a * 2, n, 5), weight, real(b * 2), **hyper)
+    else:
+        assert apply("conv", real(3, a * 2, n, 5), weight, real(b * 2), **hyper) == (real(3, b * 2, count, 5),)
+
+
+# Symbolic sizes -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("result", "expected"),
+    [
+        (apply("add", real(batch, seq, 8), real(seq, 1)), real(batch, seq, 8)),
+        (apply("matmul", real(batch, 4, seq, 8), real(batch, 4, 8, seq)), real(batch, 4, seq, seq)),
+        (apply("reshape", real(batch, seq, 64), shape=(batch, seq, 8, 8)), real(batch, seq, 8, 8)),
+        (apply("reshape", real(seq, batch), shape=(batch * seq,)), real(batch * seq)),
+        (apply("concat", real(batch, 1, 8), real(batch, seq, 8), axis=1), real(batch, seq + 1, 8)),
+        (apply("slice", real(512, 8), axis=0, stop=seq), real(seq, 8)),
+        (apply("slice", real(seq, 8), axis=0, start=1), real(seq - 1, 8)),
+        (apply("slice", real(seq, 8), axis=0, stop=-1), real(seq - 1, 8)),
+        (apply("slice", real(2 * seq), axis=0, step=2), real(seq)),
+        (apply("slice", real(2 * seq - 1), axis=0, start=-seq), real(seq)),
+        (apply("pick", real(batch, seq, 8), axis=1, index=seq - 1), real(batch, 8)),
+        (apply("arange", stop=seq), integer(seq)),
+        (apply("full", shape=(seq, 1), value=seq), integer(seq, 1)),
+        (apply("full", shape=(), value=-math.inf), real()),
+        (apply("conv", real(batch, 3, width), real(8, 3, 16), None, stride=16), real(batch, 8, width // 16)),
+        (apply("conv", real(batch, 3, width), real(8, 3, 3), padding=1), real(batch, 8, width)),
+        (apply("topk", real(seq, 8), k=2)[1:], integer(seq, 2)),
+        (apply("embedding", integer(batch, seq), real(100, 8)), real(batch, seq, 8)),
+        (apply("layer_norm", integer(seq, 4, 2), real(4, 2), eps=0), real(seq, 4, 2)),
+    ],
+)
+def test_symbolic(result: tuple[Type, ...], expected: Type) -> None:
+    assert result == (expected,)
+
+
+# Refusals -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("error", "argument", "words"),
+    [
+        (refused("add", real(3), real(4)), "b", "`+` cannot match [3] with [4]: 3 is not 4"),
+        (refused("add", real(seq), real(4)), "b", "seq is not known to equal 4"),
+        (refused("mul", boolean(3), real(3)), "a", "`*` takes numbers, not bool [3]"),
+        (refused("not", real(3)), "x", "takes bool elements"),
+        (refused("eq", real(3), boolean(3)), "b", "not both together"),
+        (refused("where", integer(3), real(3), real(3)), "condition", "takes bool elements"),
+        (refused("softmax", real(3), axis=1), "axis", "`softmax` finds no axis 1 in real [3]"),
+        (refused("softmax", real(3), axis=True), "axis", "takes an integer as `axis`, not true"),
+        (refused("softmax", real(3), axis=0.0), "axis", "not the real 0.0"),
+        (refused("softmax", real(3), axis=seq), "axis", "not the dimension seq"),
+        (refused("softmax", real(3), axis=10**5000), "axis", "beyond the 64-bit range"),
+        (refused("softmax", real(), axis=-1), "axis", "no axis -1"),
+        (refused("sum", real(3), axis=(0, -1)), "axis", "several different"),
+        (refused("sum", real(3)), "axis", "needs its hyperparameter `axis`"),
+        (refused("sum", real(3), axis=0, keep=1), "keep", "true or false"),
+        (refused("sum", real(3), axis=0, wrong=1), "wrong", "no hyperparameter"),
+        (refused("sum", axis=0), "x", "needs its input `x`"),
+        (refused("exp", real(), real()), None, "takes 1"),
+        (refused("topk", real(3), k=4), "k", "cannot take 4 elements from 3"),
+        (refused("topk", real(3), k=0), "k", "at least 1"),
+        (refused("matmul", real(2, 3), real(4, 5)), "b", "4 is not 3"),
+        (refused("linear", real(2, 3), real(5, 4)), "x", "3 is not 4"),
+        (refused("linear", real(2, 3), real(5, 3), real(4)), "bias", "takes [5] as `bias`, not [4]"),
+        (refused("embedding", real(3), real(9, 4)), "ids", "takes int elements"),
+        (refused("gather", real(3, 4), integer(2, 4), axis=1), "index", "2 is not 3"),
+        (refused("layer_norm", real(3, 4), real(3), eps=1e-5), "weight", "takes [4] as `weight`, not [3]: 3 is not 4"),
+        (refused("layer_norm", real(3, 4), real(4), eps=-1), "eps", "at least 0"),
+        (refused("layer_norm", real(3, 4), real(4), eps=math.nan), "eps", "at least 0"),
+        (refused("conv", real(1, 4, 8), real(6, 2, 3), groups=4), "x", "4 is not 8"),
+        (refused("conv", real(1, 6, 8), real(4, 2, 3), groups=3), "groups", "4 channels into 3 groups"),
+        (refused("conv", real(1, 4, 2), real(6, 4, 3)), "x", "no room for a kernel"),
+        (refused("conv", real(1, 4, 9), real(6, 4, 3), stride=0), "stride", "at least 1"),
+        (refused("conv", real(1, 4, 9), real(6, 4, 3), padding=(1, 1)), "padding", "a list of 1"),
+        (refused("reshape", real(seq, 6), shape=(6, batch)), "shape", "6*batch is not known to equal 6*seq"),
+        (refused("reshape", real(4), shape=(2, -2)), "shape", "at least 1"),
+        (refused("reshape", real(4), shape=4), "shape", "a list of sizes"),
+        (refused("reshape", real(1), shape=(1,) * 65), "shape", "at most 64"),
+        (refused("expand", real(3), shape=(6,)), "shape", "3 is not 6"),
+        (refused("permute", real(3, 4), order=(0, 0)), "order", "once"),
+        (refused("concat", real(3, 4), real(3, 4), real(2, 4), axis=1), "tensors3", "on axis 1: 3 is not 2"),
+        (refused("concat", real(3), boolean(3), axis=0), "tensors2", "not both together"),
+        (refused("concat", real(LARGEST), real(1), axis=0), None, "beyond the 64-bit range"),
+        (refused("split", real(6), sizes=(4, 4)), "sizes", "8 is not 6"),
+        (refused("split", real(6), sizes=()), "sizes", "an empty one"),
+        (refused("slice", real(6), axis=0, start=6), "start", "takes nothing"),
+        (refused("slice", real(6), axis=0, stop=7), "stop", "cannot go up to 7"),
+        (refused("slice", real(6), axis=0, step=-1), "step", "at least 1"),
+        (refused("slice", real(seq), axis=0, start=seq), "start", "takes nothing"),
+        (refused("pick", real(seq), axis=0, index=seq), "index", "no element"),
+        (refused("arange", stop=0), "stop", "at least 1"),
+        (refused("arange", stop=-seq), "stop", "at least 1"),
+        (refused("arange", stop=LARGEST + 1), "stop", "beyond the 64-bit range"),
+        (refused("full", shape=(2,), value="x"), "value", 'not the string "x"'),
+        (refused("full", shape=(2,), value=math.nan), "value", "takes a number"),
+        (refused("reshape", real(*[symbol(f"s{i}") for i in range(20)]), shape=(1,)), None, "too large"),
+    ],
+)
+def test_refusals(error: OpError, argument: str | None, words: str) -> None:
+    assert words in error.message
+    assert error.argument == argument
+
+
+hostile = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-5, 5)
+    | st.sampled_from([LARGEST, LARGEST + 1, -(10**400), 10**300])
+    | st.floats()
+    | st.text(max_size=50)
+    | st.sampled_from(
+        [seq, batch * seq, seq - 1, -seq, 8 - seq, 7 // (seq - 1), seq**16 * LARGEST, OPS["add"], REQUIRED]
+    )
+    | st.sampled_from([object(), Type, b"x", [1], {}, 1j]),
+    lambda inner: st.lists(inner, max_size=4).map(tuple),
+    max_leaves=6,
+)
+sizes = st.integers(1, 4) | st.sampled_from(
+    [seq, batch, 2 * seq, LARGEST, dim_min(seq, 8), seq // 2, seq**16 * LARGEST]
+)
+operands = st.none() | st.builds(Type, st.lists(sizes, max_size=4).map(tuple), st.sampled_from(["real", "int", "bool"]))
+
+
+@given(st.sampled_from(sorted(OPS)), st.lists(operands, max_size=4), st.data())
+def test_nothing_but_op_error(name: str, inputs: list[Type | None], data: st.DataObject) -> None:
+    op = OPS[name]
+    attributes = {a.name: data.draw(hostile) for a in op.attributes if data.draw(st.integers(0, 9))}
+    try:
+        types = op.rule(inputs, attributes)
+    except OpError as error:
+        assert error.message.isprintable() or any(isinstance(v, str) for v in attributes.values())
+        return
+    for type in types:
+        assert type.dtype in KINDS
+        assert all(not isinstance(size, int) or 1 <= size <= LARGEST for size in type.shape)
+
+
+# Plain numbers --------------------------------------------------------------------------------------------------------
+
+
+@given(
+    st.sampled_from(sorted(name for name, op in OPS.items() if op.scalar is not None)),
+    st.lists(st.integers(-LARGEST, LARGEST) | st.integers(-9, 9) | st.floats() | st.just(seq), min_size=2, max_size=2),
+)
+def test_scalars_are_bounded(name: str, values: list[Any]) -> None:
+    op = OPS[name]
+    assert op.scalar is not None
+    try:
+        result = op.scalar(*values[: len(op.inputs)])
+    except (ArithmeticError, ValueError, TypeError):
+        return
+    assert not isinstance(result, int) or -LARGEST <= result <= LARGEST
+
+
+def test_scalars() -> None:
+    def number(name: str, *values: Any) -> Any:
+        scalar = OPS[name].scalar
+        assert scalar is not None
+        return scalar(*values)
+
+    assert (number("min", 3, 2), number("max", seq, 1), number("max", seq, batch)) == (2, seq, dim_max(seq, batch))
+    assert (number("floor", -2.5), number("int", -2.5), number("abs", -2)) == (-3, -2, 2)
+    assert (number("sqrt", 16), number("sigmoid", -1000.0), number("pow", 5, 27)) == (4.0, 0.0, 5**27)
+    for wrong in ((2, 63), (3, 10**18), (10**18, 10**18), (10.0, 1e9)):
+        with pytest.raises(OverflowError):
+            number("pow", *wrong)
+    with pytest.raises(TypeError, match="seq is not known"):
+        number("exp", seq)
+
+
+# The table ------------------------------------------------------------------------------------------------------------
+
+
+def test_records() -> None:
+    assert all(name == op.name for name, op in OPS.items())
+    assert OPERATORS["neg"] == "neg" and OPERATORS["-"] == "sub" and len(OPERATORS) == 17
+    assert {name for name, op in OPS.items() if op.mixes} == {"matmul", "linear", "expert_linear", "conv", "embedding"}
+
+
+def literal(value: Any) -> str:
+    return {"None": "none", "True": "true", "False": "false"}.get(str(value), str(value))
+
+
+def row(op: Op) -> str:
+    name = f"`{op.name}`" + (f" `{op.symbol}`" if op.symbol and op.symbol != op.name else "")
+    hyper = [f"`{a.name}`" if a.default is REQUIRED else f"`{a.name} = {literal(a.default)}`" for a in op.attributes]
+    inputs = [
+        f"`{i.name} {i.type}`" + (", may be absent" if i.optional else "") + (", one or more" if i.variadic else "")
+        for i in op.inputs
+    ]
+    return f"| {name} | {'<br>'.join(hyper)} | {'<br>'.join(inputs)} | {op.doc} | {op.result} |"
+
+
+def rendered() -> str:
+    lines = [HEADER, "|---|---|---|---|---|"]
+    group = ""
+    for op in OPS.values():
+        if op.group != group:
+            group = op.group
+            lines.append(f"| **{group}** | | | | |")
+        lines.append(row(op))
+    on_numbers = ", ".join(f"`{name}`" for name, op in OPS.items() if op.scalar is not None)
+    mixing = ", ".join(f"`{name}`" for name, op in OPS.items() if op.mixes)
+    return "\n".join(
+        [*lines, "", f"On numbers known when a spec is compiled, these give a number: {on_numbers}.", ""]
+        + [f"These take a stream through weights, or mix its positions: {mixing}.", ""]
+    )
+
+
+def test_document_shows_the_records() -> None:
+    text = DOCUMENT.read_text()
+    assert text[text.index(HEADER) :] == rendered(), "run `python tests/test_ops.py`"
+
+
+if __name__ == "__main__":
+    DOCUMENT.write_text(DOCUMENT.read_text().partition(HEADER)[0] + rendered())

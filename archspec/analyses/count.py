@@ -49,19 +49,22 @@ def by_role(table: Table, selection: Selection) -> list[Group]:
 
 
 def parts(table: Table, role: str) -> list[Part]:
-    """The largest parts of the model whose tensors all have the role, in program order."""
-    inside: dict[str, bool] = {}
+    """The largest parts of the model that are there for the role, in program order.
+
+    All their tensors have the role, but for those of norms, which say what they are wherever they stand.
+    """
+    roles: dict[str, set[str | None]] = {}
     for tensor in table.tensors:
         for address in _prefixes(tensor.name):
-            inside[address] = inside.get(address, True) and tensor.role == role
+            roles.setdefault(address, set()).add(tensor.role)
     params: dict[str, int] = {}
-    members: dict[str, dict[str, None]] = {}
+    names: dict[str, list[str]] = {}
     for tensor in table.tensors:
-        if tensor.role == role:
-            top = next(address for address in _prefixes(tensor.name) if inside[address])
+        top = next((a for a in _prefixes(tensor.name) if role in roles[a] and roles[a] <= {role, "norm"}), None)
+        if top is not None:
             params[top] = params.get(top, 0) + tensor.params
-            members.setdefault(top, {})[tensor.name[len(top) + 1 :]] = None
-    return [_part(address, list(members[address]), total) for address, total in params.items()]
+            names.setdefault(top, []).append(tensor.name[len(top) + 1 :])
+    return [_part(address, names[address], total) for address, total in params.items()]
 
 
 def _part(address: str, names: list[str], params: int) -> Part:

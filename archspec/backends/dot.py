@@ -24,7 +24,7 @@ def dot(graph: Any, title: str) -> str:
     picture = arrange(graph)
     lines = [
         "digraph {",
-        f'  label="{_quoted(title)}"; labelloc=t; fontsize=16; fontname="Helvetica"; compound=true;',
+        f'  label=<{_escaped(title)}>; labelloc=t; fontsize=16; fontname="Helvetica"; compound=true;',
         "  rankdir=TB; nodesep=0.25; ranksep=0.3;",
         '  node [shape=box, style=filled, fontname="Helvetica", fontsize=11, margin="0.12,0.06", height=0.3];',
         '  edge [color="#777777", arrowsize=0.6];',
@@ -41,7 +41,7 @@ def _items(box: Box, indent: str) -> Iterator[str]:
             yield f"{indent}{item.id} [label=<{_label(item)}>, {_STYLES[item.kind]}];"
         else:
             yield f"{indent}subgraph cluster_{item.id} {{"
-            yield f'{indent}  label="{_quoted(item.title)}"; labeljust=l; fontsize=12; fontcolor="#444444";'
+            yield f'{indent}  label=<{_escaped(item.title)}>; labeljust=l; fontsize=12; fontcolor="#444444";'
             yield f'{indent}  style="rounded,filled"; fillcolor="#00000008"; color="#aaaaaa";'
             yield from _items(item, indent + "  ")
             yield f"{indent}}}"
@@ -54,9 +54,6 @@ def _label(node: Node) -> str:
 
 
 def _escaped(text: str) -> str:
-    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
+    """Text for a label between angle brackets."""
+    text = visible(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
     return text or " "
-
-
-def _quoted(text: str) -> str:
-    return visible(text).replace("\\", "\\\\").replace('"', '\\"')

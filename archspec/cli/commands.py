@@ -121,6 +121,8 @@ def _document(contents: dict[str, Any], format: str) -> None:
 
 
 def _overrides(settings: list[str]) -> dict[str, Any]:
+    if not settings:
+        return {}
     from archspec.overrides import parse_override
 
     return dict(map(parse_override, settings))

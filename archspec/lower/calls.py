@@ -85,11 +85,12 @@ def apply_step(flow: Flow, expr: tree.Expr, stream: Any) -> Any:
         return _apply_owned(flow, callee, expr.lists, expr, stream)
     if not _is_function(flow, callee, expr.callee):
         return POISON
-    if len(expr.lists) > 1:
-        return _apply_function(flow, callee, expr.lists[0], expr.lists[1], expr, stream)
-    if _has_placeholder(expr.lists[0]):
-        return _apply_function(flow, callee, None, expr.lists[0], expr, stream)
-    return _apply_function(flow, callee, expr.lists[0], None, expr, stream)
+    first, *second = expr.lists
+    if second:
+        return _apply_function(flow, callee, first, second[0], expr, stream)
+    if _has_placeholder(first):
+        return _apply_function(flow, callee, None, first, expr, stream)
+    return _apply_function(flow, callee, first, None, expr, stream)
 
 
 def unknown_address(module: Module, address: str, node: tree.Reference) -> tuple[str, tree.Reference]:

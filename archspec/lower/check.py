@@ -235,10 +235,14 @@ class DefinitionCheck:
     def _loop(self, loop: tree.Loop) -> None:
         self.visit(loop.first)
         self.visit(loop.last)
-        self._bind(loop.index, "index", Span(self.unit.source, loop.start, loop.end))
+        self._bind(loop.variable, "index", Span(self.unit.source, loop.start, loop.end))
 
     def _end_loop(self, loop: tree.Loop) -> None:
-        ended = [n for n, l in self.locals.items() if l.depth > self.loops or (n == loop.index and l.what == "index")]
+        ended = [
+            name
+            for name, local in self.locals.items()
+            if local.depth > self.loops or (name == loop.variable and local.what == "index")
+        ]
         for name in ended:
             local = self.locals.pop(name)
             self.past[name] = local
@@ -404,7 +408,7 @@ def _pattern(address: tree.Address) -> Pattern:
     for segment in address.segments:
         if segment.text:
             words.append(segment.text)
-        if segment.index is not None:
+        if segment.number is not None:
             words.append(None)
     return tuple(words)
 

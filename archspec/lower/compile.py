@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from archspec.dims import symbol
@@ -125,8 +125,7 @@ def _hyperparameters(
 
 def _override(program: Program, unit: Unit, name: str, written: Any, value: Any) -> Any:
     """An override as a static value; a word stands for the definition, operation or string that it names."""
-    if isinstance(value, list | tuple) and not isinstance(value, Op):
-        value = tuple(value)
+    value = _frozen(value)
     if isinstance(value, str) and not isinstance(written, str):
         binding = unit.names.get(value)
         target = binding.target if binding else OPS.get(value)
@@ -140,6 +139,14 @@ def _override(program: Program, unit: Unit, name: str, written: Any, value: Any)
         program.report.error("wrong-kind", message)
         return POISON
     return value
+
+
+def _frozen(value: Any) -> Any:
+    """A Python value with lists as tuples."""
+    if not isinstance(value, list | tuple) or isinstance(value, Op):
+        return value
+    items: Sequence[Any] = value
+    return tuple([_frozen(item) for item in items])
 
 
 def _input_types(program: Program, definition: Definition, values: dict[str, Any]) -> tuple[Type, ...] | None:

@@ -175,16 +175,16 @@ class Evaluator:
         return condition
 
     def _subscript(self, expr: tree.Subscript) -> Any:
-        value, index = self.value(expr.value), self.value(expr.index)
+        value, index = self.value(expr.value), self.value(expr.position)
         for part in (value, index):
             if part is POISON or part is DYNAMIC:
                 return part
         if value.__class__ is not tuple:
             return self.fault("wrong-kind", f"only a list has items; this is {describe(value)}", expr.value)
         if index.__class__ is not int:
-            return self.fault("wrong-kind", f"an index is an integer, not {describe(index)}", expr.index)
+            return self.fault("wrong-kind", f"an index is an integer, not {describe(index)}", expr.position)
         if not -len(value) <= index < len(value):
-            return self.fault("wrong-kind", f"the list has {len(value)} items, and no item {index}", expr.index)
+            return self.fault("wrong-kind", f"the list has {len(value)} items, and no item {index}", expr.position)
         return value[index]
 
     def _call(self, expr: tree.Call) -> Any:

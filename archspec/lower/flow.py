@@ -50,7 +50,7 @@ def body_of(program: Program, target: Target, given: tuple[Given, ...]) -> Body 
     owner: Any = target.module
     if owner is None:
         owner = (target.definition, *[key_of(v) for v in target.values.values()])
-    key = (owner, *[g if g.__class__ is not Constant else (Constant, key_of(g.value)) for g in given])
+    key = (owner, *[(Constant, key_of(g.value)) if isinstance(g, Constant) else g for g in given])
     if key in program.bodies:
         return program.bodies[key]
     frames = program.frames
@@ -287,7 +287,7 @@ class Flow(Evaluator):
         if bounds is None:
             return POISON
         before, first = len(self.body.calls), stream
-        index = step.loop.index
+        index = step.loop.variable
         for i in range(*bounds):
             self.env[index] = i
             stream = self._step_once(step, stream)
@@ -382,12 +382,12 @@ class Flow(Evaluator):
         before = len(self.body.calls)
         carried = {n: self.env[n] for n in names if n in self.env}
         for i in range(*bounds):
-            self.env[statement.loop.index] = i
+            self.env[statement.loop.variable] = i
             self.execute(statement.body)
             if i == bounds[0] and bounds[1] - bounds[0] > 1:
                 after = {n: self.env[n] for n in carried}
                 warn_without_residual(self, before, carried, after, statement.loop)
-        self.env.pop(statement.loop.index, None)
+        self.env.pop(statement.loop.variable, None)
 
     def bounds(self, loop: tree.Loop) -> tuple[int, int] | None:
         first, last = self.value(loop.first), self.value(loop.last)

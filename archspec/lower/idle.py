@@ -25,14 +25,22 @@ def find_idle(module: Module, applied: dict[str, list[Body]], reads: dict[str, A
         elif bodies is None:
             names = [f"{address}.{n}" for n, _ in leaves(member.target) if not _excused(member, n)]
         else:
-            unread = set.intersection(*(set(b.idle) for b in bodies))
+            unread = _unread(bodies)
             names = [f"{address}.{n}" for n in bodies[0].idle if n in unread]
         idle += [n for n in names if n not in deep]
     return idle
 
 
+def _unread(bodies: list[Body]) -> set[str]:
+    """What none of several applications of one module reads."""
+    unread = set(bodies[0].idle)
+    for body in bodies[1:]:
+        unread.intersection_update(body.idle)
+    return unread
+
+
 def _used_within(module: Module, address: str, bodies: list[Body]) -> set[str]:
-    unread = set.intersection(*(set(b.idle) for b in bodies))
+    unread = _unread(bodies)
     target = bodies[0].module
     assert target is not None
     return {f"{address}.{name}" for name, _ in leaves(target) if name not in unread}

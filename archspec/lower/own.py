@@ -194,9 +194,9 @@ class Owner(Evaluator):
     def _rounds(self, loop: tree.Loop, run: bool = True) -> Iterator[int]:
         bounds = self.loop_bounds(loop)
         if bounds is None:
-            self.env[loop.index] = POISON
+            self.env[loop.variable] = POISON
         for index in range(*bounds) if bounds and run else ():
-            self.env[loop.index] = index
+            self.env[loop.variable] = index
             yield index
 
     def loop_bounds(self, loop: tree.Loop) -> tuple[int, int] | None:
@@ -224,7 +224,7 @@ class Owner(Evaluator):
         bounds = self.loop_bounds(entry.loop)
         if bounds is None:
             return
-        for self.env[entry.loop.index] in range(*bounds):
+        for self.env[entry.loop.variable] in range(*bounds):
             self._own_once(entry)
 
     def _own_once(self, entry: Owning) -> None:

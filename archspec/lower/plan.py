@@ -61,7 +61,6 @@ def plan_of(definition: Definition) -> Plan:
     """The plan of a definition, made once."""
     if definition.plan is None:
         definition.plan = _plan(definition.node.body, frozenset())
-    assert isinstance(definition.plan, tuple)
     return definition.plan
 
 
@@ -91,7 +90,7 @@ def _plan(body: tuple[tree.Statement, ...], changing: frozenset[str]) -> Plan:
                 then, otherwise = _plan(statement.body, changing), _plan(statement.otherwise, changing)
                 entries.append(Branch(statement.condition, then, otherwise))
             case tree.For():
-                inside = changing | {statement.loop.index} | set(assigned(statement.body))
+                inside = changing | {statement.loop.variable} | set(assigned(statement.body))
                 inner = _plan(statement.body, inside)
                 entries.append(Repeat(statement.loop, inner, any(map(_matters, inner))))
     return tuple(entries)
@@ -110,7 +109,7 @@ def _owned(
 ) -> Iterator[Owning]:
     match expr:
         case tree.Own():
-            inside = changing | {loop.index} if loop else changing
+            inside = changing | {loop.variable} if loop else changing
             invariant = not inside or not any(name in inside or name == ".." for name in _static_names(expr))
             yield Owning(expr, fixed(expr.address), guards, loop, invariant)
             for arguments in expr.lists:
@@ -161,7 +160,7 @@ def parts(expr: tree.Expr) -> Iterator[tree.Expr]:
                 yield expr.otherwise
         case tree.Subscript():
             yield expr.value
-            yield expr.index
+            yield expr.position
         case tree.Reference():
             yield from indices(expr.address)
         case tree.Call():
@@ -198,13 +197,13 @@ def names_in(expr: tree.Expr) -> Iterator[str]:
 def indices(address: tree.Address) -> Iterator[tree.Expr]:
     """The index expressions of an address."""
     for segment in address.segments:
-        if segment.index is not None:
-            yield segment.index
+        if segment.number is not None:
+            yield segment.number
 
 
 def fixed(address: tree.Address) -> str | None:
     """An address as text, or None if there is an index to evaluate in it."""
-    if any(s.index is not None for s in address.segments):
+    if any(s.number is not None for s in address.segments):
         return None
     return ".".join(s.text for s in address.segments)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from archspec.ops import OPS, Op
 from archspec.source import Note, Report, Source, Span, suggest
@@ -37,7 +37,7 @@ class Definition:
         self.unit = unit
         self.span = unit.span(node.name)
         self.hyperparameters: dict[str, Hyperparameter] = {}
-        self.plan: object | None = None
+        self.plan: tuple[Any, ...] | None = None  # made by `plan_of`
 
 
 class Binding(NamedTuple):

@@ -102,7 +102,7 @@ def kind_of(value: Any) -> str:
         case Several():
             return "group of outputs"
         case Owned():
-            return "layer" if value.module.kind == "layer" else "block"
+            return value.module.kind
         case Op():
             return "function"
         case tuple():
@@ -112,7 +112,7 @@ def kind_of(value: Any) -> str:
         case Marker():
             return "value"
         case _:
-            return {"fn": "function"}.get(value.kind, value.kind)
+            return "function" if value.kind == "fn" else str(value.kind)
 
 
 def show(value: Any) -> str:
@@ -131,7 +131,7 @@ def show(value: Any) -> str:
         case Several() | Tensor():
             return "..."
         case tuple():
-            return f"[{', '.join(map(show, value))}]"
+            return f"[{', '.join(map(show, _items(value)))}]"
         case int() | float() | Symbolic() | Marker():
             return str(value)
         case _:
@@ -142,11 +142,15 @@ def plain(value: Any) -> Any:
     """A hyperparameter as JSON can hold it: definitions and operations by name."""
     match value:
         case tuple() if not isinstance(value, Op):
-            return [plain(v) for v in value]
+            return [plain(v) for v in _items(value)]
         case None | bool() | int() | float() | str():
             return value
         case _:
             return show(value)
+
+
+def _items(value: Any) -> tuple[Any, ...]:
+    return value
 
 
 def key_of(value: Any) -> Any:

@@ -302,7 +302,7 @@ def _address(place: Expr, rest: tuple[tree.Segment, ...]) -> tree.Address:
     indices: list[tree.Segment] = []
     found = place
     while isinstance(found, tree.Subscript):
-        indices.append(tree.Segment(found.value.end, found.end, "", found.index))
+        indices.append(tree.Segment(found.value.end, found.end, "", found.position))
         found = found.value
     first = _segment(found.start, found.end, found.text if isinstance(found, Name) else found[2])
     segments = (first, *reversed(indices), *rest)
@@ -399,7 +399,7 @@ def paren(children: Children) -> Expr:
 
 def subscript(children: Children) -> tree.Subscript:
     value, index = children
-    return tree.Subscript(value.start, index.end, value, index.index)
+    return tree.Subscript(value.start, index.end, value, index.number)
 
 
 def reference(children: Children) -> tree.Reference:

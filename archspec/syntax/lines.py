@@ -40,7 +40,7 @@ _OPENERS = {")": "(", "]": "[", "}": "{"}
 class Scan(NamedTuple):
     """`text` has comments blanked, line ends that end no statement, and the `broken` stretches, where the `faults` are.
 
-    `closers` are offsets at which a `}` is missing.
+    `closers` are offsets at which a `}` is missing, `surplus` the faults of those that close nothing.
     """
 
     text: str
@@ -48,6 +48,7 @@ class Scan(NamedTuple):
     faults: list[Fault]
     broken: list[tuple[int, int]]
     closers: list[int]
+    surplus: list[Fault]
 
 
 class _Opened(NamedTuple):
@@ -63,26 +64,29 @@ def scan(text: str) -> Scan:
     """Walks `text` once; after an unclosed bracket, again from the line after it."""
     walk = _Walk(text)
     position = 0
-    while position < len(text):
+    while position >= 0:
         position = walk.on(position)
-    return Scan("".join(walk.kept), walk.comments, walk.faults, walk.broken, walk.closers)
+    return Scan("".join(walk.kept), walk.comments, walk.faults, walk.broken, walk.closers, walk.surplus)
 
 
 class _Walk:
     def __init__(self, text: str) -> None:
         self.text = text
         self.kept = list(text)
+        if text.startswith("\ufeff"):  # a byte order mark
+            self.kept[0] = " "
         self.comments: list[Comment] = []
         self.faults: list[Fault] = []
         self.broken: list[tuple[int, int]] = []
         self.closers: list[int] = []
+        self.surplus: list[Fault] = []
         self._stack: list[_Opened] = []
         self._blanked: list[int] = []  # line ends
         self._statement = -1  # where the statement at hand begins; before its first piece, -1
         self._damaged = -1  # where it begins if something is wrong in it, else -1
 
     def on(self, position: int) -> int:
-        """Walks on from `position` to the end of the text, or to a mistake; from where to walk on then."""
+        """Walks on from `position`; from where to walk on after a mistake, or -1 at the end of the text."""
         text = self.text
         lines: list[int] = []  # line ends since the last piece
         for match in _PIECE.finditer(text, position):
@@ -110,6 +114,8 @@ class _Walk:
                 back = self._slashes(start)
             if back is not None:
                 return back
+            if len(self.faults) + len(self.surplus) >= MOST_FAULTS:
+                return self._stop(match.end())
         return self._finish()
 
     def _line(self, lines: list[int], start: int) -> int | None:
@@ -150,9 +156,13 @@ class _Walk:
                 self._end(offset)
             return None
         if depth == len(self._stack):
-            self._fault(f"nothing is open that `{bracket}` could close", offset, offset + 1)
+            message = f"nothing is open that `{bracket}` could close"
             if bracket == "}":
+                self.surplus.append(Fault(message, offset, offset + 1))
                 self.kept[offset] = " "
+                self._statement = -1 if self._statement == offset else self._statement
+            else:
+                self._fault(message, offset, offset + 1)
             return None
         index = next((i for i in range(len(self._stack) - 1, depth - 1, -1) if self._stack[i].bracket == wanted), None)
         opened = self._stack[-1]
@@ -171,7 +181,7 @@ class _Walk:
         opened = self._stack[self._statement_depth()]
         back = self._abandon(opened)
         self._fault(f"`{opened.bracket}` is never closed", opened.offset, opened.offset + 1)
-        return self._go_on(back)
+        return back
 
     def _abandon(self, opened: _Opened) -> int:
         """Forgets what was found after the line of `opened`; where that line ends."""
@@ -194,7 +204,7 @@ class _Walk:
         if depth < len(self._stack):
             back = self._abandon(self._stack[depth])
             self._fault(message, offset, offset + 1, code="budget")
-            return self._go_on(max(back, offset))
+            return max(back, offset)
         self._fault(message, offset, offset + 1, code="budget")
         self._stack.pop()
         return self._stop(offset)
@@ -214,7 +224,7 @@ class _Walk:
         end = start + len(found[0].rstrip())
         self._blank(start, end)
         self._statement = -1
-        return self._go_on(end)
+        return end
 
     def _fault(self, message: str, start: int, end: int, help: str | None = None, code: str = "syntax") -> None:
         """Reports a mistake that leaves the statement at hand unreadable; one such is enough."""
@@ -234,17 +244,14 @@ class _Walk:
             if self.kept[offset] != "\n":
                 self.kept[offset] = " "
 
-    def _go_on(self, position: int) -> int:
-        return position if len(self.faults) < MOST_FAULTS else self._stop(position)
-
     def _stop(self, position: int) -> int:
-        """Gives up on everything after `position`."""
+        """Gives up on everything from `position` on."""
         self._end(position)
         if position < len(self.text):
             self.broken.append((position, len(self.text)))
             self._blank(position, len(self.text))
         self.closers += [position] * len(self._stack)
-        return len(self.text)
+        return -1
 
     def _finish(self) -> int:
         if self._statement_depth() < len(self._stack):
@@ -252,4 +259,4 @@ class _Walk:
         self._end(len(self.text))
         if self._stack:
             self._missing(len(self.text))
-        return len(self.text)
+        return -1

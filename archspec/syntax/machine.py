@@ -50,7 +50,7 @@ class Machine:
         self._actions: list[dict[str, int]] = data["actions"]
         self._gotos: list[dict[str, int]] = data["gotos"]
         self._starts: dict[str, list[int]] = data["starts"]
-        known: dict[str, Make] = {**makers, "": _single, "_": _all}
+        known: dict[str, Make | None] = {**makers, "": None, "_": _all}
         self._rules = [(origin, known[action], size, inlined) for origin, action, size, inlined in data["rules"]]
         self._contextual = contextual
         literals: list[str] = data["literals"]
@@ -98,16 +98,19 @@ class Machine:
                     values.append(token)
                     break
                 origin, make, size, inlined = rules[~target]
-                children: list[Any] = []
-                if size:
-                    children = values[-size:]
-                    del values[-size:]
-                    del states[-size:]
-                    if inlined:
-                        children = _spliced(children, inlined)
-                values.append(make(children))
-                state = gotos[states[-1]][origin]
-                states.append(state)
+                if make is None:  # a single child, handed on
+                    state = states[-1] = gotos[states[-2]][origin]
+                else:
+                    children: list[Any] = []
+                    if size:
+                        children = values[-size:]
+                        del values[-size:]
+                        del states[-size:]
+                        if inlined:
+                            children = _spliced(children, inlined)
+                    values.append(make(children))
+                    state = gotos[states[-1]][origin]
+                    states.append(state)
                 if state == last and kind == "$END":
                     return values[0]
         raise AssertionError
@@ -128,10 +131,6 @@ class Machine:
             states.append(self._gotos[states[-1]][origin])
             if kind == "$END" and states[-1] in lasts:
                 return True
-
-
-def _single(children: list[Any]) -> Any:
-    return children[0]
 
 
 def _all(children: list[Any]) -> Any:

@@ -141,6 +141,8 @@ def _character(slip: Slip) -> Said | None:
     if text in "&|" and slip.next.text == text and slip.next.start == found.end:
         mend = "write `and`" if text == "&" else "write `or`"
         return Said(f"`{text * 2}` is no operator", mend, (found.start, slip.next.end))
+    if not text.isprintable() and text not in _CHARACTERS:
+        return Said(f"the character U+{ord(text):04X} means nothing in this language")
     if text in _CHARACTERS:
         return Said(f"`{text}` means nothing here", _CHARACTERS[text])
     help = "names are made of the letters a to z, digits and `_`" if text.isalpha() else None
@@ -269,7 +271,7 @@ def _missing(slip: Slip) -> Said | None:
         return Said(help="a tensor has a shape: `[n, d]`, or `[]` for a single number")
     if "," in accepted and ")" in accepted and found.kind in ("NAME", "INT", "REAL", "STRING"):
         return Said(help="is a comma missing?")
-    if "|>" in words and found.text in _OPERATORS and "|>" in accepted:
+    if "|>" in words and found.text in _OPERATORS and ("|>" in accepted or slip.start == "step"):
         return Said(help="give what the step adds parentheses, or make it two steps")
     if first in ("import", "export") and "{" in accepted:
         return Said(help=f"name what it takes: `{first} {words[1]} {{ Linear }}`")

@@ -7,7 +7,7 @@ from bisect import bisect_left
 from functools import cache
 
 from archspec.source import Report, Source, Span
-from archspec.syntax.lines import Scan, scan
+from archspec.syntax.lines import MOST_FAULTS, Scan, scan
 from archspec.syntax.machine import Fault, Machine, Token, Unexpected
 from archspec.syntax.messages import explain
 from archspec.syntax.recover import Recovery
@@ -46,12 +46,13 @@ def parse(source: Source, report: Report, machine: Machine | None = None) -> Fil
     faults, broken = list(found.faults), list(found.broken)
     try:
         file: File = machine.run(tokens, "file")
+        faults += found.surplus
     except (Unexpected, Fault):
-        recovery = Recovery(machine, tokens)
+        recovery = Recovery(machine, tokens, found)
         file = recovery.file
         faults += recovery.faults
         broken += recovery.broken
-    for fault in sorted(faults, key=lambda fault: fault.start):
+    for fault in sorted(faults, key=lambda fault: fault.start)[:MOST_FAULTS]:
         _tell(report, source, fault)
     items = tuple(_documented(item, found.comments, source.text) for item in file.items)
     return File(0, len(source.text), items, tuple(found.comments), _broken(source.text, broken))
@@ -64,8 +65,8 @@ def parse_expression(source: Source, report: Report) -> Expr | None:
         start = len(source.text) - len(source.text.lstrip())
         return _simple(text, start)
     found = scan(source.text)
-    if found.faults:
-        _tell(report, source, found.faults[0])
+    for fault in (*found.faults, *found.surplus)[:1]:
+        _tell(report, source, fault)
         return None
     machine = _parser()
     try:

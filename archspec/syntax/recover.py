@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from archspec.syntax.lines import MOST_FAULTS
+from archspec.syntax.lines import MOST_FAULTS, Scan
 from archspec.syntax.machine import Fault, Machine, Token, Unexpected
 from archspec.syntax.messages import explain
 from archspec.syntax.tree import File
@@ -18,26 +18,35 @@ _BODIED = frozenset(("fn", "layer", "block", "model", "if", "for"))
 class Recovery:
     """What is left of a file when the statements that do not parse are taken out."""
 
-    def __init__(self, machine: Machine, tokens: Sequence[Token]) -> None:
+    def __init__(self, machine: Machine, tokens: Sequence[Token], found: Scan) -> None:
         self.faults: list[Fault] = []
         self.broken: list[tuple[int, int]] = []
-        self.astray: list[int] = []  # where runs of statements outside any body end
+        self._surplus = found.surplus
+        self._text = found.text
         self._machine = machine
         self._tokens = tokens
         self._partner = _partners(tokens)
         self.file: File = machine.run(self._items(), "file")
+        self.faults += self._surplus
 
     def _items(self) -> list[Token]:
         kept: list[Token] = []
-        astray = False  # one mistake can leave many statements outside any body
+        astray = False  # one `}` too many can leave a run of statements outside any body
         for first, last in self._split(0, len(self._tokens)):
             begins = self._tokens[first].kind in _ITEMS
             sound = self._kept(first, last, "item", not begins and astray)
             astray = not begins and not sound
             if astray:
-                self.astray.append(self._tokens[last - 1].end)
+                self._blame_surplus(self._tokens[last - 1].end)
             kept += sound
         return kept
+
+    def _blame_surplus(self, end: int) -> None:
+        """If the run of statements outside any body, which is told of, ends with a surplus `}`, that is the same mistake."""
+        for fault in self._surplus:
+            if self.faults and fault.start >= end and not self._text[end : fault.start].strip():
+                self.faults[-1].help = "statements stand inside the braces of a definition: is there a `}` too many before?"
+                self._surplus = [other for other in self._surplus if other is not fault]
 
     def _split(self, first: int, last: int) -> list[tuple[int, int]]:
         """The stretches of tokens between line ends that are in no braces."""
@@ -88,7 +97,7 @@ class Recovery:
             return True
         self.broken.append((tokens[0].start, tokens[-1].end))
         # what begins with a brace has lost its head, which was reported when it was taken out
-        if not silent and tokens[0].kind != "{" and len(self.faults) < MOST_FAULTS:
+        if not silent and tokens[0].kind != "{" and len(self.faults) < MOST_FAULTS:  # more are not shown
             self.faults += self._each_step(tokens, following, start) or [fault]
         return False
 

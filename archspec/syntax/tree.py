@@ -74,21 +74,21 @@ class Conditional(NamedTuple):
 
 
 class Subscript(NamedTuple):
-    """`list[index]`."""
+    """`list[position]`."""
 
     start: int
     end: int
     value: Expr
-    index: Expr
+    position: Expr
 
 
 class Segment(NamedTuple):
-    """One part of an address: a word or a number (`text`), or `[index]` (`index`; `text` is then empty)."""
+    """One part of an address: a word or a number (`text`), or `[number]` (`number`; `text` is then empty)."""
 
     start: int
     end: int
     text: str
-    index: Expr | None
+    number: Expr | None
 
 
 class Address(NamedTuple):
@@ -173,11 +173,11 @@ class Chain(NamedTuple):
 
 
 class Loop(NamedTuple):
-    """`for index in first..last` (last is exclusive)."""
+    """`for variable in first..last` (last is exclusive)."""
 
     start: int
     end: int
-    index: str
+    variable: str
     first: Expr
     last: Expr
 

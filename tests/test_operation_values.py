@@ -1,0 +1,219 @@
+"""What the operations compute: the reference interpreter against the words of their records, and against torch.
+
+Every result is also held against the type that the operation's rule gives.
+"""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from reference import DTYPES, OPS, Array
+
+from archspec import ops
+from archspec.ir import Type
+
+RANDOM = np.random.default_rng(0)
+KINDS = {np.dtype(dtype): kind for kind, dtype in DTYPES.items()}
+CONVOLUTIONS = [
+    {},
+    {"stride": 2, "padding": 1},
+    {"dilation": 2, "padding": 3},
+    {"groups": 2, "stride": 3},
+    {"groups": 4, "padding": 2, "dilation": 2, "stride": 2},
+]
+
+
+def operate(name: str, *operands: Any, **attributes: Any) -> Any:
+    """The outcome of an operation, of the type its rule gives."""
+    op = ops.OPS[name]
+    values = [value if value is None else np.asarray(value) for value in operands]
+    values += [None] * (len(op.inputs) - len(values))
+    types = op.rule([None if v is None else Type(v.shape, KINDS[v.dtype]) for v in values], attributes)
+    settings = {attribute.name: attribute.default for attribute in op.attributes} | attributes
+    result = OPS[name](*values, **settings)
+    for value, type in zip(result if isinstance(result, list) else [result], types, strict=True):
+        assert (value.shape, value.dtype) == (type.shape, DTYPES[type.dtype])
+    return result
+
+
+def normal(*shape: int) -> Array:
+    return RANDOM.normal(size=shape)
+
+
+def test_every_operation_is_here() -> None:
+    assert list(OPS) == list(ops.OPS)
+
+
+def test_integers_round_and_divide() -> None:
+    a = np.array([7, -7, 7, -7])
+    b = np.array([2, 2, -2, -2])
+    assert operate("div", a, b).tolist() == [3.5, -3.5, -3.5, 3.5]
+    assert operate("floordiv", a, b).tolist() == [3, -4, -4, 3]
+    assert operate("mod", a, b).tolist() == [1, 1, -1, -1]
+    assert operate("mod", [5.5, -5.5], 2).tolist() == [1.5, 0.5]
+    assert operate("int", [1.9, -1.9]).tolist() == [1, -1]
+    assert operate("floor", [1.9, -1.9]).tolist() == [1, -2]
+    assert operate("pow", a, 2).tolist() == [49] * 4
+
+
+def test_topk_takes_the_first_of_equals() -> None:
+    values, indices = operate("topk", [[3.0, 9.0, 3.0, 9.0, 1.0]], k=3)
+    assert values.tolist() == [[9.0, 9.0, 3.0]]
+    assert indices.tolist() == [[1, 3, 0]]
+    values, indices = operate("topk", [[1, 5], [4, 2], [3, 9]], k=2, axis=0)
+    assert values.tolist() == [[4, 9], [3, 5]]
+    assert indices.tolist() == [[1, 2], [2, 0]]
+
+
+def test_cumsum_takes_in_the_element_itself() -> None:
+    assert operate("cumsum", [[1, 2, 3], [0, 1, 1]], axis=1).tolist() == [[1, 3, 6], [0, 1, 2]]
+    assert operate("cumsum", [[1, 2, 3], [0, 1, 1]], axis=0).tolist() == [[1, 2, 3], [1, 3, 4]]
+
+
+def test_gather_picks_along_its_axis() -> None:
+    x = normal(2, 3, 4)
+    index = RANDOM.integers(0, 3, (2, 5, 4))
+    out = operate("gather", x, index, axis=1)
+    assert all(out[i, j, k] == x[i, index[i, j, k], k] for i, j, k in np.ndindex(2, 5, 4))
+
+
+def test_embedding_takes_rows_of_any_rank() -> None:
+    table = normal(7, 2, 3)
+    ids = RANDOM.integers(0, 7, (4, 5))
+    out = operate("embedding", ids, table)
+    assert all((out[i, j] == table[ids[i, j]]).all() for i, j in np.ndindex(4, 5))
+
+
+def test_expert_linear_uses_the_matrix_of_its_expert() -> None:
+    x, weight, bias = normal(2, 1, 3, 4), normal(6, 5, 4), normal(6, 5)
+    experts = RANDOM.integers(0, 6, (7, 3))
+    out = operate("expert_linear", x, experts, weight, bias)
+    for b, j, i in np.ndindex(2, 7, 3):
+        e = experts[j, i]
+        np.testing.assert_allclose(out[b, j, i], weight[e] @ x[b, 0, i] + bias[e])
+    np.testing.assert_allclose(operate("expert_linear", x, experts, weight), out - bias[experts])
+
+
+@pytest.mark.parametrize("shape", [(4,), (3, 4)])
+def test_layer_norm_takes_the_axes_of_its_weight(shape: tuple[int, ...]) -> None:
+    x, weight, bias = normal(2, 3, 4), normal(*shape), normal(*shape)
+    rows = x.reshape(-1, np.prod(shape))
+    plain = np.array([(row - row.mean()) / np.sqrt(row.var() + 0.1) for row in rows]).reshape(x.shape)
+    np.testing.assert_allclose(operate("layer_norm", x, weight, bias, eps=0.1), plain * weight + bias)
+    np.testing.assert_allclose(operate("layer_norm", x, None, bias, eps=0.1), plain + bias)
+    np.testing.assert_allclose(operate("layer_norm", x, weight, eps=0.1), plain * weight)
+
+
+def test_softmax_does_not_overflow() -> None:
+    np.testing.assert_allclose(operate("softmax", [[1000.0, 1000.0, -np.inf]]), [[0.5, 0.5, 0.0]])
+
+
+def test_parts_of_an_axis() -> None:
+    x = np.arange(24).reshape(2, 12)
+    assert operate("slice", x, axis=1, start=-5, stop=-1, step=3)[0].tolist() == [7, 10]
+    assert operate("pick", x, axis=-1, index=-2).tolist() == [10, 22]
+    assert [part.shape for part in operate("split", x, sizes=(3, 4, 5))] == [(2, 3), (2, 4), (2, 5)]
+    assert operate("permute", normal(2, 3, 4), order=(2, 0, 1)).shape == (4, 2, 3)
+    assert operate("concat", x, x[:, :1], axis=1).shape == (2, 13)
+    assert operate("expand", x[:, None], shape=(3, 2, 2, 12))[2, 1, 1].tolist() == x[1].tolist()
+
+
+@pytest.mark.parametrize("attributes", CONVOLUTIONS, ids=str)
+@pytest.mark.parametrize("transposed", [False, True])
+def test_conv_is_the_sum_its_record_says(attributes: dict[str, int], transposed: bool) -> None:
+    stride, padding, dilation, groups = (
+        attributes.get(name, default)
+        for name, default in (("stride", 1), ("padding", 0), ("dilation", 1), ("groups", 1))
+    )
+    ins, outs, reach = 4, 8, 3
+    x, weight = normal(2, ins, 9), normal(*((ins, outs // groups) if transposed else (outs, ins // groups)), reach)
+    out = operate("conv", x, weight, **attributes, transposed=transposed)
+    expected = np.zeros_like(out)
+    few, many = (x, expected) if transposed else (expected, x)
+    for o, c, k, q in np.ndindex(outs, ins, reach, few.shape[2]):
+        p = q * stride - padding + k * dilation
+        if c // (ins // groups) != o // (outs // groups) or not 0 <= p < many.shape[2]:
+            continue
+        if transposed:
+            expected[:, o, p] += x[:, c, q] * weight[c, o % (outs // groups), k]
+        else:
+            expected[:, o, q] += x[:, c, p] * weight[o, c % (ins // groups), k]
+    np.testing.assert_allclose(out, expected, atol=1e-12)
+
+
+# Against torch -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def torch() -> Any:
+    return pytest.importorskip("torch")
+
+
+def same(ours: Array, theirs: Any) -> None:
+    np.testing.assert_allclose(ours, theirs.numpy(), atol=1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("attributes", CONVOLUTIONS, ids=str)
+@pytest.mark.parametrize("axes", [1, 2, 3])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_conv_is_that_of_torch(torch: Any, attributes: dict[str, int], axes: int, transposed: bool) -> None:
+    name = f"conv_transpose{axes}d" if transposed else f"conv{axes}d"
+    groups = attributes.get("groups", 1)
+    x, bias = normal(2, 4, *(8, 9, 7)[:axes]), normal(8)
+    weight = normal(*((4, 8 // groups) if transposed else (8, 4 // groups)), *(3, 2, 3)[:axes])
+    ours = operate("conv", x, weight, bias, **attributes, transposed=transposed)
+    same(ours, getattr(torch.nn.functional, name)(*map(torch.from_numpy, (x, weight, bias)), **attributes))
+
+
+@pytest.mark.slow
+def test_conv_takes_a_number_for_each_axis_as_in_torch(torch: Any) -> None:
+    x, weight = normal(2, 4, 8, 9), normal(8, 4, 3, 2)
+    attributes = {"stride": (2, 1), "padding": (0, 3), "dilation": (1, 2)}
+    theirs = torch.nn.functional.conv2d(torch.from_numpy(x), torch.from_numpy(weight), **attributes)
+    same(operate("conv", x, weight, **attributes), theirs)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", [(4,), (3, 4)])
+def test_layer_norm_is_that_of_torch(torch: Any, shape: tuple[int, ...]) -> None:
+    x, weight, bias = normal(2, 3, 4), normal(*shape), normal(*shape)
+    theirs = torch.nn.functional.layer_norm(
+        torch.from_numpy(x), shape, torch.from_numpy(weight), torch.from_numpy(bias), 1e-3
+    )
+    same(operate("layer_norm", x, weight, bias, eps=1e-3), theirs)
+
+
+@pytest.mark.slow
+def test_indexing_is_that_of_torch(torch: Any) -> None:
+    x, index = normal(2, 6, 4), RANDOM.integers(0, 6, (2, 3, 4))
+    tensor = torch.from_numpy(x)
+    same(operate("gather", x, index, axis=1), torch.gather(tensor, 1, torch.from_numpy(index)))
+    same(operate("cumsum", x, axis=1), torch.cumsum(tensor, 1))
+    for axis in (0, 1, 2):
+        for ours, theirs in zip(operate("topk", x, k=2, axis=axis), torch.topk(tensor, 2, axis), strict=True):
+            same(ours, theirs)
+    table, ids = normal(7, 3), RANDOM.integers(0, 7, (2, 5))
+    embedding = torch.nn.functional.embedding(torch.from_numpy(ids), torch.from_numpy(table))
+    same(operate("embedding", ids, table), embedding)
+
+
+@pytest.mark.slow
+def test_expert_linear_is_a_choice_among_those_of_torch(torch: Any) -> None:
+    x, weight, bias = normal(3, 5, 4), normal(6, 7, 4), normal(6, 7)
+    experts = RANDOM.integers(0, 6, (3, 5))
+    tensors = [map(torch.from_numpy, (x, weight[e], bias[e])) for e in range(6)]
+    every = torch.stack([torch.nn.functional.linear(*parts) for parts in tensors])
+    chosen = torch.from_numpy(experts)[None, ..., None].expand(1, 3, 5, 7)
+    same(operate("expert_linear", x, experts, weight, bias), torch.gather(every, 0, chosen)[0])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", ["neg", "abs", "exp", "sin", "cos", "tanh", "sigmoid", "erf", "floor", "log", "sqrt", "softmax"]
+)
+def test_functions_are_those_of_torch(torch: Any, name: str) -> None:
+    x = normal(5, 7) * 3
+    x = np.abs(x) if name in ("log", "sqrt") else x
+    theirs = torch.softmax(torch.from_numpy(x), -1) if name == "softmax" else getattr(torch, name)(torch.from_numpy(x))
+    same(operate(name, x), theirs)
