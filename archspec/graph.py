@@ -44,36 +44,89 @@ class Scope(NamedTuple):
     repeat: int
 
 
+class Template(NamedTuple):
+    """The nodes and edges of a body, to be stamped wherever it is applied: all names are relative.
+
+    `entries` are the edges that come from outside: (input slot, node, argument, type); `outputs` say what yields each
+    output (an input handed through is a node called by `_outside`). `tensors` pairs the parameters counted with their
+    nodes.
+    """
+
+    nodes: dict[str, dict[str, Any]]
+    edges: dict[tuple[str, str], dict[str, Any]]
+    entries: list[tuple[int, str, str, Type]]
+    outputs: list[Producer | None]
+    tensors: dict[str, str]
+    applications: dict[str, int]
+    total: int
+
+
+LARGEST_KEPT = 20_000
+"""Templates of more nodes are made anew each time rather than kept with their bodies."""
+
+
 def graph_of(body: Body, level: str = "layer", depth: int | None = None, fold: bool = False) -> DiGraph[str]:
     """The graph of a model's body. See `Model.graph`."""
     import networkx
 
-    builder = _Builder(body, level, depth, fold)
-    builder.build()
+    key = ("graph", level, depth, fold)
+    known: tuple[dict[str, dict[str, Any]], dict[tuple[str, str], dict[str, Any]]] | None = body.views.get(key)
+    if known is None:
+        builder = _Builder(body, level, depth, fold)
+        builder.build()
+        known = builder.nodes, builder.edges
+        if len(builder.nodes) <= LARGEST_KEPT:
+            body.views[key] = known
+    nodes, edges = known
     graph: DiGraph[str] = networkx.DiGraph()
-    graph.add_nodes_from(builder.nodes.items())
-    graph.add_edges_from((a, b, data) for (a, b), data in builder.edges.items())
+    graph.add_nodes_from(nodes.items())
+    graph.add_edges_from([(a, b, {"shape": data["shape"], "uses": [*data["uses"]]}) for (a, b), data in edges.items()])
     return graph
 
 
 class _Builder:
-    """Walks a body once, in program order."""
+    """Walks a body once, in program order. What it applies more than once is stamped."""
 
     def __init__(self, body: Body, level: str, depth: int | None, fold: bool) -> None:
         assert body.module is not None
         self.body = body
         self.module: Module = body.module
+        self.level = level
         self.opens = {"layer": {"block"}, "block": {"block"}, "op": {"block", "layer", "fn"}}[level]
         self.depth = depth if level == "block" else None
         self.fold = fold
         self.nodes: dict[str, dict[str, Any]] = {}
         self.edges: dict[tuple[str, str], dict[str, Any]] = {}
+        self.entries: list[tuple[int, str, str, Type]] = []
         self.applications: dict[str, int] = {}
         self.counted: dict[str, str] = {}
         self.total = 0
         self._tensors: dict[Body, list[tuple[str, int]]] = {}
-        self._places: dict[Call, str] = {}
         self._runs = 0
+        self._apart = _tied_outside(self.module.aliases)
+
+    def template(self) -> Template:
+        """The body as a template."""
+        body = self.body
+        slots: list[Producer | None] = [None] * len(body.types)
+        for slot in range(len(body.inputs)):
+            slots[slot] = Producer(_outside(slot), 0, ())
+        self._walk(Scope(body, "", "", "", (), slots, {}, 0, (), 1))
+        outputs = [slots[o] for _, o in body.outputs if isinstance(o, int)]
+        below = {node: node if node.startswith("#") else f".{node}" for node in self.nodes}
+        for data in self.nodes.values():
+            data["path"] = tuple([f".{part}" for part in data["path"]])
+            if "shared_with" in data:
+                data["shared_with"] = tuple([below[node] for node in data["shared_with"]])
+        return Template(
+            {below[node]: data for node, data in self.nodes.items()},
+            {(below[a], below[b]): data for (a, b), data in self.edges.items()},
+            [(slot, below[node], argument, type) for slot, node, argument, type in self.entries],
+            [p._replace(node=below.get(p.node, p.node)) if p is not None else None for p in outputs],
+            {tensor: below[node] for tensor, node in self.counted.items()},
+            self.applications,
+            self.total,
+        )
 
     def build(self) -> None:
         body = self.body
@@ -152,6 +205,13 @@ class _Builder:
         if body is None or not opened:
             self._leaf(call, scope, name, shown)
             return
+        if kind == "block" and not self.fold:
+            assert scope.body.module is not None
+            if call.address not in scope.body.module.members:  # further down: what is there cannot be stamped now
+                self._apart.update(_prefixes(name))
+            elif name == scope.prefix + call.address and name not in self._apart:
+                self._stamp(call, body, scope, name)
+                return
         slots: list[Producer | None] = [None] * len(body.types)
         slot = 0
         for _, operand in call.inputs:
@@ -178,6 +238,45 @@ class _Builder:
                 scope.slots[first] = slots[operand]
                 first += 1
 
+    def _stamp(self, call: Call, body: Body, scope: Scope, name: str) -> None:
+        """Adds the template of a body under the address `name`, where it is applied for the first time."""
+        template = self._template(body, scope.depth + 1)
+        nodes, path = self.nodes, (*scope.path, name)
+        for suffix, data in template.nodes.items():
+            copy = data.copy()
+            copy["path"] = (*path, *[name + part for part in data["path"]]) if data["path"] else path
+            if "address" in data:
+                copy["address"] = f"{name}.{data['address']}"
+            if "shared_with" in data:
+                copy["shared_with"] = tuple([name + part for part in data["shared_with"]])
+            nodes[name + suffix] = copy
+        for (a, b), data in template.edges.items():
+            self.edges[name + a, name + b] = data
+        given = [scope.slots[operand] for _, operand in call.inputs if isinstance(operand, int)]
+        for slot, node, argument, type in template.entries:
+            self._edge(given[slot], name + node, argument, type, scope)
+        for i, producer in enumerate(template.outputs):
+            if producer is not None and producer.node in _OUTSIDE:
+                producer = given[_OUTSIDE[producer.node]]
+            elif producer is not None:
+                producer = Producer(name + producer.node, producer.output, scope.rounds)
+            scope.slots[call.first + i] = producer
+        for tensor, node in template.tensors.items():
+            self.counted[f"{name}.{tensor}"] = name + node
+        for address, count in template.applications.items():
+            self.applications[f"{name}.{address}"] = count
+        self.total += template.total
+
+    def _template(self, body: Body, depth: int) -> Template:
+        left = None if self.depth is None else self.depth - depth
+        key = ("template", self.level, left)
+        known = body.views.get(key)
+        if known is None:
+            known = _Builder(body, self.level, left, False).template()
+            if len(known.nodes) <= LARGEST_KEPT:
+                body.views[key] = known
+        return known
+
     def _application(self, address: str) -> str:
         """The name of an application: its address, with `@k` for the k-th."""
         if self.fold:
@@ -187,9 +286,6 @@ class _Builder:
         return address if count == 1 else f"{address}@{count}"
 
     def _leaf(self, call: Call, scope: Scope, name: str, shown: str) -> None:
-        place = self._places.get(call)
-        if place is None:
-            place = self._places[call] = call.span.place
         params: int = 0
         shared: tuple[str, ...] = ()
         address = None
@@ -200,7 +296,9 @@ class _Builder:
         if name in self.nodes:
             self.nodes[name]["params"] += params
         else:
-            data = self._node(name, call.kind, call.type, params, call.outputs, scope.path, place, address, shared)
+            data = self._node(
+                name, call.kind, call.type, params, call.outputs, scope.path, call.span.place, address, shared
+            )
             if self.fold and scope.repeat > 1:
                 data["repeat"] = scope.repeat
         types = scope.body.types
@@ -248,6 +346,9 @@ class _Builder:
         if producer is None:
             return
         source = producer.node
+        if source in _OUTSIDE:
+            self.entries.append((_OUTSIDE[source], node, argument, type))
+            return
         if producer.tensor:
             source = self._weight(producer, scope)
         elif producer.rounds != scope.rounds and _is_earlier_round(producer.rounds, scope.rounds):
@@ -346,3 +447,26 @@ def _within(module: Module | None, name: str) -> Weight | None:
 def _is_earlier_round(producer: Rounds, here: Rounds) -> bool:
     turns = dict(here)
     return any(turns.get(run, turn) != turn for run, turn in producer)
+
+
+def _outside(slot: int) -> str:
+    """The name that stands for whatever fills an input."""
+    name = f"\0{slot}"
+    _OUTSIDE[name] = slot
+    return name
+
+
+_OUTSIDE: dict[str, int] = {}
+
+
+def _tied_outside(aliases: dict[str, str]) -> set[str]:
+    """Addresses of what holds one side of a tie and not the other: their tensors are not theirs alone."""
+    apart: set[str] = set()
+    for alias, counted in aliases.items():
+        apart.update(_prefixes(alias) ^ _prefixes(counted))
+    return apart
+
+
+def _prefixes(address: str) -> set[str]:
+    words = address.split(".")
+    return {".".join(words[:end]) for end in range(1, len(words) + 1)}

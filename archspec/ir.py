@@ -103,11 +103,25 @@ class Body:
 
     `inputs` are (name, type) of those present, in slots 0, 1, ...; `weights` are (relative tensor name, slot) for
     each stored tensor that is read in this body itself; `types` gives every slot's type; `outputs` are (name,
-    operand), the operand None where absent. `module` is what it owns (None for a function). `idle` are the relative
-    names of tensors in the module that nothing in here reads; `size` counts the operations once everything is opened.
+    operand), the operand None where absent, and `results` their types. `module` is what it owns (None for a
+    function). `idle` are the relative names of tensors in the module that nothing in here reads; `size` counts the
+    operations once everything is opened.
     """
 
-    __slots__ = ("calls", "idle", "inputs", "kind", "module", "outputs", "size", "type", "types", "weights")
+    __slots__ = (
+        "calls",
+        "idle",
+        "inputs",
+        "kind",
+        "module",
+        "outputs",
+        "results",
+        "size",
+        "type",
+        "types",
+        "views",
+        "weights",
+    )
 
     def __init__(self, kind: str, type: str, module: Module | None) -> None:
         self.kind = kind
@@ -118,8 +132,10 @@ class Body:
         self.types: list[Type] = []
         self.calls: list[Call] = []
         self.outputs: list[tuple[str, Operand]] = []
+        self.results: tuple[Type | None, ...] = ()
         self.idle: list[str] = []
         self.size = 0
+        self.views: dict[Any, Any] = {}
 
 
 class Module:

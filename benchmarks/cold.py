@@ -1,4 +1,4 @@
-"""Whole processes against a Python that does nothing: a count from a warm cache, one never asked for before, a first one."""
+"""Whole processes against a Python that does nothing: a count kept from before, one never asked for, the very first."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def in_integers(tree: Tree, numbers: dict[str, int]) -> int | None:
     return result
 
 
-@settings(max_examples=500)
+@settings(max_examples=500, deadline=None)
 @given(trees, values)
 def test_agrees_with_integers(tree: Tree, numbers: dict[str, int]) -> None:
     expected, dim = in_integers(tree, numbers), in_symbols(tree)
@@ -97,7 +97,7 @@ def test_agrees_with_integers(tree: Tree, numbers: dict[str, int]) -> None:
     assert high is None or high >= expected
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(trees, values)
 def test_substitution_may_be_partial_and_symbolic(tree: Tree, numbers: dict[str, int]) -> None:
     expected, dim = in_integers(tree, {**numbers, "a": numbers["b"] * 2 + 1}), in_symbols(tree)
@@ -119,7 +119,7 @@ def most(*dims: Dim) -> Dim:
     return reduce(dim_max, dims)
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(trees)
 def test_text_is_the_expression(tree: Tree) -> None:
     dim = in_symbols(tree)
@@ -127,7 +127,7 @@ def test_text_is_the_expression(tree: Tree) -> None:
         assert eval(str(dim), {"a": a, "b": b, "c": c, "min": least, "max": most}) == dim
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(trees, trees, trees)
 def test_ring_laws(x: Tree, y: Tree, z: Tree) -> None:
     p, q, r = in_symbols(x), in_symbols(y), in_symbols(z)
@@ -146,7 +146,7 @@ def test_ring_laws(x: Tree, y: Tree, z: Tree) -> None:
         pass
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(polynomials, st.integers(1, 12), st.integers(1, 12))
 def test_division_twice_is_division_once(tree: Tree, m: int, n: int) -> None:
     p = in_symbols(tree)
@@ -155,7 +155,7 @@ def test_division_twice_is_division_once(tree: Tree, m: int, n: int) -> None:
         assert (p % (m * n)) % n == p % n
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(trees, trees, st.integers(1, 12), st.integers(1, 12))
 def test_division_laws(x: Tree, y: Tree, m: int, n: int) -> None:
     p, q = in_symbols(x), in_symbols(y)

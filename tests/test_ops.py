@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from archspec.dims import LARGEST, Dim, dim_max, dim_min, symbol
@@ -65,7 +66,7 @@ def agrees(name: str, inputs: list[Type], attributes: dict[str, Any], compute: C
     except (ValueError, IndexError):
         refused(name, *inputs, **attributes)
         return
-    arrays: list[Any] = list(result) if isinstance(result, list | tuple) else [result]
+    arrays = result if result.__class__ in (list, tuple) else [result]
     types = tuple(Type(np.shape(array), NAMES[np.asarray(array).dtype.kind]) for array in arrays)
     if any(0 in type.shape for type in types):
         refused(name, *inputs, **attributes)
@@ -73,46 +74,23 @@ def agrees(name: str, inputs: list[Type], attributes: dict[str, Any], compute: C
         assert OPS[name].rule(inputs, attributes) == types
 
 
-BINARY: dict[str, Callable[..., Any]] = {
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
-    "div": np.true_divide,
-    "floordiv": np.floor_divide,
-    "mod": np.mod,
-    "pow": np.power,
-    "min": np.minimum,
-    "max": np.maximum,
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
-    "ge": np.greater_equal,
-    "eq": np.equal,
-    "ne": np.not_equal,
-}
-UNARY: dict[str, Callable[..., Any]] = {
-    "neg": np.negative,
-    "abs": np.abs,
-    "exp": np.exp,
-    "log": np.log,
-    "sqrt": np.sqrt,
-    "sin": np.sin,
-    "cos": np.cos,
-    "tanh": np.tanh,
-}
+BINARY = ("add", "sub", "mul", "div", "floordiv", "mod", "pow", "lt", "le", "gt", "ge", "eq", "ne", "min", "max")
+UNARY = ("neg", "abs", "exp", "log", "sqrt", "sin", "cos", "tanh")
+THEIRS = {"div": "divide", "neg": "negative", "min": "minimum", "max": "maximum"}
 
 
+@settings(deadline=None)
 @given(numbers, numbers, shapes)
 def test_elementwise(a: Type, b: Type, mask: tuple[int, ...]) -> None:
-    for name, compute in BINARY.items():
-        agrees(name, [a, b], {}, lambda v, compute=compute: compute(*v))
-    for name, compute in UNARY.items():
-        agrees(name, [a], {}, lambda v, compute=compute: compute(*v))
-    agrees("where", [Type(mask, "bool"), a, b], {}, lambda v: np.where(*v))
+    for name in (*BINARY, *UNARY):
+        compute = getattr(np if hasattr(np, THEIRS.get(name, name)) else operator, THEIRS.get(name, name))
+        agrees(name, [a, b] if name in BINARY else [a], {}, lambda v, compute=compute: compute(*v))
+    agrees("where", [Type(mask, "bool"), a, b], {}, lambda v: v[1] + v[2] + v[0] * 0)
     for name in ("and", "or", "eq"):
         agrees(name, [Type(a.shape, "bool"), Type(mask, "bool")], {}, lambda v: np.logical_and(*v))
 
 
+@settings(deadline=None)
 @given(numbers, axes, st.booleans(), st.lists(axes, min_size=1, max_size=3).map(tuple))
 def test_reductions(x: Type, axis: int, keep: bool, several: tuple[int, ...]) -> None:
     if not x.shape:  # numpy lets a single element have an axis
@@ -126,6 +104,7 @@ def test_reductions(x: Type, axis: int, keep: bool, several: tuple[int, ...]) ->
     agrees("softmax", [x], {"axis": axis}, lambda v: np.cumsum(v[0], axis=axis) / 1)
 
 
+@settings(deadline=None)
 @given(numbers, numbers)
 def test_matmul(a: Type, b: Type) -> None:
     if min(len(a.shape), len(b.shape)) < 2:
@@ -134,6 +113,7 @@ def test_matmul(a: Type, b: Type) -> None:
         agrees("matmul", [a, b], {}, lambda v: np.matmul(*v))
 
 
+@settings(deadline=None)
 @given(tensors, shapes, axes, axes, st.permutations(range(-2, 2)))
 def test_moving_axes(x: Type, shape: tuple[int, ...], a: int, b: int, order: list[int]) -> None:
     agrees("reshape", [x], {"shape": shape}, lambda v: np.reshape(v[0], shape))
@@ -144,6 +124,7 @@ def test_moving_axes(x: Type, shape: tuple[int, ...], a: int, b: int, order: lis
         agrees("pick", [x], {"axis": a, "index": b}, lambda v: np.take(v[0], b, axis=a))
 
 
+@settings(deadline=None)
 @given(tensors, axes, st.lists(st.integers(1, 3), min_size=1, max_size=3), st.data())
 def test_cutting_and_joining(x: Type, axis: int, sizes: list[int], data: st.DataObject) -> None:
     if not -len(x.shape) <= axis < len(x.shape):
@@ -169,6 +150,7 @@ def test_cutting_and_joining(x: Type, axis: int, sizes: list[int], data: st.Data
     assert apply("topk", index, k=sizes[0], axis=axis)[1].shape[place] == sizes[0]
 
 
+@settings(deadline=None)
 @given(shapes, st.integers(1, 6), shapes, st.integers(1, 5))
 def test_weights(leading: tuple[int, ...], inner: int, experts: tuple[int, ...], out: int) -> None:
     x, ids = Type((*leading, inner)), Type(experts, "int")
@@ -178,11 +160,12 @@ def test_weights(leading: tuple[int, ...], inner: int, experts: tuple[int, ...],
         "expert_linear",
         [x, ids, real(3, out, inner), real(3, out)],
         {},
-        lambda v: np.einsum("...i,...oi->...o", v[0], v[2][v[1]]) + v[3][v[1]],
+        lambda v: np.matmul(v[2][v[1]], v[0][..., None])[..., 0] + v[3][v[1]],
     )
     assert apply("layer_norm", x, real(inner), eps=1e-5) == (x,)
 
 
+@settings(deadline=None)
 @given(*[st.integers(1, 12)] * 2, *[st.integers(1, 4)] * 4, st.integers(0, 4), st.booleans())
 def test_conv(n: int, kernel: int, a: int, b: int, stride: int, dilation: int, padding: int, transposed: bool) -> None:
     """Output sizes by counting: where the kernel fits, or where a transposed one reaches."""
@@ -300,7 +283,7 @@ def test_refusals(error: OpError, argument: str | None, words: str) -> None:
     assert error.argument == argument
 
 
-hostile = st.recursive(
+hostile: st.SearchStrategy[Any] = st.recursive(
     st.none()
     | st.booleans()
     | st.integers(-5, 5)
@@ -310,7 +293,7 @@ hostile = st.recursive(
     | st.sampled_from(
         [seq, batch * seq, seq - 1, -seq, 8 - seq, 7 // (seq - 1), seq**16 * LARGEST, OPS["add"], REQUIRED]
     )
-    | st.sampled_from([object(), Type, b"x", [1], {}, 1j]),
+    | st.sampled_from(cast(list[Any], [object(), Type, b"x", [1], {}, 1j])),
     lambda inner: st.lists(inner, max_size=4).map(tuple),
     max_leaves=6,
 )
@@ -320,6 +303,7 @@ sizes = st.integers(1, 4) | st.sampled_from(
 operands = st.none() | st.builds(Type, st.lists(sizes, max_size=4).map(tuple), st.sampled_from(["real", "int", "bool"]))
 
 
+@settings(deadline=None)
 @given(st.sampled_from(sorted(OPS)), st.lists(operands, max_size=4), st.data())
 def test_nothing_but_op_error(name: str, inputs: list[Type | None], data: st.DataObject) -> None:
     op = OPS[name]
@@ -327,7 +311,7 @@ def test_nothing_but_op_error(name: str, inputs: list[Type | None], data: st.Dat
     try:
         types = op.rule(inputs, attributes)
     except OpError as error:
-        assert error.message.isprintable() or any(isinstance(v, str) for v in attributes.values())
+        assert error.message.startswith("`")
         return
     for type in types:
         assert type.dtype in KINDS
@@ -337,6 +321,7 @@ def test_nothing_but_op_error(name: str, inputs: list[Type | None], data: st.Dat
 # Plain numbers --------------------------------------------------------------------------------------------------------
 
 
+@settings(deadline=None)
 @given(
     st.sampled_from(sorted(name for name, op in OPS.items() if op.scalar is not None)),
     st.lists(st.integers(-LARGEST, LARGEST) | st.integers(-9, 9) | st.floats() | st.just(seq), min_size=2, max_size=2),
@@ -400,9 +385,9 @@ def rendered() -> str:
         lines.append(row(op))
     on_numbers = ", ".join(f"`{name}`" for name, op in OPS.items() if op.scalar is not None)
     mixing = ", ".join(f"`{name}`" for name, op in OPS.items() if op.mixes)
+    numbers = f"On numbers known when a spec is compiled, these give a number: {on_numbers}."
     return "\n".join(
-        [*lines, "", f"On numbers known when a spec is compiled, these give a number: {on_numbers}.", ""]
-        + [f"These take a stream through weights, or mix its positions: {mixing}.", ""]
+        [*lines, "", numbers, "", f"These take a stream through weights, or mix its positions: {mixing}.", ""]
     )
 
 

@@ -129,7 +129,7 @@ def _times(name: str, times: int, type: str) -> tuple[int, str]:
     """
     if times == 1:
         return 1, type
-    return (times, f"{times} x {type}") if "*" in name else (1, f"{type}, applied {times} times")
+    return (times, f"{times} x {type}".rstrip()) if "*" in name else (1, f"{type}, applied {times} times".lstrip(", "))
 
 
 def _shape(facts: Any) -> str:

@@ -55,10 +55,10 @@ def coloured(stream: object) -> bool:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    from archspec.cli.arguments import parser
+    from archspec.cli.arguments import parse
 
     try:
-        options = parser().parse_args(arguments)
+        options = parse(sys.argv[1:] if arguments is None else arguments)
         return options.run(options)
     except ArchError as error:
         write_findings(error.diagnostics)

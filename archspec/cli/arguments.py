@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
-from typing import Any
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from archspec import __version__
 from archspec.analyses.select import Rule
@@ -15,34 +16,45 @@ FORMATS = ("table", "json", "yaml", "csv", "markdown")
 _SPEC = "a bundled name, a path (`file.arch`, or `-` for standard input), or `file.arch:model name`"
 
 
-def parser() -> argparse.ArgumentParser:
-    """The parser; what it returns has `run`, the command's function, which takes it and returns the exit status."""
+class Command(NamedTuple):
+    """A command: what runs it, its help, and what adds its arguments to a parser."""
+
+    run: Callable[[argparse.Namespace], int]
+    help: str
+    arguments: Callable[[argparse.ArgumentParser], None]
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    """The options, with `run`, the command's function, which takes them and returns the exit status.
+
+    Raises SystemExit after --help, --version or wrong usage, when all has been said.
+    """
     root = argparse.ArgumentParser(
         prog="archspec",
         description="Exact parameter counts and graphs of neural network architectures written in .arch files.",
+        formatter_class=_formatter,
         allow_abbrev=False,
     )
     root.add_argument("--version", action="version", version=f"archspec {__version__}")
     subparsers = root.add_subparsers(prog="archspec", dest="command", metavar="COMMAND", required=True)
+    for name, command in _COMMANDS.items():
+        description = f"{command.help[0].upper()}{command.help[1:]}."
+        parser = subparsers.add_parser(
+            name, help=command.help, description=description, formatter_class=_formatter, allow_abbrev=False
+        )
+        parser.set_defaults(run=command.run)
+        if name in arguments:  # the others cost time and could not be used
+            command.arguments(parser)
+    return root.parse_args(arguments)
 
-    def command(name: str, help: str) -> argparse.ArgumentParser:
-        sub = subparsers.add_parser(name, help=help, description=f"{help[0].upper()}{help[1:]}.", allow_abbrev=False)
-        sub.set_defaults(run=getattr(commands, f"run_{name}"))
-        return sub
 
-    listing = command("list", "the bundled models and their totals")
-    _format(listing)
-    show = command("show", "the text of the spec that holds a bundled model")
-    show.add_argument("name", metavar="NAME", help="a bundled model")
-    check = command("check", "check spec files and report every mistake in them")
-    check.add_argument("paths", metavar="PATH", nargs="+", help="a spec file, or `-` for standard input")
-    _count(command("count", "a model's parameters: by layer, and what the total is made of"))
-    _graph(command("graph", "a model's graph as a picture (DOT, Mermaid) or as data (JSON)"))
-    error = command("error", "what a diagnostic code means, with an example and the mend")
-    error.add_argument(
-        "code", metavar="CODE", nargs="?", help="the code between brackets in a message; all, without one"
-    )
-    return root
+def _formatter(prog: str) -> argparse.HelpFormatter:
+    """As argparse makes it, but for importing `shutil` to measure the terminal."""
+    try:
+        width = int(os.environ.get("COLUMNS") or os.get_terminal_size().columns)
+    except (ValueError, OSError):
+        width = 80
+    return argparse.HelpFormatter(prog, width=max(width, 20) - 2)
 
 
 def _count(parser: argparse.ArgumentParser) -> None:
@@ -79,6 +91,20 @@ def _graph(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="let -o replace a file")
 
 
+def _show(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="a bundled model")
+
+
+def _check(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paths", metavar="PATH", nargs="+", help="a spec file, or `-` for standard input")
+
+
+def _error(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "code", metavar="CODE", nargs="?", help="the code between brackets in a message; none: all codes"
+    )
+
+
 def _spec(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("spec", metavar="SPEC", help=_SPEC)
     parser.add_argument(
@@ -112,3 +138,13 @@ class _Rule(argparse.Action):
     ) -> None:
         rule = Rule(option_string == "--select", str(values))
         namespace.rules = [*namespace.rules, rule]
+
+
+_COMMANDS = {
+    "list": Command(commands.run_list, "the bundled models and their totals", _format),
+    "show": Command(commands.run_show, "the text of the spec that holds a bundled model", _show),
+    "check": Command(commands.run_check, "check spec files and report every mistake in them", _check),
+    "count": Command(commands.run_count, "a model's parameters: by layer, and what the total is made of", _count),
+    "graph": Command(commands.run_graph, "a model's graph as a picture (DOT, Mermaid) or as data (JSON)", _graph),
+    "error": Command(commands.run_error, "what a diagnostic code means, with an example and the mend", _error),
+}

@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from archspec.dims import Symbolic
-from archspec.ir import Constant, Module
+from archspec.ir import Constant, Module, Operand
 from archspec.lower import flow as flows
 from archspec.lower.address import address_text
 from archspec.lower.evaluate import listed
 from archspec.lower.plan import names_in
-from archspec.lower.program import Frame
-from archspec.lower.units import Definition
+from archspec.lower.program import Frame, argument_node
+from archspec.lower.units import Definition, Signature
 from archspec.lower.values import DYNAMIC, POISON, Owned, Several, Tensor, describe, kind_of
 from archspec.ops import REQUIRED, Op
-from archspec.source import Span, suggest
+from archspec.source import suggest
 from archspec.syntax import tree
 
 if TYPE_CHECKING:
     from archspec.lower.flow import Flow, Given, Target
 
 
-class Slot(NamedTuple):
-    """An input that a callee declares."""
+def _signature(callee: Definition | Op) -> Signature:
+    if isinstance(callee, Definition):
+        return callee.signature
+    known = _operations.get(callee.name)
+    if known is None:
+        variadic = bool(callee.inputs) and callee.inputs[-1].variadic
+        known = _operations[callee.name] = Signature.of([(i.name, i.optional) for i in callee.inputs], variadic)
+    return known
 
-    name: str
-    optional: bool
-    variadic: bool
+
+_operations: dict[str, Signature] = {}
 
 
 def call(flow: Flow, expr: tree.Call) -> Any:
@@ -158,36 +163,36 @@ def _apply_definition(
     flow: Flow, target: Target, address: str, inputs: tree.Arguments | None, node: Any, stream: Any
 ) -> Any:
     definition = target.definition
-    slots = [Slot(e.name, e.default is not None, False) for e in definition.node.inputs]
-    span = flow.unit.span(node)
-    taken = _take(flow, definition.name, slots, inputs, node, stream)
-    if taken is None:
+    signature = _signature(definition)
+    values = _take(flow, definition.name, signature, inputs, node, stream)
+    if values is None:
         return POISON
-    values, places = taken
     given: list[Given] = []
-    for _, value in values:
-        if isinstance(value, Tensor):
+    operands: list[tuple[str, Operand]] = []
+    for name, value in zip(signature.names, values, strict=True):
+        if value.__class__ is Tensor:
             given.append(value.type)
+            operands.append((name, value.slot))
+        elif value is None:
+            given.append(None)
+            operands.append((name, None))
         else:
-            given.append(None if value is None else Constant(value))
-    program = flow.program
-    program.frames.append(Frame(definition, span, places))
-    body = flows.body_of(program, target, tuple(given))
-    program.frames.pop()
+            given.append(Constant(value))
+            operands.append((name, Constant(value)))
+    frame = Frame(definition, flow.unit, node, inputs, signature.names)
+    body = flows.body_of(flow.program, target, tuple(given), frame)
     if body is None:
         return POISON
-    operands = tuple([(name, flows.operand_of(v)) for name, v in values])
-    outputs = tuple([body.types[o] if isinstance(o, int) else None for _, o in body.outputs])
     if target.module is not None:
         flow.applied.setdefault(address, []).append(body)
-    return flow.emit(definition.kind, definition.name, address, body, operands, {}, outputs, span)
+    return flow.emit(definition.kind, definition.name, address, body, tuple(operands), {}, body.results, node)
 
 
 def _apply_op(
     flow: Flow, op: Op, hyper: tree.Arguments | None, inputs: tree.Arguments | None, node: Any, stream: Any
 ) -> Any:
     names = [a.name for a in op.attributes]
-    given = flow.match(op.name, names, hyper, "hyperparameter", None)
+    given = flow.match(op.name, names, hyper, "hyperparameter")
     if given is None:
         return POISON
     if ".." in given:
@@ -195,7 +200,6 @@ def _apply_op(
             "surplus-argument", f"`..` forwards to definitions, and `{op.name}` is an operation", given[".."]
         )
     attributes: dict[str, Any] = {}
-    places: dict[str, Span] = {}
     failed = False
     for attribute in op.attributes:
         item = given.get(attribute.name)
@@ -213,81 +217,86 @@ def _apply_op(
             value = flow.fault("wrong-kind", message, item, help=help)
         failed = failed or value is POISON
         attributes[attribute.name] = value
-        places[attribute.name] = flow.unit.span(item.value)
-    slots = [Slot(i.name, i.optional, i.variadic) for i in op.inputs]
-    taken = _take(flow, op.name, slots, inputs, node, stream)
-    if taken is None or failed:
+    signature = _signature(op)
+    values = _take(flow, op.name, signature, inputs, node, stream)
+    if values is None or failed:
         return POISON
-    return flow.apply_op(op, taken[0], attributes, node, {**places, **taken[1]})
+    taken = signature.spread(len(values))
+
+    def place(name: str) -> Any:
+        if name in given:
+            return given[name]
+        return argument_node(inputs, taken, name) or node
+
+    return flow.apply_op(op, tuple(zip(taken, values, strict=True)), attributes, node, place)
 
 
 def _take(
     flow: Flow,
     callee: str,
-    slots: list[Slot],
+    signature: Signature,
     arguments: tree.Arguments | None,
     node: Any,
     stream: Any,
-) -> tuple[list[tuple[str, Any]], dict[str, Span]] | None:
-    """The inputs of a use, in declared order, and where each was written; None if they are wrong, which was reported."""
+) -> list[Any] | None:
+    """The inputs of a use in declared order, None where absent; None for all if they are wrong, which was reported."""
     if arguments is None:
-        return _take_stream(flow, callee, slots, node, stream)
+        return _take_stream(flow, callee, signature, node, stream)
+    items = arguments.items
     if stream is not None and not _has_placeholder(arguments):
         help = "mark the place of the stream with `_`"
         flow.fault("stream", f"the stream of this chain does not go into `{callee}`", arguments, help=help)
         return None
-    names = [s.name for s in slots]
-    if slots and slots[-1].variadic:
-        extra = sum(1 for a in arguments.items if not a.name) - len(slots)
-        names += [f"{slots[-1].name}{i + 2}" for i in range(extra)]
-    given = flow.match(callee, names, arguments, "input", None)
-    if given is None:
-        return None
-    if ".." in given:
-        flow.fault("surplus-argument", "`..` forwards hyperparameters, and these are inputs", given[".."])
-        return None
-    optional = {s.name for s in slots if s.optional}
-    values: list[tuple[str, Any]] = []
-    places: dict[str, Span] = {}
+    names = signature.spread(len(items)) if signature.variadic else signature.names
+    exprs: list[tree.Expr | None]
+    if len(items) <= len(names) and not any([item.name for item in items]):
+        exprs = [item.value for item in items]
+        exprs += [None] * (len(names) - len(items))
+    else:
+        given = flow.match(callee, names, arguments, "input")
+        if given is None:
+            return None
+        if ".." in given:
+            flow.fault("surplus-argument", "`..` forwards hyperparameters, and these are inputs", given[".."])
+            return None
+        exprs = [given[name].value if name in given else None for name in names]
+    values: list[Any] = []
     failed = False
-    for name in names:
-        item = given.get(name)
-        if item is None or item.value is None:
-            if name not in optional:
+    for name, expr in zip(names, exprs, strict=True):
+        if expr is None:
+            if name not in signature.optional:
                 help = f"its inputs are {listed(names)}"
                 flow.fault("missing-argument", f"`{callee}` needs the input `{name}`", node, help=help)
                 failed = True
-            values.append((name, None))
+            values.append(None)
             continue
-        value = flow.value(item.value)
-        failed = not _is_input(flow, callee, name, value, item, name in optional) or failed
-        values.append((name, value))
-        places[name] = flow.unit.span(item.value)
-    return None if failed else (values, places)
+        value = flow.value(expr)
+        if value.__class__ is not Tensor and not _is_input(flow, callee, name, value, expr, name in signature.optional):
+            failed = True
+        values.append(value)
+    return None if failed else values
 
 
-def _take_stream(
-    flow: Flow, callee: str, slots: list[Slot], node: Any, stream: Any
-) -> tuple[list[tuple[str, Any]], dict[str, Span]] | None:
-    needed = [s.name for s in slots if not s.optional]
+def _take_stream(flow: Flow, callee: str, signature: Signature, node: Any, stream: Any) -> list[Any] | None:
+    needed = signature.needed
     have = 0 if stream is None else 1
-    if have and not slots:
+    if have and not signature.names:
         flow.fault("surplus-argument", f"`{callee}` takes no inputs, and cannot stand in a chain", node)
         return None
     if len(needed) > have:
-        help = f"its inputs are {listed([s.name for s in slots])}"
+        help = f"its inputs are {listed(signature.names)}"
         if have:
             help += "; with more than one, mark the stream with `_`"
         flow.fault("missing-argument", f"`{callee}` needs the input `{needed[have]}`", node, help=help)
         return None
-    values = [(s.name, stream if i == 0 else None) for i, s in enumerate(slots)]
-    return values, {}
+    values: list[Any] = [None] * len(signature.names)
+    if have:
+        values[0] = stream
+    return values
 
 
-def _is_input(flow: Flow, callee: str, name: str, value: Any, item: tree.Argument, optional: bool) -> bool:
-    """Whether `value` can be the input `name`; says so if not."""
-    if isinstance(value, Tensor):
-        return True
+def _is_input(flow: Flow, callee: str, name: str, value: Any, item: tree.Expr, optional: bool) -> bool:
+    """Whether `value`, which is no tensor, can be the input `name`; says so if not."""
     if value is POISON:
         return False
     if value is None:

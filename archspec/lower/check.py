@@ -310,14 +310,14 @@ class DefinitionCheck:
         if target is None:
             return
         declared = target.hyperparameters
-        given = self.evaluator.match(target.name, tuple(declared), hyper, "hyperparameter", None)
+        given = self.evaluator.match(target.name, tuple(declared), hyper, "hyperparameter")
         forwarded = self.definition.hyperparameters if given and ".." in given else {}
         for name, parameter in declared.items() if given is not None else ():
             if name not in (given or {}) and name not in forwarded and parameter.default is None:
                 message = f"`{target.name}` needs the hyperparameter `{name}`"
                 self.error("missing-argument", message, node, help=f"it takes {listed(declared)}")
         if inputs is not None:
-            self.evaluator.match(target.name, [e.name for e in target.node.inputs], inputs, "input", None)
+            self.evaluator.match(target.name, [e.name for e in target.node.inputs], inputs, "input")
 
     # Addresses
 

@@ -40,11 +40,13 @@ class Compiled(NamedTuple):
 
 
 def check_files(program: Program, library: Library, root: Unit) -> None:
-    """Checks the file `root` and those it imports that are not bundled (`root` may be)."""
-    for unit in library.units.values():
-        if unit is not None and unit is not root and unit.root != library.specs:
-            check_unit(program, unit)
-    check_unit(program, root)
+    """Checks the file `root` and those it imports that are not bundled (`root` may be), once for a program."""
+    for unit in (*library.units.values(), root):
+        if unit is None or unit in program.checked or (unit is not root and unit.root == library.specs):
+            continue
+        check_unit(program, unit)
+        if not program.report.diagnostics:
+            program.checked.add(unit)
 
 
 def compile_model(program: Program, unit: Unit, model: tree.Model, overrides: dict[str, Any]) -> Compiled | None:
@@ -76,15 +78,19 @@ def compile_definition(
             return None
         target = Target(definition, values, module)
         body = body_of(program, target, types)
-        absent = tuple(None if e.default is not None else t for e, t in zip(definition.node.inputs, types, strict=True))
-        if absent != types:
-            body_of(program, target, absent)
+        if definition not in program.checked:
+            inputs = zip(definition.node.inputs, types, strict=True)
+            absent = tuple([None if entry.default is not None else type for entry, type in inputs])
+            if absent != types:
+                body_of(program, target, absent)
     except OverBudget:
         return None
     if body is None:
         return None
     if not program.report.failed:
         _check_idle(program, module, body)
+    if not program.report.diagnostics:
+        program.checked.add(definition)
     return module, body
 
 

@@ -20,7 +20,7 @@ from archspec.lower.values import (
     negative,
 )
 from archspec.ops import OPS, Op
-from archspec.source import Note, Span, suggest
+from archspec.source import Note, suggest
 from archspec.syntax import tree
 
 
@@ -235,7 +235,7 @@ class Evaluator:
     # Arguments
 
     def match(
-        self, callee: str, names: Sequence[str], arguments: tree.Arguments | None, what: str, span: Span | None
+        self, callee: str, names: Sequence[str], arguments: tree.Arguments | None, what: str
     ) -> dict[str, tree.Argument] | None:
         """Which argument goes to which of `names`; None if that failed. The key ".." says that the rest is forwarded."""
         found: dict[str, tree.Argument] = {}
@@ -276,7 +276,7 @@ class Evaluator:
         `overrides` go before what is written.
         """
         declared = callee.hyperparameters
-        given = self.match(callee.name, tuple(declared), arguments, "hyperparameter", None)
+        given = self.match(callee.name, tuple(declared), arguments, "hyperparameter")
         if given is None:
             return None
         forward = self.definition.hyperparameters if ".." in given and self.definition else {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archspec.dims import Symbolic
@@ -12,7 +12,7 @@ from archspec.lower.address import address_text
 from archspec.lower.evaluate import Evaluator
 from archspec.lower.idle import find_idle
 from archspec.lower.plan import assigned, names_in
-from archspec.lower.program import Program
+from archspec.lower.program import Frame, Program
 from archspec.lower.residual import warn_without_residual
 from archspec.lower.shapes import Header, shape_text
 from archspec.lower.units import Definition
@@ -27,7 +27,6 @@ from archspec.lower.values import (
     show,
 )
 from archspec.ops import OPERATORS, OPS, Op, OpError
-from archspec.source import Span
 from archspec.syntax import tree
 
 if TYPE_CHECKING:
@@ -45,8 +44,11 @@ class Target(NamedTuple):
     module: Module | None
 
 
-def body_of(program: Program, target: Target, given: tuple[Given, ...]) -> Body | None:
-    """The body of a definition for input types; the same object for the same types. None if it has errors."""
+def body_of(program: Program, target: Target, given: tuple[Given, ...], frame: Frame | None = None) -> Body | None:
+    """The body of a definition for input types; the same object for the same types. None if it has errors.
+
+    `frame` is the use that asks for it.
+    """
     owner: Any = target.module
     if owner is None:
         owner = (target.definition, *[key_of(v) for v in target.values.values()])
@@ -54,12 +56,17 @@ def body_of(program: Program, target: Target, given: tuple[Given, ...]) -> Body 
     if key in program.bodies:
         return program.bodies[key]
     frames = program.frames
-    if target.module is None and any(f.definition is target.definition for f in frames[:-1]):
-        program.error("definition-cycle", f"`{target.definition.name}` applies itself", frames[-1].span)
-        return None
-    program.count_instance(frames[-1].span if frames else target.definition.span)
+    if frame is not None:
+        if any(f.definition is target.definition for f in frames):
+            program.error("definition-cycle", f"`{target.definition.name}` applies itself", frame.span)
+            return None
+        frames.append(frame)
+    program.count_instance(target.definition.span)
     body = Flow(program, target).run(given)
     program.bodies[key] = body
+    program.kept += 1 if body is None else len(body.calls) + 1
+    if frame is not None:
+        frames.pop()
     return body
 
 
@@ -90,6 +97,7 @@ class Flow(Evaluator):
         if not self._give(node):
             return None
         body = self.body
+        body.results = tuple([body.types[o] if isinstance(o, int) else None for _, o in body.outputs])
         body.size = sum(c.body.size if c.body is not None else 1 for c in body.calls)
         self.program.check_size(0, body.size, self.definition.span)
         if self.module is not None:
@@ -102,21 +110,17 @@ class Flow(Evaluator):
     def _take(self, given: tuple[Given, ...]) -> bool:
         """Binds the inputs and the dimensions in their shapes."""
         assert self.definition is not None
-        frames = self.program.frames
-        arguments = frames[-1].arguments if frames else {}
         fits = True
         for entry, item in zip(self.definition.node.inputs, given, strict=True):
-            what = f"the input `{entry.name}` of `{self.definition.name}`"
-            at = arguments.get(entry.name) or (frames[-1].span if frames else self.unit.span(entry))
             if item is None:
                 self.env[entry.name] = None
             elif isinstance(item, Constant):
                 self.env[entry.name] = item.value
-                fits = self.header.match(entry, number_type(item.value), what, at) and fits
+                fits = self.header.match(entry, number_type(item.value)) and fits
             else:
                 self.env[entry.name] = self.slot(item)
                 self.body.inputs.append((entry.name, item))
-                fits = self.header.match(entry, item, what, at) and fits
+                fits = self.header.match(entry, item) and fits
         return fits
 
     def _give(self, node: tree.Definition) -> bool:
@@ -135,9 +139,7 @@ class Flow(Evaluator):
             if value is None:
                 self.body.outputs.append((name, None))
             elif isinstance(value, Tensor):
-                at = self.unit.span(expr)
-                what = f"the output {f'`{name}` ' if name else ''}of `{self.definition.name}`"
-                fits = (not declared or self.header.match(declared[i], value.type, what, at)) and fits
+                fits = (not declared or self.header.match(declared[i], value.type, expr)) and fits
                 self.body.outputs.append((name, value.slot))
             else:
                 if value is not POISON:
@@ -161,9 +163,10 @@ class Flow(Evaluator):
         inputs: tuple[tuple[str, Operand], ...],
         attributes: dict[str, Any],
         outputs: tuple[Type | None, ...],
-        span: Span,
+        node: Any,
     ) -> Any:
         """Adds an application; its result as a value."""
+        span = self.unit.span(node)
         self.body.calls.append(Call(kind, type, address, body, inputs, attributes, outputs, len(self.body.types), span))
         if len(outputs) == 1:
             return self.slot(outputs[0]) if outputs[0] is not None else None
@@ -177,28 +180,25 @@ class Flow(Evaluator):
             if not isinstance(value, Tensor | int | float | Symbolic):
                 return self.fault("wrong-kind", f"`{name}` takes tensors, not {describe(value)}", part)
         names = [i.name for i in op.inputs]
-        places = {n: self.unit.span(p) for n, p in zip(names, nodes, strict=True)}
-        return self.apply_op(op, list(zip(names, values, strict=True)), {}, node, places)
+        inputs = tuple(zip(names, values, strict=True))
+        return self.apply_op(op, inputs, {}, node, lambda name: dict(zip(names, nodes, strict=True)).get(name, node))
 
     def apply_op(
         self,
         op: Op,
-        inputs: list[tuple[str, Any]],
+        inputs: tuple[tuple[str, Any], ...],
         attributes: dict[str, Any],
         node: Any,
-        places: dict[str, Span],
+        place: Callable[[str], Any],
     ) -> Any:
-        """Applies an operation to values that have been checked to be tensors, numbers or absent."""
-        span = self.unit.span(node)
+        """Applies an operation to tensors, numbers or what is absent; `place` says where an argument is written."""
         types = [type_of(v) for _, v in inputs]
         try:
             outputs = op.rule(types, attributes)
         except OpError as problem:
-            at = places.get(problem.argument or "", span)
-            self.program.error("dimension", problem.message, at, help=problem.help)
-            return POISON
+            return self.fault("dimension", problem.message, place(problem.argument or ""), help=problem.help)
         operands = tuple([(name, operand_of(v)) for name, v in inputs])
-        return self.emit("op", op.name, "", None, operands, attributes, outputs, span)
+        return self.emit("op", op.name, "", None, operands, attributes, outputs, node)
 
     def resolve(self, node: tree.Reference) -> Any:
         """What is owned at an address: a tensor to read, or something to apply."""
@@ -422,7 +422,8 @@ def constant_body(program: Program, owner: Owner, node: tree.Param, type: Type) 
     value = flow.value(node.value)
     if isinstance(value, int | float) and not isinstance(value, bool):
         constant = float(value) if type.dtype == "real" else value
-        value = flow.apply_op(OPS["full"], [], {"shape": type.shape, "value": constant}, node.value, {})
+        attributes = {"shape": type.shape, "value": constant}
+        value = flow.apply_op(OPS["full"], (), attributes, node.value, lambda _: node.value)
     if value is POISON:
         return None
     if not isinstance(value, Tensor) or value.type != type:

@@ -45,6 +45,7 @@ def instantiate(program: Program, definition: Definition, values: dict[str, Any]
     module = Module(definition.kind, definition.name, values, definition.span)
     Owner(program, definition, values, module).run()
     program.modules[key] = module
+    program.kept += len(module.members) + 1
     program.definitions[module] = definition
     return module
 
@@ -289,7 +290,7 @@ class Owner(Evaluator):
         values = self.hyperparameters(callee, node.lists[0] if node.lists else None, node)
         if values is None:
             return None
-        self.program.frames.append(Frame(callee, self.unit.span(node), {}))
+        self.program.frames.append(Frame(callee, self.unit, node))
         module = instantiate(self.program, callee, values)
         self.program.frames.pop()
         return module

@@ -2,26 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from archspec.ir import Body, Module
-from archspec.lower.units import Definition
+from archspec.lower.units import Definition, Unit
 from archspec.source import Note, Report, Source, Span
+from archspec.syntax import tree
 
 MOST_ITERATIONS = 100_000
 MOST_INSTANCES = 10_000
 MOST_TENSORS = 2_000_000
 MOST_OPERATIONS = 10_000_000
 DEEPEST = 60
-MOST_KEPT = 20_000
+MOST_KEPT = 500_000
 
 
 class Frame(NamedTuple):
-    """A place where a definition is used; `arguments` are the spans of its inputs by name."""
+    """A place where a definition is used: `node` in `unit`, with `arguments` for the inputs `names`."""
 
     definition: Definition
-    span: Span
-    arguments: dict[str, Span]
+    unit: Unit
+    node: Any
+    arguments: tree.Arguments | None = None
+    names: tuple[str, ...] = ()
+
+    @property
+    def span(self) -> Span:
+        return self.unit.span(self.node)
+
+    def argument(self, name: str) -> Span:
+        """Where the input `name` is written."""
+        item = argument_node(self.arguments, self.names, name)
+        return self.unit.span(item) if item is not None else self.span
+
+
+def argument_node(arguments: tree.Arguments | None, names: Sequence[str], name: str) -> tree.Argument | None:
+    """Where the argument `name` is written in a list of arguments for `names`."""
+    position = 0
+    for item in arguments.items if arguments else ():
+        if item.name == name:
+            return item
+        if not item.name:
+            if position < len(names) and names[position] == name:
+                return item
+            position += 1
+    return None
 
 
 class OverBudget(Exception):
@@ -31,18 +57,23 @@ class OverBudget(Exception):
 class Program:
     """Compiled modules and bodies, by definition, hyperparameters and input types, and the state of a compilation.
 
-    `modules` and `bodies` stay valid as long as the files they came from do; everything else is of one compilation.
+    `modules` and `bodies` stay valid as long as the files they came from do, and so does `checked`: the files and
+    definitions in which what does not depend on hyperparameters was found to be right. Everything else is of one
+    compilation.
     """
 
     def __init__(self) -> None:
         self.modules: dict[Any, Module] = {}
         self.definitions: dict[Module, Definition] = {}
         self.bodies: dict[Any, Body | None] = {}
+        self.checked: set[Any] = set()
+        self.kept = 0  # members and applications in them
         self.begin(Report(), None)
 
     def begin(self, report: Report, root: Source | None) -> None:
         """Starts a compilation whose findings are shown, where possible, in the file `root`."""
-        if len(self.bodies) + len(self.modules) > MOST_KEPT:
+        if self.kept > MOST_KEPT:
+            self.kept = 0
             self.modules.clear()
             self.definitions.clear()
             self.bodies.clear()

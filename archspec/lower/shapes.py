@@ -11,6 +11,8 @@ from archspec.lower.values import DYNAMIC, POISON, describe
 from archspec.source import Note, Span
 from archspec.syntax import tree
 
+Entry = tree.Parameter | tree.Output
+
 
 class Header:
     """The dimensions that one application of a definition has bound so far."""
@@ -19,13 +21,17 @@ class Header:
         self.evaluator = evaluator
         self.name = name
         self.leading: tuple[Dim, ...] | None = None
-        self._bound: dict[str, Note] = {}
+        self._bound: dict[str, tuple[str, Entry]] = {}
 
-    def match(self, entry: tree.Parameter | tree.Output, actual: Type, what: str, at: Span) -> bool:
-        """Checks `actual` against what `entry` declares, binding what is still open; reports a mismatch at `at`."""
+    def match(self, entry: Entry, actual: Type, result: tree.Expr | None = None) -> bool:
+        """Checks `actual` against what `entry` declares, binding what is still open.
+
+        A mismatch is reported at `result`, the expression of an output, or where an input is given.
+        """
         declared = entry.type or "real"
         if actual.dtype != declared:
-            self._report("wrong-kind", f"{what} is {declared}; this is {actual.dtype}", entry, at)
+            message = f"{self._what(entry)} is {declared}; this is {actual.dtype}"
+            self._report("wrong-kind", message, entry, result)
             return False
         if entry.shape is None:
             return True
@@ -34,39 +40,38 @@ class Header:
         fixed = len(items) - (split is not None)
         sizes = actual.shape
         if len(sizes) < fixed or (split is None and len(sizes) != fixed):
-            self._mismatch(entry, actual, what, at, ())
+            self._mismatch(entry, actual, result, ())
             return False
         if split is None:
-            fits = [self._match_size(entry, i, s, actual, what, at) for i, s in zip(items, sizes, strict=True)]
+            fits = [self._match_size(entry, i, s, actual, result) for i, s in zip(items, sizes, strict=True)]
             return all(fits)
         after = len(items) - split - 1
         leading = sizes[split : len(sizes) - after]
         if self.leading is None:
             self.leading = leading
-            self._bound["..."] = Note(f"`...` was bound to {shape_text(leading)} by {what}", at)
+            self._bound["..."] = (shape_text(leading), entry)
         elif self.leading != leading:
-            self._mismatch(entry, actual, what, at, (self._bound["..."],))
+            self._mismatch(entry, actual, result, (self._first("..."),))
             return False
         pairs = [
             *zip(items[:split], sizes[:split], strict=True),
             *zip(items[split + 1 :], sizes[len(sizes) - after :], strict=True),
         ]
-        fits = [self._match_size(entry, i, s, actual, what, at) for i, s in pairs]
+        fits = [self._match_size(entry, i, s, actual, result) for i, s in pairs]
         return all(fits)
 
     def _match_size(
         self,
-        entry: tree.Parameter | tree.Output,
+        entry: Entry,
         item: tree.Expr,
         size: Dim,
         actual: Type,
-        what: str,
-        at: Span,
+        result: tree.Expr | None,
     ) -> bool:
         evaluator = self.evaluator
         if isinstance(item, tree.Name) and item.text in evaluator.unit.dims and item.text not in evaluator.env:
             evaluator.env[item.text] = size
-            self._bound[item.text] = Note(f"`{item.text}` was bound to {size} by {what}", at)
+            self._bound[item.text] = (str(size), entry)
             return True
         expected = evaluator.value(item)
         if expected is POISON or expected is DYNAMIC:
@@ -81,27 +86,40 @@ class Header:
             return True
         first: tuple[Note, ...] = ()
         if isinstance(item, tree.Name) and item.text in self._bound:
-            first = (self._bound[item.text],)
+            first = (self._first(item.text),)
         elif not isinstance(item, tree.Literal):
             text = evaluator.unit.source.text[item.start : item.end]
             first = (Note(f"`{text}` is {expected} here", evaluator.unit.span(item)),)
-        self._mismatch(entry, actual, what, at, first)
+        self._mismatch(entry, actual, result, first)
         return False
 
-    def _mismatch(
-        self, entry: tree.Parameter | tree.Output, actual: Type, what: str, at: Span, notes: tuple[Note, ...]
-    ) -> None:
+    def _mismatch(self, entry: Entry, actual: Type, result: tree.Expr | None, notes: tuple[Note, ...]) -> None:
         assert entry.shape is not None
-        message = f"{what} is {self._declared(entry.shape)}; this is {shape_text(actual.shape)}"
-        self._report("dimension", message, entry, at, notes)
+        message = f"{self._what(entry)} is {self._declared(entry.shape)}; this is {shape_text(actual.shape)}"
+        self._report("dimension", message, entry, result, notes)
 
     def _report(
-        self, code: str, message: str, entry: tree.Parameter | tree.Output, at: Span, notes: tuple[Note, ...] = ()
+        self, code: str, message: str, entry: Entry, result: tree.Expr | None, notes: tuple[Note, ...] = ()
     ) -> None:
-        if not notes:
-            declared = self.evaluator.unit.span(entry)
-            notes = () if declared == at else (Note("it is declared here", declared),)
+        at = self._place(entry) if result is None else self.evaluator.unit.span(result)
+        declared = self.evaluator.unit.span(entry)
+        if not notes and declared != at:
+            notes = (Note("it is declared here", declared),)
         self.evaluator.program.error(code, message, at, notes=notes)
+
+    def _first(self, name: str) -> Note:
+        """Where a dimension was first bound."""
+        size, entry = self._bound[name]
+        return Note(f"`{name}` was bound to {size} by {self._what(entry)}", self._place(entry))
+
+    def _place(self, entry: Entry) -> Span:
+        """Where an input is given; where it is declared, if nothing applies the definition."""
+        frames = self.evaluator.program.frames
+        return frames[-1].argument(entry.name) if frames else self.evaluator.unit.span(entry)
+
+    def _what(self, entry: Entry) -> str:
+        kind = "input" if isinstance(entry, tree.Parameter) else "output"
+        return f"the {kind}{f' `{entry.name}`' if entry.name else ''} of `{self.name}`"
 
     def _declared(self, shape: tree.Listing) -> str:
         """A declared shape with the sizes known so far."""

@@ -25,10 +25,33 @@ class Hyperparameter(NamedTuple):
     span: Span
 
 
+class Signature(NamedTuple):
+    """The inputs that a callee declares: all, those that may be absent, those that may not; the last may be
+    `variadic`.
+    """
+
+    names: tuple[str, ...]
+    optional: frozenset[str]
+    needed: tuple[str, ...]
+    variadic: bool
+
+    @staticmethod
+    def of(inputs: list[tuple[str, bool]], variadic: bool = False) -> Signature:
+        """The signature of inputs (name, whether it may be absent)."""
+        names = tuple([name for name, _ in inputs])
+        optional = frozenset([name for name, absent in inputs if absent])
+        return Signature(names, optional, tuple([name for name in names if name not in optional]), variadic)
+
+    def spread(self, given: int) -> tuple[str, ...]:
+        """The names of `given` inputs: a variadic one is numbered."""
+        more = range(2, given - len(self.names) + 2) if self.variadic else ()
+        return (*self.names, *[f"{self.names[-1]}{k}" for k in more])
+
+
 class Definition:
     """A fn, layer or block of a unit."""
 
-    __slots__ = ("hyperparameters", "kind", "name", "node", "plan", "span", "unit")
+    __slots__ = ("hyperparameters", "kind", "name", "node", "plan", "signature", "span", "unit")
 
     def __init__(self, node: tree.Definition, unit: Unit) -> None:
         self.node = node
@@ -37,6 +60,7 @@ class Definition:
         self.unit = unit
         self.span = unit.span(node.name)
         self.hyperparameters: dict[str, Hyperparameter] = {}
+        self.signature = Signature.of([(e.name, e.default is not None) for e in node.inputs])
         self.plan: tuple[Any, ...] | None = None  # made by `plan_of`
 
 
@@ -65,7 +89,10 @@ class Unit:
         self.broken = frozenset(name for part in file.broken for name in part.names)
 
     def span(self, node: tree.Expr | tree.Statement | tree.Item | NamedTuple) -> Span:
-        return Span(self.source, node.start, node.end)  # type: ignore[union-attr]
+        return _new_span(Span, (self.source, node.start, node.end))
+
+
+_new_span: Any = tuple.__new__  # what Span(...) comes to, in one call
 
 
 class Library:

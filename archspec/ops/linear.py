@@ -161,8 +161,8 @@ OPS = (
         "expert_linear",
         GROUP,
         "Each vector of x through the matrix its expert index names: with e = experts[...], out[..., o] is the sum "
-        "over i of x[..., i] * weight[e, o, i], plus bias[e, o]; the leading axes of x and the axes of experts stretch to "
-        "each other, and 0 <= experts < n.",
+        "over i of x[..., i] * weight[e, o, i], plus bias[e, o]; the leading axes of x and the axes of experts stretch "
+        "to each other, and 0 <= experts < n.",
         (
             Input("x", _NUMBER + "[..., in]"),
             Input("experts", "int [...]"),
@@ -177,12 +177,12 @@ OPS = (
     Op(
         "conv",
         GROUP,
-        "Convolution over one or more spatial axes, without flipping the kernel: out[b, o, p] is bias[o] plus the sum "
-        "over c and k of x[b, g * (in / groups) + c, p * stride - padding + k * dilation] * weight[o, c, k], where "
-        "g = o // (out / groups) and x is 0 outside. If transposed, its adjoint: each x[b, c, q] * weight[c, o, k] is "
-        "added at p = q * stride - padding + k * dilation of channel g * (out / groups) + o, g = c // (in / groups), "
-        "and the weight is [in, out / groups, ...kernel]. stride, padding and dilation are an integer, or a list with "
-        "one for each spatial axis; groups divides in and out.",
+        "Convolution over one or more spatial axes, without flipping the kernel: out[b, o, p] is bias[o] plus the "
+        "sum over c and k of x[b, g * (in / groups) + c, p * stride - padding + k * dilation] * weight[o, c, k], "
+        "where g = o // (out / groups) and x is 0 outside. If transposed, its adjoint: each x[b, c, q] * weight[c, "
+        "o, k] is added, onto bias, at p = q * stride - padding + k * dilation of channel g * (out / groups) + o, "
+        "where g = c // (in / groups) and the weight is [in, out / groups, ...kernel]. stride, padding and dilation "
+        "are an integer, or a list with one for each spatial axis; groups divides in and out.",
         (
             Input("x", _NUMBER + "[batch, in, ...n]"),
             Input("weight", _NUMBER + "[out, in / groups, ...kernel]"),

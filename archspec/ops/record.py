@@ -41,7 +41,7 @@ class Attribute(NamedTuple):
 class Input(NamedTuple):
     """A tensor taken. `optional` ones may be absent (None); the last may be `variadic`: one or more.
 
-    `type` describes what is accepted, for readers, as in `int [...]`; a `number` is int or real, and nothing said is any.
+    `type` says what is accepted, for readers, as in `int [...]`; a `number` is int or real, and a bare shape is any.
     In an OpError the tensors of a variadic input `x` are called `x`, `x2`, `x3`, ...
     """
 
