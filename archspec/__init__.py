@@ -1,6 +1,6 @@
 """archspec: architectures written down once, in a small language; their exact parameters, their graphs, their reasons.
 
-    model = archspec.load("bert-base-uncased", layers=6)
+    model = archspec.load("path/to/spec.arch", layers=6)
     model.params.total
     model.graph()
 

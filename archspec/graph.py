@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from archspec.fold import Run, runs
-from archspec.ir import Body, Call, Leaf, Module, Operand, Type, Weight, find
+from archspec.ir import Body, Call, Leaf, Module, Operand, Type, Weight, find, uncollected
 
 if TYPE_CHECKING:
     from networkx import DiGraph
 
-Rounds = tuple[tuple[int, int], ...]
+Rounds: TypeAlias = tuple[tuple[int, int], ...]
 """The folded runs around a place, each with its round: (run, round)."""
 
 
@@ -44,6 +44,10 @@ class Scope(NamedTuple):
     repeat: int
 
 
+Nodes: TypeAlias = dict[str, dict[str, Any]]
+Edges: TypeAlias = dict[tuple[str, str], dict[str, Any]]
+
+
 class Template(NamedTuple):
     """The nodes and edges of a body, to be stamped wherever it is applied: all names are relative.
 
@@ -52,12 +56,13 @@ class Template(NamedTuple):
     nodes.
     """
 
-    nodes: dict[str, dict[str, Any]]
-    edges: dict[tuple[str, str], dict[str, Any]]
+    nodes: Nodes
+    edges: Edges
     entries: list[tuple[int, str, str, Type]]
     outputs: list[Producer | None]
     tensors: dict[str, str]
     applications: dict[str, int]
+    blocks: dict[str, str]
     total: int
 
 
@@ -69,19 +74,26 @@ def graph_of(body: Body, level: str = "layer", depth: int | None = None, fold: b
     """The graph of a model's body. See `Model.graph`."""
     import networkx
 
+    with uncollected():
+        nodes, edges, blocks = _parts(body, level, depth, fold)
+        graph: DiGraph[str] = networkx.DiGraph(blocks=dict(blocks))
+        graph.add_nodes_from(nodes.items())
+        graph.add_edges_from(
+            [(a, b, {"shape": data["shape"], "uses": [*data["uses"]]}) for (a, b), data in edges.items()]
+        )
+    return graph
+
+
+def _parts(body: Body, level: str, depth: int | None, fold: bool) -> tuple[Nodes, Edges, dict[str, str]]:
     key = ("graph", level, depth, fold)
-    known: tuple[dict[str, dict[str, Any]], dict[tuple[str, str], dict[str, Any]]] | None = body.views.get(key)
+    known: tuple[Nodes, Edges, dict[str, str]] | None = body.views.get(key)
     if known is None:
         builder = _Builder(body, level, depth, fold)
         builder.build()
-        known = builder.nodes, builder.edges
+        known = builder.nodes, builder.edges, builder.blocks
         if len(builder.nodes) <= LARGEST_KEPT:
             body.views[key] = known
-    nodes, edges = known
-    graph: DiGraph[str] = networkx.DiGraph()
-    graph.add_nodes_from(nodes.items())
-    graph.add_edges_from([(a, b, {"shape": data["shape"], "uses": [*data["uses"]]}) for (a, b), data in edges.items()])
-    return graph
+    return known
 
 
 class _Builder:
@@ -95,8 +107,9 @@ class _Builder:
         self.opens = {"layer": {"block"}, "block": {"block"}, "op": {"block", "layer", "fn"}}[level]
         self.depth = depth if level == "block" else None
         self.fold = fold
-        self.nodes: dict[str, dict[str, Any]] = {}
-        self.edges: dict[tuple[str, str], dict[str, Any]] = {}
+        self.nodes: Nodes = {}
+        self.edges: Edges = {}
+        self.blocks: dict[str, str] = {}
         self.entries: list[tuple[int, str, str, Type]] = []
         self.applications: dict[str, int] = {}
         self.counted: dict[str, str] = {}
@@ -125,6 +138,7 @@ class _Builder:
             [p._replace(node=below.get(p.node, p.node)) if p is not None else None for p in outputs],
             {tensor: below[node] for tensor, node in self.counted.items()},
             self.applications,
+            {f".{block}": type for block, type in self.blocks.items()},
             self.total,
         )
 
@@ -205,6 +219,8 @@ class _Builder:
         if body is None or not opened:
             self._leaf(call, scope, name, shown)
             return
+        if kind == "block":
+            self.blocks[name] = call.type
         if kind == "block" and not self.fold:
             assert scope.body.module is not None
             if call.address not in scope.body.module.members:  # further down: what is there cannot be stamped now
@@ -265,6 +281,8 @@ class _Builder:
             self.counted[f"{name}.{tensor}"] = name + node
         for address, count in template.applications.items():
             self.applications[f"{name}.{address}"] = count
+        for block, type in template.blocks.items():
+            self.blocks[name + block] = type
         self.total += template.total
 
     def _template(self, body: Body, depth: int) -> Template:

@@ -6,7 +6,9 @@ them are relative, and the whole is spelt out only when somebody asks for it.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeAlias
 
 from archspec.dims import Dim
@@ -227,3 +229,17 @@ def canonical(module: Module, address: str) -> str:
     while address in module.aliases:
         address = module.aliases[address]
     return address
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Pauses the collection of garbage: much is made, all of it stays, and searching it again and again takes
+    longest.
+    """
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if running:
+            gc.enable()

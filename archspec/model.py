@@ -92,8 +92,9 @@ class Model:
         Nodes have `kind` (input, output, layer, op, fn, param, buffer, block), `type`, `params`, `shape` (and
         `shapes` where there are several outputs), `path` (the applications of blocks around it), `source`
         (file:line), `address` where a layer or block is applied, and `shared_with` where a tensor it uses stands on
-        another node. Edges have `shape` and `uses`: pairs of output index and argument name. At every level `params`
-        sum to `params.total`.
+        another node. Edges have `shape` and `uses`: pairs of output index and argument name. The graph's own
+        attribute `blocks` gives the type of each application of a block by its name in `path`s. At every level
+        `params` sum to `params.total`.
 
         Raises ValueError for another level or a negative depth.
         """

@@ -70,6 +70,7 @@ def compile_spec(spec: str, overrides: dict[str, Any]) -> Model:
 
 
 def _compile(spec: str, overrides: dict[str, Any]) -> tuple[Model, Loaded]:
+    from archspec.ir import uncollected
     from archspec.lower.compile import check_files, compile_model
     from archspec.model import Model
 
@@ -78,7 +79,8 @@ def _compile(spec: str, overrides: dict[str, Any]) -> tuple[Model, Loaded]:
     program = loaded.program
     program.begin(report, loaded.unit.source)
     check_files(program, loaded.library, loaded.unit)
-    compiled = compile_model(program, loaded.unit, node, overrides)
+    with uncollected():
+        compiled = compile_model(program, loaded.unit, node, overrides)
     if report.diagnostics:
         _forget(loaded)  # what was found is found again next time
     if report.failed or compiled is None:
@@ -99,7 +101,7 @@ def bundled_models() -> list[tuple[str, str]]:
     from archspec.lower.units import bundled_files
 
     report = Report()
-    specs = str(specs_root())
+    specs = specs_root()
     found = [(file, name) for file in bundled_files(specs) for name in _bundled_unit(specs, file, report).unit.models]
     report.check()
     return found
@@ -162,7 +164,7 @@ def _table_key(spec: str, overrides: dict[str, Any]) -> str | None:
     parsed = parse_spec(spec)
     if parsed.path == "-":
         return None
-    specs = str(specs_root())
+    specs = specs_root()
     place = os.path.realpath(parsed.path) if parsed.path else sorted(os.listdir(specs))
     try:
         return dumps([specs, parsed.path, place, parsed.model, sorted(overrides.items())])
@@ -235,7 +237,7 @@ def _load_stdin(report: Report) -> Loaded:
 def _find_bundled(name: str, report: Report) -> Loaded:
     from archspec.lower.units import bundled_files
 
-    specs = str(specs_root())
+    specs = specs_root()
     for file in bundled_files(specs):
         try:
             with open(os.path.join(specs, file + ".arch"), encoding="utf-8") as text:
@@ -271,7 +273,7 @@ def _fresh() -> tuple[Library, Program]:
     from archspec.lower.program import Program
     from archspec.lower.units import Library
 
-    return Library(os.path.realpath(str(specs_root())), parsed), Program()
+    return Library(os.path.realpath(specs_root()), parsed), Program()
 
 
 def _current(path: str) -> Loaded | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 
@@ -19,6 +18,6 @@ def grammar_text() -> str:
         return file.read()
 
 
-def specs_root() -> Path:
+def specs_root() -> str:
     """The folder of the bundled specs."""
-    return Path(_find("specs"))
+    return _find("specs")

@@ -123,8 +123,12 @@ class Report:
         self.add(Diagnostic(code, message, span, (), help, "warning"))
 
     @property
+    def errors(self) -> int:
+        return sum(d.severity == "error" for d in self.diagnostics)
+
+    @property
     def failed(self) -> bool:
-        return any(d.severity == "error" for d in self.diagnostics)
+        return self.errors > 0
 
     def check(self) -> None:
         """Raises ArchError with everything found so far, if an error is among it."""

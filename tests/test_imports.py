@@ -21,7 +21,7 @@ MAY_IMPORT = {
     "analyses": {"graph", "ops", "ir", "dims", "table"},
     "backends": {"graph", "ops", "ir", "dims", "table"},
     "model": {"lower", "graph", "expand", "ir", "source", "table"},
-    "pipeline": {"cache", "lower", "model", "resources", "source", "syntax", "table"},
+    "pipeline": {"cache", "ir", "lower", "model", "resources", "source", "syntax", "table"},
     "overrides": {"source", "syntax"},
     "cli": {"overrides", "analyses", "backends", "model", "pipeline", "resources", "source", "table", ""},
     "__main__": {"cli"},

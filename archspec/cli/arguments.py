@@ -35,7 +35,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         formatter_class=_formatter,
         allow_abbrev=False,
     )
-    root.add_argument("--version", action="version", version=f"archspec {__version__}")
+    root.add_argument("--version", action="version", version=f"archspec-dsl {__version__}")
     subparsers = root.add_subparsers(prog="archspec", dest="command", metavar="COMMAND", required=True)
     for name, command in _COMMANDS.items():
         description = f"{command.help[0].upper()}{command.help[1:]}."

@@ -12,7 +12,7 @@ from archspec.lower.evaluate import listed
 from archspec.lower.plan import names_in
 from archspec.lower.program import Frame, argument_node
 from archspec.lower.units import Definition, Signature
-from archspec.lower.values import DYNAMIC, POISON, Owned, Several, Tensor, describe, kind_of
+from archspec.lower.values import POISON, Owned, Several, Tensor, describe, is_number, kind_of
 from archspec.ops import REQUIRED, Op
 from archspec.source import suggest
 from archspec.syntax import tree
@@ -44,10 +44,6 @@ def call(flow: Flow, expr: tree.Call) -> Any:
     if not _is_function(flow, callee, expr.callee):
         return POISON
     if len(expr.lists) == 1:
-        if isinstance(callee, Op) and callee.scalar is not None:
-            number = flow.static_call(expr)
-            if number is not DYNAMIC:
-                return number
         takes_tensors = bool(callee.inputs if isinstance(callee, Op) else callee.node.inputs)
         lists = (None, expr.lists[0]) if takes_tensors else (expr.lists[0], None)
     else:
@@ -179,10 +175,15 @@ def _apply_definition(
         else:
             given.append(Constant(value))
             operands.append((name, Constant(value)))
-    frame = Frame(definition, flow.unit, node, inputs, signature.names)
-    body = flows.body_of(flow.program, target, tuple(given), frame)
-    if body is None:
-        return POISON
+    last = flow.last  # most often, what is applied is what was applied just before
+    if last is not None and target.module is not None and last.target.module is target.module and last.given == given:
+        body = last.body
+    else:
+        frame = Frame(definition, flow.unit, node, inputs, signature.names)
+        body = flows.body_of(flow.program, target, tuple(given), frame)
+        if body is None:
+            return POISON
+        flow.last = flows.Applied(target, given, body)
     if target.module is not None:
         flow.applied.setdefault(address, []).append(body)
     return flow.emit(definition.kind, definition.name, address, body, tuple(operands), {}, body.results, node)
@@ -221,6 +222,8 @@ def _apply_op(
     values = _take(flow, op.name, signature, inputs, node, stream)
     if values is None or failed:
         return POISON
+    if op.scalar is not None and not attributes and all(map(is_number, values)):
+        return flow.scalar(op, values, node)
     taken = signature.spread(len(values))
 
     def place(name: str) -> Any:

@@ -51,6 +51,7 @@ def check_files(program: Program, library: Library, root: Unit) -> None:
 
 def compile_model(program: Program, unit: Unit, model: tree.Model, overrides: dict[str, Any]) -> Compiled | None:
     """Compiles a model; None where what is in the program's report kept it from being compiled."""
+    before = program.report.errors
     target = unit.names.get(model.callee.text)
     definition = target.target if target else None
     if not isinstance(definition, Definition) or definition.kind == "fn":
@@ -59,7 +60,7 @@ def compile_model(program: Program, unit: Unit, model: tree.Model, overrides: di
     if values is None:
         return None
     compiled = compile_definition(program, definition, values, unit.span(model.name))
-    if compiled is None or program.report.failed:
+    if compiled is None or program.report.errors > before:
         return None
     name = str(model.name.value)
     if not overrides:
@@ -71,6 +72,7 @@ def compile_definition(
     program: Program, definition: Definition, values: dict[str, Any], span: Span
 ) -> tuple[Module, Body] | None:
     """What a definition with hyperparameters owns and computes, for symbolic input shapes."""
+    before = program.report.errors
     try:
         module = instantiate(program, definition, values)
         types = _input_types(program, definition, values)
@@ -87,7 +89,7 @@ def compile_definition(
         return None
     if body is None:
         return None
-    if not program.report.failed:
+    if program.report.errors == before:
         _check_idle(program, module, body)
     if not program.report.diagnostics:
         program.checked.add(definition)
@@ -166,7 +168,7 @@ def _input_types(program: Program, definition: Definition, values: dict[str, Any
     for entry in definition.node.inputs:
         sizes: list[Any] = []
         for item in entry.shape.items if entry.shape else ():
-            size = symbol("...") if isinstance(item, tree.Ellipsis_) else evaluator.value(item)
+            size = symbol("leading") if isinstance(item, tree.Ellipsis_) else evaluator.value(item)
             if size is POISON:
                 return None
             if size is DYNAMIC or not is_number(size) or isinstance(size, float):

@@ -208,12 +208,17 @@ class Evaluator:
             return POISON
         if not all(map(is_number, values)) or len(values) != len(target.inputs):
             return DYNAMIC
+        return self.scalar(target, values, expr)
+
+    def scalar(self, op: Op, values: Sequence[Any], node: Any) -> Any:
+        """An operation on numbers."""
+        assert op.scalar is not None
         try:
-            return bounded(target.scalar(*values))
+            return bounded(op.scalar(*values))
         except StaticError as problem:
-            return self.fault(problem.code, problem.message, expr)
+            return self.fault(problem.code, problem.message, node)
         except (ArithmeticError, ValueError, TypeError) as problem:
-            return self.fault("arithmetic", f"`{name}` has no answer here: {problem}", expr)
+            return self.fault("arithmetic", f"`{op.name}` has no answer here: {problem}", node)
 
     def is_builtin(self, name: str) -> bool:
         return name not in self.env and name not in self.unit.names

@@ -12,7 +12,7 @@ from archspec.lower.address import address_text
 from archspec.lower.evaluate import Evaluator
 from archspec.lower.idle import find_idle
 from archspec.lower.plan import assigned, names_in
-from archspec.lower.program import Frame, Program
+from archspec.lower.program import Frame, Program, Refused
 from archspec.lower.residual import warn_without_residual
 from archspec.lower.shapes import Header, shape_text
 from archspec.lower.units import Definition
@@ -44,12 +44,22 @@ class Target(NamedTuple):
     module: Module | None
 
 
+class Applied(NamedTuple):
+    """The last application of a definition in a body."""
+
+    target: Target
+    given: list[Given]
+    body: Body
+
+
 def body_of(program: Program, target: Target, given: tuple[Given, ...], frame: Frame | None = None) -> Body | None:
     """The body of a definition for input types; the same object for the same types. None if it has errors.
 
     `frame` is the use that asks for it.
     """
     owner: Any = target.module
+    if owner in program.refused:
+        return None
     if owner is None:
         owner = (target.definition, *[key_of(v) for v in target.values.values()])
     key = (owner, *[(Constant, key_of(g.value)) if isinstance(g, Constant) else g for g in given])
@@ -82,14 +92,17 @@ class Flow(Evaluator):
         self.applied: dict[str, list[Body]] = {}
         self.reads: dict[str, Tensor] = {}
         self.results: tuple[Any, ...] | None = None
-        self.poisoned = False
+        self.last: Applied | None = None
 
     def run(self, given: tuple[Given, ...]) -> Body | None:
         assert self.definition is not None
         node = self.definition.node
         if not self._take(given):
             return None
-        self.execute(node.body)
+        try:
+            self.execute(node.body)
+        except Refused:
+            return None
         if self.results is None:
             if not self._is_broken(node):
                 self.fault("missing-return", f"`{self.definition.name}` returns nothing", node.name)
@@ -133,7 +146,7 @@ class Flow(Evaluator):
             )
             self.fault("output", message, self._return)
             return False
-        fits = not self.poisoned
+        fits = True
         for i, (value, expr) in enumerate(zip(self.results, self._return.values, strict=True)):
             name = declared[i].name if declared else ""
             if value is None:
@@ -271,9 +284,9 @@ class Flow(Evaluator):
         stream = self.value(expr.head)
         outer = self.env.get("_")
         for step in expr.steps:
-            stream = self._step(step, stream)
             if stream is POISON:
                 break
+            stream = self._step(step, stream)
         if outer is None:
             self.env.pop("_", None)
         else:
@@ -339,6 +352,7 @@ class Flow(Evaluator):
                 case tree.Require():
                     if self.condition(statement.condition) is False:
                         report_require(self, statement)
+                        raise Refused
                 case _:
                     pass  # ownership, which the first pass settled
 

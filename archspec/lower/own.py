@@ -20,7 +20,7 @@ from archspec.lower.plan import (
     Tying,
     plan_of,
 )
-from archspec.lower.program import Frame, Program
+from archspec.lower.program import Frame, Program, Refused
 from archspec.lower.tie import close_aliases, tie
 from archspec.lower.units import Definition
 from archspec.lower.values import DYNAMIC, LARGEST, POISON, describe, key_of, kind_of
@@ -63,6 +63,13 @@ class Owner(Evaluator):
     def run(self) -> None:
         assert self.definition is not None
         before = dict(self.env)
+        try:
+            self._complete(before)
+        except Refused:
+            return
+
+    def _complete(self, before: dict[str, Any]) -> None:
+        assert self.definition is not None
         self._run(plan_of(self.definition))
         self._check_nesting()
         module = self.module
@@ -183,6 +190,8 @@ class Owner(Evaluator):
     def require(self, node: tree.Require) -> None:
         if self.condition(node.condition) is False:
             report_require(self, node)
+            self.program.refused.add(self.module)
+            raise Refused
 
     def _role(self, node: tree.Role) -> None:
         if not node.addresses:

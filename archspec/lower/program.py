@@ -50,6 +50,10 @@ def argument_node(arguments: tree.Arguments | None, names: Sequence[str], name: 
     return None
 
 
+class Refused(Exception):
+    """A `require` does not hold; it has been reported, and nothing else is said of the definition."""
+
+
 class OverBudget(Exception):
     """A budget is used up; it has been reported, and compiling ends here."""
 
@@ -81,6 +85,7 @@ class Program:
         self.root = root
         self.frames: list[Frame] = []
         self.incomplete: set[Module] = set()  # something they own is in error
+        self.refused: set[Module | None] = set()  # a `require` of theirs does not hold
         self.iterations = 0
         self.instances = 0
 

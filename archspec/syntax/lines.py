@@ -33,6 +33,9 @@ _ELSE = re.compile(r"else\b")
 _ITEM = re.compile(r"(?:import|export)\s+[\w\"]|(?:fn|layer|block)\s+\w+\s*\(|model\s*\"|dim\s+\w")
 _STATEMENT = re.compile(r"(?:return|require|tie|role|expect)\b")
 _LISTS = re.compile(r"(?:import|export)\b")
+_HEAD = re.compile(r"(?:if|for|else|elif|while|fn|layer|block|model|def|class)\b")
+_LAST = re.compile(r"[ \t\r\f]*(?:\#|\n|\Z)")
+_AFTER = re.compile(r"[ \t\r\f]*(?:\#|//|\n|\Z|\}|(?:else|elif)\b)")
 _SLASHES = re.compile(r"(?://[^\n]*\s*)+|/\*(?s:.*?)(?:\*/|\Z)")
 _OPENERS = {")": "(", "]": "[", "}": "{"}
 
@@ -52,7 +55,10 @@ class Scan(NamedTuple):
 
 
 class _Opened(NamedTuple):
-    """A bracket that waits to be closed. Line ends mean nothing in it if `lists`; `statement` is where its statement begins."""
+    """A bracket that waits to be closed, in the statement that begins at `statement`.
+
+    Line ends mean nothing in a bracket that `lists`: all but the braces of bodies.
+    """
 
     bracket: str
     offset: int
@@ -95,7 +101,8 @@ class _Walk:
                 lines.append(start)
                 continue
             if kind == "comment":
-                self.comments.append(Comment(start, match.end(), match[0].rstrip()))
+                comment = match[0].rstrip()
+                self.comments.append(Comment(start, start + len(comment), comment))
                 self._blank(start, match.end())
                 continue
             if lines:
@@ -122,7 +129,7 @@ class _Walk:
         """Something stands at `start`, the first on its line."""
         inside = bool(self._stack) and self._stack[-1].lists
         if inside and (_STATEMENT.match(self.text, start) or _ITEM.match(self.text, start)):
-            return self._unclosed()
+            return self._unclosed(start)
         goes_on = _CONTINUES if self._statement >= 0 else _ELSE
         if inside or goes_on.match(self.text, start):
             for offset in lines:
@@ -135,10 +142,15 @@ class _Walk:
         return None
 
     def _open(self, bracket: str, offset: int) -> int | None:
-        lists = bracket != "{" or (not self._stack and bool(_LISTS.match(self.text, self._statement)))
         inside = bool(self._stack) and self._stack[-1].lists
-        if bracket == "{" and inside:
-            return self._unclosed()
+        lists = bracket != "{"
+        if bracket == "{":
+            last = _LAST.match(self.text, offset + 1)
+            if inside and last:
+                return self._unclosed(offset)
+            head = _LISTS if not self._stack else _HEAD
+            lists = inside or bool(head.match(self.text, self._statement)) != bool(self._stack)
+            lists = lists and not (self._stack and last)
         self._stack.append(_Opened(bracket, offset, self._statement, lists))
         if len(self._stack) > DEEPEST:
             return self._too_deep(offset)
@@ -149,8 +161,13 @@ class _Walk:
     def _close(self, bracket: str, offset: int) -> int | None:
         wanted = _OPENERS[bracket]
         depth = self._statement_depth()
-        if bracket == "}" and len(self._stack) > depth and self._stack[-1].bracket != "{":
-            return self._unclosed()
+        if bracket == "}" and not (len(self._stack) > depth and self._stack[-1].bracket == "{"):
+            if self._astray(offset):
+                self._fault("`}` stands in the middle of a statement", offset, offset + 1)
+                self.kept[offset] = " "
+                return None
+            if len(self._stack) > depth:
+                return self._unclosed(offset)
         if bracket == "}" and self._stack:
             if not self._stack.pop().lists:
                 self._end(offset)
@@ -173,21 +190,29 @@ class _Walk:
         del self._stack[index if index is not None else -1 :]
         return None
 
+    def _astray(self, offset: int) -> bool:
+        """Whether a `}` has something of its statement on both sides, and no `{` before it on its line."""
+        line = self.text.rfind("\n", 0, offset) + 1
+        within = self._statement >= 0 and bool(self.text[line:offset].strip()) and not _AFTER.match(self.text, offset + 1)
+        depth = self._statement_depth()
+        return within and (not depth or self._stack[depth - 1].offset < line)
+
     def _statement_depth(self) -> int:
         """How many of the open brackets are those of bodies, around the statement at hand."""
         return next((i for i, opened in enumerate(self._stack) if opened.lists), len(self._stack))
 
-    def _unclosed(self) -> int:
+    def _unclosed(self, offset: int) -> int:
+        """Something at `offset` shows that the first bracket open in the statement at hand should have been closed."""
         opened = self._stack[self._statement_depth()]
-        back = self._abandon(opened)
+        back = self._abandon(opened, offset)
         self._fault(f"`{opened.bracket}` is never closed", opened.offset, opened.offset + 1)
         return back
 
-    def _abandon(self, opened: _Opened) -> int:
-        """Forgets what was found after the line of `opened`; where that line ends."""
+    def _abandon(self, opened: _Opened, offset: int) -> int:
+        """Forgets what was found after the line of `opened`, or after `offset` if that is on it; where to walk on."""
         del self._stack[self._statement_depth() :]
-        end = self.text.find("\n", opened.offset)
-        end = len(self.text) if end < 0 else end
+        end = self.text.find("\n", opened.offset, offset)
+        end = offset if end < 0 else end
         while self._blanked and self._blanked[-1] >= end:
             self.kept[self._blanked.pop()] = "\n"
         while self.comments and self.comments[-1].start >= end:
@@ -202,25 +227,29 @@ class _Walk:
         message = f"brackets nest more than {DEEPEST} levels deep"
         depth = self._statement_depth()
         if depth < len(self._stack):
-            back = self._abandon(self._stack[depth])
+            end = self.text.find("\n", offset)
+            end = len(self.text) if end < 0 else end
+            back = self._abandon(self._stack[depth], end)
             self._fault(message, offset, offset + 1, code="budget")
-            return max(back, offset)
+            return max(back, end)
         self._fault(message, offset, offset + 1, code="budget")
         self._stack.pop()
         return self._stop(offset)
 
     def _missing(self, offset: int) -> None:
         opened = self._stack[-1]
-        line = self.text.count("\n", 0, offset) + 1
-        help = f"a `}}` is missing before line {line}" if offset < len(self.text) else "a `}` is missing at the end of the file"
-        self.faults.append(Fault("`{` is never closed", opened.offset, opened.offset + 1, help))
+        at_end = offset == len(self.text)
+        where = "at the end of the file" if at_end else f"before line {self.text.count(chr(10), 0, offset) + 1}"
+        message, help = "`{` is never closed", f"a `}}` is missing {where}"
+        self.faults.append(Fault(message, opened.offset, opened.offset + 1, help))
         self.closers += [offset] * len(self._stack)
         self._stack.clear()
 
     def _slashes(self, start: int) -> int:
         found = _SLASHES.match(self.text, start)
         assert found
-        self.faults.append(Fault(f"`{found[0][:2]}` does not begin a comment", start, start + 2, "comments begin with `#`"))
+        message = f"`{found[0][:2]}` does not begin a comment"
+        self.faults.append(Fault(message, start, start + 2, "comments begin with `#`"))
         end = start + len(found[0].rstrip())
         self._blank(start, end)
         self._statement = -1
@@ -255,7 +284,7 @@ class _Walk:
 
     def _finish(self) -> int:
         if self._statement_depth() < len(self._stack):
-            return self._unclosed()
+            return self._unclosed(len(self.text))
         self._end(len(self.text))
         if self._stack:
             self._missing(len(self.text))

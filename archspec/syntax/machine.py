@@ -12,7 +12,10 @@ Make = Callable[[list[Any]], Any]
 
 
 class Token(NamedTuple):
-    """A word, number, string, sign or line's end. `kind` is the literal as written, or NAME, WORD, INT, REAL, STRING, _NL."""
+    """A word, number, string, sign or line's end.
+
+    `kind` is the literal as written, or NAME, WORD, INT, REAL, STRING, _NL; BAD for what begins no token.
+    """
 
     start: int
     end: int
@@ -33,7 +36,7 @@ class Fault(Exception):
 
 
 class Unexpected(Exception):
-    """The token at `index` (the end, if that is `len(tokens)`) fits nowhere; `stack` is the parser's, for `accepted`."""
+    """The token at `index`, or the end, fits nowhere; `stack` is the parser's, for `accepted`."""
 
     def __init__(self, tokens: Sequence[Token], index: int, stack: list[int]) -> None:
         super().__init__()

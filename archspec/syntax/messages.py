@@ -19,7 +19,7 @@ _SIGNS = (",", ")", "]", "}", ":", "=", "..", "->", "[", "{")
 
 
 class Slip(NamedTuple):
-    """The place of a mistake: tokens before it, the token `found` there, those after it, and the kinds `accepted` there."""
+    """A mistake: the tokens before it, the one `found` there, those after it, and the kinds `accepted` there."""
 
     before: Sequence[Token]
     found: Token
@@ -69,7 +69,7 @@ class Said(NamedTuple):
 
 
 def explain(machine: Machine, error: Unexpected, start: str, following: Sequence[Token] = ()) -> Fault:
-    """The Fault for `error`, met while parsing a `start`; `following` is what stands after the tokens parsed, if anything."""
+    """The Fault for `error`, met while parsing a `start`; `following` is what stands after the tokens parsed."""
     tokens, index = error.tokens, error.index
     end = tokens[-1].end if tokens else 0
     found = [*tokens[index : index + 1], *following, Token(end, end, "$END", "")][0]
@@ -271,6 +271,8 @@ def _missing(slip: Slip) -> Said | None:
         return Said(help="a tensor has a shape: `[n, d]`, or `[]` for a single number")
     if "," in accepted and ")" in accepted and found.kind in ("NAME", "INT", "REAL", "STRING"):
         return Said(help="is a comma missing?")
+    if found.text == "|>" and slip.has_value:
+        return Said(help="put the chain in parentheses")
     if "|>" in words and found.text in _OPERATORS and ("|>" in accepted or slip.start == "step"):
         return Said(help="give what the step adds parentheses, or make it two steps")
     if first in ("import", "export") and "{" in accepted:

@@ -11,7 +11,7 @@ from archspec.syntax.lines import MOST_FAULTS, Scan, scan
 from archspec.syntax.machine import Fault, Machine, Token, Unexpected
 from archspec.syntax.messages import explain
 from archspec.syntax.recover import Recovery
-from archspec.syntax.tables import ParserData, parser_data
+from archspec.syntax.tables import ParserData, check, parser_data
 from archspec.syntax.tree import Broken, Comment, Definition, Expr, File, Item, Literal, Model
 
 CONTEXTUAL = frozenset(("import", "export", "dim", "fn", "layer", "block", "model"))
@@ -25,8 +25,9 @@ def parser_from(data: ParserData) -> Machine:
     from archspec.syntax.build import MAKERS
 
     try:
+        check(data)
         return Machine(data, MAKERS, CONTEXTUAL)
-    except (KeyError, TypeError, AttributeError, re.error) as error:
+    except (LookupError, TypeError, AttributeError, re.error) as error:
         raise ValueError("these are no parser tables") from error
 
 
@@ -58,8 +59,8 @@ def parse(source: Source, report: Report, machine: Machine | None = None) -> Fil
     return File(0, len(source.text), items, tuple(found.comments), _broken(source.text, broken))
 
 
-def parse_expression(source: Source, report: Report) -> Expr | None:
-    """The expression that `source` is, or None and a diagnostic."""
+def parse_expression(source: Source, report: Report, machine: Machine | None = None) -> Expr | None:
+    """The expression that `source` is, or None and a diagnostic. Numbers and constants need no parser."""
     text = source.text.strip()
     if _SIMPLE.fullmatch(text):
         start = len(source.text) - len(source.text.lstrip())
@@ -68,9 +69,11 @@ def parse_expression(source: Source, report: Report) -> Expr | None:
     for fault in (*found.faults, *found.surplus)[:1]:
         _tell(report, source, fault)
         return None
-    machine = _parser()
+    from archspec.syntax.expressions import shallow
+
+    machine = machine or _parser()
     try:
-        return machine.run(machine.tokens(found.text), "expr")
+        return shallow(machine.run(machine.tokens(found.text), "expr"))
     except Unexpected as error:
         _tell(report, source, explain(machine, error, "expr"))
     except Fault as fault:
@@ -83,7 +86,7 @@ _CONSTANTS = {"true": True, "false": False, "none": None}
 
 
 def _simple(text: str, start: int) -> Literal:
-    """A number or a constant, read without the parser: they are most of what is given on a command line."""
+    """A number or a constant; they are most of what is given on a command line."""
     value = _CONSTANTS[text] if text in _CONSTANTS else int(text) if text.isdigit() else float(text)
     return Literal(start, start + len(text), value)
 
@@ -119,7 +122,8 @@ def _documented(item: Item, comments: list[Comment], text: str) -> Item:
     while index >= 0 and comments[index].text.startswith("##"):
         comment = comments[index]
         line = text.rfind("\n", 0, comment.start) + 1
-        if text[line : comment.start].strip() or text[comment.end : below].count("\n") != 1 or text[comment.end : below].strip():
+        between = text[comment.end : below]
+        if text[line : comment.start].strip() or between.strip() or between.count("\n") != 1:
             break
         lines.insert(0, comment.text[2:].strip())
         below, index = line, index - 1

@@ -22,6 +22,7 @@ class Recovery:
         self.faults: list[Fault] = []
         self.broken: list[tuple[int, int]] = []
         self._surplus = found.surplus
+        self._heads = {end for _, end in found.broken}
         self._text = found.text
         self._machine = machine
         self._tokens = tokens
@@ -42,10 +43,10 @@ class Recovery:
         return kept
 
     def _blame_surplus(self, end: int) -> None:
-        """If the run of statements outside any body, which is told of, ends with a surplus `}`, that is the same mistake."""
+        """A surplus `}` at the end of a run of statements outside any body is the same mistake, told of already."""
         for fault in self._surplus:
             if self.faults and fault.start >= end and not self._text[end : fault.start].strip():
-                self.faults[-1].help = "statements stand inside the braces of a definition: is there a `}` too many before?"
+                self.faults[-1].help = "statements stand inside the braces of a definition: was a `}` too many before?"
                 self._surplus = [other for other in self._surplus if other is not fault]
 
     def _split(self, first: int, last: int) -> list[tuple[int, int]]:
@@ -64,7 +65,7 @@ class Recovery:
         return pieces
 
     def _kept(self, first: int, last: int, start: str, silent: bool = False) -> list[Token]:
-        """The tokens of an item or statement and a line's end, without what does not parse in it; [] if its head does not."""
+        """The tokens of an item or statement without what does not parse in it; none if its head does not."""
         tokens = self._tokens
         kind = tokens[first].kind
         head: list[Token] = []  # all of it but what its braces hold
@@ -96,8 +97,8 @@ class Recovery:
         if fault is None:
             return True
         self.broken.append((tokens[0].start, tokens[-1].end))
-        # what begins with a brace has lost its head, which was reported when it was taken out
-        if not silent and tokens[0].kind != "{" and len(self.faults) < MOST_FAULTS:  # more are not shown
+        headless = tokens[0].start in self._heads  # its head was told of when it was taken out
+        if not silent and not headless and len(self.faults) < MOST_FAULTS:  # more are not shown
             self.faults += self._each_step(tokens, following, start) or [fault]
         return False
 

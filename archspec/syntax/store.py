@@ -1,6 +1,6 @@
 """Trees as plain data, lists of numbers and strings that JSON can hold, and back.
 
-A node is a list: the number of its class, then its fields. What is loaded is checked against the classes, field by field.
+A node is a list: the number of its class, then its fields. What is loaded is checked, field by field.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ _Read = Callable[[Any, _Rows], Any]
 
 _CLASSES: list[Any] = [c for c in vars(tree).values() if isinstance(c, type) and issubclass(c, tuple)]
 _NUMBERS: dict[Any, int] = {c: number for number, c in enumerate(_CLASSES)}
+_MAKE: list[Callable[[list[Any]], Any]] = [c._make for c in _CLASSES]
 _ATOMS: dict[str, type] = {"int": int, "str": str, "bool": bool, "float": float, "None": type(None)}
 _TYPES = {"", "int", "bool"}
 _MODIFIERS = {(), ("frozen",), ("unused",), ("frozen", "unused"), ("unused", "frozen")}
 _CHOICES: dict[tuple[Any, str], set[Any]] = {
     (tree.Unary, "operator"): {"-", "not"},
-    (tree.Binary, "operator"): set("+ - * / // % ** == != < <= > >= and or".split()),
+    (tree.Binary, "operator"): {"+", "-", "*", "/", "//", "%", "**", "==", "!=", "<", "<=", ">", ">=", "and", "or"},
     (tree.Step, "operator"): {"", "+", "-", "*", "/"},
     (tree.Own, "modifiers"): _MODIFIERS,
     (tree.Param, "modifiers"): _MODIFIERS,
@@ -83,16 +84,18 @@ def _one(names: list[str]) -> _Read:
     numbers = {number for name in names if name != "None" for number in _numbers(name)}
 
     def read(data: Any, rows: _Rows) -> Any:
-        if data is None and optional:
-            return None
-        number = data[0]
+        if data is None:
+            if optional:
+                return None
+            raise ValueError("a part of this syntax tree is missing")
+        number: int = data[0]
         if number not in numbers:
             raise ValueError("this is no syntax tree")
-        row = data[1:]
+        row: list[Any] = data[1:]
         for index, field in _FIELDS[number]:
             row[index] = field(row[index], rows)
         rows[number].append(row)
-        return tuple.__new__(_CLASSES[number], row)
+        return _MAKE[number](row)
 
     return read
 

@@ -13,9 +13,10 @@ ParserData: TypeAlias = dict[str, Any]
 
 
 class Rule(NamedTuple):
-    """One production. `action` names a function of `build.py`, "" for a single child handed on, "_" for an inlined list.
+    """One production.
 
-    `size` symbols are taken off the stack; those at the positions in `inlined` are lists to be spliced in.
+    `action` names a maker, or is "" where a single child is handed on, "_" for a list inlined in another rule. `size`
+    symbols are taken off the stack; those at the positions in `inlined` are lists to be spliced in.
     """
 
     origin: str
@@ -28,16 +29,15 @@ def parser_data() -> ParserData:
     """Tables made from the grammar by lark.
 
     `actions` holds, for each state, what each kind of token leads to: n >= 0 is the next state, n < 0 a reduction by
-    `rules[~n]`; kinds are literals as written or names of patterns. `gotos` holds the next state for each symbol reduced to,
-    `starts` the first and the last state of each start symbol.
+    `rules[~n]`; kinds are literals as written or names of patterns. `gotos` holds the next state for each symbol
+    reduced to, `starts` the first and the last state of each start symbol.
     """
     from lark import Lark
     from lark.grammar import Rule as LarkRule
     from lark.lexer import TerminalDef
 
-    grammar = Lark(grammar_text(), parser="lalr", start=list(STARTS), maybe_placeholders=False)
-    data: Any
-    memo: Any
+    # The lexer is not used; the basic one is the quickest to make.
+    grammar: Any = Lark(grammar_text(), parser="lalr", lexer="basic", start=list(STARTS), maybe_placeholders=False)
     data, memo = grammar.memo_serialize([TerminalDef, LarkRule])
     table: Any = data["parser"]["parser"]
     patterns = {t.name: t.pattern for t in grammar.terminals}
@@ -71,6 +71,20 @@ def parser_data() -> ParserData:
         "literals": sorted((p.value for p in patterns.values() if p.type == "str"), key=len, reverse=True),
         "patterns": {name: p.value for name, p in patterns.items() if p.type == "re"},
     }
+
+
+def check(data: ParserData) -> None:
+    """Raises ValueError, TypeError, LookupError or AttributeError for what are no tables."""
+    actions: list[dict[str, int]] = data["actions"]
+    gotos: list[dict[str, int]] = data["gotos"]
+    rules = [Rule(*rule) for rule in data["rules"]]
+    reached = [n for row in (*actions, *gotos) for n in row.values()]
+    reached += [state for start in STARTS for state in data["starts"][start]]
+    numbers = [*reached, *(rule.size for rule in rules)]
+    if {type(n) for n in numbers} != {int} or len(gotos) != len(actions):
+        raise ValueError("these are no parser tables")
+    if min(reached) < -len(rules) or max(reached) >= len(actions):
+        raise ValueError("these parser tables lead nowhere")
 
 
 def _rule(data: Any) -> Rule:

@@ -297,7 +297,7 @@ Statement: TypeAlias = Bind | Declare | Param | Tie | Require | Role | Return | 
 
 
 class Imported(NamedTuple):
-    """`Linear` or `Linear as Dense` in an import; `alias` is the name bound here."""
+    """`Name` or `Name as Alias` in an import; `alias` is the name bound here."""
 
     start: int
     end: int
@@ -327,7 +327,7 @@ class Dims(NamedTuple):
 class Parameter(NamedTuple):
     """One entry of a definition's head: a hyperparameter (`shape` is None) or an input.
 
-    `name` is "..", and `default` a Name, for `..Bert` (all the hyperparameters of Bert).
+    `name` is "..", and `default` a Name, for `..Other` (all the hyperparameters of Other).
     """
 
     start: int

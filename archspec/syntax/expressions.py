@@ -1,0 +1,242 @@
+"""Makes the nodes of addresses and expressions, as `build.py` does for the rest."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from archspec.syntax import tree
+from archspec.syntax.machine import Fault, Make, Token
+from archspec.syntax.tree import Expr, Listing, Name
+
+DEEPEST = 100
+"""How many levels of operators an expression may have."""
+
+LONGEST_INTEGER = 18
+
+Children = list[Any]
+
+
+# Helpers --------------------------------------------------------------------------------------------------------------
+
+
+def nodes(children: Children) -> tuple[Any, ...]:
+    return tuple(c for c in children if not isinstance(c, Token))
+
+
+def words(children: Children) -> tuple[Token, ...]:
+    return tuple(c for c in children if isinstance(c, Token) and c.text != ",")
+
+
+def end_of(children: Children) -> int:
+    """Where the last part that is there ends."""
+    return next(c.end for c in reversed(children) if c is not None)
+
+
+def name_of(token: Token) -> Name:
+    return Name(token.start, token.end, token.text)
+
+
+def text_of(token: Token) -> str:
+    return re.sub(r"\\(.)", r"\1", token.text[1:-1])
+
+
+_ATOMS = (str, int, float, type(None))
+_LEVELS = (tree.Binary, tree.Unary, tree.Conditional, tree.Subscript, tree.Call, tree.Own, tree.Chain, Listing)
+
+
+def _parts(node: Any) -> list[Any]:
+    return [child for child in node if not isinstance(child, _ATOMS)]
+
+
+def shallow(node: Any) -> Any:
+    """`node`, if no expression in it is too deep to be walked by recursion later."""
+    if node.end - node.start <= DEEPEST:  # every level takes a character at least
+        return node
+    pending: list[tuple[Any, int]] = [(node, 0)]
+    while pending:
+        found, depth = pending.pop()
+        if depth > DEEPEST:
+            message = f"this expression is more than {DEEPEST} levels deep"
+            raise Fault(message, found.start, found.end, "give parts of it names of their own", "budget")
+        pending += [(child, depth + isinstance(child, _LEVELS)) for child in _parts(found)]
+    return node
+
+
+# Addresses ------------------------------------------------------------------------------------------------------------
+
+_UNFIT = re.compile(r"[.\[\]\s\"\\]|[^ -~]")
+
+
+def place(children: Children) -> Expr:
+    """A name or a string, until `address` finds that an address begins with it."""
+    token = children[0]
+    return tree.Literal(token.start, token.end, text_of(token)) if token.kind == "STRING" else name_of(token)
+
+
+def address(children: Children) -> tree.Address:
+    found = children[0]
+    return found if isinstance(found, tree.Address) else _address(found, ())
+
+
+def dotted(children: Children) -> tree.Address:
+    return _address(children[0], nodes(children[1:]))
+
+
+def _address(place: Expr, rest: tuple[tree.Segment, ...]) -> tree.Address:
+    numbers: list[tree.Segment] = []
+    found = place
+    while isinstance(found, tree.Subscript):
+        numbers.append(tree.Segment(found.value.end, found.end, "", found.position))
+        found = found.value
+    text = found.text if isinstance(found, Name) else found.value if isinstance(found, tree.Literal) else ""
+    first = _segment(found.start, found.end, str(text))
+    segments = (first, *reversed(numbers), *rest)
+    return tree.Address(place.start, segments[-1].end, segments)
+
+
+def segment(children: Children) -> tree.Segment:
+    token = children[0]
+    return _segment(token.start, token.end, text_of(token) if token.kind == "STRING" else token.text)
+
+
+def _segment(start: int, end: int, text: str) -> tree.Segment:
+    if not text or _UNFIT.search(text):
+        what = "an empty segment" if not text else f"`{text}`"
+        help = 'one segment a pair of quotes: `"in".weight`' if "." in text else None
+        raise Fault(f"{what} cannot be one part of an address", start, end, help)
+    return tree.Segment(start, end, text, None)
+
+
+def index(children: Children) -> tree.Segment:
+    start, value, end = children
+    return tree.Segment(start.start, end.end, "", value)
+
+
+# Owning and calling ---------------------------------------------------------------------------------------------------
+
+
+def own(children: Children) -> tree.Own:
+    address, _, modifiers, callee, *lists = children
+    return tree.Own(address.start, children[-1].end, address, modifiers, callee, tuple(lists))
+
+
+def modifiers(children: Children) -> tuple[str, ...]:
+    words = tuple(token.text for token in children)
+    if len(set(words)) < len(words):
+        raise Fault(f"`{words[-1]}` is said twice", children[-1].start, children[-1].end)
+    return words
+
+
+def callee(children: Children) -> Name:
+    return name_of(children[0])
+
+
+def arguments(children: Children) -> tree.Arguments:
+    return tree.Arguments(children[0].start, children[-1].end, nodes(children))
+
+
+def argument(children: Children) -> tree.Argument:
+    first, last = children[0], children[-1]
+    if isinstance(last, Token):
+        return tree.Argument(first.start, last.end, "..", None)
+    return tree.Argument(first.start, last.end, first.text if len(children) == 3 else "", last)
+
+
+def call(children: Children) -> tree.Call:
+    callee, *lists = children
+    return tree.Call(callee.start, lists[-1].end, callee, tuple(lists))
+
+
+# Expressions ----------------------------------------------------------------------------------------------------------
+
+
+def chain(children: Children) -> tree.Chain:
+    head, *steps = children
+    return tree.Chain(head.start, steps[-1].end, head, tuple(steps))
+
+
+def step(children: Children) -> tree.Step:
+    arrow, value, (condition, otherwise), loop = children
+    return tree.Step(arrow.start, (loop or otherwise or condition or value).end, "", value, condition, otherwise, loop)
+
+
+def operate(children: Children) -> tree.Step:
+    arrow, sign, value, condition, loop = children
+    return tree.Step(arrow.start, end_of(children), sign.text, value, condition, None, loop)
+
+
+def skip(children: Children) -> tuple[Expr | None, Expr | None]:
+    return children[1] if children else None, children[3] if len(children) > 2 else None
+
+
+def conditional(children: Children) -> tree.Conditional:
+    value, _, condition, *otherwise = children
+    return tree.Conditional(value.start, children[-1].end, value, condition, otherwise[-1] if otherwise else None)
+
+
+def binary(children: Children) -> tree.Binary:
+    left, sign, right = children
+    return tree.Binary(left.start, right.end, sign.text, left, right)
+
+
+def unary(children: Children) -> tree.Unary:
+    sign, operand = children
+    return tree.Unary(sign.start, operand.end, sign.text, operand)
+
+
+def paren(children: Children) -> Expr:
+    start, inner, end = children
+    return inner._replace(start=start.start, end=end.end)
+
+
+def subscript(children: Children) -> tree.Subscript:
+    value, position = children
+    return tree.Subscript(value.start, position.end, value, position.number)
+
+
+def reference(children: Children) -> tree.Reference:
+    dot, first, last = children[0], children[1], children[-1]
+    if first.text[:1].isdigit() and first.end - first.start == len(first.text):
+        help = f'write `0.{first.text}`, or `."{first.text}"` for an address'
+        raise Fault("a number needs a digit before its point", dot.start, first.end, help)
+    return tree.Reference(dot.start, last.end, tree.Address(first.start, last.end, nodes(children)))
+
+
+def listing(children: Children) -> Listing:
+    return Listing(children[0].start, children[-1].end, nodes(children))
+
+
+def ellipsis(children: Children) -> tree.Ellipsis_:
+    return tree.Ellipsis_(children[0].start, children[0].end)
+
+
+_WORDS = {"true": True, "false": False, "none": None, "inf": float("inf")}
+
+
+def literal(children: Children) -> tree.Literal:
+    token = children[0]
+    value = _WORDS.get(token.text)
+    if token.kind == "INT":
+        digits = token.text.replace("_", "")
+        if len(digits) > LONGEST_INTEGER:
+            message = f"this integer has more than {LONGEST_INTEGER} digits"
+            raise Fault(message, token.start, token.end, code="budget")
+        value = int(digits)
+    elif token.kind == "REAL":
+        value = float(token.text)
+        if value in (float("inf"), 0.0) and set(re.split("[eE]", token.text)[0]) - set("0._"):
+            size = "large" if value else "small"
+            raise Fault(f"this number is too {size} to be represented", token.start, token.end, code="budget")
+    return tree.Literal(token.start, token.end, value)
+
+
+EXPRESSIONS: dict[str, Make] = {
+    rule.__name__: rule
+    for rule in (
+        *(place, address, dotted, segment, index, own, modifiers, callee, arguments, argument, call),
+        *(chain, step, operate, skip, conditional, binary, unary, paren, subscript, reference),
+        *(listing, ellipsis, literal),
+    )
+}
+"""The function that makes each rule's node."""

@@ -1,0 +1,260 @@
+"""No statement of a bundled spec is idle: without it, the spec is in error, or what comes out is not the same.
+
+What comes out of a file are the tables, inputs, outputs and graphs (opened into operations) of the bundled models and of
+the specs in PROBES, which use all of the standard library; some of those are to fail, so that a `require` which is gone
+shows by an error that is gone or another.
+"""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import archspec
+from archspec import cache, pipeline
+from archspec.source import Report, Source
+from archspec.syntax import tree
+
+SPECS = Path(__file__).parent.parent / "specs"
+FILES = sorted(SPECS.rglob("*.arch"))
+MODELS = archspec.models()
+
+PROBES = """
+import std { Linear, Embedding, Conv1d, Conv2d, LayerNorm, RMSNorm, gelu, gelu_tanh, relu, silu, sinusoids }
+import std { SinusoidalEmbedding, rotary, positions_after, key_mask, causal_mask, window_mask, split_heads, merge_heads }
+import std { repeat_heads, attention, SelfAttention, CrossAttention, FeedForward, GatedFeedForward, first, tanh, sigmoid }
+
+dim batch, seq, other
+
+block Vectors(bias = true, padding = none)
+             (x [batch, seq, 8], ids int [batch, seq])
+             -> ([batch, seq, 8], [batch, seq, 8], [batch, seq, 8], [batch, seq, 8], [batch, 8]) {
+  looked = words: Embedding(10, 8)(ids) |> linear: Linear(8, 8, bias) |> norm: LayerNorm(8, bias = bias)
+  placed = places: SinusoidalEmbedding(10, 8, padding)(positions_after(1)(ids))
+    |> rms:   RMSNorm(8)
+    |> + sinusoids(seq, 8)
+  plain  = x |> fc: FeedForward(8, 12, bias = bias) |> silu |> gelu_tanh
+  gated  = x |> glu: GatedFeedForward(8, 12, bias = bias) |> relu |> tanh |> sigmoid |> gelu
+  return looked, placed, plain, gated, first(x)
+}
+
+block Heads(hidden = 8, heads = 4, groups = 2, bias = true, causal = false, window = none, scale = none)
+           (x [batch, seq, hidden], memory [batch, other, 6], mask int [batch, seq] = none)
+           -> ([batch, seq, hidden], [batch, seq, hidden], [batch, seq, hidden], [batch, heads, seq, hidden // heads]) {
+  keys = key_mask(mask) and causal_mask(seq) and window_mask(seq, 2) if mask != none
+  own   = self:  SelfAttention(hidden, heads, groups, bias, causal, window)(x, keys)
+  cross = cross: CrossAttention(hidden, heads, 6, bias)(x, memory)
+  split = x |> split_heads(heads)
+  few   = x |> few: Linear(hidden, hidden // heads * groups) |> split_heads(groups)
+  plain = attention(scale, causal, window)(split, few, few) |> merge_heads
+  return own, cross, plain, few |> repeat_heads(heads // groups) |> rotary(_, arange(seq))
+}
+
+block Pictures(groups = 1, bias = true)
+              (sound [batch, 4, 32], image [batch, 4, 32, 64]) -> ([batch, 6, 16], [batch, 6, 16, 32]) {
+  line  = sound |> line:  Conv1d(4, 6, 4, stride = 2, padding = 4, dilation = 3, groups = groups, bias = bias)
+  plane = image |> plane: Conv2d(4, 6, 4, stride = 2, padding = 4, dilation = 3, groups = groups, bias = bias)
+  return line, plane
+}
+
+block Line(groups)(x [batch, 4, 32]) -> [batch, 6, 30] {
+  return x |> conv: Conv1d(4, 6, 3, groups = groups)
+}
+
+block Plane(groups)(x [batch, 4, 32, 32]) -> [batch, 6, 30, 30] {
+  return x |> conv: Conv2d(4, 6, 3, groups = groups)
+}
+
+block Within(heads)(x [batch, seq, 8]) -> [batch, seq, 8] {
+  return self: SelfAttention(8, heads)(x)
+}
+
+block Across(heads)(x [batch, seq, 8], memory [batch, other, 8]) -> [batch, seq, 8] {
+  return cross: CrossAttention(8, heads)(x, memory)
+}
+
+block Few(groups)(x [batch, 4, seq, 8], memory [batch, groups, seq, 8]) -> [batch, 4, seq, 8] {
+  scale: param []
+  return attention(x, memory, memory) |> * .scale
+}
+
+model "vectors"         = Vectors()
+model "vectors bare"    = Vectors(bias = false, padding = 1)
+model "heads"           = Heads()
+model "heads all"       = Heads(groups = 4)
+model "heads causal"    = Heads(causal = true, window = 3, scale = 0.5, bias = false)
+model "pictures"        = Pictures()
+model "pictures bare"   = Pictures(groups = 2, bias = false)
+model "line uneven"     = Line(groups = 3)
+model "plane uneven"    = Plane(groups = 3)
+model "within uneven"   = Within(heads = 3)
+model "across uneven"   = Across(heads = 3)
+model "few uneven"      = Few(groups = 3)
+"""
+
+UNEVEN = {"transformer-seq2seq": [{"heads": 7}], "albert-base-v2": [{"heads": 7}]}
+"""Overrides that a `require` in the bundled models themselves forbids."""
+
+
+class Deletion(NamedTuple):
+    """Something to take out of a file."""
+
+    path: Path
+    start: int
+    end: int
+
+    def without(self, text: str) -> str:
+        """The text without it; lines keep their numbers. An item of a list goes with its comma."""
+        end = self.end
+        if isinstance(self, Item):
+            rest = text[end:]
+            end += len(rest) - len(rest.lstrip(" ,"))
+        gone = text[self.start : end]
+        return text[: self.start] + "".join(c if c == "\n" else " " for c in gone) + text[end:]
+
+    def __str__(self) -> str:
+        text = self.path.read_text(encoding="utf-8")
+        line = text.count("\n", 0, self.start) + 1
+        return f"{self.path.relative_to(SPECS)}:{line} {' '.join(text[self.start : self.end].split())[:70]}"
+
+
+class Item(Deletion):
+    """Something between commas."""
+
+
+def deletions(path: Path) -> Iterator[Deletion]:
+    """Every item, statement, step of a chain, and entry of a list of names in a file, `expect` lines excepted."""
+
+    def visit(node: Any) -> Iterator[Deletion]:
+        match node:
+            case tree.Dims():
+                yield from (Item(path, n.start, n.end) for n in node.names)
+            case tree.Parameter() | tree.Imported():
+                yield Item(path, node.start, node.end)
+            case tree.Role():
+                yield from (Item(path, a.start, a.end) for a in node.addresses)
+        if isinstance(node, Whole):
+            yield Deletion(path, node.start, node.end)
+        if isinstance(node, tuple):
+            for part in node:
+                yield from visit(part)
+
+    yield from visit(pipeline.parsed(Source(path.name, path.read_text(encoding="utf-8")), Report()).items)
+
+
+Whole = (
+    tree.Import
+    | tree.Dims
+    | tree.Definition
+    | tree.Model
+    | tree.Step
+    | tree.Bind
+    | tree.Declare
+    | tree.Param
+    | tree.Tie
+    | tree.Require
+    | tree.Role
+    | tree.Return
+    | tree.If
+    | tree.For
+)
+
+
+def outcome(spec: str, overrides: dict[str, Any]) -> Any:
+    """All that comes out of a model, or what is wrong with it."""
+    try:
+        model = archspec.load(spec, **overrides)
+    except archspec.ArchError as error:
+        return [(d.code, d.message) for d in error.diagnostics]
+    graph = model.graph("op")
+    nodes = {n: {k: v for k, v in data.items() if k != "source"} for n, data in graph.nodes(data=True)}
+    return model.table, model.inputs, model.outputs, model.warnings, nodes, list(graph.edges(data=True))
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A copy of the specs, with the probes, that the bundled names stand for; nothing is kept between runs."""
+    folder = tmp_path_factory.mktemp("specs") / "specs"
+    shutil.copytree(SPECS, folder)
+    (folder / "probes.arch").write_text(PROBES, encoding="utf-8")
+    trees: dict[str, tree.File] = {}
+    parse = pipeline.parsed
+
+    def parsed(source: Source, report: Report) -> tree.File:
+        found = trees.get(source.text)
+        if found is None:
+            before = len(report.diagnostics)
+            found = parse(source, report)
+            if len(report.diagnostics) == before:
+                trees[source.text] = found
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pipeline, "specs_root", lambda: folder)
+        patch.setattr(pipeline, "parsed", parsed)
+        patch.setattr(cache, "read", lambda *_: None)
+        patch.setattr(cache, "write", lambda *_: None)
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def probes(copy: Path) -> dict[Path, list[Probe]]:
+    """What to load, file by file, and what then comes out. Stacks of two layers stand for the whole ones."""
+    found: dict[Path, list[Probe]] = {}
+    for path in sorted(copy.rglob("*.arch")):
+        for model in (item for item in parse(path).items if isinstance(item, tree.Model)):
+            name = str(model.name.value)
+            spec = name if path.parent == copy else f"{path}:{name}"
+            for chosen in [{"layers": 2}, *UNEVEN.get(name, [])] if path.stem != "probes" else [{}]:
+                found.setdefault(path, []).append(Probe(spec, chosen, outcome(spec, chosen)))
+    return found
+
+
+def test_the_probes_give_what_they_are_meant_to(copy: Path, probes: dict[str, Any]) -> None:
+    for name, overrides, result in (p for file in probes.values() for p in file):
+        fails = name.endswith("uneven") or overrides in UNEVEN.get(name, [])
+        codes = [code for code, _ in result] if isinstance(result, list) else []
+        assert codes == ["require"] * fails, (name, result)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
+def test_every_statement_matters(path: Path, copy: Path, probes: dict[str, Any]) -> None:
+    target = copy / path.relative_to(SPECS)
+    text = target.read_text(encoding="utf-8")
+    idle = []
+    try:
+        for deletion in deletions(path):
+            target.write_text(deletion.without(text), encoding="utf-8")
+            if not pipeline.check(str(target)).failed and not changes(path, probes):
+                idle.append(str(deletion))
+    finally:
+        target.write_text(text, encoding="utf-8")
+    assert not idle
+
+
+def changes(path: Path, probes: dict[str, Any]) -> bool:
+    """Whether anything comes out other than before; the file's own models and the probes are asked first."""
+    order = sorted(probes, key=lambda file: file not in (path.stem, "probes"))
+    asked = [p for file in order for p in probes[file]]
+    return any(outcome(name, overrides) != before for name, overrides, before in asked)
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if "expect" in path.read_text()], ids=lambda p: p.stem)
+def test_every_expectation_is_checked(path: Path, copy: Path) -> None:
+    """An `expect` says what comes out: without it, nothing else does; with any other number, it is an error."""
+    target = copy / path.relative_to(SPECS)
+    text = target.read_text(encoding="utf-8")
+    models = [i for i in pipeline.parsed(Source(path.name, text), Report()).items if isinstance(i, tree.Model)]
+    assert all(model.expects for model in models)
+    numbers = [expect.condition.right for model in models for expect in model.expects]
+    changed = text
+    for number in reversed(numbers):
+        changed = changed[: number.start] + str(number.value + 1) + changed[number.end :]
+    try:
+        target.write_text(changed, encoding="utf-8")
+        found = pipeline.check(str(target)).diagnostics
+    finally:
+        target.write_text(text, encoding="utf-8")
+    assert [d.code for d in found] == ["expect"] * len(numbers)

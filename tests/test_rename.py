@@ -1,0 +1,108 @@
+"""Nothing in the compiler knows a bundled definition by name: with every one renamed, the tables stay the same."""
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import archspec
+from archspec import pipeline
+from archspec.source import Report, Source
+from archspec.syntax import tree
+from archspec.table import Table
+
+ROOT = Path(__file__).parent.parent
+SPECS = ROOT / "specs"
+MODELS = archspec.models()
+
+
+def parse(text: str) -> tree.File:
+    return pipeline.parsed(Source("spec", text), Report())
+
+
+def definitions(file: tree.File) -> list[tree.Definition]:
+    return [item for item in file.items if isinstance(item, tree.Definition)]
+
+
+TREES = {path: parse(path.read_text(encoding="utf-8")) for path in sorted(SPECS.rglob("*.arch"))}
+KINDS = {d.name.text: d.kind for file in TREES.values() for d in definitions(file)}
+NEW = {name: f"Other{n}" for n, name in enumerate(KINDS)}
+OLD = {new: old for old, new in NEW.items()}
+
+
+def renamed(path: Path) -> str:
+    """The text of a bundled file with the names of definitions changed where they stand, and nothing else."""
+    text, file = path.read_text(encoding="utf-8"), TREES[path]
+    ours = {d.name.text for d in definitions(file)}
+    places: dict[int, str] = {}
+    for item in file.items:
+        if isinstance(item, tree.Import):
+            taken = [entry for entry in item.names if entry.name in NEW]
+            places |= {entry.start: entry.name for entry in taken}
+            ours |= {entry.name for entry in taken if entry.alias == entry.name}
+    for item in file.items:
+        if not isinstance(item, tree.Import | tree.Dims):
+            places |= {name.start: name.text for name in names(item) if name.text in ours}
+    for start, name in sorted(places.items(), reverse=True):
+        assert text.startswith(name, start)
+        text = text[:start] + NEW[name] + text[start + len(name) :]
+    return text
+
+
+def names(node: Any) -> Iterator[tree.Name]:
+    """Every bare word in a part of the tree. (No local has the name of a definition in sight: that is an error.)"""
+    if isinstance(node, tree.Name):
+        yield node
+    elif isinstance(node, tuple):
+        for part in node:
+            yield from names(part)
+
+
+def restored(value: Any) -> Any:
+    """The data of a table, with the old names wherever the new ones stand."""
+    if isinstance(value, dict):
+        return {key: restored(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [restored(item) for item in value]
+    return OLD.get(value, value) if isinstance(value, str) else value
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Table]]:
+    """The tables of all models from a copy of the specs with other names."""
+    folder = tmp_path_factory.mktemp("renamed") / "specs"
+    shutil.copytree(SPECS, folder)
+    for path in TREES:
+        (folder / path.relative_to(SPECS)).write_text(renamed(path), encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pipeline, "specs_root", lambda: folder)
+        assert archspec.models() == MODELS
+        yield {name: archspec.load(name).table for name in MODELS}
+
+
+def test_every_definition_has_another_name_in_the_copy() -> None:
+    assert len(NEW) > 20
+    for path in TREES:
+        file = parse(renamed(path))
+        assert not file.broken
+        assert {d.name.text for d in definitions(file)} <= set(OLD)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_copy_with_every_definition_renamed_gives_the_same_tables(name: str, tables: dict[str, Table]) -> None:
+    before, after = archspec.load(name).table, tables[name]
+    assert {row.type for row in (*after.tensors, *after.modules)} <= set(OLD)
+    assert restored(after.to_data()) == restored(before.to_data())
+
+
+def test_no_python_file_names_a_bundled_model_block_or_layer() -> None:
+    words = [*MODELS, *(name for name, kind in KINDS.items() if kind != "fn")]
+    word = re.compile(rf"(?<![\w-])({'|'.join(map(re.escape, words))})(?![\w-])")
+    found = []
+    for path in sorted((ROOT / "archspec").rglob("*.py")):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            found += [f"{path.relative_to(ROOT)}:{number} names {name}" for name in word.findall(line)]
+    assert not found
