@@ -7,7 +7,7 @@ them are relative, and the whole is spelt out only when somebody asks for it.
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeAlias
 
@@ -232,7 +232,7 @@ def canonical(module: Module, address: str) -> str:
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
+def uncollected() -> Generator[None]:
     """Pauses the collection of garbage: much is made, all of it stays, and searching it again and again takes
     longest.
     """

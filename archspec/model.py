@@ -52,7 +52,8 @@ class Model:
         """Tensors, buffers, modules and totals as plain data."""
         if self._table is None:
             overrides = {name: self.hyperparameters[name] for name in self.overrides}
-            self._table = table_of(self.name, self._compiled.module, self.hyperparameters, overrides)
+            table = table_of(self.name, self._compiled.module, self.hyperparameters, overrides)
+            self._table = table._replace(unchecked=self._compiled.expectations if overrides else 0)
         return self._table
 
     @property

@@ -91,7 +91,7 @@ class ArchError(Exception):
 
 
 class Report:
-    """Collects diagnostics; the same mistake met twice is kept once."""
+    """Collects diagnostics. Of several findings about the same characters the first is kept: one mistake, said once."""
 
     def __init__(self) -> None:
         self.diagnostics: list[Diagnostic] = []
@@ -100,7 +100,7 @@ class Report:
     def add(self, diagnostic: Diagnostic) -> None:
         span = diagnostic.span
         key = (
-            (diagnostic.code, span.source.label, span.start, span.end)
+            (diagnostic.severity, span.source.label, span.start, span.end)
             if span
             else (diagnostic.code, diagnostic.message)
         )
@@ -148,15 +148,20 @@ def fail(
     return ArchError([Diagnostic(code, message, span, notes, help)])
 
 
-def suggest(name: str, candidates: list[str]) -> str | None:
-    """A `did you mean` sentence for the candidate nearest to `name`, or None if none is near."""
+def nearest(name: str, candidates: list[str]) -> str | None:
+    """The candidate that `name` most likely is a slip for, or None if none is near."""
     from difflib import get_close_matches
 
     near = get_close_matches(name, candidates, n=1, cutoff=0.6)
-    if not near:
-        folded = {c.lower(): c for c in candidates}
-        near = [folded[name.lower()]] if name.lower() in folded else []
-    return f"did you mean `{near[0]}`?" if near else None
+    if near:
+        return near[0]
+    return {c.lower(): c for c in candidates}.get(name.lower())
+
+
+def suggest(name: str, candidates: list[str]) -> str | None:
+    """A `did you mean` sentence for the candidate nearest to `name`, or None if none is near."""
+    near = nearest(name, candidates)
+    return f"did you mean `{near}`?" if near is not None else None
 
 
 def printable(text: str) -> str:

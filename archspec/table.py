@@ -47,7 +47,10 @@ class Params(NamedTuple):
 
 
 class Table(NamedTuple):
-    """Everything about one model that does not depend on input shapes, in program order."""
+    """Everything about one model that does not depend on input shapes, in program order.
+
+    `unchecked` is how many `expect` lines were passed over, since they are about the model as written.
+    """
 
     model: str
     hyperparameters: dict[str, Any]
@@ -56,6 +59,7 @@ class Table(NamedTuple):
     tensors: tuple[Tensor, ...]
     buffers: tuple[Buffer, ...]
     modules: tuple[ModuleRow, ...]
+    unchecked: int = 0
 
     def to_data(self) -> list[Any]:
         """The table as lists and dictionaries, for JSON."""
@@ -65,7 +69,7 @@ class Table(NamedTuple):
     def from_data(data: Any) -> Table | None:
         """The table that `to_data` wrote; None if it is not one."""
         try:
-            model, hyperparameters, overrides, params, tensors, buffers, modules = data
+            model, hyperparameters, overrides, params, tensors, buffers, modules, unchecked = data
             return Table(
                 model,
                 dict(hyperparameters),
@@ -74,6 +78,7 @@ class Table(NamedTuple):
                 tuple([Tensor(name, tuple(shape), *rest) for name, shape, *rest in tensors]),
                 tuple([Buffer(name, tuple(shape)) for name, shape in buffers]),
                 tuple([ModuleRow(*row) for row in modules]),
+                int(unchecked),
             )
         except (TypeError, ValueError):
             return None

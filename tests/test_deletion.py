@@ -1,8 +1,8 @@
 """No statement of a bundled spec is idle: without it, the spec is in error, or what comes out is not the same.
 
-What comes out of a file are the tables, inputs, outputs and graphs (opened into operations) of the bundled models and of
-the specs in PROBES, which use all of the standard library; some of those are to fail, so that a `require` which is gone
-shows by an error that is gone or another.
+What comes out are the tables, inputs, outputs and graphs (opened into operations) of all models in `specs/`, and
+of those in PROBES, which use all of the standard library. Some are to fail: a `require` that is gone shows by an error
+that is gone too, or another.
 """
 
 import shutil
@@ -19,12 +19,12 @@ from archspec.syntax import tree
 
 SPECS = Path(__file__).parent.parent / "specs"
 FILES = sorted(SPECS.rglob("*.arch"))
-MODELS = archspec.models()
 
 PROBES = """
-import std { Linear, Embedding, Conv1d, Conv2d, LayerNorm, RMSNorm, gelu, gelu_tanh, relu, silu, sinusoids }
-import std { SinusoidalEmbedding, rotary, positions_after, key_mask, causal_mask, window_mask, split_heads, merge_heads }
-import std { repeat_heads, attention, SelfAttention, CrossAttention, FeedForward, GatedFeedForward, first, tanh, sigmoid }
+import std { Linear, Embedding, Conv1d, Conv2d, LayerNorm, RMSNorm, gelu, gelu_tanh, relu, silu, tanh, sigmoid }
+import std { sinusoids, SinusoidalEmbedding, rotary, positions_after, key_mask, causal_mask, window_mask, first }
+import std { split_heads, merge_heads, repeat_heads, attention, SelfAttention, CrossAttention }
+import std { FeedForward, GatedFeedForward }
 
 dim batch, seq, other
 
@@ -94,57 +94,15 @@ model "across uneven"   = Across(heads = 3)
 model "few uneven"      = Few(groups = 3)
 """
 
-UNEVEN = {"transformer-seq2seq": [{"heads": 7}], "albert-base-v2": [{"heads": 7}]}
-"""Overrides that a `require` in the bundled models themselves forbids."""
+UNEVEN: dict[str, dict[str, Any]] = {
+    "albert-base-v2": {"heads": 7},
+    "transformer-seq2seq": {"heads": 7},
+    "small-decoder": {"heads": 6},
+    "small-vision": {"image": 225},
+}
+"""Overrides that a `require` in the models themselves forbids."""
 
-
-class Deletion(NamedTuple):
-    """Something to take out of a file."""
-
-    path: Path
-    start: int
-    end: int
-
-    def without(self, text: str) -> str:
-        """The text without it; lines keep their numbers. An item of a list goes with its comma."""
-        end = self.end
-        if isinstance(self, Item):
-            rest = text[end:]
-            end += len(rest) - len(rest.lstrip(" ,"))
-        gone = text[self.start : end]
-        return text[: self.start] + "".join(c if c == "\n" else " " for c in gone) + text[end:]
-
-    def __str__(self) -> str:
-        text = self.path.read_text(encoding="utf-8")
-        line = text.count("\n", 0, self.start) + 1
-        return f"{self.path.relative_to(SPECS)}:{line} {' '.join(text[self.start : self.end].split())[:70]}"
-
-
-class Item(Deletion):
-    """Something between commas."""
-
-
-def deletions(path: Path) -> Iterator[Deletion]:
-    """Every item, statement, step of a chain, and entry of a list of names in a file, `expect` lines excepted."""
-
-    def visit(node: Any) -> Iterator[Deletion]:
-        match node:
-            case tree.Dims():
-                yield from (Item(path, n.start, n.end) for n in node.names)
-            case tree.Parameter() | tree.Imported():
-                yield Item(path, node.start, node.end)
-            case tree.Role():
-                yield from (Item(path, a.start, a.end) for a in node.addresses)
-        if isinstance(node, Whole):
-            yield Deletion(path, node.start, node.end)
-        if isinstance(node, tuple):
-            for part in node:
-                yield from visit(part)
-
-    yield from visit(pipeline.parsed(Source(path.name, path.read_text(encoding="utf-8")), Report()).items)
-
-
-Whole = (
+WHOLE = (
     tree.Import
     | tree.Dims
     | tree.Definition
@@ -160,6 +118,56 @@ Whole = (
     | tree.If
     | tree.For
 )
+"""What is taken out as it stands."""
+
+
+class Deletion(NamedTuple):
+    """A stretch to take out of a text; an item of a list goes with the comma after it."""
+
+    start: int
+    end: int
+    item: bool = False
+
+    def without(self, text: str) -> str:
+        """The text without it; lines keep their numbers."""
+        end = self.end
+        if self.item:
+            end += len(text[end:]) - len(text[end:].lstrip(" ,"))
+        return text[: self.start] + "".join(c if c == "\n" else " " for c in text[self.start : end]) + text[end:]
+
+    def describe(self, text: str) -> str:
+        return f"{text.count(chr(10), 0, self.start) + 1}: {' '.join(text[self.start : self.end].split())[:70]}"
+
+
+class Probe(NamedTuple):
+    """A model to load, and what comes out of the specs as they are."""
+
+    spec: str
+    overrides: dict[str, Any]
+    before: Any
+
+    def changes(self) -> bool:
+        return outcome(self.spec, self.overrides) != self.before
+
+
+def deletions(node: Any) -> Iterator[Deletion]:
+    """Every item of a file, statement, step of a chain, and entry of a list of names, `expect` lines excepted."""
+    match node:
+        case tree.Dims():
+            yield from (Deletion(name.start, name.end, True) for name in node.names)
+        case tree.Role():
+            yield from (Deletion(address.start, address.end, True) for address in node.addresses)
+        case tree.Parameter() | tree.Imported():
+            yield Deletion(node.start, node.end, True)
+    if isinstance(node, WHOLE):
+        yield Deletion(node.start, node.end)
+    if isinstance(node, tuple):
+        for part in node:
+            yield from deletions(part)
+
+
+def items(path: Path) -> tuple[tree.Item, ...]:
+    return pipeline.parsed(Source(path.name, path.read_text(encoding="utf-8")), Report()).items
 
 
 def outcome(spec: str, overrides: dict[str, Any]) -> Any:
@@ -183,13 +191,13 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     parse = pipeline.parsed
 
     def parsed(source: Source, report: Report) -> tree.File:
-        found = trees.get(source.text)
-        if found is None:
+        if source.text not in trees:
             before = len(report.diagnostics)
-            found = parse(source, report)
-            if len(report.diagnostics) == before:
-                trees[source.text] = found
-        return found
+            file = parse(source, report)
+            if len(report.diagnostics) > before:
+                return file
+            trees[source.text] = file
+        return trees[source.text]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pipeline, "specs_root", lambda: folder)
@@ -201,55 +209,49 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def probes(copy: Path) -> dict[Path, list[Probe]]:
-    """What to load, file by file, and what then comes out. Stacks of two layers stand for the whole ones."""
+    """The models of each file. Stacks of two layers stand for the whole ones."""
     found: dict[Path, list[Probe]] = {}
     for path in sorted(copy.rglob("*.arch")):
-        for model in (item for item in parse(path).items if isinstance(item, tree.Model)):
-            name = str(model.name.value)
+        for name in (str(item.name.value) for item in items(path) if isinstance(item, tree.Model)):
             spec = name if path.parent == copy else f"{path}:{name}"
-            for chosen in [{"layers": 2}, *UNEVEN.get(name, [])] if path.stem != "probes" else [{}]:
-                found.setdefault(path, []).append(Probe(spec, chosen, outcome(spec, chosen)))
+            for overrides in ({} if path.stem == "probes" else {"layers": 2}, UNEVEN.get(name)):
+                if overrides is not None:
+                    found.setdefault(path, []).append(Probe(spec, overrides, outcome(spec, overrides)))
     return found
 
 
-def test_the_probes_give_what_they_are_meant_to(copy: Path, probes: dict[str, Any]) -> None:
-    for name, overrides, result in (p for file in probes.values() for p in file):
-        fails = name.endswith("uneven") or overrides in UNEVEN.get(name, [])
+def test_the_probes_give_what_they_are_meant_to(probes: dict[Path, list[Probe]]) -> None:
+    for spec, overrides, result in (probe for file in probes.values() for probe in file):
+        fails = spec.endswith("uneven") or overrides in UNEVEN.values()
         codes = [code for code, _ in result] if isinstance(result, list) else []
-        assert codes == ["require"] * fails, (name, result)
+        assert codes == ["require"] * fails, (spec, result)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
-def test_every_statement_matters(path: Path, copy: Path, probes: dict[str, Any]) -> None:
+def test_every_statement_matters(path: Path, copy: Path, probes: dict[Path, list[Probe]]) -> None:
     target = copy / path.relative_to(SPECS)
     text = target.read_text(encoding="utf-8")
+    nearest = sorted(probes, key=lambda file: file not in (target, copy / "probes.arch"))
+    asked = [probe for file in nearest for probe in probes[file]]
     idle = []
     try:
-        for deletion in deletions(path):
+        for deletion in deletions(items(path)):
             target.write_text(deletion.without(text), encoding="utf-8")
-            if not pipeline.check(str(target)).failed and not changes(path, probes):
-                idle.append(str(deletion))
+            if not pipeline.check(str(target)).failed and not any(probe.changes() for probe in asked):
+                idle.append(deletion.describe(text))
     finally:
         target.write_text(text, encoding="utf-8")
     assert not idle
 
 
-def changes(path: Path, probes: dict[str, Any]) -> bool:
-    """Whether anything comes out other than before; the file's own models and the probes are asked first."""
-    order = sorted(probes, key=lambda file: file not in (path.stem, "probes"))
-    asked = [p for file in order for p in probes[file]]
-    return any(outcome(name, overrides) != before for name, overrides, before in asked)
-
-
-@pytest.mark.parametrize("path", [path for path in FILES if "expect" in path.read_text()], ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", [p for p in FILES if "expect" in p.read_text(encoding="utf-8")], ids=lambda p: p.stem)
 def test_every_expectation_is_checked(path: Path, copy: Path) -> None:
-    """An `expect` says what comes out: without it, nothing else does; with any other number, it is an error."""
+    """An `expect` says what comes out: without it the same does, but with any other number it is an error."""
     target = copy / path.relative_to(SPECS)
-    text = target.read_text(encoding="utf-8")
-    models = [i for i in pipeline.parsed(Source(path.name, text), Report()).items if isinstance(i, tree.Model)]
+    text = changed = target.read_text(encoding="utf-8")
+    models = [item for item in items(path) if isinstance(item, tree.Model)]
     assert all(model.expects for model in models)
     numbers = [expect.condition.right for model in models for expect in model.expects]
-    changed = text
     for number in reversed(numbers):
         changed = changed[: number.start] + str(number.value + 1) + changed[number.end :]
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from archspec.cli.tables import Column, View, csv, escape_markdown, markdown, percent, shape, table
 from archspec.source import printable
@@ -75,8 +75,17 @@ def tree_view(counted: Count, *, whole_addresses: bool) -> View:
 
 def title(model: Table) -> str:
     """The model's name, and what was overridden."""
-    changed = ", ".join(f"{name} = {value}" for name, value in model.overrides.items())
+    changed = ", ".join(f"{name} = {_literal(value)}" for name, value in model.overrides.items())
     return f"{model.model}, with {changed}" if changed else model.model
+
+
+def _literal(value: Any) -> str:
+    """A value as the language writes it; a string without its quotes, as it may be the name of a definition."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_literal, cast('list[Any]', value)))}]"
+    if value is None:
+        return "none"
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def summary(counted: Count) -> list[str]:
@@ -99,7 +108,7 @@ def summary(counted: Count) -> list[str]:
         lines.append(f"tied: {len(ties) - _MOST_TIES:,} more names; --by tensor shows them all")
     if model.buffers:
         lines.append(f"not counted: {_number(len(model.buffers), 'buffer')} (stored, not parameters)")
-    if model.overrides:
+    if model.unchecked:
         lines.append("overridden: what the spec expects of the model as written (`expect`) was not checked")
     if counted.rules:
         total = counted.selection.total

@@ -252,7 +252,7 @@ def _take(
         return None
     names = signature.spread(len(items)) if signature.variadic else signature.names
     exprs: list[tree.Expr | None]
-    if len(items) <= len(names) and not any([item.name for item in items]):
+    if len(items) <= len(names) and not any(item.name for item in items):
         exprs = [item.value for item in items]
         exprs += [None] * (len(names) - len(items))
     else:

@@ -10,7 +10,7 @@ from archspec.lower.plan import Branch, Owning, Plan, Repeat, indices, parts, pl
 from archspec.lower.program import Program
 from archspec.lower.units import Definition, Unit
 from archspec.ops import OPS
-from archspec.source import Note, Span, suggest
+from archspec.source import Note, Span, nearest, suggest
 from archspec.syntax import tree
 
 Pattern = tuple[str | None, ...]
@@ -164,7 +164,11 @@ class DefinitionCheck:
             if name in self.past:
                 help = "it is bound inside a loop only; bind it before the loop to carry it out"
             else:
-                help = suggest(name, [*self.locals, *self.unit.names, *self.unit.dims, *OPS])
+                near = nearest(name, [*self.locals, *self.unit.names, *self.unit.dims, *OPS])
+                help = f"did you mean `{near}`?" if near else None
+                if near:  # then that is used
+                    self.used.add(near)
+                    self.imports_used.add(near)
             self.error("unknown-name", f"nothing is called `{name}` here", node, help=help)
 
     # Statements
@@ -350,6 +354,8 @@ class DefinitionCheck:
                 self.error("unknown-address", f"nothing is owned at `.{text}`", address, help=near)
 
     def _check_role(self, address: tree.Address) -> None:
+        if self.broken:
+            return
         pattern = _pattern(address)
         if not any(_covers(pattern, o.pattern) or _covers(o.pattern, pattern) for o in self.owned):
             near = suggest(_text(pattern), [_text(o.pattern) for o in self.owned])

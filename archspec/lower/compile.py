@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from archspec.dims import symbol
 from archspec.ir import Body, Leaf, Module, Type, canonical, find, leaves
@@ -17,9 +17,7 @@ from archspec.lower.units import Definition, Library, Unit
 from archspec.lower.values import (
     DYNAMIC,
     POISON,
-    StaticError,
     accepts,
-    arithmetic,
     describe,
     is_number,
     kind_of,
@@ -30,13 +28,17 @@ from archspec.syntax import tree
 
 
 class Compiled(NamedTuple):
-    """A compiled model. `body` is what it computes when every optional input is given."""
+    """A compiled model. `body` is what it computes when every optional input is given.
+
+    `expectations` are how many `expect` lines it has.
+    """
 
     name: str
     hyperparameters: dict[str, Any]
     module: Module
     body: Body
     doc: str
+    expectations: int
 
 
 def check_files(program: Program, library: Library, root: Unit) -> None:
@@ -65,7 +67,7 @@ def compile_model(program: Program, unit: Unit, model: tree.Model, overrides: di
     name = str(model.name.value)
     if not overrides:
         _check_expectations(program, unit, model, values, compiled[0])
-    return Compiled(name, values, *compiled, model.doc or definition.node.doc)
+    return Compiled(name, values, *compiled, model.doc or definition.node.doc, len(model.expects))
 
 
 def compile_definition(
@@ -153,8 +155,7 @@ def _frozen(value: Any) -> Any:
     """A Python value with lists as tuples."""
     if not isinstance(value, list | tuple) or isinstance(value, Op):
         return value
-    items: Sequence[Any] = value
-    return tuple([_frozen(item) for item in items])
+    return tuple([_frozen(item) for item in cast("Sequence[Any]", value)])
 
 
 def _input_types(program: Program, definition: Definition, values: dict[str, Any]) -> tuple[Type, ...] | None:
@@ -162,13 +163,16 @@ def _input_types(program: Program, definition: Definition, values: dict[str, Any
     them.
     """
     unit = definition.unit
+    leading = "leading"
+    while leading in unit.dims:
+        leading += "_"
     env = {**{name: symbol(name) for name in unit.dims}, **values}
     evaluator = Evaluator(program, unit, definition, env)
     types: list[Type] = []
     for entry in definition.node.inputs:
         sizes: list[Any] = []
         for item in entry.shape.items if entry.shape else ():
-            size = symbol("leading") if isinstance(item, tree.Ellipsis_) else evaluator.value(item)
+            size = symbol(leading) if isinstance(item, tree.Ellipsis_) else evaluator.value(item)
             if size is POISON:
                 return None
             if size is DYNAMIC or not is_number(size) or isinstance(size, float):
@@ -234,17 +238,20 @@ def _check_expectations(
         condition = expect.condition
         if evaluator.condition(condition) is not False:
             continue
-        message = f'"{model.name.value}" is not as expected'
-        if isinstance(condition, tree.Binary) and condition.operator == "==":
-            left, right = evaluator.value(condition.left), evaluator.value(condition.right)
-            if is_number(left) and is_number(right):
-                text = unit.source.text[condition.left.start : condition.left.end]
-                try:
-                    difference = arithmetic("-", left, right)
-                    message = f'"{model.name.value}" has {text} = {left:,}, not {right:,}: {_signed(difference)}'
-                except StaticError:
-                    pass
-        program.report.error("expect", message, unit.span(condition))
+        report_expect(evaluator, str(model.name.value), condition)
+
+
+def report_expect(evaluator: Evaluator, model: str, condition: tree.Expr) -> None:
+    """Reports an `expect` that does not hold, with the numbers it compares and their difference."""
+    message = f'"{model}" is not as expected'
+    if isinstance(condition, tree.Binary) and condition.operator not in ("and", "or"):
+        left, right = evaluator.value(condition.left), evaluator.value(condition.right)
+        if is_number(left) and is_number(right):
+            text = evaluator.unit.source.text[condition.left.start : condition.left.end]
+            message = f'"{model}" has {text} = {left:,}, and {condition.operator} {right:,} is expected'
+            if condition.operator == "==":
+                message = f'"{model}" has {text} = {left:,}, not {right:,}: {_signed(left - right)}'
+    evaluator.fault("expect", message, condition)
 
 
 def _signed(difference: Any) -> str:

@@ -242,7 +242,7 @@ class Evaluator:
     def match(
         self, callee: str, names: Sequence[str], arguments: tree.Arguments | None, what: str
     ) -> dict[str, tree.Argument] | None:
-        """Which argument goes to which of `names`; None if that failed. The key ".." says that the rest is forwarded."""
+        """Which argument goes to which of `names`; None if that failed. The key ".." means: forward the rest."""
         found: dict[str, tree.Argument] = {}
         failed = False
         position = 0

@@ -128,8 +128,9 @@ class Flow(Evaluator):
             if item is None:
                 self.env[entry.name] = None
             elif isinstance(item, Constant):
-                self.env[entry.name] = item.value
-                fits = self.header.match(entry, number_type(item.value)) and fits
+                real = not entry.type and not isinstance(item.value, bool)
+                self.env[entry.name] = float(item.value) if real and isinstance(item.value, int) else item.value
+                fits = self.header.match(entry, Type(()) if real else number_type(item.value)) and fits
             else:
                 self.env[entry.name] = self.slot(item)
                 self.body.inputs.append((entry.name, item))
@@ -434,7 +435,7 @@ def constant_body(program: Program, owner: Owner, node: tree.Param, type: Type) 
     flow.body.kind, flow.body.type = "fn", "value"
     flow.env = {k: v for k, v in owner.env.items() if v is not DYNAMIC}
     value = flow.value(node.value)
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if isinstance(value, int | float) and isinstance(value, bool) == (type.dtype == "bool"):
         constant = float(value) if type.dtype == "real" else value
         attributes = {"shape": type.shape, "value": constant}
         value = flow.apply_op(OPS["full"], (), attributes, node.value, lambda _: node.value)

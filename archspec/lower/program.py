@@ -109,7 +109,8 @@ class Program:
             if not caller or frame.span.source is not self.root:
                 frame = next((f for f in reversed(self.frames) if f.span.source is self.root), frame)
             place = frame.span
-            notes = (*notes, Note(f"it is in `{frame.definition.name}`, used above", span))
+            what = "this must hold in" if caller else "it is in"
+            notes = (*notes, Note(f"{what} `{frame.definition.name}`, used above", span))
         self.report.error(code, message, place, notes=notes, help=help)
 
     def count_iterations(self, number: int, span: Span) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from archspec.ops import OPS, Op
 from archspec.source import Note, Report, Source, Span, suggest
@@ -88,11 +88,12 @@ class Unit:
         self.models: dict[str, tree.Model] = {}
         self.broken = frozenset(name for part in file.broken for name in part.names)
 
-    def span(self, node: tree.Expr | tree.Statement | tree.Item | NamedTuple) -> Span:
+    def span(self, node: Any) -> Span:
+        """Where a node of this file's tree stands."""
         return _new_span(Span, (self.source, node.start, node.end))
 
 
-_new_span: Any = tuple.__new__  # what Span(...) comes to, in one call
+_new_span = cast("Any", tuple.__new__)  # pyright: ignore[reportUnknownMemberType]  # what Span(...) comes to, in one call
 
 
 class Library:

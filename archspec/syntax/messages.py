@@ -208,7 +208,7 @@ _FOREIGN = {
     **dict.fromkeys(("class", "struct", "module"), "write `layer` for what owns tensors, `block` for what owns layers"),
     **dict.fromkeys(("let", "var", "const", "val"), "`name = value` is enough"),
     "elif": "write `else if`",
-    "from": "write `import std { Linear }`",
+    "from": "write `import std { Name }`",
     "while": "a loop runs over a range: `for i in 0..n { ... }`",
     "assert": 'write `require condition, "message"`',
 }
@@ -276,7 +276,7 @@ def _missing(slip: Slip) -> Said | None:
     if "|>" in words and found.text in _OPERATORS and ("|>" in accepted or slip.start == "step"):
         return Said(help="give what the step adds parentheses, or make it two steps")
     if first in ("import", "export") and "{" in accepted:
-        return Said(help=f"name what it takes: `{first} {words[1]} {{ Linear }}`")
+        return Said(help=f"name what it takes: `{first} {words[1]} {{ Name }}`")
     if slip.at_end and slip.wants_value and before.text in _OPERATORS:
         return Said(help="an expression goes on to the next line only in parentheses")
     return None

@@ -14,7 +14,7 @@ from archspec.syntax.recover import Recovery
 from archspec.syntax.tables import ParserData, check, parser_data
 from archspec.syntax.tree import Broken, Comment, Definition, Expr, File, Item, Literal, Model
 
-CONTEXTUAL = frozenset(("import", "export", "dim", "fn", "layer", "block", "model"))
+CONTEXTUAL = frozenset(("import", "export", "dim", "fn", "layer", "block", "model", "frozen"))
 """Keywords that are plain names wherever the keyword itself cannot stand."""
 
 __all__ = ["parse", "parse_expression", "parser_data", "parser_from"]

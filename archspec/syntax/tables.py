@@ -81,8 +81,12 @@ def check(data: ParserData) -> None:
     reached = [n for row in (*actions, *gotos) for n in row.values()]
     reached += [state for start in STARTS for state in data["starts"][start]]
     numbers = [*reached, *(rule.size for rule in rules)]
-    if {type(n) for n in numbers} != {int} or len(gotos) != len(actions):
+    literals: list[str] = data["literals"]
+    words = [*literals, *data["patterns"].values()]
+    if {type(n) for n in numbers} != {int} or {type(w) for w in words} != {str} or type(literals) is not list:
         raise ValueError("these are no parser tables")
+    if not literals or not all(words) or len(gotos) != len(actions):
+        raise ValueError("these parser tables are not whole")
     if min(reached) < -len(rules) or max(reached) >= len(actions):
         raise ValueError("these parser tables lead nowhere")
 

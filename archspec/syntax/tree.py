@@ -199,7 +199,7 @@ class Bind(NamedTuple):
 
 
 class Declare(NamedTuple):
-    """An expression that stands alone; only `address: Callee(hyper)` is meaningful, possibly `if`, possibly repeated."""
+    """An expression on its own; only `address: Callee(hyper)` is meaningful, possibly `if`, possibly repeated."""
 
     start: int
     end: int

@@ -1,0 +1,286 @@
+"""README.md and docs/language.md: every example is compiled, every output shown is what comes out.
+
+- ```arch begins a file, called as its first line says (`# small.arch: ...`) or `example.arch`; ```arch more goes on with
+  it. Without findings, that is, unless it is ```arch wrong.
+- ```console holds commands behind `$` and what they print. A line `...` stands for any lines.
+- ```pycon is a doctest.
+
+`python tests/test_docs.py` writes anew what the documents show of the grammar, the library and the commands' output.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import io
+import os
+import re
+import shlex
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import archspec
+from archspec.cli import main
+from archspec.lower import program, units
+from archspec.lower.own import INITIALS
+from archspec.ops import OPS
+from archspec.pipeline import check, parsed
+from archspec.source import Report, Source
+from archspec.syntax import tree
+
+ROOT = Path(__file__).parent.parent
+LANGUAGE = ROOT / "docs" / "language.md"
+README = ROOT / "README.md"
+PAGES = {"README.md": README, "docs/language.md": LANGUAGE}
+
+FENCE = re.compile(r"^```(?P<kind>\w*) ?(?P<mark>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+HEADER = "| Definition | What it is |"
+
+
+class Block(NamedTuple):
+    """A fenced block: its text lies at `start` to `end` of the page, `line` is where it begins."""
+
+    kind: str
+    mark: str
+    text: str
+    start: int
+    end: int
+    line: int
+
+
+def blocks(page: str) -> list[Block]:
+    return [
+        Block(m["kind"], m["mark"], m["text"], *m.span("text"), page.count("\n", 0, m.start()) + 1)
+        for m in FENCE.finditer(page)
+    ]
+
+
+class Session:
+    """Goes through the blocks of a page in order, in a folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.file = folder / "example.arch"
+        self.names: dict[str, object] = {}
+
+    def write(self, block: Block) -> None:
+        """Saves the file that an arch block begins or goes on with."""
+        named = re.match(r"# (\w+\.arch)\b", block.text)
+        if block.mark == "more":
+            block = block._replace(text=self.file.read_text() + "\n" + block.text)
+        else:
+            self.file = self.folder / (named[1] if named else "example.arch")
+        self.file.write_text(block.text)
+
+    def findings(self) -> str:
+        with contextlib.chdir(self.folder):
+            return "\n\n".join(d.render() for d in check(self.file.name).diagnostics)
+
+    def output(self, command: str) -> str:
+        """What a command prints, on both streams."""
+        words = shlex.split(command)
+        assert words[0] == "archspec", f"only archspec is run here, not {words[0]}"
+        printed = io.StringIO()
+        with contextlib.chdir(self.folder), contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+            main(words[1:])
+        return printed.getvalue()
+
+
+def commands(block: Block) -> list[tuple[str, str]]:
+    """The commands of a console block, each with the output shown."""
+    parts = re.split(r"^\$ (.*)\n", block.text, flags=re.MULTILINE)
+    assert parts[0] == "", "a console block begins with a command"
+    return list(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def agrees(shown: str, real: str) -> bool:
+    """Whether an output is as shown; a line `...` stands for any lines, and blank lines at the end do not count."""
+    pattern = "".join(r"(?:.*\n)*?" if line == "..." else re.escape(line) + "\n" for line in shown.rstrip().split("\n"))
+    return re.fullmatch(pattern, real.rstrip() + "\n") is not None
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_examples(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    session = Session(tmp_path)
+    for block in blocks(PAGES[name].read_text()):
+        place = f"{name}:{block.line}"
+        match block.kind:
+            case "arch":
+                session.write(block)
+                found = session.findings()
+                assert bool(found) == (block.mark == "wrong"), f"{place}: {found or 'no findings'}"
+            case "console":
+                for command, shown in commands(block):
+                    real = session.output(command)
+                    assert agrees(shown, real), f"{place}: $ {command}\n{real}\nrun `python tests/test_docs.py`"
+            case "pycon":
+                _doctest(block, session, place)
+            case _:
+                pass
+
+
+def _doctest(block: Block, session: Session, place: str) -> None:
+    test = doctest.DocTestParser().get_doctest(block.text, session.names, place, place, block.line)
+    report = io.StringIO()
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
+    with contextlib.chdir(session.folder):
+        runner.run(test, out=report.write, clear_globs=False)
+    assert not runner.failures, report.getvalue()
+    session.names.update(test.globs)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_numbers_in_the_text_are_in_an_example_too(name: str) -> None:
+    page = PAGES[name].read_text()
+    tested = "".join(block.text for block in blocks(page)).replace("_", ",")
+    prose = FENCE.sub("", page)
+    stated = set(re.findall(r"\b\d{1,3}(?:,\d{3})+\b", "\n".join(l for l in prose.split("\n") if "| `" not in l)))
+    assert not {number for number in stated if number not in tested}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_links(name: str) -> None:
+    page = FENCE.sub("", PAGES[name].read_text())
+    for target in re.findall(r"\]\(([^)]+)\)", page):
+        path, _, anchor = target.partition("#")
+        linked = (PAGES[name].parent / path) if path else PAGES[name]
+        assert linked.exists(), target
+        headings = re.findall(r"^#+ (.*)$", FENCE.sub("", linked.read_text()), re.MULTILINE) if anchor else []
+        slugs = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+        assert not anchor or anchor in slugs, target
+
+
+# What is shown of other files -----------------------------------------------------------------------------------------
+
+
+def grammar() -> str:
+    return (ROOT / "grammars" / "arch.lark").read_text()
+
+
+def test_the_grammar_shown_is_the_grammar() -> None:
+    shown = [block.text for block in blocks(LANGUAGE.read_text()) if block.kind == "lark"]
+    assert shown == [grammar()], "run `python tests/test_docs.py`"
+
+
+def library() -> Iterator[str]:
+    """The rows of the table of the standard library, in the order in which std.arch hands the names on."""
+    for item in parsed(source("std.arch"), Report()).items:
+        assert isinstance(item, tree.Import) and item.export
+        if not item.path:
+            for name in item.names:
+                yield f"| op `{name.alias}` | {OPS[name.name].doc} |"
+            continue
+        file = source(item.source)
+        defined = {d.name.text: d for d in parsed(file, Report()).items if isinstance(d, tree.Definition)}
+        for name in item.names:
+            definition = defined.pop(name.name)
+            first = definition.doc.partition("\n\n")[0]
+            yield f"| {definition.kind} `{signature(file.text, definition)}` | {' '.join(first.split())} |"
+        assert not defined, f"{item.source} defines what std.arch does not hand on: {sorted(defined)}"
+
+
+def source(path: str) -> Source:
+    return Source(path, (ROOT / "specs" / path).read_text())
+
+
+def signature(text: str, definition: tree.Definition) -> str:
+    """Name, hyperparameters, inputs and outputs as written, on one line."""
+    head = text[definition.name.start : text.index(" {\n", definition.name.start)]
+    return " ".join(head.split()).replace(") (", ")(")
+
+
+def std_table() -> str:
+    return "\n".join([HEADER, "|---|---|", *library()]) + "\n\n"
+
+
+def test_the_table_of_the_library_is_complete() -> None:
+    page = LANGUAGE.read_text()
+    start = page.index(HEADER)
+    assert page[start : page.index("\n\n", start) + 2] == std_table(), "run `python tests/test_docs.py`"
+
+
+def test_budgets_are_those_of_the_compiler() -> None:
+    shown = dict(re.findall(r"^\| `budget` \| ([^|]+) \| ([\d,]+)[^|]* \|$", LANGUAGE.read_text(), re.MULTILINE))
+    assert {what: int(number.replace(",", "")) for what, number in shown.items()} == {
+        "size of a file": units.LARGEST_FILE // 1024,
+        "files imported": units.MOST_FILES,
+        "rounds of loops": program.MOST_ITERATIONS,
+        "distinct instances of definitions": program.MOST_INSTANCES,
+        "definitions inside one another": program.DEEPEST,
+        "tensors": program.MOST_TENSORS,
+        "operations": program.MOST_OPERATIONS,
+    }
+
+
+def test_initial_distributions_are_listed() -> None:
+    row = re.compile(r"^\| `~ (\w+)", re.MULTILINE)
+    assert row.findall(LANGUAGE.read_text()) == list(INITIALS)
+
+
+# The README -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_picture_in_the_readme_is_the_real_one() -> None:
+    from archspec.backends.mermaid import mermaid
+
+    shown = [block.text for block in blocks(README.read_text()) if block.kind == "mermaid"]
+    model = archspec.load("bert-base-uncased")
+    assert shown == [mermaid(model.graph("block", fold=True), model.name)], "run `python tests/test_docs.py`"
+
+
+def test_the_readme_lists_every_command() -> None:
+    from archspec.cli.arguments import parser
+
+    usage = parser().format_help()
+    listed = re.findall(r"^    (\w+)  ", usage, re.MULTILINE)
+    assert listed and set(re.findall(r"^\| `archspec (\w+)", README.read_text(), re.MULTILINE)) == set(listed)
+
+
+# Writing them anew ----------------------------------------------------------------------------------------------------
+
+
+def renewed(page: str, session: Session) -> str:
+    """A page with the grammar, the table and the outputs as they are now; outputs with `...` are left alone."""
+    text, end = "", 0
+    for block in blocks(page):
+        text += page[end : block.start]
+        text += _renewed(block, session)
+        end = block.end
+    text += page[end:]
+    if HEADER in text:
+        start = text.index(HEADER)
+        text = text[:start] + std_table() + text[text.index("\n\n", start) + 2 :]
+    return text
+
+
+def _renewed(block: Block, session: Session) -> str:
+    if block.kind == "lark":
+        return grammar()
+    if block.kind == "mermaid":
+        return session.output("archspec graph bert-base-uncased --level block --to mermaid")
+    if block.kind == "arch":
+        session.write(block)
+    if block.kind != "console":
+        return block.text
+    text = ""
+    for command, shown in commands(block):
+        real = shown if "...\n" in shown else session.output(command).rstrip() + "\n"
+        text += f"$ {command}\n{real}"
+    return text
+
+
+def _write(render: Callable[[str, Session], str] = renewed) -> None:
+    import tempfile
+
+    os.environ["NO_COLOR"] = "1"
+    for path in PAGES.values():
+        with tempfile.TemporaryDirectory() as folder:
+            path.write_text(render(path.read_text(), Session(Path(folder))))
+
+
+if __name__ == "__main__":
+    _write()
