@@ -33,7 +33,6 @@ STATEMENTS = r"""
 x =
 x = a +
 x = a b
-x == 3
 x = a = b
 x += 1
 a, 3 = x
@@ -373,7 +372,7 @@ def test_nested_statements_have_a_budget() -> None:
     assert messages(BODY % ("if a { } " + "else if a { } " * 200)) == ["more than 100 `else if` in a row"]
 
 
-SIZE = 200_000
+SIZE = 60_000
 HOSTILE = [
     *("(", "[(", "{", "(\n", "{\n", ")", ")\n", "}\n", '"', '"a\n', "'", "#", "## x\n", "\n", "\n ", "//\n", "/*\n"),
     *("import a {\n ", "(\nreturn\n", "fn f(x [n]) -> [n] {\n", "\0", "x = 1\r", "x = 1\n", "x = = 1\n", "1.", "a."),
@@ -390,7 +389,7 @@ def test_hostile_files_are_refused_quickly(piece: str) -> None:
         assert len(report.diagnostics) <= 20
         assert report.failed or not file.broken
         assert all(len(line) < 500 for d in report.diagnostics for line in d.render().split("\n"))
-    assert time.process_time() - start < 15  # seconds for all three, on a slow machine; a second or two as a rule
+    assert time.process_time() - start < 8  # seconds for all three, on a slow machine; less than one as a rule
 
 
 # Any text -------------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from archspec.syntax.lines import MOST_FAULTS, Scan
 from archspec.syntax.machine import Fault, Machine, Token, Unexpected
@@ -93,26 +94,28 @@ class Recovery:
 
     def _parses(self, tokens: list[Token], following: Sequence[Token], start: str, silent: bool) -> bool:
         """Whether `tokens` are a `start`; if not, says so."""
-        fault = self._fault(tokens, following, start)
-        if fault is None:
+        error = self._error(tokens, start)
+        if error is None:
             return True
         self.broken.append((tokens[0].start, tokens[-1].end))
         headless = tokens[0].start in self._heads  # its head was told of when it was taken out
         if not silent and not headless and len(self.faults) < MOST_FAULTS:  # more are not shown
-            self.faults += self._each_step(tokens, following, start) or [fault]
+            told = self._each_step(tokens, following, start) or [self._fault(error, start, following)]
+            self.faults += told[:MOST_FAULTS]
         return False
 
-    def _fault(self, tokens: Sequence[Token], following: Sequence[Token], start: str) -> Fault | None:
+    def _error(self, tokens: Sequence[Token], start: str) -> Fault | Unexpected | None:
         try:
             self._machine.run(tokens, start)
-        except Fault as fault:
-            return fault
-        except Unexpected as error:
-            return explain(self._machine, error, start, following)
+        except (Fault, Unexpected) as error:
+            return error
         return None
 
+    def _fault(self, error: Fault | Unexpected, start: str, following: Sequence[Token]) -> Fault:
+        return error if isinstance(error, Fault) else explain(self._machine, error, start, following)
+
     def _each_step(self, tokens: list[Token], following: Sequence[Token], start: str) -> list[Fault]:
-        """The mistakes in each step of a chain and in what it begins with."""
+        """The mistakes in the steps of a chain and in what it begins with, each parsed alone."""
         depth = 0
         cuts = [0]
         for index, token in enumerate(tokens):
@@ -121,10 +124,13 @@ class Recovery:
                 cuts.append(index)
         if len(cuts) == 1 or start != "statement":
             return []
-        ends = [*cuts[1:], len(tokens)]
-        pieces = [(tokens[a:b], [*tokens[b : b + 1], *following]) for a, b in zip(cuts, ends, strict=True)]
-        found = [self._fault(*piece, "step" if index else start) for index, piece in enumerate(pieces)]
-        return [fault for fault in found if fault is not None]
+        found: list[Fault] = []
+        for begin, end in pairwise((*cuts, len(tokens))):
+            piece = "step" if begin else start
+            error = self._error(tokens[begin:end], piece)
+            if error is not None and len(found) < MOST_FAULTS:
+                found.append(self._fault(error, piece, [*tokens[end : end + 1], *following]))
+        return found
 
 
 def _partners(tokens: Sequence[Token]) -> dict[int, int]:

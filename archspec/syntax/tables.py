@@ -34,10 +34,18 @@ def parser_data() -> ParserData:
     """
     from lark import Lark
     from lark.grammar import Rule as LarkRule
-    from lark.lexer import TerminalDef
+    from lark.lexer import Lexer, TerminalDef
 
-    # The lexer is not used; the basic one is the quickest to make.
-    grammar: Any = Lark(grammar_text(), parser="lalr", lexer="basic", start=list(STARTS), maybe_placeholders=False)
+    class NoLexer(Lexer):
+        """Only the parser's tables are wanted: lark need not make a lexer and search its patterns for overlaps."""
+
+        def __init__(self, conf: Any) -> None:
+            pass
+
+        def lex(self, lexer_state: Any, parser_state: Any) -> Any:
+            raise AssertionError
+
+    grammar: Any = Lark(grammar_text(), parser="lalr", lexer=NoLexer, start=list(STARTS), maybe_placeholders=False)
     data, memo = grammar.memo_serialize([TerminalDef, LarkRule])
     table: Any = data["parser"]["parser"]
     patterns = {t.name: t.pattern for t in grammar.terminals}
