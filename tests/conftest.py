@@ -1,6 +1,6 @@
 """What tests share: comparing with files under `tests/golden`, renewed by `pytest --update-golden`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +10,14 @@ GOLDEN = Path(__file__).parent / "golden"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write tests/golden anew from what is produced now")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache_of_their_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Tests neither see nor fill the cache of whoever runs them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ from archspec.lower.own import INITIALS
 from archspec.ops import OPS
 from archspec.pipeline import check, parsed
 from archspec.source import Report, Source
-from archspec.syntax import tree
+from archspec.syntax import build, expressions, lines, tree
 
 ROOT = Path(__file__).parent.parent
 LANGUAGE = ROOT / "docs" / "language.md"
@@ -88,6 +88,17 @@ class Session:
             main(words[1:])
         return printed.getvalue()
 
+    def run(self, block: Block) -> Iterator[str]:
+        """Runs a Python session; what is not as it shows."""
+        test = doctest.DocTestParser().get_doctest(block.text, self.names, "example", None, block.line)
+        report: list[str] = []
+        runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
+        with contextlib.chdir(self.folder):
+            runner.run(test, out=report.append, clear_globs=False)
+        self.names.update(test.globs)
+        if runner.failures:
+            yield "".join(report)
+
 
 def commands(block: Block) -> list[tuple[str, str]]:
     """The commands of a console block, each with the output shown."""
@@ -106,39 +117,35 @@ def agrees(shown: str, real: str) -> bool:
 def test_examples(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     session = Session(tmp_path)
-    for block in blocks(PAGES[name].read_text()):
-        place = f"{name}:{block.line}"
-        match block.kind:
-            case "arch":
-                session.write(block)
-                found = session.findings()
-                assert bool(found) == (block.mark == "wrong"), f"{place}: {found or 'no findings'}"
-            case "console":
-                for command, shown in commands(block):
-                    real = session.output(command)
-                    assert agrees(shown, real), f"{place}: $ {command}\n{real}\nrun `python tests/test_docs.py`"
-            case "pycon":
-                _doctest(block, session, place)
-            case _:
-                pass
+    wrong = [f"{name}:{block.line}: {text}" for block in blocks(PAGES[name].read_text()) for text in faults(block, session)]
+    assert not wrong, "\n\n".join(wrong)
 
 
-def _doctest(block: Block, session: Session, place: str) -> None:
-    test = doctest.DocTestParser().get_doctest(block.text, session.names, place, place, block.line)
-    report = io.StringIO()
-    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
-    with contextlib.chdir(session.folder):
-        runner.run(test, out=report.write, clear_globs=False)
-    assert not runner.failures, report.getvalue()
-    session.names.update(test.globs)
+def faults(block: Block, session: Session) -> Iterator[str]:
+    """What is not as a page shows it."""
+    match block.kind:
+        case "arch":
+            session.write(block)
+            found = session.findings()
+            if bool(found) != (block.mark == "wrong"):
+                yield found or "no findings"
+        case "console":
+            for command, shown in commands(block):
+                real = session.output(command)
+                if not agrees(shown, real):
+                    yield f"$ {command}\n{real}\nrun `python tests/test_docs.py`"
+        case "pycon":
+            yield from session.run(block)
+        case _:
+            pass
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_numbers_in_the_text_are_in_an_example_too(name: str) -> None:
     page = PAGES[name].read_text()
     tested = "".join(block.text for block in blocks(page)).replace("_", ",")
-    prose = FENCE.sub("", page)
-    stated = set(re.findall(r"\b\d{1,3}(?:,\d{3})+\b", "\n".join(l for l in prose.split("\n") if "| `" not in l)))
+    prose = re.sub(r"^\|.*$", "", FENCE.sub("", page), flags=re.MULTILINE)
+    stated = set(re.findall(r"\b\d{1,3}(?:,\d{3})+\b", prose))
     assert not {number for number in stated if number not in tested}
 
 
@@ -204,16 +211,22 @@ def test_the_table_of_the_library_is_complete() -> None:
 
 
 def test_budgets_are_those_of_the_compiler() -> None:
-    shown = dict(re.findall(r"^\| `budget` \| ([^|]+) \| ([\d,]+)[^|]* \|$", LANGUAGE.read_text(), re.MULTILINE))
-    assert {what: int(number.replace(",", "")) for what, number in shown.items()} == {
-        "size of a file": units.LARGEST_FILE // 1024,
-        "files imported": units.MOST_FILES,
-        "rounds of loops": program.MOST_ITERATIONS,
-        "distinct instances of definitions": program.MOST_INSTANCES,
-        "definitions inside one another": program.DEEPEST,
-        "tensors": program.MOST_TENSORS,
-        "operations": program.MOST_OPERATIONS,
-    }
+    section = LANGUAGE.read_text().partition("### Budgets")[2].partition("\n## ")[0]
+    shown = re.findall(r"^\| ([^|]+) \| ([\d,]+) \|$", section, re.MULTILINE)
+    assert [(what, int(number.replace(",", ""))) for what, number in shown] == [
+        ("size of a file, in KiB", units.LARGEST_FILE // 1024),
+        ("files imported", units.MOST_FILES),
+        ("brackets inside one another", lines.DEEPEST),
+        ("operators inside one another", expressions.DEEPEST),
+        ("`else if` in a row", build.LONGEST_BRANCH),
+        ("digits of an integer", expressions.LONGEST_INTEGER),
+        ("definitions inside one another", program.DEEPEST),
+        ("distinct instances of definitions in a model", program.MOST_INSTANCES),
+        ("rounds of loops in a model", program.MOST_ITERATIONS),
+        ("tensors of a model", program.MOST_TENSORS),
+        ("operations of a model, all loops and layers opened", program.MOST_OPERATIONS),
+    ]
+    assert f"After {lines.MOST_FAULTS} mistakes" in section
 
 
 def test_initial_distributions_are_listed() -> None:

@@ -86,7 +86,6 @@ retrun x
 def f(x)
 let x = 3
 elif a { }
-else { }
 while a { }
 if a = b { }
 if a:
@@ -229,6 +228,15 @@ block A(h)(x [n, h]) -> [n, h] {
   return z
 }
 """,
+    "a definition in a body": """
+block A(h)(x [n, h]) -> [n, h] {
+  layer B(h)(x [n, h]) -> [n, h] {
+    w: param [h h]
+    return x * .w
+  }
+  b: B(h)(x)
+}
+""",
     "an import is not closed": """
 import std { A, B
 dim n
@@ -249,6 +257,13 @@ block A(h)(x [n, h]) -> [n, h] {
     y = 6 6
   }
   return x
+}
+""",
+    "an else of nothing": """
+fn f(x [n]) -> [n] {
+  y = x
+  else { y = 1 }
+  return y
 }
 """,
     "steps of one chain": """
@@ -394,7 +409,29 @@ def test_hostile_files_are_refused_quickly(piece: str) -> None:
 
 # Any text -------------------------------------------------------------------------------------------------------------
 
-PIECES = ["(", ")", "[", "]", "{", "}", ",", "=", ":", ".", "..", "...", "->", "|>", "+", "-", "**", "/", "//", "==", "<"]
+PIECES = [
+    "(",
+    ")",
+    "[",
+    "]",
+    "{",
+    "}",
+    ",",
+    "=",
+    ":",
+    ".",
+    "..",
+    "...",
+    "->",
+    "|>",
+    "+",
+    "-",
+    "**",
+    "/",
+    "//",
+    "==",
+    "<",
+]
 PIECES += ["if", "else", "for", "in", "return", "param", "tie", "role", "layer", "fn", "model", "import", "dim", "none"]
 PIECES += ["x", "1", "1.5", '"', '"a"', "#", "\n", "\n\n", "  ", "~", "?", "\u00e9"]
 

@@ -27,6 +27,10 @@ def check_unit(program: Program, unit: Unit) -> None:
                 DefinitionCheck(program, binding.target, used).run()
         elif isinstance(item, tree.Model):
             _check_model(program, unit, item, used)
+        elif isinstance(item, tree.Import) and not item.names:
+            program.error(
+                "unused-import", "this names nothing", unit.span(item), help="name what it takes, or remove it"
+            )
     for name, binding in unit.names.items():
         if binding.imported and binding.target is not None and name not in used | unit.broken:
             program.error("unused-import", f"`{name}` is imported and never used", binding.span, help="remove it")
@@ -115,6 +119,8 @@ class DefinitionCheck:
             for item in entry.shape.items if entry.shape else ():
                 self.visit(item)
         self._collect(node.body)
+        for owned in self.owned if self.definition.kind == "fn" else ():
+            self.error("ownership", "a function owns nothing", owned.node, help="make it a layer or a block")
         self.statements(node.body)
         self._check_references()
         if not self.broken:
@@ -207,6 +213,14 @@ class DefinitionCheck:
             case tree.Return():
                 for value in statement.values:
                     self.visit(value)
+                if self.loops:
+                    help = "carry the value out of the loop, and return it after the loop"
+                    self.error(
+                        "unreachable",
+                        "a loop cannot return: its other rounds would not be reached",
+                        statement,
+                        help=help,
+                    )
             case tree.If():
                 self.visit(statement.condition)
                 outer = self.branch

@@ -46,6 +46,7 @@ def check_files(program: Program, library: Library, root: Unit) -> None:
     for unit in (*library.units.values(), root):
         if unit is None or unit in program.checked or (unit is not root and unit.root == library.specs):
             continue
+        library.check_exports(unit, program.report)
         check_unit(program, unit)
         if not program.report.diagnostics:
             program.checked.add(unit)
@@ -99,10 +100,17 @@ def compile_definition(
 
 
 def check_definitions(program: Program, unit: Unit) -> None:
-    """Compiles the definitions of a file that can stand on their own: every hyperparameter has a default."""
+    """Compiles the definitions of a file that can stand on their own.
+
+    Those are the ones whose hyperparameters all have defaults, and whose inputs have shapes: `[...]` alone fits too
+    much.
+    """
     for binding in unit.names.values():
         definition = binding.target
         if binding.imported or not isinstance(definition, Definition) or definition.kind == "fn":
+            continue
+        shapes = [entry.shape.items for entry in definition.node.inputs if entry.shape is not None]
+        if any(len(items) == 1 and isinstance(items[0], tree.Ellipsis_) for items in shapes):
             continue
         if all(p.default is not None for p in definition.hyperparameters.values()):
             values = Evaluator(program, unit, None, {}).hyperparameters(definition, None, definition.node.name)

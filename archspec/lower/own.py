@@ -59,6 +59,7 @@ class Owner(Evaluator):
         for entry in definition.node.inputs:
             self.env[entry.name] = DYNAMIC
         self._invariants: dict[int, Module | None] = {}
+        self._modules: dict[Any, Module] = {}
 
     def run(self) -> None:
         assert self.definition is not None
@@ -296,13 +297,26 @@ class Owner(Evaluator):
             message = f"a layer owns tensors only, and `{callee.name}` is a {callee.kind}"
             self.fault("wrong-kind", message, node, help=f"make `{self.module.type}` a block")
             return None
-        values = self.hyperparameters(callee, node.lists[0] if node.lists else None, node)
+        given = node.lists[0] if node.lists else None
+        key = self._key(callee, given, node)
+        if key in self._modules:
+            return self._modules[key]
+        values = self.hyperparameters(callee, given, node)
         if values is None:
             return None
         self.program.frames.append(Frame(callee, self.unit, node))
         module = instantiate(self.program, callee, values)
         self.program.frames.pop()
+        self._modules[key] = module
         return module
+
+    def _key(self, callee: Definition, given: tree.Arguments | None, node: tree.Own) -> Any:
+        """What a statement owns depends on this only, from round to round of a loop."""
+        values = [
+            key_of(self.value(item.value) if item.value is not None else tuple(self.env.values()))
+            for item in (given.items if given is not None else ())
+        ]
+        return (callee, id(node), *values)
 
     def _weight(self, node: tree.Param) -> Weight | None:
         sizes = self.value(node.shape)

@@ -70,6 +70,7 @@ class Program:
         self.modules: dict[Any, Module] = {}
         self.definitions: dict[Module, Definition] = {}
         self.bodies: dict[Any, Body | None] = {}
+        self.addresses: dict[int, Any] = {}  # by the tree's node, which is kept with them
         self.checked: set[Any] = set()
         self.kept = 0  # members and applications in them
         self.begin(Report(), None)

@@ -175,6 +175,14 @@ class Library:
                                 _twice(report, "export", entry.alias, unit.span(entry), first)
                             unit.exports.setdefault(entry.alias, (item, entry))
 
+    def check_exports(self, unit: Unit, report: Report) -> None:
+        """Reports names that a file hands on and that are not there."""
+        for item in unit.tree.items:
+            if isinstance(item, tree.Import) and item.export:
+                source = self._source_of(unit, item, report)
+                for entry in item.names if source is not None else ():
+                    self._exported(source, entry, unit, report)
+
     def _import(self, unit: Unit, item: tree.Import, report: Report) -> None:
         other = self._source_of(unit, item, report)
         for entry in item.names:

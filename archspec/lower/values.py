@@ -8,6 +8,8 @@ and POISON (something already reported, which nothing should be said about again
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from operator import add, eq, floordiv, ge, gt, le, lt, mod, mul, ne, sub
 from typing import Any, NamedTuple
 
 from archspec.dims import Symbolic
@@ -198,41 +200,34 @@ def negative(value: Any) -> Any:
 
 def arithmetic(operator: str, left: Any, right: Any) -> Any:
     """The value of a binary operator on two static values. Raises StaticError."""
+    if left.__class__ is int and right.__class__ is int and (right > 0 or operator in _TOTAL):
+        compute = _TOTAL.get(operator) or _INTEGER.get(operator)
+        if compute is not None:
+            return bounded(compute(left, right))
     if operator in ("==", "!="):
         return _equal(left, right) == (operator == "==")
     if not (is_number(left) and is_number(right)):
         wrong = right if is_number(left) else left
         raise StaticError("wrong-kind", f"`{operator}` takes numbers, not {describe(wrong)}")
-    if operator in ("<", "<=", ">", ">="):
-        return _compare(operator, left, right)
+    if operator in _COMPARE:
+        if isinstance(left, Symbolic) or isinstance(right, Symbolic):
+            message = f"whether {left} {operator} {right} is not known when a spec is compiled"
+            raise StaticError("wrong-kind", message)
+        return _COMPARE[operator](left, right)
     if operator in ("/", "//", "%") and right == 0:
         raise StaticError("arithmetic", f"`{operator}` by zero")
     try:
-        return bounded(_compute(operator, left, right))
+        return bounded(_COMPUTE[operator](left, right))
     except OverflowError:
         raise StaticError("arithmetic", "this number is too large to be computed") from None
     except (TypeError, ValueError, ArithmeticError) as problem:
         raise StaticError("arithmetic", f"`{operator}` has no answer here: {problem}") from None
 
 
-def _compute(operator: str, left: Any, right: Any) -> Any:
-    match operator:
-        case "+":
-            return left + right
-        case "-":
-            return left - right
-        case "*":
-            return left * right
-        case "//":
-            return left // right
-        case "%":
-            return left % right
-        case "/":
-            if isinstance(left, Symbolic) or isinstance(right, Symbolic):
-                raise StaticError("wrong-kind", "`/` gives a real, and a symbolic dimension is not known", "use `//`")
-            return left / right
-        case _:
-            return _power(left, right)
+def _quotient(left: Any, right: Any) -> float:
+    if isinstance(left, Symbolic) or isinstance(right, Symbolic):
+        raise StaticError("wrong-kind", "`/` gives a real, and a symbolic dimension is not known", "use `//`")
+    return left / right
 
 
 def _power(base: Any, exponent: Any) -> Any:
@@ -265,15 +260,15 @@ def _equal(left: Any, right: Any) -> bool:
     return left == right
 
 
-def _compare(operator: str, left: Any, right: Any) -> bool:
-    if isinstance(left, Symbolic) or isinstance(right, Symbolic):
-        raise StaticError("wrong-kind", f"whether {left} {operator} {right} is not known when a spec is compiled")
-    match operator:
-        case "<":
-            return left < right
-        case "<=":
-            return left <= right
-        case ">":
-            return left > right
-        case _:
-            return left >= right
+_COMPARE: dict[str, Callable[[Any, Any], bool]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
+_INTEGER: dict[str, Callable[[Any, Any], Any]] = {"//": floordiv, "%": mod}
+_TOTAL: dict[str, Callable[[Any, Any], Any]] = {"+": add, "-": sub, "*": mul, "==": eq, "!=": ne, **_COMPARE}
+"""What has an answer for any two integers."""
+_COMPUTE: dict[str, Callable[[Any, Any], Any]] = {
+    "+": add,
+    "-": sub,
+    "*": mul,
+    "/": _quotient,
+    **_INTEGER,
+    "**": _power,
+}

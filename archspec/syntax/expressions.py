@@ -102,9 +102,9 @@ def segment(children: Children) -> tree.Segment:
 
 def _segment(start: int, end: int, text: str) -> tree.Segment:
     if not text or _UNFIT.search(text):
-        what = "an empty segment" if not text else f"`{text}`"
-        help = 'one segment a pair of quotes: `"in".weight`' if "." in text else None
-        raise Fault(f"{what} cannot be one part of an address", start, end, help)
+        message = f"`{text}` cannot be one part of an address" if text else "a part of an address cannot be empty"
+        help = 'quote each part alone: `"in".weight`' if "." in text else None
+        raise Fault(message, start, end, help)
     return tree.Segment(start, end, text, None)
 
 

@@ -32,18 +32,20 @@ _CONTINUES = re.compile(r"\|>|->|\(|\{|else\b")
 _ELSE = re.compile(r"else\b")
 _ITEM = re.compile(r"(?:import|export)\s+[\w\"]|(?:fn|layer|block)\s+\w+\s*\(|model\s*\"|dim\s+\w")
 _STATEMENT = re.compile(r"(?:return|require|tie|role|expect)\b")
-_LISTS = re.compile(r"(?:import|export)\b")
+_IMPORT = re.compile(r"(?:import|export)\b")
 _HEAD = re.compile(r"(?:if|for|else|elif|while|fn|layer|block|model|def|class)\b")
 _LAST = re.compile(r"[ \t\r\f]*(?:\#|\n|\Z)")
+_INDENT = re.compile(r"[ \t\r\f]*")
 _AFTER = re.compile(r"[ \t\r\f]*(?:\#|//|\n|\Z|\}|(?:else|elif)\b)")
 _SLASHES = re.compile(r"(?://[^\n]*\s*)+|/\*(?s:.*?)(?:\*/|\Z)")
 _OPENERS = {")": "(", "]": "[", "}": "{"}
 
 
 class Scan(NamedTuple):
-    """`text` has comments blanked, line ends that end no statement, and the `broken` stretches, where the `faults` are.
+    """`text` has comments blanked, the line ends that end no statement, and the `broken` stretches, where `faults` are.
 
-    `closers` are offsets at which a `}` is missing, `surplus` the faults of those that close nothing.
+    `blanked` are the offsets of those line ends, `closers` those at which a `}` is missing; `surplus` the faults of each
+    `}` that closes nothing.
     """
 
     text: str
@@ -52,6 +54,7 @@ class Scan(NamedTuple):
     broken: list[tuple[int, int]]
     closers: list[int]
     surplus: list[Fault]
+    blanked: list[int]
 
 
 class _Opened(NamedTuple):
@@ -72,7 +75,7 @@ def scan(text: str) -> Scan:
     position = 0
     while position >= 0:
         position = walk.on(position)
-    return Scan("".join(walk.kept), walk.comments, walk.faults, walk.broken, walk.closers, walk.surplus)
+    return Scan("".join(walk.kept), walk.comments, walk.faults, walk.broken, walk.closers, walk.surplus, walk.blanked)
 
 
 class _Walk:
@@ -87,7 +90,7 @@ class _Walk:
         self.closers: list[int] = []
         self.surplus: list[Fault] = []
         self._stack: list[_Opened] = []
-        self._blanked: list[int] = []  # line ends
+        self.blanked: list[int] = []
         self._statement = -1  # where the statement at hand begins; before its first piece, -1
         self._damaged = -1  # where it begins if something is wrong in it, else -1
 
@@ -134,29 +137,35 @@ class _Walk:
         if inside or goes_on.match(self.text, start):
             for offset in lines:
                 self.kept[offset] = " "
-            self._blanked += lines
+            self.blanked += lines
             return None
         self._end(lines[0])
-        if self._stack and _ITEM.match(self.text, start):
+        # what is indented deeper than the open body is misplaced in it; else the body was to end before
+        if (
+            self._stack
+            and _ITEM.match(self.text, start)
+            and self._column(start) <= self._column(self._stack[-1].statement)
+        ):
             self._missing(start)
         return None
 
     def _open(self, bracket: str, offset: int) -> int | None:
         inside = bool(self._stack) and self._stack[-1].lists
-        lists = bracket != "{"
-        if bracket == "{":
-            last = _LAST.match(self.text, offset + 1)
-            if inside and last:
-                return self._unclosed(offset)
-            head = _LISTS if not self._stack else _HEAD
-            lists = inside or bool(head.match(self.text, self._statement)) != bool(self._stack)
-            lists = lists and not (self._stack and last)
+        if bracket == "{" and inside and _LAST.match(self.text, offset + 1):
+            return self._unclosed(offset)
+        lists = inside or bracket != "{" or not self._is_body(offset)
         self._stack.append(_Opened(bracket, offset, self._statement, lists))
         if len(self._stack) > DEEPEST:
             return self._too_deep(offset)
         if not lists:
             self._end(offset)
         return None
+
+    def _is_body(self, offset: int) -> bool:
+        """Whether the `{` at `offset` begins a body, and is neither an import's nor out of place."""
+        if not self._stack:
+            return not _IMPORT.match(self.text, self._statement)
+        return bool(_HEAD.match(self.text, self._statement) or _LAST.match(self.text, offset + 1))
 
     def _close(self, bracket: str, offset: int) -> int | None:
         wanted = _OPENERS[bracket]
@@ -193,9 +202,16 @@ class _Walk:
     def _astray(self, offset: int) -> bool:
         """Whether a `}` has something of its statement on both sides, and no `{` before it on its line."""
         line = self.text.rfind("\n", 0, offset) + 1
-        within = self._statement >= 0 and bool(self.text[line:offset].strip()) and not _AFTER.match(self.text, offset + 1)
+        within = (
+            self._statement >= 0 and bool(self.text[line:offset].strip()) and not _AFTER.match(self.text, offset + 1)
+        )
         depth = self._statement_depth()
         return within and (not depth or self._stack[depth - 1].offset < line)
+
+    def _column(self, offset: int) -> int:
+        """How far the line at `offset` is indented."""
+        line = self.text.rfind("\n", 0, offset) + 1
+        return _INDENT.match(self.text, line).end() - line  # pyright: ignore[reportOptionalMemberAccess]
 
     def _statement_depth(self) -> int:
         """How many of the open brackets are those of bodies, around the statement at hand."""
@@ -213,8 +229,8 @@ class _Walk:
         del self._stack[self._statement_depth() :]
         end = self.text.find("\n", opened.offset, offset)
         end = offset if end < 0 else end
-        while self._blanked and self._blanked[-1] >= end:
-            self.kept[self._blanked.pop()] = "\n"
+        while self.blanked and self.blanked[-1] >= end:
+            self.kept[self.blanked.pop()] = "\n"
         while self.comments and self.comments[-1].start >= end:
             self.comments.pop()
         self.faults = [fault for fault in self.faults if fault.start < end]

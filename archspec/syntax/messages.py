@@ -52,7 +52,7 @@ class Slip(NamedTuple):
     @property
     def has_value(self) -> bool:
         """Whether an expression can end here."""
-        return "+" in self.accepted
+        return "+" in self.accepted and not self.wants_value
 
     @property
     def joined(self) -> str:
@@ -91,19 +91,19 @@ def _expected(slip: Slip) -> str:
             return name
     if "frozen" in accepted:
         return "`param`, `buffer`, or a layer or block" if "param" in accepted else "a layer or block"
-    if slip.previous.text in ("param", "buffer", "->"):
-        return "a shape"
     if slip.wants_value:
         return "an expression"
+    if {"NAME", "["} <= accepted and "," not in accepted:
+        return "a shape"
     if {"NAME", "STRING"} <= accepted and slip.first.text in ("tie", "role"):
         return "an address"
     names = [name for kind, name in _NAMED if kind in accepted]
-    if names:
+    if names and "," not in accepted:
         return _listed(names)
     if len(slip.before) == 1 and {":", "="} <= accepted:
         return "`=` or `:`"
     if accepted.intersection(_ENDS) and not {"->", "{"} & accepted:
-        return "the end of the line"
+        return "`,` or the end of the line" if "," in accepted else "the end of the line"
     hidden = {"["} if accepted & {":", "+"} else set[str]()
     hidden |= {":", "="} if slip.has_value else set()
     signs = [sign for sign in _SIGNS if sign in accepted - hidden] or sorted(accepted)[:4]
@@ -190,19 +190,25 @@ def _sign(slip: Slip) -> Said | None:
 def _word(slip: Slip) -> Said | None:
     """A word of another language, or a misspelt one, where a statement or an item begins."""
     word = slip.first if len(slip.before) < 2 and slip.found.text != "elif" else slip.found
+    place = (word.start, word.end)
+    if word.text in _ITEMS and slip.start == "statement" and slip.found.kind in ("NAME", "STRING"):
+        return Said(f"`{word.text}` stands at the top of a file, not in a body", None, place)
+    if slip.start == "item" and not slip.before and word.kind in _INSIDE:
+        return Said(help=_INSIDE_HELP)
     if word.kind != "NAME" or (len(slip.before) > 1 and word.text != "elif"):
         return None
-    place = (word.start, word.end)
     if word.text in _FOREIGN and slip.found.text not in ("=", ":", "."):
         return Said(f"`{word.text}` begins nothing in this language", _FOREIGN[word.text], place)
     near = suggest(word.text, list(_ITEMS if slip.start == "item" else _STATEMENTS))
     if near and (slip.start == "item" or not slip.at_end):
         return Said(help=near, place=place if slip.start == "item" else None)
     if slip.start == "item":
-        return Said(help="statements stand inside the braces of a `fn`, `layer` or `block`")
+        return Said(help=_INSIDE_HELP)
     return Said(help=f"write `{word.text}: {slip.found.text} ...`") if slip.found.text in _OWNED else None
 
 
+_INSIDE = ("STRING", ".", *_STATEMENTS)
+_INSIDE_HELP = "statements stand inside the braces of a `fn`, `layer` or `block`"
 _FOREIGN = {
     **dict.fromkeys(("def", "func", "function", "fun"), "a function is written `fn name(x [n]) -> [n] { ... }`"),
     **dict.fromkeys(("class", "struct", "module"), "write `layer` for what owns tensors, `block` for what owns layers"),
@@ -227,7 +233,8 @@ def _keyword(slip: Slip) -> Said | None:
         help = f"what is owned stands after a colon: `{slip.first.text}: {word.text} ...`"
         return Said(help=help) if slip.previous.text == "=" else None
     if begun or "NAME" in slip.accepted:
-        help = "write `value if condition else other`" if word.text == "if" and slip.wants_value else None
+        choice = word.text == "if" and slip.wants_value and slip.next.text != "="
+        help = "write `value if condition else other`" if choice else None
         return Said(f"`{word.text}` is a keyword and cannot be a name", help, place)
     return None
 
@@ -265,11 +272,20 @@ def _missing(slip: Slip) -> Said | None:
         return Said(help="there are two lists of arguments at most: hyperparameters, then inputs")
     if first in ("fn", "layer", "block") and accepted == {"("}:
         return Said(help="a definition lists its inputs, even none: `()`")
+    if found.text == ":" and first in ("fn", "layer", "block"):
+        return Said(help="an input is written `x [batch, hidden]`, or with a type `x int [batch]`")
+    if "->" in accepted and found.text == "(":
+        return Said(help="there are two lists at most: hyperparameters, then inputs")
+    if accepted == {"expect"}:
+        return Said(help="a fact about a model is written `expect params == 1_000`")
+    if first == "model" and accepted == {"STRING"}:
+        return Said(help=f'the name of a model stands in quotes: `model "{_short(found.text)}"`')
     if "->" in accepted:
         return Said(help="a definition says what it yields: `-> [batch, hidden]`")
     if "[" in accepted and not slip.has_value and {"param", "buffer"}.intersection(words[-2:]):
         return Said(help="a tensor has a shape: `[n, d]`, or `[]` for a single number")
-    if "," in accepted and ")" in accepted and found.kind in ("NAME", "INT", "REAL", "STRING"):
+    listed = "," in accepted and ("=" not in accepted or ")" in accepted)
+    if listed and found.kind in ("NAME", "INT", "REAL", "STRING"):
         return Said(help="is a comma missing?")
     if found.text == "|>" and slip.has_value:
         return Said(help="put the chain in parentheses")

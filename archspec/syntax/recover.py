@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -25,6 +26,7 @@ class Recovery:
         self._surplus = found.surplus
         self._heads = {end for _, end in found.broken}
         self._text = found.text
+        self._blanked = found.blanked
         self._machine = machine
         self._tokens = tokens
         self._partner = _partners(tokens)
@@ -114,6 +116,12 @@ class Recovery:
     def _fault(self, error: Fault | Unexpected, start: str, following: Sequence[Token]) -> Fault:
         return error if isinstance(error, Fault) else explain(self._machine, error, start, following)
 
+    def _on_the_line(self, last: Token, following: Sequence[Token]) -> Sequence[Token]:
+        """The token after `last`, if no line ends between them."""
+        ends = bisect_left(self._blanked, last.end)
+        near = following and (ends == len(self._blanked) or self._blanked[ends] > following[0].start)
+        return following[:1] if near else ()
+
     def _each_step(self, tokens: list[Token], following: Sequence[Token], start: str) -> list[Fault]:
         """The mistakes in the steps of a chain and in what it begins with, each parsed alone."""
         depth = 0
@@ -129,7 +137,7 @@ class Recovery:
             piece = "step" if begin else start
             error = self._error(tokens[begin:end], piece)
             if error is not None and len(found) < MOST_FAULTS:
-                found.append(self._fault(error, piece, [*tokens[end : end + 1], *following]))
+                found.append(self._fault(error, piece, self._on_the_line(tokens[end - 1], tokens[end:]) or following))
         return found
 
 

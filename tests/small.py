@@ -1,0 +1,68 @@
+"""Small specs for tests: compiling a text, and what to ask of the result."""
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import archspec
+from archspec import Model
+from archspec.source import Diagnostic
+
+DENSE = """
+layer Dense(n, m = n, bias = true)(x [..., n]) -> [..., m] {
+  weight: param [m, n]
+  bias:   param [m] if bias
+  return linear(x, .weight, .bias)
+}
+"""
+SCALE = """
+layer Scale(n)(x [..., n]) -> [..., n] {
+  weight: param [n]
+  return x * .weight
+}
+"""
+
+
+def load(text: str, **overrides: Any) -> Model:
+    """Compiles a text. If it has no model, the last layer or block is one, with its defaults."""
+    if "\nmodel " not in text:
+        last = [line.split()[1] for line in text.splitlines() if line.startswith(("layer ", "block "))][-1]
+        text += f'\nmodel "it" = {last.partition("(")[0]}()\n'
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "spec.arch"
+        path.write_text(text, encoding="utf-8")
+        return archspec.load(str(path), **overrides)
+
+
+def findings(text: str, **overrides: Any) -> list[Diagnostic]:
+    """What is wrong with a text."""
+    with pytest.raises(archspec.ArchError) as caught:
+        load(text, **overrides)
+    return caught.value.diagnostics
+
+
+def codes(text: str, **overrides: Any) -> list[str]:
+    """The codes of what is wrong with a text."""
+    return [diagnostic.code for diagnostic in findings(text, **overrides)]
+
+
+def shapes(model: Model) -> dict[str, tuple[int, ...]]:
+    """The parameters, in program order."""
+    return {tensor.name: tensor.shape for tensor in model.tensors}
+
+
+def layers(model: Model) -> list[str]:
+    """The applications of layers, in program order."""
+    return [node for node, data in model.graph().nodes(data=True) if data["kind"] == "layer"]
+
+
+def operations(model: Model, level: str = "layer") -> list[str]:
+    """The functions and operations applied, in program order."""
+    return [data["type"] for _, data in model.graph(level).nodes(data=True) if data["kind"] in ("op", "fn")]
+
+
+def output(model: Model, name: str = "output") -> list[str]:
+    """The shape of an output, sizes as text."""
+    return [str(size) for size in model.outputs[name].shape]
