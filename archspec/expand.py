@@ -29,25 +29,30 @@ class _Walk:
 
     def __init__(self, root: Module) -> None:
         self.aliases = root.aliases
-        self.trainable = {name: not _is_frozen(root, name) for name in root.aliases.values()}
+        self.trainable = {name: not _is_frozen(root, name) for name in set(root.aliases.values())}
         self.tensors: list[Tensor] = []
         self.buffers: list[Buffer] = []
         self.modules: list[ModuleRow] = []
 
-    def visit(self, module: Module, address: str, role: str | None, frozen: bool) -> None:
+    def visit(
+        self, module: Module, address: str, role: str | None, frozen: bool, outer: dict[str, str] | None = None
+    ) -> None:
+        """Walks a module at an address.
+
+        `role` is that of the definition around it; `outer` are the roles that definitions further out give to addresses
+        in here, which yield to what this one says.
+        """
         self.modules.append(ModuleRow(address, module.type, module.kind))
         roles = dict(module.roles)
-        role = roles.pop("", role)
+        own_role = roles.pop("", None)
         prefix = f"{address}." if address else ""
         for own, member in module.members.items():
-            nearest = role
-            if roles:
-                named = [p for p in _prefixes(own) if p in roles]
-                nearest = roles[named[-1]] if named else role
+            nearest = _nearest(own, roles) or own_role or (_nearest(own, outer) if outer else None) or role
             held = frozen or member.frozen
             target = member.target
             if isinstance(target, Module):
-                self.visit(target, prefix + own, nearest, held)
+                below = {**_below(own, outer or {}), **_below(own, roles)} if outer or roles else None
+                self.visit(target, prefix + own, nearest, held, below)
             elif target.kind == "buffer":
                 self.buffers.append(Buffer(prefix + own, target.shape))
             else:
@@ -58,6 +63,17 @@ class _Walk:
         trainable = self.trainable[tied_to] if tied_to is not None else not frozen
         params = weight.size if tied_to is None else 0
         self.tensors.append(Tensor(name, weight.shape, params, weight.size, trainable, tied_to, role, layer, type))
+
+
+def _nearest(address: str, roles: dict[str, str]) -> str | None:
+    """The role given to an address, or to what encloses it most closely."""
+    return next((roles[p] for p in reversed(_prefixes(address)) if p in roles), None)
+
+
+def _below(address: str, roles: dict[str, str]) -> dict[str, str]:
+    """The roles given to what is inside an address, relative to it."""
+    start = address + "."
+    return {name[len(start) :]: role for name, role in roles.items() if name.startswith(start)}
 
 
 def _is_frozen(module: Module, name: str) -> bool:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from archspec.fold import Run, runs
 from archspec.ir import Body, Call, Leaf, Module, Operand, Type, Weight, find, uncollected
+from archspec.source import fail
 
 if TYPE_CHECKING:
     from networkx import DiGraph
@@ -48,6 +49,10 @@ Nodes: TypeAlias = dict[str, dict[str, Any]]
 Edges: TypeAlias = dict[tuple[str, str], dict[str, Any]]
 
 
+_OPENS = {"layer": {"block"}, "block": {"block"}, "op": {"block", "layer", "fn"}}
+"""What is opened into what it applies, by level."""
+
+
 class Template(NamedTuple):
     """The nodes and edges of a body, to be stamped wherever it is applied: all names are relative.
 
@@ -66,14 +71,19 @@ class Template(NamedTuple):
     total: int
 
 
+LARGEST_GRAPH = 400_000
 LARGEST_KEPT = 20_000
 """Templates of more nodes are made anew each time rather than kept with their bodies."""
 
 
 def graph_of(body: Body, level: str = "layer", depth: int | None = None, fold: bool = False) -> DiGraph[str]:
-    """The graph of a model's body. See `Model.graph`."""
+    """The graph of a model's body. See `Model.graph`. Raises ArchError for one of more than LARGEST_GRAPH nodes."""
     import networkx
 
+    size = _size(body, _OPENS[level], None if level != "block" else depth, {})
+    if size > LARGEST_GRAPH:
+        message = f"this graph has about {size:,} nodes; the limit is {LARGEST_GRAPH:,}"
+        raise fail("budget", message, help="ask for blocks with a smaller depth")
     with uncollected():
         nodes, edges, blocks = _parts(body, level, depth, fold)
         graph: DiGraph[str] = networkx.DiGraph(blocks=dict(blocks))
@@ -104,7 +114,7 @@ class _Builder:
         self.body = body
         self.module: Module = body.module
         self.level = level
-        self.opens = {"layer": {"block"}, "block": {"block"}, "op": {"block", "layer", "fn"}}[level]
+        self.opens = _OPENS[level]
         self.depth = depth if level == "block" else None
         self.fold = fold
         self.nodes: Nodes = {}
@@ -315,7 +325,15 @@ class _Builder:
             self.nodes[name]["params"] += params
         else:
             data = self._node(
-                name, call.kind, call.type, params, call.outputs, scope.path, call.span.place, address, shared
+                name,
+                "op" if call.kind == "fn" else call.kind,
+                call.type,
+                params,
+                call.outputs,
+                scope.path,
+                call.span.place,
+                address,
+                shared,
             )
             if self.fold and scope.repeat > 1:
                 data["repeat"] = scope.repeat
@@ -488,3 +506,16 @@ def _tied_outside(aliases: dict[str, str]) -> set[str]:
 def _prefixes(address: str) -> set[str]:
     words = address.split(".")
     return {".".join(words[:end]) for end in range(1, len(words) + 1)}
+
+
+def _size(body: Body, opens: set[str], depth: int | None, known: dict[tuple[Body, int | None], int]) -> int:
+    """How many nodes the applications in a body come to."""
+    if (body, depth) in known:
+        return known[body, depth]
+    left = None if depth is None else depth - 1
+    size = 0
+    for call in body.calls:
+        opened = call.body is not None and call.kind in opens and (call.kind != "block" or left is None or left > 0)
+        size += _size(call.body, opens, left, known) if opened and call.body is not None else 1
+    known[body, depth] = size
+    return size

@@ -146,13 +146,15 @@ class Module:
     `members` maps relative addresses, in program order, to modules and weights. `aliases` maps each relative tensor
     name that a `tie` anywhere inside made another name of a tensor to the name that is counted. `roles` pairs
     relative address prefixes with roles, the definition's own role under "". `total` and `frozen` count parameters,
-    tied ones once; `tensors` counts names, buffers included. `absent` are the addresses that the hyperparameters
+    tied ones once; `tensors` counts names, buffers included, and `characters` those
+    in them. `absent` are the addresses that the hyperparameters
     leave out.
     """
 
     __slots__ = (
         "absent",
         "aliases",
+        "characters",
         "frozen",
         "hyperparameters",
         "kind",
@@ -176,6 +178,7 @@ class Module:
         self.total = 0
         self.frozen = 0
         self.tensors = 0
+        self.characters = 0
 
 
 class Member(NamedTuple):
@@ -225,9 +228,14 @@ def leaves(module: Module, prefix: str = "", frozen: bool = False) -> Iterator[t
 
 
 def canonical(module: Module, address: str) -> str:
-    """The name under which the tensor at `address` is counted."""
-    while address in module.aliases:
-        address = module.aliases[address]
+    """The name under which the tensor at `address` is counted; every alias on the way is made to say so at once."""
+    aliases = module.aliases
+    way: list[str] = []
+    while address in aliases:
+        way.append(address)
+        address = aliases[address]
+    for alias in way[:-1]:
+        aliases[alias] = address
     return address
 
 

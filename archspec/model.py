@@ -90,7 +90,7 @@ class Model:
         drawn once: `*` stands for the number and `repeat` says how often; its nodes carry the parameters of all its
         rounds.
 
-        Nodes have `kind` (input, output, layer, op, fn, param, buffer, block), `type`, `params`, `shape` (and
+        Nodes have `kind` (input, output, layer, op, param, buffer, block), `type`, `params`, `shape` (and
         `shapes` where there are several outputs), `path` (the applications of blocks around it), `source`
         (file:line), `address` where a layer or block is applied, and `shared_with` where a tensor it uses stands on
         another node. Edges have `shape` and `uses`: pairs of output index and argument name. The graph's own

@@ -8,6 +8,7 @@ from typing import Any
 from archspec.source import Report, Source, fail
 from archspec.syntax import tree
 
+_NUMBER = re.compile(r"-?[0-9.]*")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -24,10 +25,11 @@ def parse_override(text: str) -> tuple[str, Any]:
     written = written.strip()
     if _WORD.fullmatch(written) and written not in ("true", "false", "none", "inf"):
         return name, written
+    from archspec.pipeline import parser
     from archspec.syntax.parse import parse_expression
 
     report = Report()
-    expr = parse_expression(Source("--set", written), report) if written else None
+    expr = parse_expression(Source("--set", written), report, None if _NUMBER.fullmatch(written) else parser())
     value = _value(expr) if expr is not None else ...
     if value is ...:
         raise fail(

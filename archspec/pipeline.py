@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archspec import cache
 from archspec.resources import specs_root
-from archspec.source import ArchError, Diagnostic, Report, Source, fail, suggest
+from archspec.source import ArchError, Diagnostic, Enough, Report, Source, fail, suggest
 from archspec.table import Table
 
 if TYPE_CHECKING:
@@ -72,14 +72,16 @@ def compile_spec(spec: str, overrides: dict[str, Any]) -> Model:
 def _compile(spec: str, overrides: dict[str, Any]) -> tuple[Model, Loaded]:
     from archspec.ir import uncollected
     from archspec.lower.compile import check_files, compile_model
+    from archspec.lower.program import OverBudget
     from archspec.model import Model
 
     report = Report()
     loaded, node = _open(parse_spec(spec), spec, report)
     program = loaded.program
     program.begin(report, loaded.unit.source)
-    check_files(program, loaded.library, loaded.unit)
-    with uncollected():
+    compiled = None
+    with uncollected(), suppress(Enough, OverBudget):
+        check_files(program, loaded.library, loaded.unit)
         compiled = compile_model(program, loaded.unit, node, overrides)
     if report.diagnostics:
         _forget(loaded)  # what was found is found again next time
@@ -116,6 +118,7 @@ def text_of(name: str) -> str:
 
 def check(spec: str) -> Report:
     """Checks a whole file (or one model of it): every definition, every model. Findings are in the report."""
+    from archspec.ir import uncollected
     from archspec.lower.compile import check_definitions, check_files, compile_model
     from archspec.lower.program import OverBudget
 
@@ -127,17 +130,15 @@ def check(spec: str) -> Report:
         else:
             loaded = _load_file(parsed.path, report)
     except ArchError as error:
-        for diagnostic in error.diagnostics:
-            report.add(diagnostic)
+        report.diagnostics = error.diagnostics
         return report
     program, unit = loaded.program, loaded.unit
     program.begin(report, unit.source)
-    check_files(program, loaded.library, unit)
-    for name, model in unit.models.items():
-        if parsed.model is None or parsed.model == name:
-            program.begin(report, unit.source)
-            compile_model(program, unit, model, {})
-    with suppress(OverBudget):
+    with uncollected(), suppress(Enough, OverBudget):
+        check_files(program, loaded.library, unit)
+        for name, model in unit.models.items():
+            if parsed.model is None or parsed.model == name:
+                compile_model(program, unit, model, {})
         check_definitions(program, unit)
     if report.diagnostics:
         _forget(loaded)
@@ -211,7 +212,9 @@ def _load_file(path: str, report: Report) -> Loaded:
     loaded = _current(real)
     if loaded is None:
         library, program = _fresh()
-        unit = library.load(path, report, label=path)
+        unit = None
+        with suppress(Enough):
+            unit = library.load(path, report, label=path)
         if unit is None:
             report.check()
             raise AssertionError("a file that cannot be read is reported")
@@ -230,8 +233,10 @@ def _load_stdin(report: Report) -> Loaded:
     report.check()
     assert text is not None
     library, program = _fresh()
-    unit = library.define(Source("<stdin>", text), report, folder=None, root=None, path="<stdin>")
-    return Loaded(library, program, unit)
+    with suppress(Enough):
+        unit = library.define(Source("<stdin>", text), report, folder=None, root=None, path="<stdin>")
+        return Loaded(library, program, unit)
+    raise ArchError(report.diagnostics)
 
 
 def _find_bundled(name: str, report: Report) -> Loaded:
@@ -259,7 +264,9 @@ def _bundled_unit(specs: str, file: str, report: Report) -> Loaded:
     loaded = _current(path)
     if loaded is None:
         library, program = _fresh()
-        unit = library.bundled(file, report)
+        unit = None
+        with suppress(Enough):
+            unit = library.bundled(file, report)
         if unit is None:
             report.check()
             raise AssertionError("a file that cannot be read is reported")

@@ -90,8 +90,20 @@ class ArchError(Exception):
         super().__init__("\n\n".join(d.render() for d in diagnostics))
 
 
+MOST_FINDINGS = 100
+MOST_CANDIDATES = 1_000
+LONGEST_NAME = 200
+
+
+class Enough(Exception):
+    """There are so many findings that looking for more helps nobody; the report says so."""
+
+
 class Report:
-    """Collects diagnostics. Of several findings about the same characters the first is kept: one mistake, said once."""
+    """Collects diagnostics. Of several findings about the same characters the first is kept: one mistake, said once.
+
+    After MOST_FINDINGS a last one says that there are more, and Enough is raised.
+    """
 
     def __init__(self) -> None:
         self.diagnostics: list[Diagnostic] = []
@@ -106,6 +118,10 @@ class Report:
         )
         if key not in self._seen:
             self._seen.add(key)
+            if len(self.diagnostics) >= MOST_FINDINGS:
+                message = f"there are more than {MOST_FINDINGS} findings; the others are not shown"
+                self.diagnostics.append(Diagnostic("budget", message))
+                raise Enough
             self.diagnostics.append(diagnostic)
 
     def error(
@@ -152,7 +168,8 @@ def nearest(name: str, candidates: list[str]) -> str | None:
     """The candidate that `name` most likely is a slip for, or None if none is near."""
     from difflib import get_close_matches
 
-    near = get_close_matches(name, candidates, n=1, cutoff=0.6)
+    candidates = candidates[:MOST_CANDIDATES]
+    near = get_close_matches(name[:LONGEST_NAME], candidates, n=1, cutoff=0.6)
     if near:
         return near[0]
     return {c.lower(): c for c in candidates}.get(name.lower())
@@ -169,8 +186,9 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
-def _order(diagnostic: Diagnostic) -> tuple[str, int]:
-    return (diagnostic.span.source.label, diagnostic.span.start) if diagnostic.span else ("", 0)
+def _order(diagnostic: Diagnostic) -> tuple[bool, str, int]:
+    span = diagnostic.span
+    return (False, span.source.label, span.start) if span else (True, "", 0)
 
 
 _WIDEST_EXCERPT = 160

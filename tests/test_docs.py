@@ -1,11 +1,11 @@
 """README.md and docs/language.md: every example is compiled, every output shown is what comes out.
 
-- ```arch begins a file, called as its first line says (`# small.arch: ...`) or `example.arch`; ```arch more goes on with
-  it. Without findings, that is, unless it is ```arch wrong.
+- ```arch begins a file, named in its first line (`# small.arch`) or `example.arch`, that has no findings; ```arch more
+  goes on with it; ```arch wrong has findings.
 - ```console holds commands behind `$` and what they print. A line `...` stands for any lines.
 - ```pycon is a doctest.
 
-`python tests/test_docs.py` writes anew what the documents show of the grammar, the library and the commands' output.
+`python tests/test_docs.py` writes anew what they show of the code: the grammar, two tables, and what commands print.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from __future__ import annotations
 import contextlib
 import doctest
 import io
-import os
 import re
 import shlex
-from collections.abc import Callable, Iterator
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,9 +24,9 @@ import pytest
 
 import archspec
 from archspec.cli import main
-from archspec.lower import program, units
+from archspec.lower import address, evaluate, program, units
 from archspec.lower.own import INITIALS
-from archspec.ops import OPS
+from archspec.ops import OPS, record
 from archspec.pipeline import check, parsed
 from archspec.source import Report, Source
 from archspec.syntax import build, expressions, lines, tree
@@ -37,7 +37,6 @@ README = ROOT / "README.md"
 PAGES = {"README.md": README, "docs/language.md": LANGUAGE}
 
 FENCE = re.compile(r"^```(?P<kind>\w*) ?(?P<mark>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
-HEADER = "| Definition | What it is |"
 
 
 class Block(NamedTuple):
@@ -117,7 +116,8 @@ def agrees(shown: str, real: str) -> bool:
 def test_examples(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     session = Session(tmp_path)
-    wrong = [f"{name}:{block.line}: {text}" for block in blocks(PAGES[name].read_text()) for text in faults(block, session)]
+    page = blocks(PAGES[name].read_text())
+    wrong = [f"{name}:{block.line}: {fault}" for block in page for fault in faults(block, session)]
     assert not wrong, "\n\n".join(wrong)
 
 
@@ -200,33 +200,45 @@ def signature(text: str, definition: tree.Definition) -> str:
     return " ".join(head.split()).replace(") (", ")(")
 
 
-def std_table() -> str:
-    return "\n".join([HEADER, "|---|---|", *library()]) + "\n\n"
+def budgets() -> Iterator[str]:
+    """The rows of the table of budgets."""
+    for what, limit in {
+        "size of a file, in KiB": units.LARGEST_FILE // 1024,
+        "files imported": units.MOST_FILES,
+        "brackets inside one another": lines.DEEPEST,
+        "operators inside one another": expressions.DEEPEST,
+        "`else if` in a row": build.LONGEST_BRANCH,
+        "digits of an integer": expressions.LONGEST_INTEGER,
+        "items of a list": evaluate.LONGEST_LIST,
+        "hyperparameters of a definition": units.MOST_HYPERPARAMETERS,
+        "parts of an address": address.MOST_SEGMENTS,
+        "characters of an address": address.LONGEST,
+        "axes of a tensor": record.MOST_DIMENSIONS,
+        "definitions inside one another": program.DEEPEST,
+        "distinct instances of definitions": program.MOST_INSTANCES,
+        "rounds of loops that own something": program.MOST_ITERATIONS,
+        "rounds of loops, once for each set of input shapes": program.MOST_ROUNDS,
+        "tensors": program.MOST_TENSORS,
+        "characters in the names of all tensors": program.MOST_CHARACTERS,
+        "operations, with everything opened": program.MOST_OPERATIONS,
+        "operations on symbolic sizes": program.MOST_SYMBOLIC,
+    }.items():
+        yield f"| {what} | {limit:,} |"
 
 
-def test_the_table_of_the_library_is_complete() -> None:
+TABLES = {"| Definition | What it is |": library, "| What | Limit |": budgets}
+"""Tables that are made from the code, by the row that they begin with."""
+
+
+def table(header: str) -> str:
+    return "\n".join([header, "|---|---|", *TABLES[header]()]) + "\n\n"
+
+
+@pytest.mark.parametrize("header", TABLES)
+def test_tables_are_those_of_the_code(header: str) -> None:
     page = LANGUAGE.read_text()
-    start = page.index(HEADER)
-    assert page[start : page.index("\n\n", start) + 2] == std_table(), "run `python tests/test_docs.py`"
-
-
-def test_budgets_are_those_of_the_compiler() -> None:
-    section = LANGUAGE.read_text().partition("### Budgets")[2].partition("\n## ")[0]
-    shown = re.findall(r"^\| ([^|]+) \| ([\d,]+) \|$", section, re.MULTILINE)
-    assert [(what, int(number.replace(",", ""))) for what, number in shown] == [
-        ("size of a file, in KiB", units.LARGEST_FILE // 1024),
-        ("files imported", units.MOST_FILES),
-        ("brackets inside one another", lines.DEEPEST),
-        ("operators inside one another", expressions.DEEPEST),
-        ("`else if` in a row", build.LONGEST_BRANCH),
-        ("digits of an integer", expressions.LONGEST_INTEGER),
-        ("definitions inside one another", program.DEEPEST),
-        ("distinct instances of definitions in a model", program.MOST_INSTANCES),
-        ("rounds of loops in a model", program.MOST_ITERATIONS),
-        ("tensors of a model", program.MOST_TENSORS),
-        ("operations of a model, all loops and layers opened", program.MOST_OPERATIONS),
-    ]
-    assert f"After {lines.MOST_FAULTS} mistakes" in section
+    start = page.index(header)
+    assert page[start : page.index("\n\n", start) + 2] == table(header), "run `python tests/test_docs.py`"
 
 
 def test_initial_distributions_are_listed() -> None:
@@ -245,12 +257,9 @@ def test_the_picture_in_the_readme_is_the_real_one() -> None:
     assert shown == [mermaid(model.graph("block", fold=True), model.name)], "run `python tests/test_docs.py`"
 
 
-def test_the_readme_lists_every_command() -> None:
-    from archspec.cli.arguments import parser
-
-    usage = parser().format_help()
-    listed = re.findall(r"^    (\w+)  ", usage, re.MULTILINE)
-    assert listed and set(re.findall(r"^\| `archspec (\w+)", README.read_text(), re.MULTILINE)) == set(listed)
+def test_the_readme_lists_every_command(tmp_path: Path) -> None:
+    commands = re.findall(r"^    (\w+) ", Session(tmp_path).output("archspec --help"), re.MULTILINE)
+    assert commands and commands == re.findall(r"^\| `archspec (\w+)", README.read_text(), re.MULTILINE)
 
 
 # Writing them anew ----------------------------------------------------------------------------------------------------
@@ -264,9 +273,10 @@ def renewed(page: str, session: Session) -> str:
         text += _renewed(block, session)
         end = block.end
     text += page[end:]
-    if HEADER in text:
-        start = text.index(HEADER)
-        text = text[:start] + std_table() + text[text.index("\n\n", start) + 2 :]
+    for header in TABLES:
+        if header in text:
+            start = text.index(header)
+            text = text[:start] + table(header) + text[text.index("\n\n", start) + 2 :]
     return text
 
 
@@ -279,21 +289,11 @@ def _renewed(block: Block, session: Session) -> str:
         session.write(block)
     if block.kind != "console":
         return block.text
-    text = ""
-    for command, shown in commands(block):
-        real = shown if "...\n" in shown else session.output(command).rstrip() + "\n"
-        text += f"$ {command}\n{real}"
-    return text
-
-
-def _write(render: Callable[[str, Session], str] = renewed) -> None:
-    import tempfile
-
-    os.environ["NO_COLOR"] = "1"
-    for path in PAGES.values():
-        with tempfile.TemporaryDirectory() as folder:
-            path.write_text(render(path.read_text(), Session(Path(folder))))
+    ran = ((command, shown if "...\n" in shown else session.output(command)) for command, shown in commands(block))
+    return "\n\n".join(f"$ {command}\n{output.rstrip()}" for command, output in ran) + "\n"
 
 
 if __name__ == "__main__":
-    _write()
+    for path in PAGES.values():
+        with tempfile.TemporaryDirectory() as folder:
+            path.write_text(renewed(path.read_text(), Session(Path(folder))))

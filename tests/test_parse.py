@@ -1,131 +1,12 @@
 """Text to tree: what each form of the language becomes, and where it stands."""
 
-import json
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
+from notation import body, expression, item, show, tree_of
 
-from archspec.resources import grammar_text, specs_root
 from archspec.source import Report, Source
-from archspec.syntax import store, tree
-from archspec.syntax.parse import parse, parse_expression, parser_data, parser_from
-from archspec.syntax.tables import STARTS
-
-SPECS = sorted(Path(specs_root()).rglob("*.arch"))
-
-
-def tree_of(text: str) -> tree.File:
-    report = Report()
-    file = parse(Source("test.arch", text), report)
-    report.check()
-    return file
-
-
-def item(text: str) -> Any:
-    (found,) = tree_of(text).items
-    return found
-
-
-def body(*lines: str) -> tuple[Any, ...]:
-    return item("block B(x [n]) -> [n] {\n" + "\n".join(lines) + "\n}").body
-
-
-def show(node: Any) -> str:
-    """A node in a notation that shows how it was understood, with nothing left to precedence."""
-    match node:
-        case None:
-            return ""
-        case tree.Literal(value=value):
-            return json.dumps(value)
-        case tree.Name(text=text):
-            return text
-        case tree.Ellipsis_():
-            return "..."
-        case tree.Listing(items=items):
-            return f"[{', '.join(map(show, items))}]"
-        case tree.Unary(operator=operator, operand=operand):
-            return f"({operator} {show(operand)})"
-        case tree.Binary(operator=operator, left=left, right=right):
-            return f"({show(left)} {operator} {show(right)})"
-        case tree.Conditional(value=value, condition=condition, otherwise=otherwise):
-            return f"({show(value)} if {show(condition)}{' else ' * bool(otherwise)}{show(otherwise)})"
-        case tree.Subscript(value=value, position=position):
-            return f"{show(value)}<{show(position)}>"
-        case tree.Segment(text=text, number=number):
-            return text if number is None else f"<{show(number)}>"
-        case tree.Address(segments=segments):
-            return "/".join(map(show, segments))
-        case tree.Reference(address=address):
-            return f"@{show(address)}"
-        case tree.Argument(name=name, value=value):
-            return show(value) if not name else name if value is None else f"{name}={show(value)}"
-        case tree.Arguments(items=items):
-            return f"({', '.join(map(show, items))})"
-        case tree.Call(callee=callee, lists=lists):
-            return show(callee) + "".join(map(show, lists))
-        case tree.Own(address=address, modifiers=modifiers, callee=callee, lists=lists):
-            return f"{{{' '.join((show(address) + ':', *modifiers, show(callee)))}{''.join(map(show, lists))}}}"
-        case tree.Loop(variable=variable, first=first, last=last):
-            return f" for {variable} in {show(first)}..{show(last)}"
-        case tree.Step(operator=operator, value=value, condition=condition, otherwise=otherwise, loop=loop):
-            suffix = f" if {show(condition)}" if condition else ""
-            suffix += f" else {show(otherwise)}" if otherwise else ""
-            return f" |> {operator}{show(value)}{suffix}{show(loop)}"
-        case tree.Chain(head=head, steps=steps):
-            return f"({show(head)}{''.join(map(show, steps))})"
-        case _:
-            raise TypeError(node)
-
-
-def expression(text: str) -> str:
-    (statement,) = body(f"v = {text}")
-    return show(statement.value)
-
-
-# The grammar ----------------------------------------------------------------------------------------------------------
-
-
-def test_the_grammar_has_no_conflict() -> None:
-    pytest.importorskip("interegular")
-    from lark import Lark
-
-    Lark(grammar_text(), parser="lalr", lexer="contextual", start=list(STARTS), strict=True)
-
-
-@pytest.fixture(scope="module")
-def tables() -> Any:
-    return parser_data()
-
-
-def test_tables_are_plain_data(tables: Any) -> None:
-    machine = parser_from(json.loads(json.dumps(tables)))
-    text = SPECS[0].read_text(encoding="utf-8")
-    assert parse(Source("a", text), Report(), machine) == parse(Source("a", text), Report())
-
-
-@pytest.mark.parametrize("spoil", ["actions", "gotos", "rules", "starts", "literals", "patterns"])
-@pytest.mark.parametrize("value", [None, [], {}, [[]], [{"a": 10**6}], "text"])
-def test_damaged_tables_are_refused(spoil: str, value: Any, tables: Any) -> None:
-    with pytest.raises(ValueError):
-        parser_from({**tables, spoil: value} if value is not None else {})
-
-
-def test_ready_tables_need_no_lark(tmp_path: Path, tables: Any) -> None:
-    path = tmp_path / "tables.json"
-    path.write_text(json.dumps(tables))
-    program = f"""
-import json, sys
-from archspec.source import Report, Source
-from archspec.syntax.parse import parse, parser_from
-machine = parser_from(json.load(open({str(path)!r})))
-assert parse(Source("a", "dim n"), Report(), machine).items
-assert "lark" not in sys.modules
-"""
-    subprocess.run([sys.executable, "-c", program], check=True)
-
+from archspec.syntax.parse import parse_expression
 
 # Expressions ----------------------------------------------------------------------------------------------------------
 
@@ -435,90 +316,6 @@ def test_empty_files(text: str) -> None:
     assert tree_of(text).items == ()
 
 
-# All nodes ------------------------------------------------------------------------------------------------------------
-
-
-def walk(node: Any, parent: Any = None) -> Any:
-    if isinstance(node, tuple):
-        if hasattr(node, "_fields"):
-            yield node, parent
-            parent = node
-        for child in node:
-            yield from walk(child, parent)
-
-
-@pytest.mark.parametrize("path", SPECS, ids=lambda path: path.name)
-def test_bundled_specs(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    file = tree_of(text)
-    assert (file.start, file.end, file.broken) == (0, len(text), ())
-    for node, parent in walk(file):
-        written = text[node.start : node.end]
-        if parent is not None:
-            assert parent.start <= node.start < node.end <= parent.end
-            assert written == written.strip()
-        if isinstance(node, tree.Name):
-            assert written.strip("()") == node.text
-    assert store.load(json.loads(json.dumps(store.dump(file)))) == file
-
-
-def test_a_span_includes_its_parentheses() -> None:
-    text = "fn f(x [n]) -> [n] { return (x + 1) * (2) }"
-    product = item(text).body[0].values[0]
-    assert text[product.left.start : product.left.end] == "(x + 1)"
-    assert text[product.start : product.end] == "(x + 1) * (2)"
-
-
-# Trees as plain data --------------------------------------------------------------------------------------------------
-
-
-EVERYTHING = """import std { A as B }
-dim n
-## doc
-block C(..B, a = none, b = 1.5)(x int [..., n] = none) -> (y [n]) { # comment
-  z, _ = (x |> a.b[0]: frozen C(..)(_) if not a else f for i in 0..n |> + x[0]) if a
-  w: param int [n] = -1 for i in 0..n
-  v: param [n] ~ normal(0.02)
-  tie w = v if a
-  require a, "m"
-  role norm for w
-  if a { .w(x) } else { for i in 0..n { } }
-  return z
-}
-model "m" = C(a = true) { expect params == 1 }
-"""
-
-
-def spoilt(node: list[Any]) -> Any:
-    """`node` with one place in it changed to something that cannot stand there."""
-    for index, value in enumerate(node):
-        others: list[Any] = [{}, [value], 0.5j]
-        if isinstance(value, list):
-            others += [{}, [*value, 1], value[:-1] if len(value) > 3 and isinstance(value[0], int) else {}]
-            others += spoilt(value)
-        elif isinstance(value, int) and index in (1, 2) and isinstance(node[0], int):
-            others += [str(value), 10**9 if index == 1 else -1, True, None]
-        yield from ([*node[:index], other, *node[index + 1 :]] for other in others)
-
-
-def test_data_that_is_no_tree_is_refused() -> None:
-    data = store.dump(tree_of(EVERYTHING))
-    assert store.load(data) == tree_of(EVERYTHING)
-    others = [*spoilt(data), None, 1, "text", [], {}, [[]], [-1], data[1:], data[:-1]]
-    assert len(others) > 1000
-    for other in others:
-        with pytest.raises(ValueError):
-            store.load(other)
-
-
-def test_data_nested_too_deeply_is_refused() -> None:
-    data: Any = []
-    for _ in range(100_000):
-        data = [4, 0, 1, "-", data]
-    with pytest.raises(ValueError):
-        store.load([*store.dump(tree_of(""))[:3], data, [], []])
-
-
 # Single expressions ---------------------------------------------------------------------------------------------------
 
 
@@ -532,6 +329,8 @@ def test_data_nested_too_deeply_is_refused() -> None:
         ("[1, 2]", "[1, 2]"),
         ('"a"', '"a"'),
         ("-1", "(- 1)"),
+        (" -1.5e-3", "(- 0.0015)"),
+        ("- 1", "(- 1)"),
         ("Bert", "Bert"),
         ("(1\n+ 2)  # three", "(1 + 2)"),
     ],

@@ -36,7 +36,7 @@ STACK = ("layer.*",)
 STACKED = graph(
     ("input:x", {"kind": "input", "type": "real"}),
     ("layer.*.inner.dense", {"params": 240, "path": (*STACK, "layer.*.inner"), "repeat": 12}),
-    ("layer.*#gelu.0", {"kind": "fn", "type": "gelu", "path": STACK, "repeat": 12}),
+    ("layer.*#gelu.0", {"kind": "op", "type": "gelu", "path": STACK, "repeat": 12}),
     ("layer.*.expert.*", {"params": 480, "path": STACK, "repeat": 48, "type": "Expert"}),
     ("shared", {"params": 7, "repeat": 3}),
     ("decoder", {"shared_with": ("shared",)}),
@@ -73,7 +73,7 @@ def test_a_second_application_is_named_within_its_own_block() -> None:
     assert box.items[0].lines[0] == "dense@2"  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("kind", ["input", "output", "layer", "block", "op", "fn", "param", "buffer"])
+@pytest.mark.parametrize("kind", ["input", "output", "layer", "block", "op", "param", "buffer"])
 def test_every_kind_can_be_drawn(kind: str) -> None:
     one = graph((f"{kind}:x", {"kind": kind, "type": kind}))
     assert "n0 [" in dot(one, "") and "n0" in mermaid(one, "")

@@ -1,8 +1,6 @@
-"""What is said about text that does not parse: one plain message a mistake, all of them in one run, and quickly."""
+"""What is said about text that does not parse: one plain message a mistake, all of them in one run."""
 
-import random
 import re
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +9,7 @@ import pytest
 
 from archspec.resources import specs_root
 from archspec.source import Report, Source
-from archspec.syntax import store, tree
+from archspec.syntax import tree
 from archspec.syntax.parse import parse
 
 SPECS = [path.read_text(encoding="utf-8") for path in sorted(Path(specs_root()).rglob("*.arch"))]
@@ -352,137 +350,6 @@ def test_twenty_mistakes_are_told() -> None:
     assert len(messages(BODY % "\n".join(["x = = 1"] * 50))) == 20
 
 
-# Budgets --------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        ("+".join(["a"] * 99), None),
-        ("+".join(["a"] * 200), "this expression is more than 100 levels deep"),
-        ("**".join(["a"] * 200), "this expression is more than 100 levels deep"),
-        ("-" * 200 + "a", "this expression is more than 100 levels deep"),
-        ("not " * 200 + "a", "this expression is more than 100 levels deep"),
-        ("a if b else " * 200 + "a", "this expression is more than 100 levels deep"),
-        ("a" + "[0]" * 200, "this expression is more than 100 levels deep"),
-        ("[" * 60 + "]" * 60, None),
-        ("[" * 64 + "]" * 64, "brackets nest more than 64 levels deep"),
-        ("f" + "(f" * 70 + ")" * 70, "brackets nest more than 64 levels deep"),
-        ("9" * 18, None),
-        ("9" * 19, "this integer has more than 18 digits"),
-        ("1e400", "this number is too large to be represented"),
-        ("1e-400", "this number is too small to be represented"),
-        ("0e-400", None),
-    ],
-)
-def test_budgets(value: str, message: str | None) -> None:
-    for text in (BODY % f"  y = {value}\n  return y", f"fn f(a = {value}) -> [n] {{ return 1 }}"):
-        _, report = parsed(text)
-        assert [(d.code, d.message) for d in report.diagnostics] == ([("budget", message)] if message else [])
-
-
-def test_nested_statements_have_a_budget() -> None:
-    deep = "if a {\n" * 100 + "}\n" * 100
-    assert messages(BODY % deep) == ["brackets nest more than 64 levels deep"]
-    assert messages(BODY % ("if a { } " + "else if a { } " * 200)) == ["more than 100 `else if` in a row"]
-
-
-SIZE = 60_000
-HOSTILE = [
-    *("(", "[(", "{", "(\n", "{\n", ")", ")\n", "}\n", '"', '"a\n', "'", "#", "## x\n", "\n", "\n ", "//\n", "/*\n"),
-    *("import a {\n ", "(\nreturn\n", "fn f(x [n]) -> [n] {\n", "\0", "x = 1\r", "x = 1\n", "x = = 1\n", "1.", "a."),
-    *("x = f({\n", "if a {\n", "} else {\n", "x }\n", "a[", "a+", "not ", "a if ", "x |> f f\n", "\\", "\u00e9"),
-]
-
-
-@pytest.mark.parametrize("piece", HOSTILE, ids=repr)
-def test_hostile_files_are_refused_quickly(piece: str) -> None:
-    repeated = piece * (SIZE // len(piece))
-    start = time.process_time()
-    for text in (repeated, BODY % repeated, BODY % f"  x = {repeated}a"):
-        file, report = parsed(text)
-        assert len(report.diagnostics) <= 20
-        assert report.failed or not file.broken
-        assert all(len(line) < 500 for d in report.diagnostics for line in d.render().split("\n"))
-    assert time.process_time() - start < 8  # seconds for all three, on a slow machine; less than one as a rule
-
-
-# Any text -------------------------------------------------------------------------------------------------------------
-
-PIECES = [
-    "(",
-    ")",
-    "[",
-    "]",
-    "{",
-    "}",
-    ",",
-    "=",
-    ":",
-    ".",
-    "..",
-    "...",
-    "->",
-    "|>",
-    "+",
-    "-",
-    "**",
-    "/",
-    "//",
-    "==",
-    "<",
-]
-PIECES += ["if", "else", "for", "in", "return", "param", "tie", "role", "layer", "fn", "model", "import", "dim", "none"]
-PIECES += ["x", "1", "1.5", '"', '"a"', "#", "\n", "\n\n", "  ", "~", "?", "\u00e9"]
-
-
-def mutated(text: str, chance: random.Random) -> str:
-    for _ in range(chance.choice((1, 1, 2, 4, 8))):
-        spans = [m.span() for m in re.finditer(r"\w+|\S|\n", text)] or [(0, 0)]
-        (start, end), piece = chance.choice(spans), chance.choice(PIECES)
-        swap = text[slice(*chance.choice(spans))]
-        text = text[:start] + chance.choice(("", piece, f" {piece} {text[start:end]}", swap)) + text[end:]
-    return text
-
-
-def check_any(text: str) -> None:
-    file, report = parsed(text)
-    assert report.failed or not file.broken
-    for found in report.diagnostics:
-        assert found.span is not None
-        assert 0 <= found.span.start <= found.span.end <= len(text)
-        assert found.render()
-    assert store.load(store.dump(file)) == file
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_mutated_specs(seed: int) -> None:
-    chance = random.Random(seed)
-    for _ in range(40):
-        check_any(mutated(chance.choice(SPECS), chance))
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_random_words(seed: int) -> None:
-    chance = random.Random(seed)
-    for _ in range(60):
-        check_any(" ".join(chance.choices(PIECES, k=chance.randrange(80))))
-
-
-def test_random_characters() -> None:
-    chance = random.Random(0)
-    for limit in (0x80, 0x100, 0x110000):
-        for _ in range(40):
-            check_any("".join(chr(chance.randrange(limit)) for _ in range(200)))
-
-
-def test_files_cut_off_anywhere() -> None:
-    text = max(SPECS, key=len)
-    for end in range(0, len(text), 37):
-        check_any(text[:end])
-        check_any(text[end:])
-
-
 def test_diagnostics_are_in_the_order_of_the_text() -> None:
     text = BODY % "  a = = 1\n  b = (2\n  c = 3 3\n  d = 'x'\n  e = f(]"
     starts = [d.span.start for d in parsed(text)[1].diagnostics if d.span]
@@ -495,4 +362,5 @@ def test_no_message_names_a_terminal() -> None:
     texts += [*ITEMS, *FILES.values()]
     for text in texts:
         for message in messages(text):
+            assert "expected  " not in message
             assert not re.search(r"\b(NAME|WORD|INT|REAL|STRING|BAD|_NL|END|ANON|[A-Z]{3,})\b", message), message

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from archspec.backends.picture import OPERATIONS, Box, Node, arrange, visible
+from archspec.backends.picture import Box, Node, arrange, visible
 
 _STYLES = {
     "input": 'shape=box, style="rounded,filled", fillcolor="#eeeeee", color="#aaaaaa"',
@@ -14,7 +14,6 @@ _STYLES = {
     "block": 'fillcolor="#c3d9ee", color="#7ba3c9", peripheries=2',
     "param": 'fillcolor="#fbeecb", color="#cdb36a"',
     "buffer": 'fillcolor="#fbeecb", color="#cdb36a", style="filled,dashed"',
-    "fn": 'fillcolor="#ffffff", color="#bbbbbb", style="rounded,filled", height=0.25, margin="0.08,0.03"',
     "op": 'fillcolor="#ffffff", color="#bbbbbb", style="rounded,filled", height=0.25, margin="0.08,0.03"',
 }
 
@@ -50,7 +49,7 @@ def _items(box: Box, indent: str) -> Iterator[str]:
 def _label(node: Node) -> str:
     name, *rest = map(_escaped, node.lines)
     small = (f'<BR/><FONT POINT-SIZE="9" COLOR="#555555">{line}</FONT>' for line in rest)
-    return (name if node.kind in OPERATIONS else f"<B>{name}</B>") + "".join(small)
+    return (name if node.kind == "op" else f"<B>{name}</B>") + "".join(small)
 
 
 def _escaped(text: str) -> str:

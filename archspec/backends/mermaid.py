@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from archspec.backends.picture import OPERATIONS, Box, Node, arrange, visible
+from archspec.backends.picture import Box, Node, arrange, visible
 
 _CLASSES = {
     "input": "fill:#eeeeee,stroke:#aaaaaa,color:#222222",
@@ -14,10 +14,9 @@ _CLASSES = {
     "block": "fill:#c3d9ee,stroke:#7ba3c9,stroke-width:2px,color:#222222",
     "param": "fill:#fbeecb,stroke:#cdb36a,color:#222222",
     "buffer": "fill:#fbeecb,stroke:#cdb36a,stroke-dasharray:4,color:#222222",
-    "fn": "fill:#ffffff,stroke:#bbbbbb,color:#222222",
     "op": "fill:#ffffff,stroke:#bbbbbb,color:#222222",
 }
-_ROUNDED = ("input", "output", *OPERATIONS)
+_ROUNDED = ("input", "output", "op")
 
 
 def mermaid(graph: Any, title: str) -> str:

@@ -36,10 +36,6 @@ class Picture(NamedTuple):
     edges: tuple[Edge, ...]
 
 
-OPERATIONS = ("op", "fn")
-"""Kinds of nodes that compute without weights of their own."""
-
-
 def arrange(graph: Any) -> Picture:
     """The picture of a networkx graph whose nodes carry what `Model.graph` gives them."""
     ids = {name: f"n{number}" for number, name in enumerate(graph.nodes)}
@@ -86,7 +82,7 @@ class _Drawing:
     def lines(self, name: str, facts: Any) -> Iterator[str]:
         """What a node's label says."""
         kind, path = facts["kind"], facts["path"]
-        is_operation = kind in OPERATIONS
+        is_operation = kind == "op"
         if is_operation:
             yield visible(facts["type"])
         elif kind in ("input", "output"):

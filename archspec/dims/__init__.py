@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
 LARGEST = 2**63 - 1
-BUDGET = 256
+BUDGET = 64
 _DEGREE = 16
 
 

@@ -6,17 +6,24 @@ from archspec.lower.evaluate import Evaluator
 from archspec.lower.values import DYNAMIC, POISON, describe
 from archspec.syntax import tree
 
+MOST_SEGMENTS = 64
+LONGEST = 500
+
 
 def address_text(evaluator: Evaluator, node: tree.Address) -> str | None:
     """An address as text; None if an index is wrong, which has been reported."""
     known = evaluator.program.addresses.get(id(node))
     if known is None:
+        if len(node.segments) > MOST_SEGMENTS or sum(len(s.text) for s in node.segments) > LONGEST:
+            message = f"an address has at most {MOST_SEGMENTS} parts and {LONGEST} characters"
+            evaluator.fault("budget", message, node)
+            return None
         known = evaluator.program.addresses[id(node)] = (node, *_around_index(node))
     _, before, index, after = known
     if index is None:
         return before
     number = evaluator.env.get(index)
-    if number.__class__ is int and number >= 0:
+    if isinstance(number, int) and number.__class__ is int and number >= 0:
         return f"{before}{number}{after}"
     return _spelt_out(evaluator, node)
 

@@ -133,7 +133,8 @@ class DefinitionCheck:
 
     def _hyperparameter_span(self, name: str) -> Span:
         parameter = self.definition.hyperparameters[name]
-        if parameter.unit is self.unit and any(e.name == name for e in self.definition.node.hyperparameters):
+        node = self.definition.node
+        if parameter.unit is self.unit and node.start <= parameter.span.start < node.end:
             return parameter.span
         taken = next(e for e in self.definition.node.hyperparameters if e.name == "..")
         return self.unit.span(taken)
@@ -358,8 +359,9 @@ class DefinitionCheck:
         walk(plan_of(self.definition))
 
     def _check_references(self) -> None:
+        owned = _by_first_word([o.pattern for o in self.owned])
         for pattern, address in self.referred:
-            if not any(_covers(o.pattern, pattern) for o in self.owned) and not self.broken:
+            if not self.broken and not any(_covers(o, pattern) for o in owned.get(pattern[0], ())):
                 if self.definition.kind == "fn":
                     self.error("unknown-address", "a function owns nothing, so it has no `.address`", address)
                     continue
@@ -381,11 +383,13 @@ class DefinitionCheck:
         for name, local in self.locals.items():
             if name not in self.used:
                 self._unused(name, local)
+        referred = _by_first_word([pattern for pattern, _ in self.referred])
         for owned in self.owned:
             if owned.applied or "unused" in owned.node.modifiers:
                 continue
-            if not any(_covers(owned.pattern, p) for p, _ in self.referred):
-                report_unused(self.program, _text(owned.pattern), owned.node, self.unit.span(owned.node.address))
+            if not any(_covers(owned.pattern, p) for p in referred.get(owned.pattern[0], ())):
+                span = self.unit.span(owned.node.address)
+                report_unused(self.program, _text(owned.pattern), span, tensor=isinstance(owned.node, tree.Param))
 
     def _unused(self, name: str, local: Local) -> None:
         code = f"unused-{local.what}"
@@ -399,12 +403,11 @@ class DefinitionCheck:
         self.program.error(code, f"the {local.what} `{name}` is never used", local.span, help=help)
 
 
-def report_unused(program: Program, address: str, node: tree.Own | tree.Param | None, span: Span) -> None:
+def report_unused(program: Program, address: str, span: Span, *, tensor: bool = False) -> None:
     """Reports a layer that is never applied, or a tensor that nothing reads."""
-    if isinstance(node, tree.Param):
-        program.error(
-            "unused-tensor", f"nothing uses the tensor `{address}`", span, help="use it, remove it, or mark it `unused`"
-        )
+    if tensor:
+        help = "use it, remove it, or mark it `unused`"
+        program.error("unused-tensor", f"nothing uses the tensor `{address}`", span, help=help)
     else:
         help = f"apply it, as in `.{address}(x)`, remove it, or mark it `unused`"
         program.error("unused-layer", f"`{address}` is declared and never applied", span, help=help)
@@ -431,6 +434,13 @@ def _pattern(address: tree.Address) -> Pattern:
         if segment.number is not None:
             words.append(None)
     return tuple(words)
+
+
+def _by_first_word(patterns: list[Pattern]) -> dict[str | None, list[Pattern]]:
+    found: dict[str | None, list[Pattern]] = {}
+    for pattern in dict.fromkeys(patterns):
+        found.setdefault(pattern[0], []).append(pattern)
+    return found
 
 
 def _covers(outer: Pattern, inner: Pattern) -> bool:

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
 from archspec.dims import symbol
-from archspec.ir import Body, Leaf, Module, Type, canonical, find, leaves
-from archspec.lower.check import check_unit
+from archspec.ir import Body, Leaf, Module, Type, Weight, canonical, find, leaves
+from archspec.lower.check import check_unit, report_unused
 from archspec.lower.evaluate import Evaluator
 from archspec.lower.flow import Target, body_of
 from archspec.lower.own import instantiate
 from archspec.lower.plan import names_in
-from archspec.lower.program import OverBudget, Program
+from archspec.lower.program import Program
 from archspec.lower.units import Definition, Library, Unit
 from archspec.lower.values import (
     DYNAMIC,
@@ -74,22 +74,20 @@ def compile_model(program: Program, unit: Unit, model: tree.Model, overrides: di
 def compile_definition(
     program: Program, definition: Definition, values: dict[str, Any], span: Span
 ) -> tuple[Module, Body] | None:
-    """What a definition with hyperparameters owns and computes, for symbolic input shapes."""
+    """What a definition with hyperparameters owns and computes, for symbolic input shapes. Raises OverBudget."""
     before = program.report.errors
-    try:
-        module = instantiate(program, definition, values)
-        types = _input_types(program, definition, values)
-        if types is None:
-            return None
-        target = Target(definition, values, module)
-        body = body_of(program, target, types)
-        if definition not in program.checked:
-            inputs = zip(definition.node.inputs, types, strict=True)
-            absent = tuple([None if entry.default is not None else type for entry, type in inputs])
-            if absent != types:
-                body_of(program, target, absent)
-    except OverBudget:
+    program.frames.clear()
+    module = instantiate(program, definition, values)
+    types = _input_types(program, definition, values)
+    if types is None:
         return None
+    target = Target(definition, values, module)
+    body = body_of(program, target, types)
+    if definition not in program.checked:
+        inputs = zip(definition.node.inputs, types, strict=True)
+        absent = tuple([None if entry.default is not None else type for entry, type in inputs])
+        if absent != types:
+            body_of(program, target, absent)
     if body is None:
         return None
     if program.report.errors == before:
@@ -201,27 +199,23 @@ def _check_idle(program: Program, module: Module, body: Body) -> None:
             continue
         leaf = find(module, name)
         if isinstance(leaf, Leaf) and not leaf.weight.unused:
-            _report_idle(program, module, name, leaf)
+            _report_idle(program, module, name, idle)
 
 
-def _report_idle(program: Program, module: Module, name: str, leaf: Leaf) -> None:
-    """Reports an unused tensor at the innermost declaration that stands in the file being compiled."""
-    place, address = leaf.weight.span, name
-    rest = name
-    while True:
-        own = next(a for a in _prefixes(rest) if a in module.members)
-        member = module.members[own]
-        rest = rest[len(own) + 1 :]
-        if member.span.source is program.root or not isinstance(member.target, Module):
-            place, address = member.span, name[: len(name) - len(rest)].rstrip(".")
-        if not isinstance(member.target, Module):
-            break
-        module = member.target
-    if address == name:
-        message, help = f"nothing uses the tensor `{name}`", "use it, remove it, or mark it `unused`"
-    else:
-        message, help = f"nothing uses the tensor `{name}` of `{address}`", f"apply `.{address}`, or mark it `unused`"
-    program.error("unused-tensor", message, place, help=help)
+def _report_idle(program: Program, root: Module, name: str, idle: set[str]) -> None:
+    """Reports an unused tensor, or the outermost layer or block around it of which nothing is used."""
+    module, address = root, ""
+    for prefix in _prefixes(name):
+        member = module.members.get(prefix[len(address) :])
+        if member is None:
+            continue
+        if isinstance(member.target, Weight):
+            report_unused(program, prefix, member.span, tensor=True)
+            return
+        if all(f"{prefix}.{inner}" in idle for inner, _ in leaves(member.target)):
+            report_unused(program, prefix, member.span)
+            return
+        module, address = member.target, prefix + "."
 
 
 def _prefixes(address: str) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
+from archspec.dims import Symbolic
 from archspec.lower.program import Program
 from archspec.lower.units import Definition, Unit
 from archspec.lower.values import (
@@ -22,6 +23,8 @@ from archspec.lower.values import (
 from archspec.ops import OPS, Op
 from archspec.source import Note, suggest
 from archspec.syntax import tree
+
+LONGEST_LIST = 10_000
 
 
 class Evaluator:
@@ -84,6 +87,18 @@ class Evaluator:
         for value in values:
             if value is POISON or value is DYNAMIC:
                 return value
+        return self.bounded_list(values, expr)
+
+    def bounded_list(self, values: tuple[Any, ...], node: tree.Listing) -> Any:
+        """A list, unless lists within lists make it too long."""
+        parts = list(values)
+        for count, part in enumerate(parts):
+            if count >= LONGEST_LIST:
+                return self.fault(
+                    "budget", f"this list has more than {LONGEST_LIST:,} items, inner lists included", node
+                )
+            if part.__class__ is tuple:
+                parts += part[:LONGEST_LIST]
         return values
 
     def _ellipsis(self, expr: tree.Ellipsis_) -> Any:
@@ -126,6 +141,8 @@ class Evaluator:
             if operator in ("==", "!=") and (left is None or right is None):
                 return operator == "!="
             return self.operate(operator, (left, right), node, (left_node, right_node))
+        if isinstance(left, Symbolic) or isinstance(right, Symbolic):
+            self.program.count_symbolic(self.unit.span(node))
         try:
             return arithmetic(operator, left, right)
         except StaticError as problem:
@@ -256,7 +273,7 @@ class Evaluator:
             if not name:
                 if position >= len(names):
                     count = f"{len(names)} {what}{'' if len(names) == 1 else 's'}" if names else f"no {what}s"
-                    hint = f"they are {listed(names)}" if names else None
+                    hint = f"it takes {listed(names)}" if names else None
                     self.fault("surplus-argument", f"`{callee}` takes {count}; this is one more", item, help=hint)
                     return None
                 name = names[position]
@@ -303,6 +320,7 @@ class Evaluator:
                 message = f"`{callee.name}` needs the hyperparameter `{name}`"
                 self.fault("missing-argument", message, node, help=f"it takes {listed(declared)}")
                 failed = True
+                values[name] = POISON
                 continue
             else:
                 value = default

@@ -68,7 +68,9 @@ def body_of(program: Program, target: Target, given: tuple[Given, ...], frame: F
     frames = program.frames
     if frame is not None:
         if any(f.definition is target.definition for f in frames):
-            program.error("definition-cycle", f"`{target.definition.name}` applies itself", frame.span)
+            names = [f.definition.name for f in frames]
+            circle = " -> ".join([*names[names.index(target.definition.name) :], target.definition.name])
+            program.error("definition-cycle", f"`{target.definition.name}` applies itself: {circle}", frame.span)
             return None
         frames.append(frame)
     program.count_instance(target.definition.span)
@@ -112,7 +114,7 @@ class Flow(Evaluator):
         body = self.body
         body.results = tuple([body.types[o] if isinstance(o, int) else None for _, o in body.outputs])
         body.size = sum(c.body.size if c.body is not None else 1 for c in body.calls)
-        self.program.check_size(0, body.size, self.definition.span)
+        self.program.check_operations(body.size, self.definition.span)
         if self.module is not None:
             body.idle = find_idle(self.module, self.applied, self.reads)
         return body
@@ -264,7 +266,7 @@ class Flow(Evaluator):
             if isinstance(value, Tensor | Several | Owned):
                 return self.fault("wrong-kind", "a list holds numbers and names, not tensors", item)
             values.append(value)
-        return POISON if POISON in values else tuple(values)
+        return POISON if POISON in values else self.bounded_list(tuple(values), expr)
 
     def _reference(self, expr: tree.Reference) -> Any:
         value = self.resolve(expr)
@@ -412,7 +414,7 @@ class Flow(Evaluator):
                 return None
         if first is POISON or last is POISON:
             return None
-        self.program.count_iterations(max(0, last - first), self.unit.span(loop))
+        self.program.count_rounds(max(0, last - first), self.unit.span(loop))
         return first, last
 
 

@@ -58,39 +58,41 @@ class Owner(Evaluator):
         self.module = module
         for entry in definition.node.inputs:
             self.env[entry.name] = DYNAMIC
+        self._ties: list[tuple[str, str, tree.Tie]] = []
         self._invariants: dict[int, Module | None] = {}
         self._modules: dict[Any, Module] = {}
 
     def run(self) -> None:
         assert self.definition is not None
-        before = dict(self.env)
         try:
-            self._complete(before)
+            self._run(plan_of(self.definition))
         except Refused:
             return
-
-    def _complete(self, before: dict[str, Any]) -> None:
-        assert self.definition is not None
-        self._run(plan_of(self.definition))
         self._check_nesting()
+        self._add_up()
+        for alias, counted, node in self._ties:
+            tie(self.program, self.module, alias, counted, self.unit, node)
+        close_aliases(self.module)
+
+    def _add_up(self) -> None:
+        """Totals from what is owned directly."""
         module = self.module
         for address, member in module.members.items():
             target = member.target
             if isinstance(target, Weight):
                 module.tensors += 1
+                module.characters += len(address)
                 if target.kind == "param":
                     module.total += target.size
                     module.frozen += target.size if member.frozen else 0
                 continue
             module.tensors += target.tensors
+            module.characters += target.characters + target.tensors * (len(address) + 1)
             module.total += target.total
             module.frozen += target.total if member.frozen else target.frozen
             for alias, counted in target.aliases.items():
                 module.aliases[f"{address}.{alias}"] = f"{address}.{counted}"
-        self.program.check_size(module.tensors, 0, module.span)
-        self.env = before
-        self._tie_all(plan_of(self.definition))
-        close_aliases(module)
+        self.program.check_tensors(module.tensors, module.characters, module.span)
 
     def _run(self, plan: Plan) -> None:
         for entry in plan:
@@ -109,35 +111,16 @@ class Owner(Evaluator):
                 case Naming():
                     self._role(entry.node)
                 case Tying():
-                    pass  # when everything is owned
-
-    def _tie_all(self, plan: Plan) -> None:
-        """Ties come last, but see the loop indices and conditions around them."""
-        if not any(isinstance(e, Tying | Repeat | Branch) for e in plan):
-            return
-        for entry in plan:
-            match entry:
-                case Tying():
                     self._tie(entry.node)
-                case Bound():
-                    self._bind(entry)
-                case Repeat() if _ties(entry.body):
-                    for _ in self._rounds(entry.loop):
-                        self._tie_all(entry.body)
-                case Branch() if _ties((*entry.body, *entry.otherwise)):
-                    condition = self.condition(entry.condition)
-                    if condition.__class__ is bool:
-                        self._tie_all(entry.body if condition else entry.otherwise)
-                case _:
-                    pass
 
     def _tie(self, node: tree.Tie) -> None:
+        """Notes a tie, to be made when everything is owned."""
         for _ in self._rounds(node.loop) if node.loop else (0,):
             if node.condition is not None and self.condition(node.condition) is not True:
                 continue
             alias, counted = address_text(self, node.alias), address_text(self, node.counted)
             if alias is not None and counted is not None:
-                tie(self.program, self.module, alias, counted, self.unit, node)
+                self._ties.append((alias, counted, node))
 
     # Statements
 
@@ -153,12 +136,13 @@ class Owner(Evaluator):
         if condition.__class__ is bool:
             self._run(entry.body if condition else entry.otherwise)
             self._skip(entry.otherwise if condition else entry.body)
-            return
-        if condition is DYNAMIC and _owns((*entry.body, *entry.otherwise)):
+        elif condition is DYNAMIC and _owns((*entry.body, *entry.otherwise)):
             self._dynamic_ownership(entry.condition)
-        for inner in (*entry.body, *entry.otherwise):
-            if isinstance(inner, Bound):
-                self.env.update(dict.fromkeys(inner.targets, DYNAMIC))
+        for name in _bound((*entry.body, *entry.otherwise)):
+            if condition.__class__ is bool:
+                self.env.setdefault(name, None)
+            else:
+                self.env[name] = condition
 
     def _skip(self, plan: Plan) -> None:
         """Notes what a branch that is not taken would own."""
@@ -403,10 +387,15 @@ def _owns(plan: Plan) -> bool:
     )
 
 
-def _ties(plan: Plan) -> bool:
-    return any(
-        isinstance(e, Tying)
-        or (isinstance(e, Repeat) and _ties(e.body))
-        or (isinstance(e, Branch) and _ties((*e.body, *e.otherwise)))
-        for e in plan
-    )
+def _bound(plan: Plan) -> Iterator[str]:
+    """The names that a plan binds."""
+    for entry in plan:
+        match entry:
+            case Bound():
+                yield from entry.targets
+            case Repeat():
+                yield from _bound(entry.body)
+            case Branch():
+                yield from _bound((*entry.body, *entry.otherwise))
+            case _:
+                pass

@@ -11,9 +11,12 @@ from archspec.source import Note, Report, Source, Span
 from archspec.syntax import tree
 
 MOST_ITERATIONS = 100_000
+MOST_ROUNDS = 500_000
 MOST_INSTANCES = 10_000
-MOST_TENSORS = 2_000_000
+MOST_TENSORS = 500_000
+MOST_CHARACTERS = 50_000_000
 MOST_OPERATIONS = 10_000_000
+MOST_SYMBOLIC = 20_000
 DEEPEST = 60
 MOST_KEPT = 500_000
 
@@ -88,6 +91,8 @@ class Program:
         self.incomplete: set[Module] = set()  # something they own is in error
         self.refused: set[Module | None] = set()  # a `require` of theirs does not hold
         self.iterations = 0
+        self.rounds = 0
+        self.symbolic = 0
         self.instances = 0
 
     def error(
@@ -115,26 +120,40 @@ class Program:
         self.report.error(code, message, place, notes=notes, help=help)
 
     def count_iterations(self, number: int, span: Span) -> None:
+        """Counts rounds of loops over what is owned."""
         self.iterations += number
         if self.iterations > MOST_ITERATIONS:
-            self.report.error("budget", f"loops of this model run more than {MOST_ITERATIONS:,} times", span)
-            raise OverBudget
+            self._stop(f"loops run more than {MOST_ITERATIONS:,} times", span)
+
+    def count_rounds(self, number: int, span: Span) -> None:
+        """Counts rounds of loops over what is computed, for each type of input anew."""
+        self.rounds += number
+        if self.rounds > MOST_ROUNDS:
+            self._stop(f"loops run more than {MOST_ROUNDS:,} times, over all types of their inputs", span)
+
+    def count_symbolic(self, span: Span) -> None:
+        self.symbolic += 1
+        if self.symbolic > MOST_SYMBOLIC:
+            self._stop(f"there are more than {MOST_SYMBOLIC:,} operations on symbolic sizes", span)
+
+    def _stop(self, message: str, span: Span) -> None:
+        self.report.error("budget", message, span)
+        raise OverBudget
 
     def count_instance(self, span: Span) -> None:
         self.instances += 1
         if self.instances > MOST_INSTANCES:
-            message = f"this model needs more than {MOST_INSTANCES:,} distinct instances of definitions"
-            self.report.error("budget", message, span)
-            raise OverBudget
+            self._stop(f"more than {MOST_INSTANCES:,} distinct instances of definitions are needed", span)
         if len(self.frames) > DEEPEST:
-            self.report.error("budget", f"definitions are nested more than {DEEPEST} deep", span)
-            raise OverBudget
+            self._stop(f"definitions are nested more than {DEEPEST} deep", span)
 
-    def check_size(self, tensors: int, operations: int, span: Span) -> None:
+    def check_tensors(self, tensors: int, characters: int, span: Span) -> None:
         if tensors > MOST_TENSORS:
-            self.report.error("budget", f"this has {tensors:,} tensors; the limit is {MOST_TENSORS:,}", span)
-            raise OverBudget
+            self._stop(f"this has {tensors:,} tensors; the limit is {MOST_TENSORS:,}", span)
+        if characters > MOST_CHARACTERS:
+            message = f"its tensors' names have {characters:,} characters; the limit is {MOST_CHARACTERS:,}"
+            self._stop(message, span)
+
+    def check_operations(self, operations: int, span: Span) -> None:
         if operations > MOST_OPERATIONS:
-            message = f"this has {operations:,} operations; the limit is {MOST_OPERATIONS:,}"
-            self.report.error("budget", message, span)
-            raise OverBudget
+            self._stop(f"this has {operations:,} operations; the limit is {MOST_OPERATIONS:,}", span)

@@ -72,7 +72,8 @@ def _pairs(
     ours, theirs = dict(leaves(one)), dict(leaves(other))
     only = [n for n in ours if n not in theirs] + [n for n in theirs if n not in ours]
     if only:
-        message = f"`{alias}` and `{counted}` do not own the same tensors: `{only[0]}` is in one only"
+        owner = alias if only[0] in ours else counted
+        message = f"`{alias}` and `{counted}` do not own the same tensors: `{only[0]}` is in `{owner}` only"
         program.error("tie-shape", message, unit.span(node))
         return
     for name, leaf in ours.items():

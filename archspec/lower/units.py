@@ -12,6 +12,8 @@ from archspec.syntax import tree
 
 LARGEST_FILE = 256 * 1024
 MOST_FILES = 64
+MOST_HYPERPARAMETERS = 1_000
+DEEPEST_TAKEOVER = 60
 
 Parse: TypeAlias = Callable[[Source, Report], tree.File]
 
@@ -180,8 +182,9 @@ class Library:
         for item in unit.tree.items:
             if isinstance(item, tree.Import) and item.export:
                 source = self._source_of(unit, item, report)
-                for entry in item.names if source is not None else ():
-                    self._exported(source, entry, unit, report)
+                if source is not None:
+                    for entry in item.names:
+                        self._exported(source, entry, unit, report)
 
     def _import(self, unit: Unit, item: tree.Import, report: Report) -> None:
         other = self._source_of(unit, item, report)
@@ -315,6 +318,10 @@ def expand_hyperparameters(definition: Definition, report: Report, path: list[De
     if definition in path:
         report.error("definition-cycle", f"`{definition.name}` takes over its own hyperparameters", definition.span)
         return
+    if len(path) > DEEPEST_TAKEOVER:
+        message = f"hyperparameters are taken over through more than {DEEPEST_TAKEOVER} definitions"
+        report.error("budget", message, definition.span)
+        return
     found: dict[str, Hyperparameter] = {}
     own: dict[str, Span] = {}
     for entry in definition.node.hyperparameters:
@@ -337,6 +344,10 @@ def expand_hyperparameters(definition: Definition, report: Report, path: list[De
         elif other.target is not None:
             expand_hyperparameters(other.target, report, [*path, definition])
             found.update(other.target.hyperparameters)
+    if len(found) > MOST_HYPERPARAMETERS:
+        message = f"`{definition.name}` has more than {MOST_HYPERPARAMETERS:,} hyperparameters"
+        report.error("budget", message, definition.span)
+        return
     definition.hyperparameters = found
 
 

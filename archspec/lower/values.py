@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from operator import add, eq, floordiv, ge, gt, le, lt, mod, mul, ne, sub
+from operator import add, eq, ge, gt, le, lt, mod, mul, ne, sub
 from typing import Any, NamedTuple
 
 from archspec.dims import Symbolic
@@ -17,6 +17,8 @@ from archspec.ir import Module, Type
 from archspec.ops import Op
 
 LARGEST = 2**63 - 1
+LONGEST_SHOWN = 80
+MOST_SHOWN = 12
 
 
 class Marker:
@@ -125,7 +127,7 @@ def show(value: Any) -> str:
         case bool():
             return "true" if value else "false"
         case str():
-            return f'"{value}"'
+            return f'"{value if len(value) <= LONGEST_SHOWN else value[: LONGEST_SHOWN - 3] + "..."}"'
         case Op():
             return value.name
         case Owned():
@@ -133,7 +135,9 @@ def show(value: Any) -> str:
         case Several() | Tensor():
             return "..."
         case tuple():
-            return f"[{', '.join(map(show, _items(value)))}]"
+            items = _items(value)
+            shown = [show(item) for item in items[:MOST_SHOWN]]
+            return f"[{', '.join([*shown, *(['...'] if len(items) > MOST_SHOWN else [])])}]"
         case int() | float() | Symbolic() | Marker():
             return str(value)
         case _:
@@ -218,8 +222,11 @@ def arithmetic(operator: str, left: Any, right: Any) -> Any:
         raise StaticError("arithmetic", f"`{operator}` by zero")
     try:
         return bounded(_COMPUTE[operator](left, right))
-    except OverflowError:
-        raise StaticError("arithmetic", "this number is too large to be computed") from None
+    except OverflowError as problem:
+        what = (
+            "this size is too long an expression" if isinstance(left, Symbolic) or isinstance(right, Symbolic) else ""
+        )
+        raise StaticError("budget", f"{what or 'this number is too large'}: {problem}") from None
     except (TypeError, ValueError, ArithmeticError) as problem:
         raise StaticError("arithmetic", f"`{operator}` has no answer here: {problem}") from None
 
@@ -260,8 +267,12 @@ def _equal(left: Any, right: Any) -> bool:
     return left == right
 
 
+def _floor_divided(left: Any, right: Any) -> Any:
+    return left // right
+
+
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
-_INTEGER: dict[str, Callable[[Any, Any], Any]] = {"//": floordiv, "%": mod}
+_INTEGER: dict[str, Callable[[Any, Any], Any]] = {"//": _floor_divided, "%": mod}
 _TOTAL: dict[str, Callable[[Any, Any], Any]] = {"+": add, "-": sub, "*": mul, "==": eq, "!=": ne, **_COMPARE}
 """What has an answer for any two integers."""
 _COMPUTE: dict[str, Callable[[Any, Any], Any]] = {

@@ -129,6 +129,9 @@ def _check_input(entry: Parameter, alone: bool) -> None:
 
 def entry(children: Children) -> Parameter:
     name, type, shape, default = children
+    if type is not None and shape is None and type.text not in ("int", "bool"):
+        message = f"expected `,` or `)` after `{name.text}`, found `{type.text}`"
+        raise Fault(message, type.start, type.end, "is a comma missing?")
     return shallow(Parameter(name.start, end_of(children), name.text, _dtype(type), shape, default))
 
 

@@ -44,8 +44,8 @@ _OPENERS = {")": "(", "]": "[", "}": "{"}
 class Scan(NamedTuple):
     """`text` has comments blanked, the line ends that end no statement, and the `broken` stretches, where `faults` are.
 
-    `blanked` are the offsets of those line ends, `closers` those at which a `}` is missing; `surplus` the faults of each
-    `}` that closes nothing.
+    `blanked` are the offsets of those line ends, `closers` those at which a `}` is missing, `surplus` the faults of the
+    `}` that close nothing.
     """
 
     text: str
@@ -89,8 +89,9 @@ class _Walk:
         self.broken: list[tuple[int, int]] = []
         self.closers: list[int] = []
         self.surplus: list[Fault] = []
-        self._stack: list[_Opened] = []
         self.blanked: list[int] = []
+        self._stack: list[_Opened] = []
+        self._first = 0  # where the first piece of the line stands
         self._statement = -1  # where the statement at hand begins; before its first piece, -1
         self._damaged = -1  # where it begins if something is wrong in it, else -1
 
@@ -109,6 +110,7 @@ class _Walk:
                 self._blank(start, match.end())
                 continue
             if lines:
+                self._first = start
                 back = self._line(lines, start)
                 if back is not None:
                     return back
@@ -140,12 +142,8 @@ class _Walk:
             self.blanked += lines
             return None
         self._end(lines[0])
-        # what is indented deeper than the open body is misplaced in it; else the body was to end before
-        if (
-            self._stack
-            and _ITEM.match(self.text, start)
-            and self._column(start) <= self._column(self._stack[-1].statement)
-        ):
+        item = self._stack and _ITEM.match(self.text, start)
+        if item and self._column(start) <= self._column(self._stack[-1].statement):  # if deeper, it is misplaced
             self._missing(start)
         return None
 
@@ -201,12 +199,10 @@ class _Walk:
 
     def _astray(self, offset: int) -> bool:
         """Whether a `}` has something of its statement on both sides, and no `{` before it on its line."""
-        line = self.text.rfind("\n", 0, offset) + 1
-        within = (
-            self._statement >= 0 and bool(self.text[line:offset].strip()) and not _AFTER.match(self.text, offset + 1)
-        )
         depth = self._statement_depth()
-        return within and (not depth or self._stack[depth - 1].offset < line)
+        if self._statement < 0 or self._first == offset or _AFTER.match(self.text, offset + 1):
+            return False
+        return depth == 0 or self._stack[depth - 1].offset < self._first
 
     def _column(self, offset: int) -> int:
         """How far the line at `offset` is indented."""

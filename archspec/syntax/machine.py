@@ -120,11 +120,11 @@ class Machine:
 
     def accepted(self, stack: list[int]) -> set[str]:
         """The kinds of token that could have come next where the parser's stack is `stack`."""
-        return {kind for kind in self._actions[stack[-1]] if self._fits(list(stack), kind)}
+        return {kind for kind in (*self._actions[stack[-1]], "$END") if self._fits(list(stack), kind)}
 
     def _fits(self, states: list[int], kind: str) -> bool:
         lasts = {last for _, last in self._starts.values()}
-        while True:
+        while not (kind == "$END" and states[-1] in lasts):
             target = self._actions[states[-1]].get(kind)
             if target is None or target >= 0:
                 return target is not None
@@ -132,8 +132,7 @@ class Machine:
             if size:
                 del states[-size:]
             states.append(self._gotos[states[-1]][origin])
-            if kind == "$END" and states[-1] in lasts:
-                return True
+        return True
 
 
 def _all(children: list[Any]) -> Any:

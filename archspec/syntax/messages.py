@@ -97,7 +97,9 @@ def _expected(slip: Slip) -> str:
         return "a shape"
     if {"NAME", "STRING"} <= accepted and slip.first.text in ("tie", "role"):
         return "an address"
-    names = [name for kind, name in _NAMED if kind in accepted]
+    if "WORD" in accepted:
+        return "a word or number"
+    names = [name for kind, name in (("NAME", "a name"), ("STRING", "a string")) if kind in accepted]
     if names and "," not in accepted:
         return _listed(names)
     if len(slip.before) == 1 and {":", "="} <= accepted:
@@ -108,9 +110,6 @@ def _expected(slip: Slip) -> str:
     hidden |= {":", "="} if slip.has_value else set()
     signs = [sign for sign in _SIGNS if sign in accepted - hidden] or sorted(accepted)[:4]
     return _listed([f"`{sign}`" for sign in signs])
-
-
-_NAMED = (("WORD", "a word or number"), ("NAME", "a name"), ("STRING", "a string"))
 
 
 def _listed(words: list[str]) -> str:
@@ -227,6 +226,8 @@ def _keyword(slip: Slip) -> Said | None:
     if word.text not in slip.keywords or (begun and slip.first.text == "tie"):
         return None
     place = (word.start, word.end)
+    if slip.start == "item" and word is slip.first:
+        return Said(help=_INSIDE_HELP)
     if slip.found.text in (".", ":") or slip.next.text in (".", ":"):
         return Said(f"`{word.text}` is a keyword", f'an address may quote it: `"{word.text}"`', place)
     if word.text in _OWNED:

@@ -12,7 +12,7 @@ from archspec.syntax.machine import Fault, Machine, Token, Unexpected
 from archspec.syntax.messages import explain
 from archspec.syntax.recover import Recovery
 from archspec.syntax.tables import ParserData, check, parser_data
-from archspec.syntax.tree import Broken, Comment, Definition, Expr, File, Item, Literal, Model
+from archspec.syntax.tree import Broken, Comment, Definition, Expr, File, Item, Literal, Model, Unary
 
 CONTEXTUAL = frozenset(("import", "export", "dim", "fn", "layer", "block", "model", "frozen"))
 """Keywords that are plain names wherever the keyword itself cannot stand."""
@@ -81,14 +81,17 @@ def parse_expression(source: Source, report: Report, machine: Machine | None = N
     return None
 
 
-_SIMPLE = re.compile(r"true|false|none|[0-9]{1,18}|[0-9]{1,9}(?:\.[0-9]{1,9})?(?:e-?[0-9]{1,2})?")
+_SIMPLE = re.compile(r"true|false|none|-?(?:[0-9]{1,18}|[0-9]{1,9}(?:\.[0-9]{1,9})?(?:e-?[0-9]{1,2})?)")
 _CONSTANTS = {"true": True, "false": False, "none": None}
 
 
-def _simple(text: str, start: int) -> Literal:
+def _simple(text: str, start: int) -> Expr:
     """A number or a constant; they are most of what is given on a command line."""
+    end = start + len(text)
+    if text.startswith("-"):
+        return Unary(start, end, "-", _simple(text[1:], start + 1))
     value = _CONSTANTS[text] if text in _CONSTANTS else int(text) if text.isdigit() else float(text)
-    return Literal(start, start + len(text), value)
+    return Literal(start, end, value)
 
 
 def _tell(report: Report, source: Source, fault: Fault) -> None:

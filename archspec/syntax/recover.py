@@ -41,16 +41,18 @@ class Recovery:
             sound = self._kept(first, last, "item", not begins and astray)
             astray = not begins and not sound
             if astray:
-                self._blame_surplus(self._tokens[last - 1].end)
+                self._blame_surplus(last)
             kept += sound
         return kept
 
-    def _blame_surplus(self, end: int) -> None:
+    def _blame_surplus(self, last: int) -> None:
         """A surplus `}` at the end of a run of statements outside any body is the same mistake, told of already."""
-        for fault in self._surplus:
-            if self.faults and fault.start >= end and not self._text[end : fault.start].strip():
-                self.faults[-1].help = "statements stand inside the braces of a definition: was a `}` too many before?"
-                self._surplus = [other for other in self._surplus if other is not fault]
+        start = self._tokens[last - 1].end
+        end = self._tokens[last + 1].start if last + 1 < len(self._tokens) else len(self._text)
+        blamed = [fault for fault in self._surplus if start <= fault.start < end]
+        if blamed and self.faults:
+            self.faults[-1].help = "statements stand inside the braces of a definition: was a `}` too many before?"
+            self._surplus = [fault for fault in self._surplus if fault not in blamed]
 
     def _split(self, first: int, last: int) -> list[tuple[int, int]]:
         """The stretches of tokens between line ends that are in no braces."""
@@ -116,11 +118,10 @@ class Recovery:
     def _fault(self, error: Fault | Unexpected, start: str, following: Sequence[Token]) -> Fault:
         return error if isinstance(error, Fault) else explain(self._machine, error, start, following)
 
-    def _on_the_line(self, last: Token, following: Sequence[Token]) -> Sequence[Token]:
+    def _on_the_line(self, last: Token, following: Token) -> Sequence[Token]:
         """The token after `last`, if no line ends between them."""
         ends = bisect_left(self._blanked, last.end)
-        near = following and (ends == len(self._blanked) or self._blanked[ends] > following[0].start)
-        return following[:1] if near else ()
+        return () if ends < len(self._blanked) and self._blanked[ends] < following.start else (following,)
 
     def _each_step(self, tokens: list[Token], following: Sequence[Token], start: str) -> list[Fault]:
         """The mistakes in the steps of a chain and in what it begins with, each parsed alone."""
@@ -137,7 +138,8 @@ class Recovery:
             piece = "step" if begin else start
             error = self._error(tokens[begin:end], piece)
             if error is not None and len(found) < MOST_FAULTS:
-                found.append(self._fault(error, piece, self._on_the_line(tokens[end - 1], tokens[end:]) or following))
+                after = self._on_the_line(tokens[end - 1], tokens[end]) if end < len(tokens) else following
+                found.append(self._fault(error, piece, after))
         return found
 
 

@@ -1,0 +1,348 @@
+"""What a spec means, rule by rule: hyperparameters, roles, requirements, shapes and outputs."""
+
+from small import DENSE, SCALE, codes, findings, layers, load, operations, output, shapes
+
+# Hyperparameters -----------------------------------------------------------------------------------------------------
+
+
+def test_two_dots_forward_what_has_the_same_name() -> None:
+    text = (
+        DENSE
+        + """
+block Inner(n = 2, m = 3, bias = true)(x [..., n]) -> [..., m] {
+  return x |> dense: Dense(..)
+}
+block Outer(n = 5, bias = false, layers = 1)(x [..., n]) -> [..., 7] {
+  return x |> inner[i]: Inner(.., m = 7) for i in 0..layers
+}
+"""
+    )
+    assert shapes(load(text)) == {"inner.0.dense.weight": (7, 5)}
+    assert shapes(load(text, bias=True)) == {"inner.0.dense.weight": (7, 5), "inner.0.dense.bias": (7,)}
+
+
+def test_a_head_takes_over_the_hyperparameters_of_another() -> None:
+    text = (
+        DENSE
+        + """
+block Base(n = 4, m = n * 2, bias = true)(x [..., n]) -> [..., m] {
+  return x |> dense: Dense(n, m, bias)
+}
+block Head(..Base, bias = false, labels = m)(x [..., n]) -> [..., labels] {
+  return x |> base: Base(..) |> head: Dense(m, labels)
+}
+"""
+    )
+    model = load(text)
+    assert model.hyperparameters == {"n": 4, "m": 8, "bias": False, "labels": 8}
+    assert shapes(model) == {"base.dense.weight": (8, 4), "head.weight": (8, 8), "head.bias": (8,)}
+    assert load(text, n=3).hyperparameters == {"n": 3, "m": 6, "bias": False, "labels": 6}
+    assert load(text, m=5, labels=1).hyperparameters == {"n": 4, "m": 5, "bias": False, "labels": 1}
+
+
+def test_defaults_use_earlier_hyperparameters() -> None:
+    text = """
+layer Net(n = 4, m = n // 2, k = max(m, 3))(x [..., n]) -> [..., n] {
+  w: param [m, k]
+  return x * sum(axis = [0, 1])(.w)
+}
+"""
+    assert shapes(load(text)) == {"w": (2, 3)}
+    assert shapes(load(text, n=16)) == {"w": (8, 8)}
+    assert shapes(load(text, m=1)) == {"w": (1, 3)}
+    assert codes(text.replace("n = 4, m = n // 2", "m = n // 2, n = 4")) == ["unknown-name"]
+
+
+def test_definitions_functions_and_lists_of_them_are_hyperparameters() -> None:
+    text = (
+        DENSE
+        + SCALE
+        + """
+fn double(x [...]) -> [...] {
+  return x * 2.0
+}
+block Net(n = 4, Layer = Dense, activation = tanh, Rest = [Scale, Dense, Scale])(x [..., n]) -> [..., n] {
+  return x
+    |> first:   Layer(n)
+    |> activation
+    |> rest[i]: Rest[i](n) for i in 0..len(Rest)
+    |> (exp if activation == double else activation)
+}
+model "net" = Net()
+model "other" = Net(Layer = Scale, activation = double, Rest = [Dense])
+"""
+    )
+    one = load(text.replace('model "other" = Net(Layer = Scale, activation = double, Rest = [Dense])\n', ""), n=3)
+    assert shapes(one) == {
+        "first.weight": (3, 3),
+        "first.bias": (3,),
+        "rest.0.weight": (3,),
+        "rest.1.weight": (3, 3),
+        "rest.1.bias": (3,),
+        "rest.2.weight": (3,),
+    }
+    assert operations(one) == ["tanh", "tanh"]
+    other = load(text.replace('model "net" = Net()\n', ""))
+    assert shapes(other) == {"first.weight": (4,), "rest.0.weight": (4, 4), "rest.0.bias": (4,)}
+    assert operations(other) == ["double", "exp"]
+    assert other.hyperparameters == {"n": 4, "Layer": "Scale", "activation": "double", "Rest": ["Dense"]}
+
+
+def test_hyperparameters_are_of_every_plain_kind() -> None:
+    text = """
+layer Net(sizes = [2, 3], rate = 0.5, name = "a b", on = true, off = none, limit = inf)(x [...]) -> [...] {
+  w: param [sizes[0], sizes[1]] if on
+  scale = min(limit, rate) if name == "a b" and off == none else 2.0
+  return x * scale * sum(axis = [0, 1])(.w)
+}
+"""
+    assert load(text).hyperparameters == {
+        "sizes": [2, 3],
+        "rate": 0.5,
+        "name": "a b",
+        "on": True,
+        "off": None,
+        "limit": float("inf"),
+    }
+    assert shapes(load(text, sizes=[5, 1], name="b", limit=1, off="on")) == {"w": (5, 1)}
+
+
+def test_hyperparameters_come_first_and_tensors_second() -> None:
+    text = (
+        DENSE
+        + """
+block Net()(x [..., 4]) -> [..., 4] {
+  return dense: Dense(4)(x)
+}
+"""
+    )
+    assert layers(load(text)) == ["dense"]
+    assert codes(text.replace("Dense(4)(x)", "Dense(4, x)")) != []
+    assert codes(text.replace("Dense(4)(x)", "Dense()(x)")) == ["missing-argument"]
+    assert codes(text.replace("Dense(4)(x)", "Dense(4, width = 3)(x)")) == ["unknown-argument"]
+    assert codes(text.replace("Dense(4)(x)", "Dense(4, n = 3)(x)")) == ["repeated-argument"]
+    assert codes(text.replace("Dense(4)(x)", "Dense(4, 4, true, 1)(x)")) == ["surplus-argument"]
+    assert codes(text.replace("Dense(4)(x)", "Dense(4)(x, x)")) == ["surplus-argument"]
+
+
+def test_numbers_are_pythons() -> None:
+    text = """
+layer Net(a = 7, b = -2)(x [...]) -> [...] {
+  w: param [a // 2, a % 4, 2 ** 3, -(a // b), 1_000 // 100, (1 + 2) * 3, floor(7 / 2)]
+  return x * sum(axis = [0, 1, 2, 3, 4, 5, 6])(.w)
+}
+"""
+    assert shapes(load(text)) == {"w": (3, 3, 8, 4, 10, 9, 3)}
+
+
+# Roles, require, expect ----------------------------------------------------------------------------------------------
+
+
+def test_the_nearest_role_wins() -> None:
+    model = load(
+        DENSE
+        + """
+layer Norm(n)(x [..., n]) -> [..., n] {
+  role norm
+  weight: param [n]
+  return x * .weight
+}
+block Attention(n)(x [..., n]) -> [..., n] {
+  role attention
+  scale: param []
+  return x |> query: Dense(n, bias = false) |> norm: Norm(n) |> * .scale
+}
+block Net()(x [..., 4]) -> [..., 4] {
+  role feed_forward for mlp.up, mlp.down
+  role head for out
+  return x
+    |> attention: Attention(4)
+    |> mlp.up:    Dense(4, bias = false)
+    |> mlp.down:  Dense(4, bias = false)
+    |> out.att:   Attention(4)
+    |> last:      Dense(4, bias = false)
+}
+"""
+    )
+    assert {t.name: t.role for t in model.tensors} == {
+        "attention.scale": "attention",
+        "attention.query.weight": "attention",
+        "attention.norm.weight": "norm",
+        "mlp.up.weight": "feed_forward",
+        "mlp.down.weight": "feed_forward",
+        "out.att.scale": "attention",
+        "out.att.query.weight": "attention",
+        "out.att.norm.weight": "norm",
+        "last.weight": None,
+    }
+
+
+def test_require_stops_with_its_message_and_the_values() -> None:
+    text = (
+        DENSE
+        + """
+block Net(n = 8, heads = 2)(x [..., n]) -> [..., n] {
+  require n % heads == 0, "n must be divisible by heads"
+  return x |> dense: Dense(n)
+}
+"""
+    )
+    assert load(text, heads=4).params.total == 72
+    (found,) = findings(text, heads=3)
+    assert found.code == "require"
+    assert "n must be divisible by heads" in found.message and "n = 8" in found.message and "heads = 3" in found.message
+
+
+def test_expectations_hold_for_the_model_as_written_only() -> None:
+    text = (
+        DENSE
+        + """
+block Net(n = 2)(x [n]) -> [n] {
+  return x |> a: Dense(n) |> b: frozen Dense(n)
+}
+model "it" = Net() {
+  expect params == 12
+  expect trainable == 6
+  expect frozen == 6
+  expect tensors == 4
+  expect n <= 2
+}
+"""
+    )
+    assert load(text).params.total == 12
+    assert load(text, n=3).params.total == 24
+    found = findings(text.replace("12", "13").replace("tensors == 4", "tensors == 5").replace("n <= 2", "n > 2"))
+    assert [d.code for d in found] == ["expect"] * 3
+    assert all(part in found[0].message for part in ("12", "13", "1 fewer"))
+
+
+# Shapes --------------------------------------------------------------------------------------------------------------
+
+
+def test_dimensions_stay_symbolic_and_outputs_are_worked_out() -> None:
+    model = load(
+        """
+dim batch, seq
+fn halves(x [batch, seq, 4]) -> [batch, seq // 2, 4] {
+  return slice(axis = 1, stop = seq // 2)(x)
+}
+block Net()(x [batch, seq, 4], y [batch, 2 * seq, 4]) -> [batch, 3 * seq, 4] {
+  return concat(axis = 1)(x, y)
+}
+"""
+    )
+    assert output(model) == ["batch", "3*seq", "4"]
+    assert [str(d) for d in model.inputs["y"].shape] == ["batch", "2*seq", "4"]
+
+
+def test_three_dots_stand_for_the_same_leading_dimensions_everywhere() -> None:
+    text = """
+dim batch, seq
+fn gate(x [..., 2], y [..., 3]) -> [..., 2] {
+  return x * sum(axis = -1, keep = true)(y)
+}
+block Net()(x [batch, seq, 2], y [batch, seq, 3]) -> [batch, seq, 2] {
+  return gate(x, y)
+}
+"""
+    assert output(load(text)) == ["batch", "seq", "2"]
+    (found,) = findings(
+        text.replace(
+            "y [batch, seq, 3]) -> [batch, seq, 2] {\n  return", "y [seq, batch, 3]) -> [batch, seq, 2] {\n  return"
+        )
+    )
+    assert found.code == "dimension" and found.notes
+
+
+def test_a_dimension_that_does_not_match_says_where_it_was_bound() -> None:
+    (found,) = findings(
+        """
+dim batch, seq
+fn join(x [batch, seq], y [batch, seq]) -> [batch, seq] {
+  return x + y
+}
+block Net()(x [batch, 3], y [batch, 4]) -> [batch, 3] {
+  return join(x, y)
+}
+"""
+    )
+    assert found.code == "dimension"
+    assert any("`seq` was bound to 3" in note.text for note in found.notes)
+
+
+def test_undeclared_dimensions_are_unknown_names() -> None:
+    found = findings("layer Net()(x [batch, 4]) -> [batch, 4] {\n  w: param [4]\n  return x * .w\n}\n")
+    assert {d.code for d in found} == {"unknown-name"}
+
+
+def test_what_is_written_of_an_output_is_checked() -> None:
+    text = DENSE + "block Net()(x [..., 4]) -> [..., 5] {\n  return x |> a: Dense(4)\n}\n"
+    (found,) = findings(text)
+    assert found.code == "dimension" and "5]" in found.message and "4]" in found.message
+
+
+def test_element_types_do_not_mix_by_themselves() -> None:
+    text = "layer Net()(x [4], keep bool [4], ids int [4]) -> [4] {\n  w: param [4]\n  return EXPR * .w\n}\n"
+    assert codes(text.replace("EXPR", "(x + keep + ids)")) != []
+    assert load(text.replace("EXPR", "where(keep, x, 0.0) * ids")).params.total == 4
+    assert load(text.replace("EXPR", "(x + real(keep) + ids)")).params.total == 4
+
+
+# Outputs -------------------------------------------------------------------------------------------------------------
+
+
+def test_several_outputs_are_bound_together_and_some_not_at_all() -> None:
+    text = (
+        DENSE
+        + """
+block Two(n)(x [..., n]) -> (sum [..., n], [..., n]) {
+  y = x |> dense: Dense(n)
+  return x + y, y
+}
+block Net()(x [..., 4]) -> (a [..., 4], b [..., 4], c [..., 4]) {
+  one, _ = left: Two(4)(x)
+  _, two = right: Two(4)(x)
+  big, small = split([3, 1])(x)
+  return one, two, concat(axis = -1)(small, big)
+}
+"""
+    )
+    model = load(text)
+    assert list(model.outputs) == ["a", "b", "c"]
+    assert [n for n in model.graph() if n.startswith("output:")] == ["output:a", "output:b", "output:c"]
+    assert codes(text.replace("one, _ = left", "one = left")) == ["output"]
+    assert codes(text.replace("big, small = split", "big, small, _ = split")) == ["output"]
+
+
+def test_edges_say_which_output_feeds_which_argument() -> None:
+    model = load(
+        """
+block Net()(x [4]) -> [2] {
+  scale: param []
+  a, b = split([2, 2])(x)
+  return b * a * .scale
+}
+"""
+    )
+    edge = model.graph().edges["#split.0", "#mul.0"]
+    assert sorted(edge["uses"]) == [(0, "b"), (1, "a")]
+    assert model.graph().nodes["#split.0"]["shapes"] == ((2,), (2,))
+
+
+def test_optional_outputs_are_there_or_not() -> None:
+    text = (
+        DENSE
+        + """
+block Inner(pooler)(x [..., 4]) -> (hidden [..., 4], pooled [..., 4]) {
+  pooled = (x |> pool: Dense(4) |> tanh) if pooler
+  return x * 1.0, pooled
+}
+block Net(pooler = true)(x [..., 4]) -> (hidden [..., 4], pooled [..., 4]) {
+  h, pooled = inner: Inner(pooler)(x)
+  best = pooled * 2.0 if pooled != none
+  return h, best
+}
+"""
+    )
+    assert list(load(text).outputs) == ["hidden", "pooled"]
+    assert list(load(text, pooler=False).outputs) == ["hidden"]

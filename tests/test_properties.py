@@ -1,0 +1,265 @@
+"""What holds of every model, tried on small encoders with options drawn at random."""
+
+import itertools
+import json
+from typing import NamedTuple
+
+import networkx
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from small import load
+
+from archspec import Model, pipeline
+from archspec.analyses.count import by_block, by_layer, by_role
+from archspec.analyses.select import Rule, select
+from archspec.analyses.tree import tree as folded
+from archspec.source import Report, Source
+from archspec.syntax import store
+from archspec.table import Table
+
+VIEWS = [
+    {"level": level, "fold": fold, **depth}
+    for fold in (False, True)
+    for level, depth in [
+        ("layer", {}),
+        ("op", {}),
+        ("block", {}),
+        ("block", {"depth": 0}),
+        ("block", {"depth": 2}),
+        ("block", {"depth": 7}),
+    ]
+]
+
+TEXT = """
+import std {{ Linear, Embedding, LayerNorm, attention, split_heads, merge_heads, first, gelu }}
+
+dim batch, seq
+
+block Attention(hidden, heads, bias)(x [batch, seq, hidden]) -> [batch, seq, hidden] {{
+  role attention
+  q = query: Linear(hidden, hidden, bias)(x) |> split_heads(heads)
+  k = key:   {key_frozen}Linear(hidden, hidden, bias)(x) |> split_heads(heads)
+  v = value: Linear(hidden, hidden, bias)(x) |> split_heads(heads)
+  return attention(q, k, v) |> merge_heads
+}}
+
+block Layer(hidden, heads, bias, wide, i)(x [batch, seq, hidden]) -> [batch, seq, hidden] {{
+  require hidden % heads == 0
+  scale: param []
+  h = x
+    |> before: LayerNorm(hidden) if i > 0
+    |> attention: Attention(hidden, heads, bias)
+    |> * .scale
+    |> + x
+  return h
+    |> up:   Linear(hidden, wide, bias)
+    |> gelu
+    |> down: Linear(wide, hidden, bias)
+    |> + h
+    |> after: LayerNorm(hidden)
+}}
+
+block Encoder(vocab = 11, hidden = {hidden}, heads = {heads}, layers = {layers}, every = {every})
+             (ids int [batch, seq])
+             -> (states [batch, seq, hidden], pooled [batch, hidden], logits [batch, seq, vocab]) {{
+  role pooler for pool
+  table: {table} [vocab, hidden]
+  spare: unused param [{spare}] if {spare} > 0
+  h = ids
+    |> embeddings.words: Embedding(vocab, hidden)
+    |> + embedding(ids, .table)
+  {shared}
+  for i in 0..layers {{
+    {step}
+  }}
+  pooled = (first(h) |> pool: Linear(hidden, hidden) |> tanh) if {pooler}
+  logits = (h |> head: Linear(hidden, vocab, bias = false)) if {head}
+  tie head.weight = embeddings.words.weight if {tied}
+  return h, pooled, logits
+}}
+model "encoder" = Encoder()
+"""
+
+
+class Options(NamedTuple):
+    """What a random encoder is like; `total` says what it must count."""
+
+    size: int
+    heads: int
+    layers: int
+    every: int
+    bias: bool
+    table: str
+    spare: int
+    shared: bool
+    key_frozen: bool
+    pooler: bool
+    head: bool
+    tied: bool
+
+    @property
+    def hidden(self) -> int:
+        return self.size * self.heads
+
+    @property
+    def text(self) -> str:
+        def flag(value: bool) -> str:
+            return "true" if value else "false"
+
+        made = f"Layer(hidden, heads, {flag(self.bias)}, hidden * 2 if i % every == 0 else hidden, i)"
+        one = f"Layer(hidden, heads, {flag(self.bias)}, hidden * every, 1)"
+        return TEXT.format(
+            hidden=self.hidden,
+            heads=self.heads,
+            layers=self.layers,
+            every=self.every,
+            table=self.table,
+            spare=self.spare,
+            key_frozen="frozen " if self.key_frozen else "",
+            shared=f"layers.0: {one}" if self.shared else "",
+            step="h = h |> .layers.0" if self.shared else f"h = h |> layers[i]: {made}",
+            pooler=flag(self.pooler),
+            head=flag(self.head),
+            tied=flag(self.tied and self.head),
+        )
+
+    def layer(self, i: int, wide: int) -> int:
+        """Parameters of the layer with index `i` (0 has no norm before)."""
+        n, bias = self.hidden, int(self.bias)
+        attention = 3 * (n * n + bias * n)
+        return 1 + attention + 2 * n * wide + bias * (n + wide) + 2 * n * (2 if i > 0 else 1)
+
+    @property
+    def total(self) -> int:
+        n, table = self.hidden, 11 * self.hidden
+        own = table * (2 if "param" in self.table else 1) + self.spare
+        widths = [n * (2 if i % self.every == 0 else 1) for i in range(self.layers)]
+        stack = self.layer(1, n * self.every) if self.shared else sum(map(self.layer, range(self.layers), widths))
+        return own + stack + self.pooler * (n * n + n) + (self.head and not self.tied) * table
+
+
+@st.composite
+def options(draw: st.DrawFn) -> Options:
+    shared = draw(st.booleans())
+    return Options(
+        size=draw(st.integers(1, 3)),
+        heads=draw(st.integers(1, 3)),
+        layers=draw(st.integers(1 if shared else 0, 5)),
+        every=draw(st.integers(1, 3)),
+        bias=draw(st.booleans()),
+        table=draw(st.sampled_from(["param", "frozen param", "buffer"])),
+        spare=draw(st.integers(0, 2)),
+        shared=shared,
+        key_frozen=draw(st.booleans()),
+        pooler=draw(st.booleans()),
+        head=draw(st.booleans()),
+        tied=draw(st.booleans()),
+    )
+
+
+def sums_up(model: Model) -> None:
+    """Every sum over the table is the total."""
+    table, params = model.table, model.params
+    assert sum(t.params for t in table.tensors) == params.total == params.trainable + params.frozen
+    assert sum(t.params for t in table.tensors if t.trainable) == params.trainable
+    names = {t.name: t for t in table.tensors}
+    for tensor in table.tensors:
+        assert tensor.params == (0 if tensor.tied_to else tensor.size)
+        if tensor.tied_to:
+            assert names[tensor.tied_to].tied_to is None and names[tensor.tied_to].shape == tensor.shape
+            assert names[tensor.tied_to].trainable == tensor.trainable
+    everything = select(table)
+    for depth in (None, 1, 2, 3):
+        for groups in (by_layer(table, everything, depth), by_block(table, everything, depth)):
+            assert sum(group.params for group in groups) == params.total
+            assert sum(group.trainable for group in groups) == params.trainable
+        assert sum(branch.total for branch in folded(table, everything, depth) if branch.level == 0) == params.total
+    assert sum(group.params for group in by_role(table, everything)) == params.total
+
+
+@settings(max_examples=30, deadline=None)
+@given(options())
+def test_totals_are_what_arithmetic_says_and_every_view_of_the_table_sums_to_them(chosen: Options) -> None:
+    model = load(chosen.text)
+    assert model.params.total == chosen.total
+    sums_up(model)
+
+
+@settings(max_examples=20, deadline=None)
+@given(options())
+def test_graphs_are_acyclic_in_one_piece_and_sum_to_the_total(chosen: Options) -> None:
+    model = load(chosen.text)
+    for view in VIEWS:
+        graph = model.graph(**view)
+        assert networkx.is_directed_acyclic_graph(graph)
+        assert sum(data["params"] for _, data in graph.nodes(data=True)) == model.params.total
+        alone = [node for node, data in graph.nodes(data=True) if data.get("unused")]
+        assert alone == ["spare"] * (chosen.spare > 0)
+        graph.remove_nodes_from(alone)
+        assert networkx.is_weakly_connected(graph)
+        assert {f"input:{name}" for name in model.inputs} <= set(graph)
+        assert {f"output:{name}" for name in model.outputs} <= set(graph)
+
+
+@settings(max_examples=20, deadline=None)
+@given(options())
+def test_a_folded_stack_stands_for_the_whole_one(chosen: Options) -> None:
+    model = load(chosen.text)
+    flat, short = model.graph(), model.graph(fold=True)
+    assert len(short) <= len(flat)
+    assert sum(data.get("repeat", 1) for _, data in short.nodes(data=True)) == len(flat)
+
+
+@settings(max_examples=20, deadline=None)
+@given(options())
+def test_totals_are_linear_in_the_number_of_layers(chosen: Options) -> None:
+    model = load(chosen.text)
+    totals = [load(chosen.text, layers=1 + n * chosen.every).params.total for n in range(1, 5)]
+    steps = {b - a for a, b in itertools.pairwise(totals)}
+    assert len(steps) == 1
+    assert (steps == {0}) == chosen.shared
+    assert model.params.total == load(chosen.text, layers=chosen.layers).params.total
+
+
+@settings(max_examples=20, deadline=None)
+@given(options())
+def test_loading_twice_gives_the_same(chosen: Options) -> None:
+    one, two = load(chosen.text), load(chosen.text)
+    assert one.table == two.table
+    assert (one.inputs, one.outputs) == (two.inputs, two.outputs)
+    for view in VIEWS[:3]:
+        graphs = one.graph(**view), one.graph(**view), two.graph(**view)
+        assert len({id(graph) for graph in graphs}) == 3
+        for graph in graphs[1:]:
+            assert list(graph) == list(graphs[0])
+            assert {n: without_place(d) for n, d in graph.nodes(data=True)} == {
+                n: without_place(d) for n, d in graphs[0].nodes(data=True)
+            }
+            assert list(graph.edges(data=True)) == list(graphs[0].edges(data=True))
+
+
+def without_place(data: dict[str, object]) -> dict[str, object]:
+    return {key: value for key, value in data.items() if key != "source"}
+
+
+@settings(max_examples=20, deadline=None)
+@given(options())
+def test_tables_and_trees_survive_being_written_down(chosen: Options) -> None:
+    table = load(chosen.text).table
+    assert Table.from_data(json.loads(json.dumps(table.to_data()))) == table
+    file = pipeline.parsed(Source("text", chosen.text), Report())
+    assert store.load(json.loads(json.dumps(store.dump(file)))) == file
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    options(), st.lists(st.tuples(st.booleans(), st.sampled_from(["*.bias", "layers.*", "*.weight", "head.*", "*"])))
+)
+def test_a_selection_and_what_it_leaves_out_make_the_whole(chosen: Options, drawn: list[tuple[bool, str]]) -> None:
+    table = load(chosen.text).table
+    rules = [Rule(*rule) for rule in drawn]
+    selection = select(table, rules)
+    assert sum(selection.params) == selection.total <= table.params.total
+    everything = select(table, [Rule(True, "*"), *rules])
+    nothing = select(table, [*rules, Rule(False, "*")])
+    assert (nothing.total, everything.total >= selection.total) == (0, True)
