@@ -200,7 +200,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         return trees[source.text]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pipeline, "specs_root", lambda: folder)
+        patch.setattr(pipeline, "specs_root", lambda: str(folder))
         patch.setattr(pipeline, "parsed", parsed)
         patch.setattr(cache, "read", lambda *_: None)
         patch.setattr(cache, "write", lambda *_: None)

@@ -78,7 +78,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Table
     for path in TREES:
         (folder / path.relative_to(SPECS)).write_text(renamed(path), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pipeline, "specs_root", lambda: folder)
+        patch.setattr(pipeline, "specs_root", lambda: str(folder))
         assert archspec.models() == MODELS
         yield {name: archspec.load(name).table for name in MODELS}
 

@@ -1,0 +1,429 @@
+"""What is kept between runs: private, plain data, and never believed when anything about it is not as it was.
+
+A forged entry (a false total under a good checksum) shows whether an entry is believed.
+"""
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import pytest
+
+import archspec
+from archspec import cache, pipeline
+from archspec.cli import main
+from archspec.table import Table
+
+ROOT = Path(__file__).parent.parent
+PART = """
+import std { Linear }
+block Part(width)(x [..., width]) -> [..., width] {
+  return x |> dense: Linear(width, width)
+}
+"""
+SPEC = """
+import "part.arch" { Part }
+block Tiny(width = 2)(x [..., width]) -> [..., width] {
+  return x |> part: Part(width)
+}
+model "tiny" = Tiny()
+"""
+TRUE, FALSE = 6, 99
+
+
+class Home:
+    """A spec in a folder of its own, a copy of the bundled specs, and the cache that is filled from them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.spec = folder / "work" / "spec.arch"
+        self.part = folder / "work" / "part.arch"
+        self.specs = folder / "specs"
+        self.cache = folder / "cache" / "archspec-dsl"
+        self.spec.parent.mkdir()
+        self.spec.write_text(SPEC)
+        self.part.write_text(PART)
+        shutil.copytree(ROOT / "specs", self.specs)
+
+    def table(self, **overrides: Any) -> Table:
+        """The table as a fresh process would find it."""
+        pipeline._loaded.clear()
+        return pipeline.table_of(str(self.spec), overrides)[0]
+
+    def total(self, **overrides: Any) -> int:
+        return self.table(**overrides).params.total
+
+    def entries(self, kind: str = "table") -> list[Path]:
+        return sorted(self.cache.glob(f"{kind}-*"))
+
+    def forge(self) -> None:
+        """Puts a false total into what is kept."""
+        (path,) = self.entries()
+        entry = read(path)
+        entry["data"][3] = [FALSE, FALSE, 0]
+        entry["data"][4][0][2:4] = [FALSE - 2, FALSE - 2]
+        entry["data"][4][0][1] = [FALSE - 2]
+        write(path, entry)
+
+
+def read(path: Path) -> Any:
+    return json.loads(path.read_bytes().partition(b"\n")[2])
+
+
+def write(path: Path, entry: Any) -> None:
+    write_text(path, json.dumps(entry).encode())
+
+
+def write_text(path: Path, body: bytes) -> None:
+    path.write_bytes(b"%08x\n" % crc32(body) + body)
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
+    made = Home(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(pipeline, "specs_root", lambda: str(made.specs))
+    pipeline.parser.cache_clear()
+    assert made.total() == TRUE
+    yield made
+    pipeline._loaded.clear()
+    pipeline.parser.cache_clear()
+
+
+def test_entries_are_json_and_private_whatever_the_umask(home: Home) -> None:
+    shutil.rmtree(home.cache)
+    before = os.umask(0)
+    try:
+        assert home.total() == TRUE
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(home.cache.stat().st_mode) == 0o700
+    paths = list(home.cache.iterdir())
+    assert {path.name.split("-")[0] for path in paths} == {"table", "tree"}
+    for path in paths:
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        entry = read(path)
+        assert set(entry) == {"is", "files", "data"}
+        assert b"pickle" not in path.read_bytes()
+
+
+def test_what_is_kept_is_what_would_be_made(home: Home) -> None:
+    cold = {(name, layers): archspec.load(name, **layers).table for name in archspec.models() for layers in OVERRIDES}
+    for _ in range(2):
+        for name, overrides in cold:
+            pipeline._loaded.clear()
+            assert pipeline.table_of(name, dict(overrides))[0] == cold[name, overrides]
+
+
+class Overrides(dict[str, Any]):
+    """Overrides that can be a key."""
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(tuple(self.items()))
+
+
+OVERRIDES = [Overrides(), Overrides(layers=3)]
+
+
+def test_an_entry_is_believed_while_all_is_as_it_was(home: Home) -> None:
+    """The forgery works: what follows shows that it is seen through, not that nothing is kept."""
+    home.forge()
+    assert home.total() == FALSE
+
+
+def rewrite(path: Path) -> None:
+    """Other contents of the same size, written at the same time."""
+    status = path.stat()
+    text = path.read_text()
+    path.write_text(text.replace(" Linear", "\tLinear") if " Linear" in text else text.replace("  ", " \t"))
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+CHANGES: dict[str, Callable[[Home, pytest.MonkeyPatch], Any]] = {
+    "the spec": lambda home, patch: rewrite(home.spec),
+    "what it imports": lambda home, patch: rewrite(home.part),
+    "the standard library": lambda home, patch: (home.specs / "std/linear.arch").open("a").write("\n"),
+    "its list of names": lambda home, patch: rewrite(home.specs / "std.arch"),
+    "the package or Python": lambda home, patch: patch.setattr(cache, "_package_state", lambda: "another"),
+    "who may write the entry": lambda home, patch: home.entries()[0].chmod(0o620),
+    "that all may write the entry": lambda home, patch: home.entries()[0].chmod(0o602),
+    "who may list the folder": lambda home, patch: home.cache.chmod(0o750),
+    "that all may write the folder": lambda home, patch: home.cache.chmod(0o777),
+    "who we are": lambda home, patch: patch.setattr(os, "geteuid", lambda: 12_345),
+    "the place of the specs": lambda home, patch: patch.setattr(pipeline, "specs_root", lambda: str(ROOT / "specs")),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_an_entry_is_not_believed_after_a_change_of(change: str, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    home.forge()
+    CHANGES[change](home, monkeypatch)
+    assert home.total() == TRUE
+
+
+def test_an_entry_is_for_its_own_question_only(home: Home) -> None:
+    home.forge()
+    (path,) = home.entries()
+    assert home.total(width=3) == 12
+    other = next(p for p in home.entries() if p != path)
+    shutil.copy(path, other)
+    assert home.total(width=3) == 12
+    assert pipeline.table_of(f"{home.spec}:tiny", {})[0].params.total == TRUE
+    assert [home.total(width=width) for width in (1, True + 0, 2, 1)] == [2, 2, TRUE, 2] or home.total() == FALSE
+
+
+def test_a_link_that_leads_elsewhere_is_a_change(home: Home) -> None:
+    one, two = home.part.with_name("one.arch"), home.part.with_name("two.arch")
+    home.part.rename(one)
+    two.write_text(PART.replace("Linear(width, width)", "Linear(width, width, bias = false)"))
+    home.part.symlink_to(one)
+    shutil.rmtree(home.cache)
+    assert home.total() == TRUE
+    home.part.unlink()
+    home.part.symlink_to(two)
+    assert home.total() == 4
+    assert archspec.load(str(home.spec)).params.total == 4
+
+
+def test_files_that_are_gone_are_missed(home: Home) -> None:
+    home.part.unlink()
+    with pytest.raises(archspec.ArchError) as caught:
+        home.total()
+    assert [d.code for d in caught.value.diagnostics] == ["missing-file"]
+    home.spec.unlink()
+    with pytest.raises(archspec.ArchError):
+        home.total()
+
+
+def test_a_spec_that_became_something_else_is_no_longer_read(home: Home) -> None:
+    home.spec.unlink()
+    os.mkfifo(home.spec)
+    with pytest.raises(archspec.ArchError) as caught:
+        home.total()
+    assert [d.code for d in caught.value.diagnostics] == ["unreadable"]
+
+
+@pytest.mark.parametrize("kind", ["table", "tree"])
+def test_damaged_entries_are_passed_over(kind: str, home: Home) -> None:
+    for path in home.entries(kind):
+        whole = path.read_bytes()
+        damaged = [whole[:size] for size in range(0, len(whole), max(1, len(whole) // 25))]
+        for place in range(0, len(whole), max(1, len(whole) // 25)):
+            damaged.append(whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :])
+        damaged += [whole + b"x", b"\n" + whole, whole[9:], b"\x80\x04K\x2a.", b"\xff" * 100]
+        if kind == "tree":
+            damaged = damaged[::7]
+        for text in damaged:
+            for table in home.entries() if kind == "tree" else ():
+                table.unlink()
+            path.write_bytes(text)
+            assert home.total() == TRUE
+
+
+HOSTILE: list[Any] = [None, True, -1, 1.5, "x", [], {}, [[[]]], {"a": 1}, 10**400, [None] * 7, "1e999"]
+
+
+def places(data: Any) -> Iterator[tuple[Any, Any]]:
+    """Every place in a document: what holds it, and under which key. Long lists are tried at both ends."""
+    keys = list(data) if isinstance(data, dict) else [*range(len(data))] if isinstance(data, list) else []
+    for key in keys if len(keys) < 12 else [*keys[:2], *keys[-2:]]:
+        yield data, key
+        yield from places(data[key])
+
+
+def test_tables_of_the_wrong_form_are_passed_over(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    (path,) = home.entries()
+    for changed, (holder, key, wrong) in forms(read(path)):
+        write(path, changed)
+        pipeline._loaded.clear()
+        assert main(["count", str(home.spec), "--format", "json"]) == 0, (holder, key, wrong)
+        total = json.loads(capsys.readouterr().out)["params"]["total"]
+        assert total == TRUE, (holder, key, wrong)
+
+
+def test_trees_of_the_wrong_form_are_no_trouble(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    """Under a good checksum, a tree of the right form is believed; it may be wrong, but compiles or is in error."""
+    for path in home.entries("tree"):
+        for changed, place in forms(read(path)):
+            for table in home.entries():
+                table.unlink()
+            write(path, changed)
+            pipeline._loaded.clear()
+            status = main(["count", str(home.spec), "--format", "json"])
+            out, err = capsys.readouterr()
+            assert (status, out, err[:6]) == (1, "", "error[") or (status, err) == (0, ""), place
+
+
+def forms(entry: Any) -> Iterator[tuple[Any, Any]]:
+    """An entry with something of another kind at one place after the other, and what was done."""
+    for holder, key in list(places(entry)):
+        right = holder[key]
+        for wrong in HOSTILE:
+            if type(wrong) is not type(right):
+                holder[key] = wrong
+                yield entry, (holder, key, wrong)
+        holder[key] = right
+
+
+@pytest.mark.parametrize("kind", ["table", "tree"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"[" * 200_000,
+        b'{"is":' * 50_000,
+        b"9" * 10_000,
+        b"NaN",
+        b"null",
+        b"[1,2",
+        b'"\\ud800"',
+        b'{"is":[],"is":1}',
+    ],
+    ids=lambda body: body[:6].decode(),
+)
+def test_hostile_json_is_passed_over(kind: str, body: bytes, home: Home) -> None:
+    path = home.entries(kind)[0]
+    write_text(path, body)
+    for table in home.entries() if kind == "tree" else ():
+        table.unlink()
+    assert home.total() == TRUE
+    entry = b'{"is":%s,"files":[],"data":%s}' % (json.dumps(read(home.entries()[0])["is"]).encode(), body)
+    write_text(home.entries()[0], entry)
+    assert home.total() == TRUE
+
+
+def test_damaged_parser_tables_are_made_anew(home: Home) -> None:
+    for path in home.cache.iterdir():
+        path.unlink()
+    assert home.total() == TRUE
+    (path,) = home.entries("parser") or [None]
+    if path is None:  # the parser was made before this test
+        pipeline.parser.cache_clear()
+        pipeline.parser()
+        (path,) = home.entries("parser")
+    entry = read(path)
+    for wrong in HOSTILE:
+        write(path, entry | {"data": wrong})
+        for other in (*home.entries(), *home.entries("tree")):
+            other.unlink()
+        pipeline.parser.cache_clear()
+        assert home.total() == TRUE
+
+
+def test_without_a_place_for_it_nothing_is_kept_and_nothing_said(
+    home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "link").symlink_to(tmp_path / "link")
+    for place in (
+        tmp_path / "file",
+        tmp_path / "file" / "below",
+        tmp_path / "link",
+        Path("/proc/none"),
+        Path("/dev/null"),
+    ):
+        monkeypatch.setenv("XDG_CACHE_HOME", str(place))
+        pipeline._loaded.clear()
+        assert main(["count", str(home.spec), "--format", "json"]) == 0
+        out, err = capsys.readouterr()
+        assert (json.loads(out)["params"]["total"], err) == (TRUE, "")
+
+
+def test_without_a_home_nothing_is_kept(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)
+    monkeypatch.chdir(home.spec.parent)
+    assert home.total() == TRUE
+    assert {path.name for path in home.spec.parent.iterdir()} == {"spec.arch", "part.arch"}
+
+
+def test_a_relative_cache_folder_is_not_one(home: Home, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    assert home.total() == TRUE
+    assert not (tmp_path / "relative").exists()
+    assert (tmp_path / "home" / ".cache" / "archspec-dsl").is_dir()
+
+
+def test_a_link_to_a_private_folder_will_do_and_to_another_will_not(home: Home, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    home.cache.rename(elsewhere)
+    home.cache.symlink_to(elsewhere)
+    home.forge()
+    assert home.total() == FALSE
+    elsewhere.chmod(0o770)
+    assert home.total() == TRUE
+
+
+def test_a_folder_that_cannot_be_written_is_done_without(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> int:
+        raise PermissionError
+
+    shutil.rmtree(home.cache)
+    monkeypatch.setattr(os, "open", refuse)
+    assert home.total() == TRUE
+    assert not list(home.cache.iterdir())
+
+
+def test_a_disk_that_is_full_leaves_nothing_behind(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    shutil.rmtree(home.cache)
+    monkeypatch.setattr(os, "replace", full)
+    assert home.total() == TRUE
+    assert not list(home.cache.iterdir())
+
+
+def test_room_is_made(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "MOST_ENTRIES", 10)
+    for width in range(1, 40):
+        assert home.total(width=width) == width * width + width
+    assert len(list(home.cache.iterdir())) <= 10
+
+
+def test_processes_at_once_do_not_disturb_each_other(home: Home) -> None:
+    shutil.rmtree(home.cache)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "archspec", "count", str(home.spec), "--format", "json"]
+    running = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) for _ in range(4)
+    ]
+    for process in running:
+        out, err = process.communicate(timeout=60)
+        assert (json.loads(out)["params"]["total"], err) == (TRUE, b"")
+    for path in home.cache.iterdir():
+        assert path.suffix == ".json"
+        checksum, _, body = path.read_bytes().partition(b"\n")
+        assert checksum == b"%08x" % crc32(body)
+
+
+def test_an_edit_of_the_package_or_the_grammar_starts_afresh(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    package = tmp_path / "installed"
+    for name in ("archspec", "grammars", "specs"):
+        shutil.copytree(ROOT / name, package / name, ignore=shutil.ignore_patterns("__pycache__"))
+    environment = {**os.environ, "PYTHONPATH": str(package), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+
+    def total() -> int:
+        command = [sys.executable, "-m", "archspec", "count", str(home.spec), "--format", "json"]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60, cwd=tmp_path)
+        assert done.stderr == ""
+        return json.loads(done.stdout)["params"]["total"]
+
+    for changed in (package / "grammars/arch.lark", package / "archspec/ops/linear.py"):
+        assert total() == TRUE
+        home.forge()
+        assert total() == FALSE
+        with changed.open("a") as file:
+            file.write("\n# changed\n" if changed.suffix == ".py" else "\n// changed\n")
+        assert total() == TRUE, changed
+        shutil.rmtree(home.cache)
