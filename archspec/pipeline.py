@@ -110,8 +110,16 @@ def bundled_models() -> list[tuple[str, str]]:
 
 
 def text_of(name: str) -> str:
-    """The text of the bundled file that holds the model `name`. Raises ArchError if there is none."""
+    """The text of a bundled file: the one that holds the model `name`, or that is called so (`std`, `std/norm`).
+
+    Raises ArchError if there is none.
+    """
     report = Report()
+    specs = os.path.realpath(specs_root())
+    path = os.path.realpath(os.path.join(specs, name + ".arch"))
+    if path.startswith(specs + os.sep) and os.path.isfile(path):
+        with open(path, encoding="utf-8") as file:
+            return file.read()
     loaded, _ = _open(Spec(None, name), name, report)
     return loaded.unit.source.text
 
@@ -142,6 +150,7 @@ def check(spec: str) -> Report:
         check_definitions(program, unit)
     if report.diagnostics:
         _forget(loaded)
+    report.sort()
     return report
 
 

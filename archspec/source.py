@@ -146,10 +146,15 @@ class Report:
     def failed(self) -> bool:
         return self.errors > 0
 
+    def sort(self) -> None:
+        """Puts the findings into the order of the files."""
+        self.diagnostics.sort(key=_order)
+
     def check(self) -> None:
         """Raises ArchError with everything found so far, if an error is among it."""
         if self.failed:
-            raise ArchError(sorted(self.diagnostics, key=_order))
+            self.sort()
+            raise ArchError(self.diagnostics)
 
 
 def fail(

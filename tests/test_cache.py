@@ -3,6 +3,7 @@
 A forged entry (a false total under a good checksum) shows whether an entry is believed.
 """
 
+import itertools
 import json
 import os
 import shutil
@@ -250,7 +251,7 @@ def test_tables_of_the_wrong_form_are_passed_over(home: Home, capsys: pytest.Cap
 def test_trees_of_the_wrong_form_are_no_trouble(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
     """Under a good checksum, a tree of the right form is believed; it may be wrong, but compiles or is in error."""
     for path in home.entries("tree"):
-        for changed, place in forms(read(path)):
+        for changed, place in itertools.islice(forms(read(path)), 0, None, 37):
             for table in home.entries():
                 table.unlink()
             write(path, changed)

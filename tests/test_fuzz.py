@@ -261,3 +261,164 @@ def test_specs_with_words_and_lines_mixed_up(folder: Path, name: str) -> None:
 @pytest.mark.parametrize("name", SPECS)
 def test_many_specs_with_words_and_lines_mixed_up(folder: Path, name: str) -> None:
     mixed_up(folder, name, range(1000, 3000 if name == "small" else 1300))
+
+
+# Noise ----------------------------------------------------------------------------------------------------------------
+
+EXAMPLES = settings(
+    max_examples=150,
+    derandomize=True,
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+MANY = settings(EXAMPLES, max_examples=3000, derandomize=False)
+
+words = st.sampled_from([*OTHERS, *HUGE, *dict.fromkeys(WORD.findall(SMALL))])
+noise = st.one_of(st.binary(max_size=200), st.text(max_size=200), st.lists(words, max_size=60).map(" ".join))
+
+
+@given(noise)
+@EXAMPLES
+def test_noise(folder: Path, data: str | bytes) -> None:
+    try_out(folder, data)
+
+
+@pytest.mark.slow
+@given(noise)
+@MANY
+def test_much_noise(folder: Path, data: str | bytes) -> None:
+    try_out(folder, data)
+
+
+# Generated programs: right, or with one thing wrong -------------------------------------------------------------------
+
+HEAD = """import std { Linear, LayerNorm, gelu }
+dim batch, seq
+fn double(by = 2)(x [...]) -> [...] { return gelu(x * by) }
+layer Scale(width)(x [..., width]) -> [..., width] {
+  weight: param [width]
+  return x * .weight
+}
+"""
+SIZES = st.integers(1, 5)
+
+
+class Writer:
+    """Writes the body of a block, and counts its parameters as it goes. Every value is [batch, seq, n] for a known n."""
+
+    def __init__(self, draw: st.DrawFn) -> None:
+        self.draw = draw
+        self.lines: list[str] = []
+        self.sizes = {"x": 4}
+        self.unused = {"x"}
+        self.params = 0
+        self.owned = 0
+
+    def name(self) -> str:
+        name = self.draw(st.sampled_from(sorted(self.sizes)))
+        self.unused.discard(name)
+        return name
+
+    def address(self, params: int) -> str:
+        self.owned += 1
+        self.params += params
+        return self.draw(st.sampled_from(["a{}", "stack.a{}", "for_.in.{}", "stack.b[{}]", '"in".a{}'])).format(self.owned)
+
+    def linear(self, size: int, result: int) -> str:
+        bias = self.draw(st.booleans())
+        address = self.address(size * result + result * bias)
+        return f"{address}: Linear({size}, {result}{'' if bias else ', bias = false'})"
+
+    def step(self, size: int) -> tuple[str, int]:
+        """Something that goes into a chain with `size` features, and how many come out."""
+        match self.draw(st.integers(0, 8)):
+            case 0:
+                result = self.draw(SIZES)
+                return self.linear(size, result), result
+            case 1:
+                return f"{self.address(2 * size)}: LayerNorm({size})", size
+            case 2:
+                return f"{self.address(size)}: Scale({size})", size
+            case 3:
+                return f"double({self.draw(SIZES)})", size
+            case 4:
+                return f"{self.draw(st.sampled_from('+-*/'))} {self.draw(SIZES)}.5", size
+            case 5:
+                condition = self.draw(st.sampled_from(["on", "not on", "depth > 1", "on and depth != 2"]))
+                return f"gelu if {condition}", size
+            case 6:
+                rounds = self.draw(SIZES)
+                self.params += (rounds - 1) * size
+                return f"{self.address(size)}[i]: Scale({size}) for i in 0..{rounds}", size
+            case 7:
+                result = self.draw(SIZES)
+                return f"concat(axis = -1)(_, _) |> {self.linear(2 * size, result)}", result
+            case _:
+                return "softmax(axis = -1)", size
+
+    def value(self) -> tuple[str, int]:
+        name = self.name()
+        size = self.sizes[name]
+        if self.draw(st.booleans()):
+            others = [other for other in self.sizes if self.sizes[other] == size]
+            other = self.draw(st.sampled_from(others))
+            self.unused.discard(other)
+            operator = self.draw(st.sampled_from(["+", "-", "*", "/"]))
+            name = self.draw(
+                st.sampled_from([f"{name} {operator} {other}", f"where({name} > {other}, {name}, 0.0)", f"max({other}, {name})"])
+            )
+        steps: list[str] = []
+        for _ in range(self.draw(st.integers(0, 4))):
+            step, size = self.step(size)
+            steps.append(f" |> {step}")
+        return name + "".join(steps), size
+
+    def write(self) -> None:
+        for i in range(self.draw(st.integers(0, 6))):
+            text, size = self.value()
+            self.lines.append(f"v{i} = {text}")
+            self.sizes[f"v{i}"] = size
+            self.unused.add(f"v{i}")
+        ends = [f"({name} |> {self.linear(self.sizes[name], 3)})" for name in sorted(self.unused)]
+        self.lines.append(f"return {' + '.join(ends)}" if ends else f"return x |> {self.linear(4, 3)}")
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> tuple[str, int]:
+    """A spec that is right, and the number of its parameters."""
+    writer = Writer(draw)
+    writer.write()
+    rounds = draw(st.integers(1, 3))
+    body = "\n  ".join(writer.lines)
+    total = rounds * (writer.params + 3 * 4) + 2 * 4
+    return (
+        f"{HEAD}block Body(on, depth)(x [batch, seq, 4]) -> [batch, seq, 3] {{\n  require on or depth > 0\n  {body}\n}}\n"
+        f"block Whole(rounds = {rounds}, on = true)(x [batch, seq, 4]) -> [batch, seq, 4] {{\n"
+        "  h = x |> norm: LayerNorm(4)\n"
+        "  for i in 0..rounds { h = h |> body[i]: Body(on, i) |> back[i]: Linear(3, 4, bias = false) |> + h }\n"
+        "  return h\n}\n"
+        f'model "whole" = Whole() {{ expect params == {total} }}\n'
+    ), total
+
+
+@given(programs())
+@EXAMPLES
+def test_programs_that_are_right(folder: Path, program: tuple[str, int]) -> None:
+    text, _ = program
+    assert try_out(folder, text), text
+
+
+@given(programs(), st.integers())
+@EXAMPLES
+def test_programs_with_something_wrong(folder: Path, program: tuple[str, int], seed: int) -> None:
+    try_out(folder, mutate(program[0], random.Random(seed)))
+
+
+@pytest.mark.slow
+@given(programs(), st.integers())
+@MANY
+def test_many_programs(folder: Path, program: tuple[str, int], seed: int) -> None:
+    text, _ = program
+    assert try_out(folder, text), text
+    try_out(folder, mutate(text, random.Random(seed)))

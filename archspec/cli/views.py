@@ -102,7 +102,7 @@ def summary(counted: Count) -> list[str]:
     ]
     for role in ("head", "pooler"):
         found = "; ".join(map(_part, parts(model, role)))
-        lines.append(f"{role} included: {found}" if found else f"no {role}")
+        lines.append(f"{role} included: {found}" if found else f"no tensor has the role `{role}`")
     lines += [f"tied: {tensor.name} = {tensor.tied_to} ({tensor.size:,} counted once)" for tensor in ties[:_MOST_TIES]]
     if len(ties) > _MOST_TIES:
         lines.append(f"tied: {len(ties) - _MOST_TIES:,} more names; --by tensor shows them all")

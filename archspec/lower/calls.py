@@ -60,6 +60,8 @@ def own(flow: Flow, expr: tree.Own, stream: Any) -> Any:
     member = flow.module.members.get(address) if address is not None else None
     if address is None or member is None or not isinstance(member.target, Module):
         return POISON  # the first pass said why
+    if member.span != flow.unit.span(expr.address):
+        return POISON  # a second owner of the address, which has been reported
     inputs = expr.lists[1] if len(expr.lists) > 1 else None
     definition = flow.program.definitions.get(member.target)
     if definition is None:

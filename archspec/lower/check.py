@@ -93,7 +93,9 @@ class DefinitionCheck:
         self.past: dict[str, Local] = {}
         self.used: set[str] = set()
         self.owned: list[OwnedAt] = []
-        self.referred: list[tuple[Pattern, tree.Address]] = []
+        self.referred: list[tuple[Pattern, tree.Address | tree.Reference]] = []
+        self.roles: dict[Pattern, Span] = {}
+        self.in_header = False
         self.chains = 0
         self.loops = 0
         self.branch: tuple[int, ...] = ()
@@ -115,9 +117,11 @@ class DefinitionCheck:
             self._bind(entry.name, "input", self.unit.span(entry))
             if entry.default is not None and not _is_none(entry.default):
                 self.error("wrong-kind", "the default of an input can only be `none`", entry.default)
+        self.in_header = True
         for entry in (*node.inputs, *node.outputs):
             for item in entry.shape.items if entry.shape else ():
                 self.visit(item)
+        self.in_header = False
         self._collect(node.body)
         for owned in self.owned if self.definition.kind == "fn" else ():
             self.error("ownership", "a function owns nothing", owned.node, help="make it a layer or a block")
@@ -167,12 +171,16 @@ class DefinitionCheck:
             self.used.add(name)
         elif name in self.unit.names or name in self.unit.dims:
             self.imports_used.add(name)
-        elif name not in OPS and name != "len" and name not in self.unit.broken:
+        elif name not in OPS and name != "len" and self.evaluator.is_news(name):
             if name in self.past:
                 help = "it is bound inside a loop only; bind it before the loop to carry it out"
             else:
-                near = nearest(name, [*self.locals, *self.unit.names, *self.unit.dims, *OPS])
+                near = nearest(
+                    name, [*self.locals, *self.unit.names, *self.unit.dims, *([] if self.in_header else OPS)]
+                )
                 help = f"did you mean `{near}`?" if near else None
+                if self.in_header and not near:
+                    help = f"if it is a dimension, declare it: `dim {name}`"
                 if near:  # then that is used
                     self.used.add(near)
                     self.imports_used.add(near)
@@ -207,6 +215,7 @@ class DefinitionCheck:
             case tree.Require():
                 self.visit(statement.condition)
             case tree.Role():
+                self._once_a_role(statement)
                 for address in statement.addresses:
                     for index in indices(address):
                         self.visit(index)
@@ -277,7 +286,7 @@ class DefinitionCheck:
             case tree.Reference():
                 for index in indices(expr.address):
                     self.visit(index)
-                self.referred.append((_pattern(expr.address), expr.address))
+                self.referred.append((_pattern(expr.address), expr))
             case tree.Own():
                 for index in indices(expr.address):
                     self.visit(index)
@@ -329,6 +338,11 @@ class DefinitionCheck:
         if target is None:
             return
         declared = target.hyperparameters
+        for item in hyper.items if hyper is not None else ():
+            local = self.locals.get(item.value.text) if isinstance(item.value, tree.Name) else None
+            if local is not None and local.what == "input":
+                self.evaluator.refuse_input(target, item)
+                return
         given = self.evaluator.match(target.name, tuple(declared), hyper, "hyperparameter")
         forwarded = self.definition.hyperparameters if given and ".." in given else {}
         for name, parameter in declared.items() if given is not None else ():
@@ -360,14 +374,27 @@ class DefinitionCheck:
 
     def _check_references(self) -> None:
         owned = _by_first_word([o.pattern for o in self.owned])
-        for pattern, address in self.referred:
-            if not self.broken and not any(_covers(o, pattern) for o in owned.get(pattern[0], ())):
-                if self.definition.kind == "fn":
-                    self.error("unknown-address", "a function owns nothing, so it has no `.address`", address)
-                    continue
-                text = _text(pattern)
-                near = suggest(text, [_text(o.pattern) for o in self.owned])
-                self.error("unknown-address", f"nothing is owned at `.{text}`", address, help=near)
+        for pattern, node in self.referred:
+            if self.broken or any(_covers(o, pattern) for o in owned.get(pattern[0], ())):
+                continue
+            if self.definition.kind == "fn":
+                self.error("unknown-address", "a function owns nothing, so it has no `.address`", node)
+                continue
+            text = _text(pattern)
+            near = suggest(text, [_text(o.pattern) for o in self.owned])
+            dot = "." if isinstance(node, tree.Reference) else ""
+            self.error("unknown-address", f"nothing is owned at `{dot}{text}`", node, help=near)
+
+    def _once_a_role(self, statement: tree.Role) -> None:
+        """Of two roles for the same tensors one would do nothing."""
+        places = [(_pattern(address), address) for address in statement.addresses]
+        for pattern, node in places or [((), statement)]:
+            span = self.unit.span(node)
+            first = self.roles.setdefault(pattern, span)
+            if first != span:
+                note = Note("it was given one here", first)
+                what = f"`{_text(pattern)}`" if pattern else "this definition"
+                self.program.error("duplicate-name", f"{what} is given a role twice", span, notes=(note,))
 
     def _check_role(self, address: tree.Address) -> None:
         if self.broken:

@@ -12,7 +12,7 @@ from archspec.lower.evaluate import Evaluator
 from archspec.lower.flow import Target, body_of
 from archspec.lower.own import instantiate
 from archspec.lower.plan import names_in
-from archspec.lower.program import Program
+from archspec.lower.program import Frame, Program
 from archspec.lower.units import Definition, Library, Unit
 from archspec.lower.values import (
     DYNAMIC,
@@ -23,8 +23,11 @@ from archspec.lower.values import (
     kind_of,
 )
 from archspec.ops import OPS, Op
-from archspec.source import Span, suggest
+from archspec.source import suggest
 from archspec.syntax import tree
+
+_HARMLESS = {"unused-import", "unused-dimension", "expect"}
+"""Codes of errors that say nothing against a model's numbers."""
 
 
 class Compiled(NamedTuple):
@@ -62,21 +65,24 @@ def compile_model(program: Program, unit: Unit, model: tree.Model, overrides: di
     values = _hyperparameters(program, unit, model, definition, overrides)
     if values is None:
         return None
-    compiled = compile_definition(program, definition, values, unit.span(model.name))
+    compiled = compile_definition(program, definition, values, Frame(definition, unit, model.arguments or model))
     if compiled is None or program.report.errors > before:
         return None
     name = str(model.name.value)
-    if not overrides:
+    if not overrides and not any(d.severity == "error" and d.code not in _HARMLESS for d in program.report.diagnostics):
         _check_expectations(program, unit, model, values, compiled[0])
     return Compiled(name, values, *compiled, model.doc or definition.node.doc, len(model.expects))
 
 
 def compile_definition(
-    program: Program, definition: Definition, values: dict[str, Any], span: Span
+    program: Program, definition: Definition, values: dict[str, Any], use: Frame
 ) -> tuple[Module, Body] | None:
-    """What a definition with hyperparameters owns and computes, for symbolic input shapes. Raises OverBudget."""
+    """What a definition with hyperparameters owns and computes, for symbolic input shapes.
+
+    `use` is what asks for it. Raises OverBudget.
+    """
     before = program.report.errors
-    program.frames.clear()
+    program.frames[:] = [use]
     module = instantiate(program, definition, values)
     types = _input_types(program, definition, values)
     if types is None:
@@ -113,7 +119,7 @@ def check_definitions(program: Program, unit: Unit) -> None:
         if all(p.default is not None for p in definition.hyperparameters.values()):
             values = Evaluator(program, unit, None, {}).hyperparameters(definition, None, definition.node.name)
             if values is not None:
-                compile_definition(program, definition, values, definition.span)
+                compile_definition(program, definition, values, Frame(definition, unit, definition.node.name))
 
 
 def _hyperparameters(

@@ -72,9 +72,22 @@ class Evaluator:
             return OPS[name]
         if name in self.unit.dims:
             return self._unbound(expr)
-        if name in self.unit.broken:
+        if not self.is_news(name):
             return POISON
         return self.fault("unknown-name", f"nothing is called `{name}` here", expr, help=self.nearest(name))
+
+    def is_news(self, name: str) -> bool:
+        """Whether an unknown name is to be reported: once a definition, and not where what failed would have bound
+        it.
+        """
+        definition = self.definition
+        if name in self.unit.broken or (definition is not None and definition.open):
+            return False
+        key = (definition, name)
+        if definition is None or key not in self.program.unknown:
+            self.program.unknown.add(key)
+            return True
+        return False
 
     def _unbound(self, expr: tree.Name) -> Any:
         return DYNAMIC
@@ -298,6 +311,8 @@ class Evaluator:
         `overrides` go before what is written.
         """
         declared = callee.hyperparameters
+        if callee.open:
+            return None
         given = self.match(callee.name, tuple(declared), arguments, "hyperparameter")
         if given is None:
             return None
@@ -317,8 +332,9 @@ class Evaluator:
             elif name in forward and name in self.env:
                 item, value = given[".."], self.env[name]
             elif parameter.default is None:
-                message = f"`{callee.name}` needs the hyperparameter `{name}`"
-                self.fault("missing-argument", message, node, help=f"it takes {listed(declared)}")
+                if not failed:
+                    message = f"`{callee.name}` needs the hyperparameter `{name}`"
+                    self.fault("missing-argument", message, node, help=f"it takes {listed(declared)}")
                 failed = True
                 values[name] = POISON
                 continue
@@ -335,8 +351,7 @@ class Evaluator:
         if item is None:
             return True
         if value is DYNAMIC or value.__class__ is Tensor:
-            message = f"the hyperparameter `{name}` of `{callee.name}` depends on an input"
-            self.fault("wrong-kind", message, item, help="hyperparameters come first, tensors in a second list")
+            self.refuse_input(callee, item)
             return False
         if default is POISON or accepts(default, value):
             return True
@@ -344,6 +359,11 @@ class Evaluator:
         message = f"the hyperparameter `{name}` of `{callee.name}` is of another kind than {describe(value)}"
         self.fault("wrong-kind", message, item, notes=(note,))
         return False
+
+    def refuse_input(self, callee: Definition, item: tree.Argument) -> None:
+        """Reports a tensor among hyperparameters."""
+        message = f"a hyperparameter of `{callee.name}` depends on an input"
+        self.fault("wrong-kind", message, item, help="hyperparameters come first, tensors in a second list")
 
     def default(self, callee: Definition, expr: tree.Expr, unit: Unit, values: dict[str, Any]) -> Any:
         """A hyperparameter's default, which may use those before it."""

@@ -11,7 +11,7 @@ from archspec.lower import calls
 from archspec.lower.address import address_text
 from archspec.lower.evaluate import Evaluator
 from archspec.lower.idle import find_idle
-from archspec.lower.plan import assigned, names_in
+from archspec.lower.plan import assigned, names_in, plan_of, plan_owns
 from archspec.lower.program import Frame, Program, Refused
 from archspec.lower.residual import warn_without_residual
 from archspec.lower.shapes import Header, shape_text
@@ -220,6 +220,8 @@ class Flow(Evaluator):
         """What is owned at an address: a tensor to read, or something to apply."""
         address = address_text(self, node.address)
         if address is None:
+            return POISON
+        if self.module is None and self.definition is not None and plan_owns(plan_of(self.definition)):
             return POISON
         if self.module is None:
             return self.fault("unknown-address", "a function owns nothing, so it has no `.address`", node)

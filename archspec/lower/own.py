@@ -19,6 +19,7 @@ from archspec.lower.plan import (
     Requiring,
     Tying,
     plan_of,
+    plan_owns,
 )
 from archspec.lower.program import Frame, Program, Refused
 from archspec.lower.tie import close_aliases, tie
@@ -136,7 +137,7 @@ class Owner(Evaluator):
         if condition.__class__ is bool:
             self._run(entry.body if condition else entry.otherwise)
             self._skip(entry.otherwise if condition else entry.body)
-        elif condition is DYNAMIC and _owns((*entry.body, *entry.otherwise)):
+        elif condition is DYNAMIC and plan_owns((*entry.body, *entry.otherwise)):
             self._dynamic_ownership(entry.condition)
         for name in _bound((*entry.body, *entry.otherwise)):
             if condition.__class__ is bool:
@@ -151,7 +152,7 @@ class Owner(Evaluator):
                 case Owning():
                     for _ in self._rounds(entry.loop) if entry.loop else (0,):
                         self._leave_out(entry)
-                case Repeat() if _owns(entry.body):
+                case Repeat() if plan_owns(entry.body):
                     for _ in self._rounds(entry.loop):
                         self._skip(entry.body)
                 case Branch():
@@ -376,15 +377,6 @@ class Owner(Evaluator):
                     )
                     break
                 end = address.find(".", end + 1)
-
-
-def _owns(plan: Plan) -> bool:
-    return any(
-        isinstance(e, Owning | Tying)
-        or (isinstance(e, Repeat) and _owns(e.body))
-        or (isinstance(e, Branch) and _owns((*e.body, *e.otherwise)))
-        for e in plan
-    )
 
 
 def _bound(plan: Plan) -> Iterator[str]:

@@ -143,6 +143,16 @@ def _static_names(own: tree.Own) -> Iterator[str]:
             yield from names_in(item.value)
 
 
+def plan_owns(plan: Plan) -> bool:
+    """Whether a plan owns or ties anything, under any conditions."""
+    return any(
+        isinstance(e, Owning | Tying)
+        or (isinstance(e, Repeat) and plan_owns(e.body))
+        or (isinstance(e, Branch) and plan_owns((*e.body, *e.otherwise)))
+        for e in plan
+    )
+
+
 def parts(expr: tree.Expr) -> Iterator[tree.Expr]:
     """The expressions directly inside an expression, those in addresses included."""
     match expr:

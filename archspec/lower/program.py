@@ -92,6 +92,7 @@ class Program:
         self.refused: set[Module | None] = set()  # a `require` of theirs does not hold
         self.iterations = 0
         self.rounds = 0
+        self.unknown: set[tuple[Definition | None, str]] = set()
         self.symbolic = 0
         self.instances = 0
 

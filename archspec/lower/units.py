@@ -53,7 +53,7 @@ class Signature(NamedTuple):
 class Definition:
     """A fn, layer or block of a unit."""
 
-    __slots__ = ("hyperparameters", "kind", "name", "node", "plan", "signature", "span", "unit")
+    __slots__ = ("hyperparameters", "kind", "name", "node", "open", "plan", "signature", "span", "unit")
 
     def __init__(self, node: tree.Definition, unit: Unit) -> None:
         self.node = node
@@ -63,6 +63,7 @@ class Definition:
         self.span = unit.span(node.name)
         self.hyperparameters: dict[str, Hyperparameter] = {}
         self.signature = Signature.of([(e.name, e.default is not None) for e in node.inputs])
+        self.open = False  # what it takes over is in error: any name may be one of its hyperparameters
         self.plan: tuple[Any, ...] | None = None  # made by `plan_of`
 
 
@@ -195,7 +196,8 @@ class Library:
     def _bind(self, unit: Unit, name: str, binding: Binding, report: Report) -> None:
         first = unit.names.get(name)
         if first is not None:
-            _twice(report, "name", name, binding.span, first.span)
+            earlier, later = sorted((first.span, binding.span), key=lambda span: span.start)
+            _twice(report, "name", name, later, earlier)
         else:
             unit.names[name] = binding
 
@@ -335,6 +337,8 @@ def expand_hyperparameters(definition: Definition, report: Report, path: list[De
             continue
         assert isinstance(entry.default, tree.Name)
         other = unit.names.get(entry.default.text)
+        taken = other.target if other is not None else None
+        definition.open = definition.open or not isinstance(taken, Definition)
         if other is None or isinstance(other.target, Op):
             if entry.default.text not in unit.broken:
                 near = suggest(
@@ -343,6 +347,7 @@ def expand_hyperparameters(definition: Definition, report: Report, path: list[De
                 report.error("unknown-name", f"no definition is called `{entry.default.text}`", span, help=near)
         elif other.target is not None:
             expand_hyperparameters(other.target, report, [*path, definition])
+            definition.open = definition.open or other.target.open
             found.update(other.target.hyperparameters)
     if len(found) > MOST_HYPERPARAMETERS:
         message = f"`{definition.name}` has more than {MOST_HYPERPARAMETERS:,} hyperparameters"
