@@ -11,6 +11,8 @@ import sys
 from typing import Any
 from zlib import crc32
 
+from archspec.resources import grammar_path
+
 MOST_ENTRIES = 512
 
 _state: str | None = None
@@ -21,8 +23,11 @@ def read(kind: str, key: str) -> Any:
     folder = _folder()
     if folder is None:
         return None
+    path = _path(folder, kind, key)
     try:
-        with open(_path(folder, kind, key), "rb") as file:
+        if not os.path.isfile(path):
+            return None
+        with open(path, "rb") as file:
             status = os.fstat(file.fileno())
             if hasattr(os, "geteuid") and (status.st_uid != os.geteuid() or status.st_mode & 0o022):
                 return None
@@ -34,12 +39,10 @@ def read(kind: str, key: str) -> Any:
         entry = loads(body)
         if entry["is"] != [kind, key, _package_state()]:
             return None
-        for path, text in entry["files"]:
-            with open(path, "rb") as file:
-                if file.read() != text.encode():
-                    return None
+        if any(contents(path) != text.encode() for path, text in entry["files"]):
+            return None
         return entry["data"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 
@@ -68,6 +71,17 @@ def write(kind: str, key: str, data: Any, files: dict[str, bytes] | None = None)
             os.unlink(temporary)
     except (OSError, ValueError, TypeError):
         return
+
+
+def contents(path: Any) -> bytes | None:
+    """What is in a regular file; None if there is none, or it cannot be read."""
+    try:
+        if not isinstance(path, str) or not os.path.isfile(path):  # reading a pipe would wait for ever
+            return None
+        with open(path, "rb") as file:
+            return file.read()
+    except (OSError, ValueError):
+        return None
 
 
 def _path(folder: str, kind: str, key: str) -> str:
@@ -105,7 +119,8 @@ def _package_state() -> str:
     global _state
     if _state is None:
         root = os.path.dirname(os.path.abspath(__file__))
-        marks = [sys.version, root]
+        grammar = os.stat(grammar_path())
+        marks = [sys.version, root, f"{grammar.st_size} {grammar.st_mtime_ns}"]
         for folder in (root, *(e.path for e in os.scandir(root) if e.is_dir() and e.name != "__pycache__")):
             for entry in os.scandir(folder):
                 if entry.name.endswith(".py"):

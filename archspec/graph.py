@@ -207,11 +207,12 @@ class _Builder:
     def _run(self, run: Run, scope: Scope) -> None:
         """Walks the rounds of a run over the same nodes."""
         self._runs += 1
-        numbers = dict(scope.numbers)
+        numbers, applications = dict(scope.numbers), dict(self.applications)
         calls = scope.body.calls
         for turn in range(run.rounds):
             scope.numbers.clear()
             scope.numbers.update(numbers)
+            self.applications = dict(applications)
             inner = scope._replace(rounds=(*scope.rounds, (self._runs, turn)), repeat=scope.repeat * run.rounds)
             for i, shown in enumerate(run.addresses):
                 self._call(calls[run.start + turn * run.period + i], inner, shown)
@@ -307,8 +308,6 @@ class _Builder:
 
     def _application(self, address: str) -> str:
         """The name of an application: its address, with `@k` for the k-th."""
-        if self.fold:
-            return address
         count = self.applications.get(address, 0) + 1
         self.applications[address] = count
         return address if count == 1 else f"{address}@{count}"
@@ -468,7 +467,7 @@ class _Builder:
             name = prefix + address
             if isinstance(member.target, Module):
                 self._unused(member.target, name + ".")
-            elif member.target.kind == "param" and self.module.aliases.get(name, name) not in self.counted:
+            elif member.target.kind == "param" and name not in self.module.aliases and name not in self.counted:
                 weight = member.target
                 self.counted[name] = name
                 data = self._node(name, "param", weight.type.dtype, weight.size, (weight.type,), (), weight.span.place)

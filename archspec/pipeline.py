@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from archspec import cache
 from archspec.resources import specs_root
@@ -45,7 +45,7 @@ def parse_spec(spec: str) -> Spec:
     if spec == "-" or spec.endswith(".arch"):
         return Spec(spec, None)
     if spec.startswith("-:"):
-        return Spec("-", spec[2:])
+        return Spec("-", spec[2:].strip())
     head, separator, model = spec.partition(".arch:")
     if separator:
         return Spec(head + ".arch", model)
@@ -75,6 +75,10 @@ def _compile(spec: str, overrides: dict[str, Any]) -> tuple[Model, Loaded]:
     from archspec.lower.program import OverBudget
     from archspec.model import Model
 
+    for name, value in overrides.items():
+        if not _is_plain(value):
+            help = "numbers, booleans, strings, None and lists of these are"
+            raise fail("bad-override", f"`{value!r:.80}` is no value for `{name}`", help=help)
     report = Report()
     loaded, node = _open(parse_spec(spec), spec, report)
     program = loaded.program
@@ -91,6 +95,13 @@ def _compile(spec: str, overrides: dict[str, Any]) -> tuple[Model, Loaded]:
         report.check()
     assert compiled is not None
     return Model(compiled, overrides, tuple(report.diagnostics)), loaded
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a Python value is one that a hyperparameter can have."""
+    if isinstance(value, list | tuple):
+        return all(map(_is_plain, cast("list[Any]", value)))
+    return value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and value == value)
 
 
 def models() -> list[str]:
@@ -217,6 +228,8 @@ def _load_file(path: str, report: Report) -> Loaded:
     """The file at a path, or standard input. Raises ArchError if it cannot be read."""
     if path == "-":
         return _load_stdin(report)
+    if "\0" in path:
+        raise fail("missing-file", "no file has a zero byte in its name")
     real = os.path.realpath(path)
     loaded = _current(real)
     if loaded is None:
@@ -295,7 +308,7 @@ def _fresh() -> tuple[Library, Program]:
 def _current(path: str) -> Loaded | None:
     """What was loaded from `path` before, if no file of it has changed."""
     loaded = _loaded.get(path)
-    if loaded is not None and any(_text(p) != t for p, t in loaded.library.raw.items()):
+    if loaded is not None and any(cache.contents(p) != t for p, t in loaded.library.raw.items()):
         del _loaded[path]
         return None
     return loaded
@@ -311,14 +324,6 @@ def _remember(path: str, loaded: Loaded) -> Loaded:
 def _forget(loaded: Loaded) -> None:
     for path in [p for p, other in _loaded.items() if other is loaded]:
         del _loaded[path]
-
-
-def _text(path: str) -> bytes | None:
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError:
-        return None
 
 
 # Trees and what is kept between runs

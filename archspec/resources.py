@@ -12,9 +12,14 @@ def _find(name: str) -> str:
     return inside if os.path.isdir(inside) else os.path.join(os.path.dirname(_PACKAGE), name)
 
 
+def grammar_path() -> str:
+    """Where the grammar lies."""
+    return os.path.join(_find("grammars"), "arch.lark")
+
+
 def grammar_text() -> str:
     """The text of `arch.lark`. Raises OSError where the installation is damaged."""
-    with open(os.path.join(_find("grammars"), "arch.lark"), encoding="utf-8") as file:
+    with open(grammar_path(), encoding="utf-8") as file:
         return file.read()
 
 

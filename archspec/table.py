@@ -67,10 +67,10 @@ class Table(NamedTuple):
 
     @staticmethod
     def from_data(data: Any) -> Table | None:
-        """The table that `to_data` wrote; None if it is not one."""
+        """The table that `to_data` wrote; None if it is not one, or its sums do not hold."""
         try:
             model, hyperparameters, overrides, params, tensors, buffers, modules, unchecked = data
-            return Table(
+            table = Table(
                 model,
                 dict(hyperparameters),
                 dict(overrides),
@@ -78,7 +78,26 @@ class Table(NamedTuple):
                 tuple([Tensor(name, tuple(shape), *rest) for name, shape, *rest in tensors]),
                 tuple([Buffer(name, tuple(shape)) for name, shape in buffers]),
                 tuple([ModuleRow(*row) for row in modules]),
-                int(unchecked),
+                unchecked,
             )
+            return table if table.is_sound() else None
         except (TypeError, ValueError):
             return None
+
+    def is_sound(self) -> bool:
+        """Whether every field is of its type, and the tensors add up to the totals."""
+        total, trainable, frozen = self.params
+        texts = [self.model, *(text for row in self.modules for text in row)]
+        texts += [text for t in self.tensors for text in (t.name, t.layer, t.type)] + [b.name for b in self.buffers]
+        texts += [text for t in self.tensors for text in (t.tied_to, t.role) if text is not None]
+        numbers = [total, trainable, frozen, self.unchecked]
+        numbers += [n for t in self.tensors for n in (t.params, t.size, *t.shape)] + [
+            n for b in self.buffers for n in b.shape
+        ]
+        return (
+            {type(text) for text in texts} == {str}
+            and {type(number) for number in numbers} == {int}
+            and {type(t.trainable) for t in self.tensors} <= {bool}
+            and sum(t.params for t in self.tensors) == total == trainable + frozen
+            and sum(t.params for t in self.tensors if t.trainable) == trainable
+        )

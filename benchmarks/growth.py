@@ -25,11 +25,11 @@ def main() -> None:
         return archspec.load(MODEL, layers=layers, vocab=next(vocabulary))
 
     archspec.load(MODEL)  # the trees
-    counts = {n: len(fresh(n).graph()) for n in LAYERS}
-    graphs = medians([lambda n=n: fresh(n).graph() for n in LAYERS], rounds)
-    tables = medians([lambda n=n: fresh(n).table for n in LAYERS], rounds)
     totals = medians([lambda n=n: fresh(n).params.total for n in LAYERS], rounds)
+    tables = medians([lambda n=n: fresh(n).table for n in LAYERS], rounds)
+    graphs = medians([lambda n=n: fresh(n).graph() for n in LAYERS], rounds)
 
+    counts = {n: len(fresh(n).graph()) for n in LAYERS}
     each = [taken / counts[n] * 1e6 for n, taken in zip(LAYERS, graphs, strict=True)]
     rows = []
     for n, graph, table, total, node in zip(LAYERS, graphs, tables, totals, each, strict=True):

@@ -10,7 +10,7 @@ MAY_IMPORT = {
     "resources": set(),
     "dims": set(),
     "table": set(),
-    "cache": set(),
+    "cache": {"resources"},
     "syntax": {"source", "resources"},
     "ir": {"dims", "source"},
     "ops": {"ir", "dims"},

@@ -144,6 +144,12 @@ block Net(n = 2)(x [n]) -> [n] {{
     assert list(shapes(model)) == [f"part.{word}.{word}.weight", f"{word}.part.0.weight"]
 
 
+@pytest.mark.parametrize("part", ["a@2", "input:x", "#tanh", "*", "a.b", "", "a b"])
+def test_a_quoted_part_is_nothing_that_graphs_and_patterns_give_a_meaning(part: str) -> None:
+    text = SCALE + f'block Net()(x [4]) -> [4] {{\n  return x |> a: Scale(4) |> .a |> "{part}".b: Scale(4)\n}}\n'
+    assert codes(text) == ["syntax"]
+
+
 def test_addresses_and_values_of_the_same_name_do_not_mix() -> None:
     model = load(
         """

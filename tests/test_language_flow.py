@@ -244,6 +244,34 @@ def test_a_loop_needs_its_index_in_the_address() -> None:
     assert codes(text) == ["duplicate-address"]
 
 
+def test_what_a_round_binds_is_gone_in_the_next() -> None:
+    text = (
+        SCALE
+        + """
+block Net()(x [4]) -> [4] {
+  a: Scale(4)
+  h = x
+  for i in 0..3 {
+    if i == 0 {
+      y = h |> .a
+      k = 1
+    }
+    g = h + y if y != none else h * 2.0
+    h = g |> b[i]: Scale(4) if k == none
+  }
+  return h
+}
+"""
+    )
+    assert operations(load(text)) == ["add", "mul", "mul"]
+    assert layers(load(text)) == ["a", "b.1", "b.2"]
+
+
+def test_an_index_cannot_be_assigned() -> None:
+    body = "  h = x\n  for i in 0..2 {\n    i = 1\n    h = h |> a: Scale(4)\n  }\n  return h\n"
+    assert "duplicate-name" in codes(SCALE + f"block Net()(x [4]) -> [4] {{\n{body}}}\n")
+
+
 def test_a_name_bound_inside_a_loop_ends_with_it() -> None:
     text = DENSE + "block Net()(x [4]) -> [4] {\n  for i in 0..2 {\n    y = x |> a[i]: Dense(4)\n  }\n  return y\n}\n"
     found = findings(text)

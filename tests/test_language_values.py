@@ -314,6 +314,11 @@ block Net()(x [..., 4]) -> (a [..., 4], b [..., 4], c [..., 4]) {
     assert codes(text.replace("big, small = split", "big, small, _ = split")) == ["output"]
 
 
+def test_outputs_have_names_of_their_own() -> None:
+    text = SCALE + "block Net()(x [4]) -> (y [4], y [4]) {\n  y = x |> a: Scale(4)\n  return y, y * 2.0\n}\n"
+    assert codes(text) == ["duplicate-name"]
+
+
 def test_edges_say_which_output_feeds_which_argument() -> None:
     model = load(
         """

@@ -5,9 +5,10 @@ import json
 from typing import NamedTuple
 
 import networkx
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small import load
+from small import SCALE, load
 
 from archspec import Model, pipeline
 from archspec.analyses.count import by_block, by_layer, by_role
@@ -199,6 +200,55 @@ def test_graphs_are_acyclic_in_one_piece_and_sum_to_the_total(chosen: Options) -
         assert networkx.is_weakly_connected(graph)
         assert {f"input:{name}" for name in model.inputs} <= set(graph)
         assert {f"output:{name}" for name in model.outputs} <= set(graph)
+
+
+RESIDUAL = """
+block Part()(x [4]) -> [4] {
+  return x |> s: Scale(4) |> + x
+}
+"""
+UNUSUAL = {
+    "a stack in two pieces": "return x |> a[i]: Part() for i in 0..2 |> c: Scale(4) |> a[i]: Part() for i in 2..4",
+    "one part in two stacks": "a: Part()\n  return x |> .a for i in 0..3 |> c: Scale(4) |> .a for i in 0..3",
+    "two stacks in turn": """h = x
+  for i in 0..3 {
+    h = h |> a[i]: Part() |> b: Scale(4) if i == 1 |> c[i]: Part()
+  }
+  return h""",
+    "rounds that meet again": """a = x |> d[0]: Part()
+  b = a |> d[1]: Part()
+  c = b |> d[2]: Part()
+  e = c + b |> u[0]: Part()
+  f = e + a |> u[1]: Part()
+  return f + x |> u[2]: Part()""",
+    "rounds side by side": """a = x |> d[0]: Part()
+  b = x |> d[1]: Part()
+  c = a |> e[0]: Part()
+  d = c + b |> d[2]: Part()
+  return d |> e[1]: Part()""",
+    "rounds that are one tensor": """tie l[i].s.weight = l[0].s.weight for i in 1..4
+  return x |> l[i]: Part() for i in 0..4""",
+    "what is unused is one tensor": """u: unused Scale(4)
+  v: unused Scale(4)
+  tie u.weight = v.weight
+  return x |> a: Scale(4)""",
+    "only another name is used": """b: Scale(4)
+  tie a.weight = b.weight
+  return x |> a: Scale(4)""",
+    "a part is read from outside": "y = x |> a: Part()\n  return y * .a.s.weight",
+    "something is used twice at once": "a: Part()\n  return .a(x) + .a(x)",
+}
+
+
+@pytest.mark.parametrize("wiring", UNUSUAL)
+def test_unusual_wirings_are_acyclic_and_sum_to_the_total_too(wiring: str) -> None:
+    text = SCALE + (RESIDUAL if "Part" in UNUSUAL[wiring] else "")
+    model = load(f"{text}block Net()(x [4]) -> [4] {{\n  {UNUSUAL[wiring]}\n}}\n")
+    sums_up(model)
+    for view in VIEWS:
+        graph = model.graph(**view)
+        assert networkx.is_directed_acyclic_graph(graph), view
+        assert sum(data["params"] for _, data in graph.nodes(data=True)) == model.params.total, view
 
 
 @settings(max_examples=20, deadline=None)

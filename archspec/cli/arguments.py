@@ -45,7 +45,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         parser.set_defaults(run=command.run)
         if name in arguments:  # the others cost time and could not be used
             command.arguments(parser)
-    return root.parse_args(arguments)
+    # `-:name` is no option, which argparse sees by a space in it.
+    return root.parse_args([f"-: {a[2:]}" if a.startswith("-:") else a for a in arguments])
 
 
 def _formatter(prog: str) -> argparse.HelpFormatter:

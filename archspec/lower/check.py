@@ -122,6 +122,7 @@ class DefinitionCheck:
             for item in entry.shape.items if entry.shape else ():
                 self.visit(item)
         self.in_header = False
+        self._check_outputs(node.outputs)
         self._collect(node.body)
         for owned in self.owned if self.definition.kind == "fn" else ():
             self.error("ownership", "a function owns nothing", owned.node, help="make it a layer or a block")
@@ -148,7 +149,7 @@ class DefinitionCheck:
             return
         first = self.locals.get(name)
         if first is not None:
-            carried = first.depth < self.loops
+            carried = first.depth < self.loops and first.what != "index"
             other_branch = what == "value" and _exclusive(first.branch, self.branch)
             if not carried and not other_branch:
                 self._twice(name, span, first.span)
@@ -185,6 +186,13 @@ class DefinitionCheck:
                     self.used.add(near)
                     self.imports_used.add(near)
             self.error("unknown-name", f"nothing is called `{name}` here", node, help=help)
+
+    def _check_outputs(self, outputs: tuple[tree.Output, ...]) -> None:
+        named: dict[str, Span] = {}
+        for output in outputs:
+            span = self.unit.span(output)
+            if output.name and named.setdefault(output.name, span) != span:
+                self._twice(output.name, span, named[output.name])
 
     # Statements
 

@@ -401,6 +401,8 @@ class Flow(Evaluator):
         before = len(self.body.calls)
         carried = {n: self.env[n] for n in names if n in self.env}
         for i in range(*bounds):
+            for name in names - carried.keys():  # what is bound in a round is the round's own
+                self.env.pop(name, None)
             self.env[statement.loop.variable] = i
             self.execute(statement.body)
             if i == bounds[0] and bounds[1] - bounds[0] > 1:

@@ -103,7 +103,10 @@ class Owner(Evaluator):
                 case Bound():
                     self._bind(entry)
                 case Repeat():
+                    local = set(_bound(entry.body)) - self.env.keys()
                     for _ in self._rounds(entry.loop, run=entry.owns):
+                        for name in local:
+                            self.env.pop(name, None)
                         self._run(entry.body)
                 case Branch():
                     self._branch(entry)
@@ -359,7 +362,7 @@ class Owner(Evaluator):
             code = "surplus-argument" if len(values) > INITIALS[node.name] else "missing-argument"
             self.fault(code, f"`{node.name}` takes {INITIALS[node.name]} number(s), not {len(values)}", node)
             return None
-        return Initial(node.name, tuple(float(v) for v in values))
+        return Initial(node.name, tuple([float(v) for v in values]))
 
     def _check_nesting(self) -> None:
         """An address inside another's would belong to two owners."""

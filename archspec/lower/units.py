@@ -100,8 +100,8 @@ _new_span = cast("Any", tuple.__new__)  # pyright: ignore[reportUnknownMemberTyp
 
 
 class Library:
-    """Loads units, each file once. `raw` keeps what was read, by absolute path: what was compiled is valid while the
-    files stay so.
+    """Loads units, each file once. `raw` keeps what was read, by absolute path (links not followed): what was
+    compiled is valid while the files stay so.
 
     Specs are untrusted: a quoted import stays within the folder of the file that was asked for.
     """
@@ -131,7 +131,7 @@ class Library:
         text = decode(data, label, report, at) if data is not None else None
         if data is None or text is None:
             return None
-        self.raw[real] = data
+        self.raw[os.path.abspath(path)] = data
         folder = os.path.dirname(real)
         unit = self.define(Source(label, text), report, folder=folder, root=root or folder, path=real)
         self.units[real] = unit

@@ -221,7 +221,10 @@ def arithmetic(operator: str, left: Any, right: Any) -> Any:
     if operator in ("/", "//", "%") and right == 0:
         raise StaticError("arithmetic", f"`{operator}` by zero")
     try:
-        return bounded(_COMPUTE[operator](left, right))
+        value = bounded(_COMPUTE[operator](left, right))
+        if value.__class__ is float and math.isinf(value) and not (_is_infinite(left) or _is_infinite(right)):
+            raise StaticError("arithmetic", "this number is too large to be worked out")
+        return value
     except OverflowError as problem:
         what = (
             "this size is too long an expression" if isinstance(left, Symbolic) or isinstance(right, Symbolic) else ""
@@ -229,6 +232,10 @@ def arithmetic(operator: str, left: Any, right: Any) -> Any:
         raise StaticError("budget", f"{what or 'this number is too large'}: {problem}") from None
     except (TypeError, ValueError, ArithmeticError) as problem:
         raise StaticError("arithmetic", f"`{operator}` has no answer here: {problem}") from None
+
+
+def _is_infinite(value: Any) -> bool:
+    return value.__class__ is float and math.isinf(value)
 
 
 def _quotient(left: Any, right: Any) -> float:

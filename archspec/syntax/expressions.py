@@ -65,7 +65,7 @@ def shallow(node: Any) -> Any:
 
 # Addresses ------------------------------------------------------------------------------------------------------------
 
-_UNFIT = re.compile(r"[.\[\]\s\"\\]|[^ -~]")
+_UNFIT = re.compile(r"[.\[\]\s\"\\@#:*]|[^ -~]")  # `@ # : *` have a meaning in the names of graph nodes
 
 
 def place(children: Children) -> Expr:
