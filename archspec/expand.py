@@ -46,13 +46,13 @@ class _Walk:
         roles = dict(module.roles)
         own_role = roles.pop("", None)
         prefix = f"{address}." if address else ""
+        below = _below(module, outer or {}, roles) if outer or roles else {}
         for own, member in module.members.items():
-            nearest = _nearest(own, roles) or own_role or (_nearest(own, outer) if outer else None) or role
+            nearest = _nearest(own, roles) or own_role or _nearest(own, outer) or role
             held = frozen or member.frozen
             target = member.target
             if isinstance(target, Module):
-                below = {**_below(own, outer or {}), **_below(own, roles)} if outer or roles else None
-                self.visit(target, prefix + own, nearest, held, below)
+                self.visit(target, prefix + own, nearest, held, below.get(own))
             elif target.kind == "buffer":
                 self.buffers.append(Buffer(prefix + own, target.shape))
             else:
@@ -65,15 +65,22 @@ class _Walk:
         self.tensors.append(Tensor(name, weight.shape, params, weight.size, trainable, tied_to, role, layer, type))
 
 
-def _nearest(address: str, roles: dict[str, str]) -> str | None:
+def _nearest(address: str, roles: dict[str, str] | None) -> str | None:
     """The role given to an address, or to what encloses it most closely."""
+    if not roles:
+        return None
     return next((roles[p] for p in reversed(_prefixes(address)) if p in roles), None)
 
 
-def _below(address: str, roles: dict[str, str]) -> dict[str, str]:
-    """The roles given to what is inside an address, relative to it."""
-    start = address + "."
-    return {name[len(start) :]: role for name, role in roles.items() if name.startswith(start)}
+def _below(module: Module, *roles: dict[str, str]) -> dict[str, dict[str, str]]:
+    """For each member the roles given to what is inside it, relative to it; later ones go before earlier ones."""
+    found: dict[str, dict[str, str]] = {}
+    for given in roles:
+        for name, role in given.items():
+            for own in _prefixes(name)[:-1]:
+                if own in module.members:
+                    found.setdefault(own, {})[name[len(own) + 1 :]] = role
+    return found
 
 
 def _is_frozen(module: Module, name: str) -> bool:

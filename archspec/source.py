@@ -187,7 +187,8 @@ def suggest(name: str, candidates: list[str]) -> str | None:
 
 
 def printable(text: str) -> str:
-    """`text` on one line, with characters that would act on a terminal shown as escapes."""
+    """`text` on one line, with characters that would act on a terminal shown as escapes, and endless words cut."""
+    text = " ".join(word if len(word) <= LONGEST_NAME else f"{word[: LONGEST_NAME - 3]}..." for word in text.split(" "))
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 

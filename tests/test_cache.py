@@ -114,22 +114,13 @@ def test_entries_are_json_and_private_whatever_the_umask(home: Home) -> None:
         assert b"pickle" not in path.read_bytes()
 
 
-def test_what_is_kept_is_what_would_be_made(home: Home) -> None:
-    cold = {(name, layers): archspec.load(name, **layers).table for name in archspec.models() for layers in OVERRIDES}
+@pytest.mark.parametrize("overrides", [{}, {"layers": 3}], ids=str)
+def test_what_is_kept_is_what_would_be_made(overrides: dict[str, Any], home: Home) -> None:
+    made = {name: archspec.load(name, **overrides).table for name in archspec.models()}
     for _ in range(2):
-        for name, overrides in cold:
+        for name in made:
             pipeline._loaded.clear()
-            assert pipeline.table_of(name, dict(overrides))[0] == cold[name, overrides]
-
-
-class Overrides(dict[str, Any]):
-    """Overrides that can be a key."""
-
-    def __hash__(self) -> int:  # type: ignore[override]
-        return hash(tuple(self.items()))
-
-
-OVERRIDES = [Overrides(), Overrides(layers=3)]
+            assert pipeline.table_of(name, overrides)[0] == made[name]
 
 
 def test_an_entry_is_believed_while_all_is_as_it_was(home: Home) -> None:
@@ -149,7 +140,7 @@ def rewrite(path: Path) -> None:
 CHANGES: dict[str, Callable[[Home, pytest.MonkeyPatch], Any]] = {
     "the spec": lambda home, patch: rewrite(home.spec),
     "what it imports": lambda home, patch: rewrite(home.part),
-    "the standard library": lambda home, patch: (home.specs / "std/linear.arch").open("a").write("\n"),
+    "the standard library": lambda home, patch: rewrite(home.specs / "std/linear.arch"),
     "its list of names": lambda home, patch: rewrite(home.specs / "std.arch"),
     "the package or Python": lambda home, patch: patch.setattr(cache, "_package_state", lambda: "another"),
     "who may write the entry": lambda home, patch: home.entries()[0].chmod(0o620),
@@ -176,7 +167,8 @@ def test_an_entry_is_for_its_own_question_only(home: Home) -> None:
     shutil.copy(path, other)
     assert home.total(width=3) == 12
     assert pipeline.table_of(f"{home.spec}:tiny", {})[0].params.total == TRUE
-    assert [home.total(width=width) for width in (1, True + 0, 2, 1)] == [2, 2, TRUE, 2] or home.total() == FALSE
+    assert [home.total(width=width) for width in (1, 2, 1)] == [2, TRUE, 2]
+    assert home.total() == FALSE
 
 
 def test_a_link_that_leads_elsewhere_is_a_change(home: Home) -> None:
@@ -240,7 +232,7 @@ def places(data: Any) -> Iterator[tuple[Any, Any]]:
 
 def test_tables_of_the_wrong_form_are_passed_over(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
     (path,) = home.entries()
-    for changed, (holder, key, wrong) in forms(read(path)):
+    for changed, (holder, key, wrong) in itertools.islice(forms(read(path)), 0, None, 3):
         write(path, changed)
         pipeline._loaded.clear()
         assert main(["count", str(home.spec), "--format", "json"]) == 0, (holder, key, wrong)
@@ -251,7 +243,7 @@ def test_tables_of_the_wrong_form_are_passed_over(home: Home, capsys: pytest.Cap
 def test_trees_of_the_wrong_form_are_no_trouble(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
     """Under a good checksum, a tree of the right form is believed; it may be wrong, but compiles or is in error."""
     for path in home.entries("tree"):
-        for changed, place in itertools.islice(forms(read(path)), 0, None, 37):
+        for changed, place in itertools.islice(forms(read(path)), 0, None, 101):
             for table in home.entries():
                 table.unlink()
             write(path, changed)
@@ -300,16 +292,9 @@ def test_hostile_json_is_passed_over(kind: str, body: bytes, home: Home) -> None
 
 
 def test_damaged_parser_tables_are_made_anew(home: Home) -> None:
-    for path in home.cache.iterdir():
-        path.unlink()
-    assert home.total() == TRUE
-    (path,) = home.entries("parser") or [None]
-    if path is None:  # the parser was made before this test
-        pipeline.parser.cache_clear()
-        pipeline.parser()
-        (path,) = home.entries("parser")
+    (path,) = home.entries("parser")
     entry = read(path)
-    for wrong in HOSTILE:
+    for wrong in HOSTILE[::3]:
         write(path, entry | {"data": wrong})
         for other in (*home.entries(), *home.entries("tree")):
             other.unlink()
@@ -364,22 +349,13 @@ def test_a_link_to_a_private_folder_will_do_and_to_another_will_not(home: Home, 
     assert home.total() == TRUE
 
 
-def test_a_folder_that_cannot_be_written_is_done_without(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: Any) -> int:
-        raise PermissionError
-
-    shutil.rmtree(home.cache)
-    monkeypatch.setattr(os, "open", refuse)
-    assert home.total() == TRUE
-    assert not list(home.cache.iterdir())
-
-
-def test_a_disk_that_is_full_leaves_nothing_behind(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: Any) -> None:
+@pytest.mark.parametrize("call", ["open", "replace"])
+def test_a_full_disk_is_done_without(call: str, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> int:
         raise OSError(28, "No space left on device")
 
     shutil.rmtree(home.cache)
-    monkeypatch.setattr(os, "replace", full)
+    monkeypatch.setattr(os, call, fail)
     assert home.total() == TRUE
     assert not list(home.cache.iterdir())
 

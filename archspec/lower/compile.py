@@ -23,7 +23,7 @@ from archspec.lower.values import (
     kind_of,
 )
 from archspec.ops import OPS, Op
-from archspec.source import suggest
+from archspec.source import Span, suggest
 from archspec.syntax import tree
 
 _HARMLESS = {"unused-import", "unused-dimension", "expect"}
@@ -46,7 +46,7 @@ class Compiled(NamedTuple):
 
 def check_files(program: Program, library: Library, root: Unit) -> None:
     """Checks the file `root` and those it imports that are not bundled (`root` may be), once for a program."""
-    for unit in (*library.units.values(), root):
+    for unit in dict.fromkeys((*library.units.values(), root)):
         if unit is None or unit in program.checked or (unit is not root and unit.root == library.specs):
             continue
         library.check_exports(unit, program.report)
@@ -198,13 +198,15 @@ def _input_types(program: Program, definition: Definition, values: dict[str, Any
 def _check_idle(program: Program, module: Module, body: Body) -> None:
     """Reports tensors that nothing uses under any of their names."""
     idle = set(body.idle)
+    said: set[Span] = set()
     used_by_tie = {counted for alias, counted in module.aliases.items() if alias not in idle}
     for name in body.idle:
         counted = canonical(module, name)
         if counted in used_by_tie or (counted != name and counted not in idle):
             continue
         leaf = find(module, name)
-        if isinstance(leaf, Leaf) and not leaf.weight.unused:
+        if isinstance(leaf, Leaf) and not leaf.weight.unused and leaf.weight.span not in said:
+            said.add(leaf.weight.span)
             _report_idle(program, module, name, idle)
 
 

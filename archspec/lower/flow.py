@@ -73,7 +73,7 @@ def body_of(program: Program, target: Target, given: tuple[Given, ...], frame: F
             program.error("definition-cycle", f"`{target.definition.name}` applies itself: {circle}", frame.span)
             return None
         frames.append(frame)
-    program.count_instance(target.definition.span)
+    program.count_instance(target.definition, target.definition.span)
     body = Flow(program, target).run(given)
     program.bodies[key] = body
     program.kept += 1 if body is None else len(body.calls) + 1
@@ -117,6 +117,7 @@ class Flow(Evaluator):
         self.program.check_operations(body.size, self.definition.span)
         if self.module is not None:
             body.idle = find_idle(self.module, self.applied, self.reads)
+            self.program.check_idle(len(body.idle), self.definition.span)
         return body
 
     def _is_broken(self, node: tree.Definition) -> bool:
@@ -184,6 +185,8 @@ class Flow(Evaluator):
         """Adds an application; its result as a value."""
         span = self.unit.span(node)
         self.body.calls.append(Call(kind, type, address, body, inputs, attributes, outputs, len(self.body.types), span))
+        if len(outputs) > 1:
+            self.program.count_work(20 * len(outputs), span)
         if len(outputs) == 1:
             return self.slot(outputs[0]) if outputs[0] is not None else None
         return Several(tuple([self.slot(t) if t is not None else None for t in outputs]))
@@ -301,7 +304,7 @@ class Flow(Evaluator):
     def _step(self, step: tree.Step, stream: Any) -> Any:
         if step.loop is None:
             return self._step_once(step, stream)
-        bounds = self.bounds(step.loop)
+        bounds = self.bounds(step.loop, step.end - step.start)
         if bounds is None:
             return POISON
         before, first = len(self.body.calls), stream
@@ -393,7 +396,7 @@ class Flow(Evaluator):
             self.env.setdefault(name, None if condition.__class__ is bool else POISON)
 
     def _for(self, statement: tree.For) -> None:
-        bounds = self.bounds(statement.loop)
+        bounds = self.bounds(statement.loop, statement.end - statement.start)
         names = set(assigned(statement.body))
         if bounds is None:
             self.env.update(dict.fromkeys(names, POISON))
@@ -410,7 +413,8 @@ class Flow(Evaluator):
                 warn_without_residual(self, before, carried, after, statement.loop)
         self.env.pop(statement.loop.variable, None)
 
-    def bounds(self, loop: tree.Loop) -> tuple[int, int] | None:
+    def bounds(self, loop: tree.Loop, length: int) -> tuple[int, int] | None:
+        """First and last (exclusive) of a loop over `length` characters; None if that was reported."""
         first, last = self.value(loop.first), self.value(loop.last)
         for value, node in ((first, loop.first), (last, loop.last)):
             if value is not POISON and value.__class__ is not int:
@@ -418,7 +422,7 @@ class Flow(Evaluator):
                 return None
         if first is POISON or last is POISON:
             return None
-        self.program.count_rounds(max(0, last - first), self.unit.span(loop))
+        self.program.count_work(max(0, last - first) * length, self.unit.span(loop))
         return first, last
 
 

@@ -40,9 +40,10 @@ def instantiate(program: Program, definition: Definition, values: dict[str, Any]
     if any(f.definition is definition for f in program.frames[:-1]):
         names = [f.definition.name for f in program.frames]
         circle = " -> ".join([*names[names.index(definition.name) : -1], definition.name])
-        program.error("definition-cycle", f"`{definition.name}` contains itself: {circle}", program.frames[-1].span)
+        message, help = f"`{definition.name}` contains itself: {circle}", "repetition is a loop: `for i in 0..n`"
+        program.error("definition-cycle", message, program.frames[-1].span, help=help)
         return Module(definition.kind, definition.name, values, definition.span)
-    program.count_instance(program.frames[-1].span if program.frames else definition.span)
+    program.count_instance(definition, program.frames[-1].span if program.frames else definition.span)
     module = Module(definition.kind, definition.name, values, definition.span)
     Owner(program, definition, values, module).run()
     program.modules[key] = module
@@ -104,7 +105,7 @@ class Owner(Evaluator):
                     self._bind(entry)
                 case Repeat():
                     local = set(_bound(entry.body)) - self.env.keys()
-                    for _ in self._rounds(entry.loop, run=entry.owns):
+                    for _ in self._rounds(entry.loop, entry.length, run=entry.owns):
                         for name in local:
                             self.env.pop(name, None)
                         self._run(entry.body)
@@ -119,7 +120,7 @@ class Owner(Evaluator):
 
     def _tie(self, node: tree.Tie) -> None:
         """Notes a tie, to be made when everything is owned."""
-        for _ in self._rounds(node.loop) if node.loop else (0,):
+        for _ in self._rounds(node.loop, node.end - node.start) if node.loop else (0,):
             if node.condition is not None and self.condition(node.condition) is not True:
                 continue
             alias, counted = address_text(self, node.alias), address_text(self, node.counted)
@@ -153,10 +154,10 @@ class Owner(Evaluator):
         for entry in plan:
             match entry:
                 case Owning():
-                    for _ in self._rounds(entry.loop) if entry.loop else (0,):
+                    for _ in self._rounds(entry.loop, _length(entry)) if entry.loop else (0,):
                         self._leave_out(entry)
                 case Repeat() if plan_owns(entry.body):
-                    for _ in self._rounds(entry.loop):
+                    for _ in self._rounds(entry.loop, entry.length):
                         self._skip(entry.body)
                 case Branch():
                     self._skip((*entry.body, *entry.otherwise))
@@ -190,16 +191,16 @@ class Owner(Evaluator):
             if text is not None:
                 self.module.roles.append((text, node.name))
 
-    def _rounds(self, loop: tree.Loop, run: bool = True) -> Iterator[int]:
-        bounds = self.loop_bounds(loop)
+    def _rounds(self, loop: tree.Loop, length: int, run: bool = True) -> Iterator[int]:
+        bounds = self.loop_bounds(loop, length)
         if bounds is None:
             self.env[loop.variable] = POISON
         for index in range(*bounds) if bounds and run else ():
             self.env[loop.variable] = index
             yield index
 
-    def loop_bounds(self, loop: tree.Loop) -> tuple[int, int] | None:
-        """First and last (exclusive) of a loop; None if that was reported."""
+    def loop_bounds(self, loop: tree.Loop, length: int) -> tuple[int, int] | None:
+        """First and last (exclusive) of a loop over `length` characters; None if that was reported."""
         first, last = self.value(loop.first), self.value(loop.last)
         for value, node in ((first, loop.first), (last, loop.last)):
             if value is DYNAMIC:
@@ -212,6 +213,7 @@ class Owner(Evaluator):
         if first is POISON or last is POISON:
             return None
         self.program.count_iterations(max(0, last - first), self.unit.span(loop))
+        self.program.count_work(max(0, last - first) * length, self.unit.span(loop))
         return first, last
 
     # Owning
@@ -220,7 +222,7 @@ class Owner(Evaluator):
         if entry.loop is None:
             self._own_once(entry)
             return
-        bounds = self.loop_bounds(entry.loop)
+        bounds = self.loop_bounds(entry.loop, _length(entry))
         if bounds is None:
             return
         for self.env[entry.loop.variable] in range(*bounds):
@@ -380,6 +382,10 @@ class Owner(Evaluator):
                     )
                     break
                 end = address.find(".", end + 1)
+
+
+def _length(entry: Owning) -> int:
+    return entry.node.end - entry.node.start
 
 
 def _bound(plan: Plan) -> Iterator[str]:

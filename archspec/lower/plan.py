@@ -51,6 +51,7 @@ class Repeat(NamedTuple):
     loop: tree.Loop
     body: Plan
     owns: bool
+    length: int
 
 
 Entry: TypeAlias = Bound | Owning | Tying | Requiring | Naming | Branch | Repeat
@@ -92,7 +93,9 @@ def _plan(body: tuple[tree.Statement, ...], changing: frozenset[str]) -> Plan:
             case tree.For():
                 inside = changing | {statement.loop.variable} | set(assigned(statement.body))
                 inner = _plan(statement.body, inside)
-                entries.append(Repeat(statement.loop, inner, any(map(_matters, inner))))
+                entries.append(
+                    Repeat(statement.loop, inner, any(map(_matters, inner)), statement.end - statement.start)
+                )
     return tuple(entries)
 
 

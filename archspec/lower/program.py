@@ -11,8 +11,9 @@ from archspec.source import Note, Report, Source, Span
 from archspec.syntax import tree
 
 MOST_ITERATIONS = 100_000
-MOST_ROUNDS = 500_000
-MOST_INSTANCES = 10_000
+MOST_INSTANCES = 20_000
+MOST_WORK = 15_000_000
+MOST_IDLE = 10_000
 MOST_TENSORS = 500_000
 MOST_CHARACTERS = 50_000_000
 MOST_OPERATIONS = 10_000_000
@@ -91,7 +92,7 @@ class Program:
         self.incomplete: set[Module] = set()  # something they own is in error
         self.refused: set[Module | None] = set()  # a `require` of theirs does not hold
         self.iterations = 0
-        self.rounds = 0
+        self.work = 0
         self.unknown: set[tuple[Definition | None, str]] = set()
         self.symbolic = 0
         self.instances = 0
@@ -119,6 +120,8 @@ class Program:
             what = "this must hold in" if caller else "it is in"
             notes = (*notes, Note(f"{what} `{frame.definition.name}`, used above", span))
         self.report.error(code, message, place, notes=notes, help=help)
+        if code == "budget":
+            raise OverBudget
 
     def count_iterations(self, number: int, span: Span) -> None:
         """Counts rounds of loops over what is owned."""
@@ -126,11 +129,11 @@ class Program:
         if self.iterations > MOST_ITERATIONS:
             self._stop(f"loops run more than {MOST_ITERATIONS:,} times", span)
 
-    def count_rounds(self, number: int, span: Span) -> None:
-        """Counts rounds of loops over what is computed, for each type of input anew."""
-        self.rounds += number
-        if self.rounds > MOST_ROUNDS:
-            self._stop(f"loops run more than {MOST_ROUNDS:,} times, over all types of their inputs", span)
+    def count_work(self, characters: int, span: Span) -> None:
+        """Counts the text that is worked through, again for each round of a loop and each use with other values."""
+        self.work += characters
+        if self.work > MOST_WORK:
+            self._stop(f"more than {MOST_WORK:,} characters of specs are worked through, repetitions included", span)
 
     def count_symbolic(self, span: Span) -> None:
         self.symbolic += 1
@@ -141,10 +144,12 @@ class Program:
         self.report.error("budget", message, span)
         raise OverBudget
 
-    def count_instance(self, span: Span) -> None:
+    def count_instance(self, definition: Definition, span: Span) -> None:
+        """Counts a definition with other hyperparameters, or with other types of input."""
         self.instances += 1
-        if self.instances > MOST_INSTANCES:
+        if self.instances > 2 * MOST_INSTANCES:
             self._stop(f"more than {MOST_INSTANCES:,} distinct instances of definitions are needed", span)
+        self.count_work(definition.node.end - definition.node.start, span)
         if len(self.frames) > DEEPEST:
             self._stop(f"definitions are nested more than {DEEPEST} deep", span)
 
@@ -154,6 +159,10 @@ class Program:
         if characters > MOST_CHARACTERS:
             message = f"its tensors' names have {characters:,} characters; the limit is {MOST_CHARACTERS:,}"
             self._stop(message, span)
+
+    def check_idle(self, tensors: int, span: Span) -> None:
+        if tensors > MOST_IDLE:
+            self._stop(f"nothing uses {tensors:,} of the tensors in this; at most {MOST_IDLE:,} are looked into", span)
 
     def check_operations(self, operations: int, span: Span) -> None:
         if operations > MOST_OPERATIONS:

@@ -254,6 +254,12 @@ class Library:
             return self._exported(source, onward, other, report) if source else None
         if entry.name in other.broken:
             return None
+        if entry.name in OPS:
+            help = f"`{entry.name}` is an operation: it needs no import"
+            report.error(
+                "unknown-import", f"{other.source.label} defines no `{entry.name}`", unit.span(entry), help=help
+            )
+            return None
         names = [n for n, b in other.names.items() if not b.imported] + list(other.exports)
         report.error(
             "unknown-import",
@@ -314,11 +320,15 @@ def decode(data: bytes, label: str, report: Report, at: Span | None = None) -> s
 
 def expand_hyperparameters(definition: Definition, report: Report, path: list[Definition]) -> None:
     """Spells out a definition's hyperparameters, `..Other` included."""
-    if definition.hyperparameters or not definition.node.hyperparameters:
+    if definition.hyperparameters or definition.open or not definition.node.hyperparameters:
         return
     unit = definition.unit
     if definition in path:
-        report.error("definition-cycle", f"`{definition.name}` takes over its own hyperparameters", definition.span)
+        circle = " -> ".join(d.name for d in [*path[path.index(definition) :], definition])
+        message = f"`{definition.name}` takes over its own hyperparameters: {circle}"
+        report.error("definition-cycle", message, definition.span)
+        for each in path:
+            each.open = True
         return
     if len(path) > DEEPEST_TAKEOVER:
         message = f"hyperparameters are taken over through more than {DEEPEST_TAKEOVER} definitions"

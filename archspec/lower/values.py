@@ -226,10 +226,8 @@ def arithmetic(operator: str, left: Any, right: Any) -> Any:
             raise StaticError("arithmetic", "this number is too large to be worked out")
         return value
     except OverflowError as problem:
-        what = (
-            "this size is too long an expression" if isinstance(left, Symbolic) or isinstance(right, Symbolic) else ""
-        )
-        raise StaticError("budget", f"{what or 'this number is too large'}: {problem}") from None
+        symbolic = isinstance(left, Symbolic) or isinstance(right, Symbolic)
+        raise StaticError("budget", str(problem) if symbolic else "this number is too large to be worked out") from None
     except (TypeError, ValueError, ArithmeticError) as problem:
         raise StaticError("arithmetic", f"`{operator}` has no answer here: {problem}") from None
 

@@ -1,0 +1,131 @@
+"""What tests of hostile input share: bounds on time and memory, and what must hold of whatever is said."""
+
+import contextlib
+import io
+import json
+import re
+import signal
+import sys
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import archspec
+from archspec.cli import main
+from archspec.pipeline import check
+from archspec.source import ArchError, Diagnostic, Report, Span
+
+SECONDS = 5
+MEMORY = 1 << 30  # more than at the start, in bytes
+MOST_TEXT = 100_000  # characters of all findings together
+
+
+class TooLong(BaseException):
+    """Nothing catches it on its way."""
+
+
+@contextlib.contextmanager
+def bounded(seconds: int = SECONDS) -> Iterator[None]:
+    """Ends what takes too long or too much memory, where the system can."""
+
+    def stop(*_: object) -> None:
+        raise TooLong(f"more than {seconds} seconds")
+
+    if not hasattr(signal, "SIGPROF"):
+        yield
+        return
+    previous = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)  # the processor's time: whatever else runs does not count
+    limits = _limit_memory()
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, previous)
+        if limits is not None:
+            import resource
+
+            resource.setrlimit(resource.RLIMIT_AS, limits)
+
+
+def _limit_memory() -> tuple[int, int] | None:
+    if not sys.platform.startswith("linux"):
+        return None
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, hard))
+    return soft, hard
+
+
+def save(folder: Path, data: str | bytes) -> str:
+    """The path of the data as a spec."""
+    path = folder / "spec.arch"
+    path.write_bytes(data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data)
+    return str(path)
+
+
+def try_out(folder: Path, data: str | bytes) -> Report:
+    """Checks and counts a spec, and asserts that what is said of it is sound."""
+    path = save(folder, data)
+    with bounded():
+        report = check(path)
+        assert sum(len(sound(diagnostic)) for diagnostic in report.diagnostics) < MOST_TEXT
+        for spec in [path] if report.failed else models(path):
+            printed, said = io.StringIO(), io.StringIO()
+            with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(said):
+                status = main(["count", spec, "--format", "json"])
+            if status == 0:
+                assert "error[" not in said.getvalue()
+                consistent(spec, printed.getvalue())
+            else:
+                assert printed.getvalue() == ""
+                assert said.getvalue().startswith(("error[", "warning["))
+                assert report.failed, "check finds nothing, and count does"
+    return report
+
+
+def models(path: str) -> list[str]:
+    """A SPEC for each model of a file that is right (the first few)."""
+    try:
+        archspec.load(path)
+    except ArchError as error:
+        first = error.diagnostics[0]
+        if first.code == "which-model":
+            return re.findall(r"\S+\.arch:[^,]+", first.help or "")[:2]
+        if first.code == "no-model":
+            return []
+    return [path]
+
+
+def consistent(spec: str, printed: str) -> None:
+    """Totals agree: of the table, of the tensors in it, of the graph's nodes."""
+    contents = json.loads(printed)
+    total = contents["params"]["total"]
+    assert total == sum(tensor["params"] for tensor in contents["tensors"])
+    if len(contents["tensors"]) < 2000:
+        graph = archspec.load(spec).graph()
+        assert total == sum(params for _, params in graph.nodes(data="params"))
+
+
+def sound(diagnostic: Diagnostic) -> str:
+    """The diagnostic as text, after a look at it: printable, carets under something."""
+    text = diagnostic.render()
+    lines = text.split("\n")
+    assert re.fullmatch(r"(error|warning)\[[a-z]+(-[a-z]+)*\]: .+", lines[0])
+    assert diagnostic.code != "internal"
+    assert all(line.isprintable() for line in lines)
+    for span in (diagnostic.span, *(note.span for note in diagnostic.notes)):
+        if span is not None:
+            _lies_within(span)
+    for above, line in pairwise(lines):
+        if re.fullmatch(r" *\| *(\^+|-+)", line):
+            assert len(line) <= max(len(above), line.index("|") + 2) + 1, "the caret is outside the line"
+    return text
+
+
+def _lies_within(span: Span) -> None:
+    assert 0 <= span.start <= span.end <= len(span.source.text)
+    line, column = span.source.position(span.start)
+    assert 1 <= column <= len(span.source.line(line)) + 1
