@@ -6,7 +6,7 @@ import json
 import re
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -34,29 +34,24 @@ def bounded(seconds: int = SECONDS) -> Iterator[None]:
     if not hasattr(signal, "SIGPROF"):
         yield
         return
-    previous = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, seconds)  # the processor's time: whatever else runs does not count
-    limits = _limit_memory()
-    try:
+    with contextlib.ExitStack() as after:
+        after.callback(signal.signal, signal.SIGPROF, signal.signal(signal.SIGPROF, stop))
+        after.callback(_limit_memory())
+        after.callback(signal.setitimer, signal.ITIMER_PROF, 0)
+        signal.setitimer(signal.ITIMER_PROF, seconds)  # the processor's time: whatever else runs does not count
         yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, previous)
-        if limits is not None:
-            import resource
-
-            resource.setrlimit(resource.RLIMIT_AS, limits)
 
 
-def _limit_memory() -> tuple[int, int] | None:
+def _limit_memory() -> Callable[[], None]:
+    """Sets a limit, where the system can, and gives what takes it off again."""
     if not sys.platform.startswith("linux"):
-        return None
+        return lambda: None
     import resource
 
-    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    limits = resource.getrlimit(resource.RLIMIT_AS)
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, hard))
-    return soft, hard
+    resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, limits[1]))
+    return lambda: resource.setrlimit(resource.RLIMIT_AS, limits)
 
 
 def save(folder: Path, data: str | bytes) -> str:

@@ -217,7 +217,7 @@ def budgets() -> Iterator[str]:
         "definitions inside one another": program.DEEPEST,
         "distinct instances of definitions": program.MOST_INSTANCES,
         "rounds of loops that own something": program.MOST_ITERATIONS,
-        "rounds of loops, once for each set of input shapes": program.MOST_ROUNDS,
+        "characters of specs worked through, again for each round and each set of values": program.MOST_WORK,
         "tensors": program.MOST_TENSORS,
         "characters in the names of all tensors": program.MOST_CHARACTERS,
         "operations, with everything opened": program.MOST_OPERATIONS,

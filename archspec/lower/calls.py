@@ -217,7 +217,7 @@ def _apply_op(
         if isinstance(value, Tensor | Several | Owned):
             message = f"the hyperparameter `{attribute.name}` of `{op.name}` is {describe(value)}"
             help = f"hyperparameters come first, tensors in a second list: `{op.name}(...)(x)`"
-            value = flow.fault("wrong-kind", message, item, help=help)
+            return flow.fault("wrong-kind", message, item, help=help)
         failed = failed or value is POISON
         attributes[attribute.name] = value
     signature = _signature(op)

@@ -157,6 +157,8 @@ class DefinitionCheck:
         for known in (self.unit.names.get(name), self.unit.dims.get(name)):
             if known is not None:
                 self._twice(name, span, known if isinstance(known, Span) else known.span)
+                self.program.unknown.add((self.definition, name))
+                self.imports_used.add(name)
         self.locals[name] = Local(what, span, self.loops, self.branch)
 
     def _twice(self, name: str, span: Span, first: Span) -> None:
@@ -201,6 +203,7 @@ class DefinitionCheck:
             self._statement(statement)
             if isinstance(statement, tree.Return) and position + 1 < len(body):
                 self.error("unreachable", "nothing after `return` is reached", body[position + 1])
+                self.broken = True
                 return
 
     def _statement(self, statement: tree.Statement) -> None:

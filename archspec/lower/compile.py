@@ -69,7 +69,7 @@ def compile_model(program: Program, unit: Unit, model: tree.Model, overrides: di
     if compiled is None or program.report.errors > before:
         return None
     name = str(model.name.value)
-    if not overrides and not any(d.severity == "error" and d.code not in _HARMLESS for d in program.report.diagnostics):
+    if not overrides and _is_right(program):
         _check_expectations(program, unit, model, values, compiled[0])
     return Compiled(name, values, *compiled, model.doc or definition.node.doc, len(model.expects))
 
@@ -81,7 +81,6 @@ def compile_definition(
 
     `use` is what asks for it. Raises OverBudget.
     """
-    before = program.report.errors
     program.frames[:] = [use]
     module = instantiate(program, definition, values)
     types = _input_types(program, definition, values)
@@ -96,11 +95,16 @@ def compile_definition(
             body_of(program, target, absent)
     if body is None:
         return None
-    if program.report.errors == before:
+    if _is_right(program):
         _check_idle(program, module, body)
     if not program.report.diagnostics:
         program.checked.add(definition)
     return module, body
+
+
+def _is_right(program: Program) -> bool:
+    """Whether nothing was found that speaks against a model's numbers."""
+    return all(d.severity != "error" or d.code in _HARMLESS for d in program.report.diagnostics)
 
 
 def check_definitions(program: Program, unit: Unit) -> None:

@@ -292,9 +292,10 @@ class Flow(Evaluator):
         stream = self.value(expr.head)
         outer = self.env.get("_")
         for step in expr.steps:
-            if stream is POISON:
-                break
-            stream = self._step(step, stream)
+            if stream is not POISON:
+                stream = self._step(step, stream)
+            elif step.operator and step.loop is None:
+                self.value(step.value)  # what is wrong in it is said all the same
         if outer is None:
             self.env.pop("_", None)
         else:
@@ -385,7 +386,8 @@ class Flow(Evaluator):
             values = [POISON] * len(targets)
         for target, item in zip(targets, values, strict=True):
             if target.text != "_":
-                self.env[target.text] = item
+                twice = (self.definition, target.text) in self.program.unknown
+                self.env[target.text] = POISON if twice else item
 
     def _if(self, statement: tree.If) -> None:
         condition = self.condition(statement.condition)

@@ -124,7 +124,7 @@ class Library:
         real = os.path.realpath(path)
         if real in self.units:
             return self.units[real]
-        if len(self.units) >= MOST_FILES:
+        if len(self.units) + len(self._loading) >= MOST_FILES:
             report.error("budget", f"more than {MOST_FILES} files are imported", at)
             return None
         data = read_bytes(real, label, report, at)
