@@ -85,8 +85,8 @@ WORD = re.compile(r'#[^\n]*|"[^"\n]*"|\w+|\|>|->|\.{2,3}|\*\*|//|[=!<>]=|\s+|.')
 HUGE = re.findall(r"[^,]+", "0,-1,1.5,1e300,999_999_999_999_999_999,10 ** 18,2 ** 10 ** 10,4096,100_001,inf,none")
 OTHERS = re.findall(
     r"\S+",
-    """( ) [ ] { } , . : = + - * / % < > _ " # ~ \\ ; @ é |> -> .. ... ** // == != <= >= if else for in return tie require
-    role param buffer frozen unused expect and or not true false none inf as import export dim fn layer block model int
+    """( ) [ ] { } , . : = + - * / % < > _ " # ~ \\ ; @ é |> -> .. ... ** // == != <= >= if else for in return tie
+    require role param buffer frozen unused expect and or not true false none inf as import export dim fn layer block model int
     bool x hidden i batch seq Linear Layer Model LayerNorm softmax split concat sum arange full reshape len min""",
 )
 

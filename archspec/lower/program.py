@@ -11,8 +11,8 @@ from archspec.source import Note, Report, Source, Span
 from archspec.syntax import tree
 
 MOST_ITERATIONS = 100_000
-MOST_INSTANCES = 20_000
-MOST_WORK = 15_000_000
+MOST_INSTANCES = 10_000
+MOST_WORK = 8_000_000
 MOST_IDLE = 10_000
 MOST_TENSORS = 500_000
 MOST_CHARACTERS = 50_000_000

@@ -112,6 +112,7 @@ class Library:
         self.raw: dict[str, bytes] = {}
         self.units: dict[str, Unit | None] = {}
         self._loading: list[str] = []
+        self._following: list[tuple[Unit, str]] = []
 
     def bundled(self, name: str, report: Report) -> Unit | None:
         """The unit of the bundled file NAME.arch."""
@@ -250,8 +251,15 @@ class Library:
             return binding.target
         if entry.name in other.exports:
             item, onward = other.exports[entry.name]
+            if (other, entry.name) in self._following:
+                message = f"files hand on `{entry.name}` in a circle"
+                report.error("import-cycle", message, other.span(onward))
+                return None
+            self._following.append((other, entry.name))
             source = self._source_of(other, item, report)
-            return self._exported(source, onward, other, report) if source else None
+            found = self._exported(source, onward, other, report) if source else None
+            self._following.pop()
+            return found
         if entry.name in other.broken:
             return None
         if entry.name in OPS:
