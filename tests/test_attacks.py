@@ -88,7 +88,7 @@ def ties_of_all_that_is_below() -> str:
 
 @attack("unused-tensor")
 def tensors_that_nothing_uses_everywhere() -> str:
-    return levels(15, "return x |> a: A- |> c: A-", before="v: param [1]")
+    return levels(13, "return x |> a: A- |> c: A-", before="v: param [1]")
 
 
 @attack("budget")
@@ -111,7 +111,7 @@ def functions_in_functions() -> str:
     return functions(500, "f-(k)(x)")
 
 
-@attack("budget")
+@attack("")
 def hyperparameters_taken_over() -> str:
     taking = [f"fn f{i}(..f{i - 1})(x [b]) -> [b] {{ return x + k }}\n" for i in range(1, 2000)]
     return block("return x", before="fn f0(k = 1)(x [b]) -> [b] { return x + k }\n" + "".join(taking))

@@ -86,8 +86,8 @@ HUGE = re.findall(r"[^,]+", "0,-1,1.5,1e300,999_999_999_999_999_999,10 ** 18,2 *
 OTHERS = re.findall(
     r"\S+",
     """( ) [ ] { } , . : = + - * / % < > _ " # ~ \\ ; @ é |> -> .. ... ** // == != <= >= if else for in return tie
-    require role param buffer frozen unused expect and or not true false none inf as import export dim fn layer block model int
-    bool x hidden i batch seq Linear Layer Model LayerNorm softmax split concat sum arange full reshape len min""",
+    require role param buffer frozen unused expect and or not true false none inf as import export dim fn layer block
+    model int bool x hidden i batch seq Linear Layer Model LayerNorm softmax split concat sum arange full len min""",
 )
 
 

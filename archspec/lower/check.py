@@ -392,7 +392,7 @@ class DefinitionCheck:
                 self.error("unknown-address", "a function owns nothing, so it has no `.address`", node)
                 continue
             text = _text(pattern)
-            near = suggest(text, [_text(o.pattern) for o in self.owned])
+            near = _nearest_address(text, [_text(o.pattern) for o in self.owned])
             dot = "." if isinstance(node, tree.Reference) else ""
             self.error("unknown-address", f"nothing is owned at `{dot}{text}`", node, help=near)
 
@@ -507,6 +507,16 @@ def _text(pattern: Pattern) -> str:
     for word in pattern:
         words += "[...]" if word is None else f"{'.' if words else ''}{word}"
     return words
+
+
+def _nearest_address(text: str, owned: list[str]) -> str | None:
+    """A `did you mean` sentence for an address that has its first words from `owned`."""
+    words = text.split(".")
+    for end in range(len(words), 0, -1):
+        near = nearest(".".join(words[:end]), owned)
+        if near is not None:
+            return f"did you mean `{'.'.join([near, *words[end:]])}`?"
+    return None
 
 
 def _is_none(expr: tree.Expr) -> bool:

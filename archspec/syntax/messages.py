@@ -256,7 +256,8 @@ def _owning(slip: Slip) -> Said | None:
         return Said(help="`.a.b` is what this definition owns at `a.b`; `a.b: Layer()` owns it there")
     if found.text == ":" and any(t.text == "[" for t in slip.before):
         return Said(help="a part of a tensor is `slice(axis, start, stop)(x)`")
-    if found.text == "=" and first in ("if", "require", "expect", "else"):
+    compares = any(token.text in ("if", "and", "or", "not") for token in slip.before)
+    if found.text == "=" and (compares or first in ("if", "require", "expect", "else")):
         return Said(help="`==` compares")
     return None
 
