@@ -4,15 +4,18 @@ The inputs are bundled specs with their words and lines mixed up, noise, and gen
 `pytest -m slow` tries many more; tests/test_attacks.py has short files that ask for very much.
 """
 
+import contextlib
 import random
 import re
 from pathlib import Path
 
 import pytest
-from harm import try_out
+from harm import bounded, save, sound, try_out
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import archspec
+from archspec.overrides import parse_override
 from archspec.resources import specs_root
 
 SPECS = {path.name: path.read_text(encoding="utf-8") for path in sorted(Path(specs_root()).rglob("*.arch"))}
@@ -143,6 +146,34 @@ def test_specs_with_words_and_lines_mixed_up(folder: Path, name: str) -> None:
 @pytest.mark.parametrize("name", SPECS)
 def test_many_specs_with_words_and_lines_mixed_up(folder: Path, name: str) -> None:
     mixed_up(folder, name, range(1000, 3000 if name == "small" else 1300))
+
+
+# Overrides ------------------------------------------------------------------------------------------------------------
+
+VALUES = (0, -1, 2, 10**30, 2.5, float("nan"), float("inf"), True, None, "", "x", "gelu", "Linear", "a" * 10**5)
+OBJECTS = ([], [1, [2]], {}, (1, 2), b"x", 1j, print, range(3), ["a"] * 10**5)
+
+
+@pytest.mark.parametrize("name", ["words", "hidden", "layers", "heads", "pooler", "Kind", "nothing", ""])
+def test_overrides_of_any_kind(folder: Path, name: str) -> None:
+    path = save(folder, SMALL)
+    with bounded():
+        for value in (*VALUES, *OBJECTS):
+            try:
+                model = archspec.load(f"{path}:small", **{name: value})
+            except archspec.ArchError as error:
+                assert sum(len(sound(diagnostic)) for diagnostic in error.diagnostics) < 10_000
+            else:
+                assert model.params.total == sum(tensor.params for tensor in model.tensors)
+
+
+@given(st.text('x=layers0123456789.e-+[](),"\\ \0é', max_size=20))
+@settings(max_examples=300, derandomize=True, deadline=None, database=None)
+def test_values_of_overrides(text: str) -> None:
+    with contextlib.suppress(archspec.ArchError):
+        parse_override(text)
+    with contextlib.suppress(archspec.ArchError):
+        parse_override(f"x={text}")
 
 
 # Noise ----------------------------------------------------------------------------------------------------------------

@@ -91,7 +91,7 @@ def apply_step(flow: Flow, expr: tree.Expr, stream: Any) -> Any:
     first, *second = expr.lists
     if second:
         return _apply_function(flow, callee, first, second[0], expr, stream)
-    if _has_placeholder(first):
+    if _has_placeholder(flow, first):
         return _apply_function(flow, callee, None, first, expr, stream)
     return _apply_function(flow, callee, first, None, expr, stream)
 
@@ -120,8 +120,12 @@ def _is_function(flow: Flow, callee: Any, node: tree.Expr) -> bool:
     return False
 
 
-def _has_placeholder(arguments: tree.Arguments) -> bool:
-    return any(a.value is not None and "_" in names_in(a.value) for a in arguments.items)
+def _has_placeholder(flow: Flow, arguments: tree.Arguments) -> bool:
+    known = flow.program.placeholders.get(id(arguments))
+    if known is None:
+        found = any(a.value is not None and "_" in names_in(a.value) for a in arguments.items)
+        known = flow.program.placeholders[id(arguments)] = (arguments, found)
+    return known[1]
 
 
 def _apply_owned(flow: Flow, owned: Owned, lists: tuple[tree.Arguments, ...], node: tree.Expr, stream: Any) -> Any:
@@ -247,15 +251,16 @@ def _take(
     """The inputs of a use in declared order, None where absent; None for all if they are wrong, which was reported."""
     if arguments is None:
         return _take_stream(flow, callee, signature, node, stream)
-    items = arguments.items
-    if stream is not None and not _has_placeholder(arguments):
+    if stream is not None and not _has_placeholder(flow, arguments):
         help = "mark the place of the stream with `_`"
         flow.fault("stream", f"the stream of this chain does not go into `{callee}`", arguments, help=help)
         return None
+    items = arguments.items
     names = signature.spread(len(items)) if signature.variadic else signature.names
-    exprs: list[tree.Expr | None]
-    if len(items) <= len(names) and not any(item.name for item in items):
-        exprs = [item.value for item in items]
+    exprs: list[tree.Expr | None] | None = None
+    if len(items) <= len(names):
+        exprs = [item.value if not item.name else None for item in items]
+    if exprs is not None and None not in exprs:
         exprs += [None] * (len(names) - len(items))
     else:
         given = flow.match(callee, names, arguments, "input")

@@ -75,6 +75,7 @@ class Program:
         self.definitions: dict[Module, Definition] = {}
         self.bodies: dict[Any, Body | None] = {}
         self.addresses: dict[int, Any] = {}  # by the tree's node, which is kept with them
+        self.placeholders: dict[int, Any] = {}  # whether a list of arguments has a `_`, kept likewise
         self.checked: set[Any] = set()
         self.kept = 0  # members and applications in them
         self.begin(Report(), None)
