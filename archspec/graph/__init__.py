@@ -1,0 +1,58 @@
+"""From a compiled body to a networkx graph, at the level of layers, blocks or primitive operations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from archspec.graph.sheet import Edges, Nodes
+from archspec.graph.walk import LARGEST_KEPT, OPENS, Walker
+from archspec.ir import Body, uncollected
+from archspec.source import fail
+
+if TYPE_CHECKING:
+    from networkx import DiGraph
+
+LARGEST_GRAPH = 400_000
+
+
+def graph_of(body: Body, level: str = "layer", depth: int | None = None, fold: bool = False) -> DiGraph[str]:
+    """The graph of a model's body. See `Model.graph`. Raises ArchError for one of more than LARGEST_GRAPH nodes."""
+    import networkx
+
+    size = _size(body, OPENS[level], None if level != "block" else depth, {})
+    if size > LARGEST_GRAPH:
+        message = f"this graph has about {size:,} nodes; the limit is {LARGEST_GRAPH:,}"
+        raise fail("budget", message, help="ask for blocks with a smaller depth")
+    with uncollected():
+        nodes, edges, blocks = _parts(body, level, depth, fold)
+        graph: DiGraph[str] = networkx.DiGraph(blocks=dict(blocks))
+        graph.add_nodes_from(nodes.items())
+        graph.add_edges_from(
+            [(a, b, {"shape": data["shape"], "uses": [*data["uses"]]}) for (a, b), data in edges.items()]
+        )
+    return graph
+
+
+def _parts(body: Body, level: str, depth: int | None, fold: bool) -> tuple[Nodes, Edges, dict[str, str]]:
+    key = ("graph", level, depth, fold)
+    known: tuple[Nodes, Edges, dict[str, str]] | None = body.views.get(key)
+    if known is None:
+        walker = Walker(body, level, depth, fold)
+        walker.build()
+        known = walker.sheet.nodes, walker.sheet.edges, walker.blocks
+        if len(walker.sheet.nodes) <= LARGEST_KEPT:
+            body.views[key] = known
+    return known
+
+
+def _size(body: Body, opens: set[str], depth: int | None, known: dict[tuple[Body, int | None], int]) -> int:
+    """How many nodes the applications in a body come to."""
+    if (body, depth) in known:
+        return known[body, depth]
+    left = None if depth is None else depth - 1
+    size = 0
+    for call in body.calls:
+        opened = call.body is not None and call.kind in opens and (call.kind != "block" or left is None or left > 0)
+        size += _size(call.body, opens, left, known) if opened and call.body is not None else 1
+    known[body, depth] = size
+    return size

@@ -1,0 +1,306 @@
+"""Walking a body: what is applied in it becomes nodes, and what repeats is stamped from a template or folded."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from archspec.graph.fold import Run, runs
+from archspec.graph.sheet import OUTSIDE, Edges, Nodes, Producer, Rounds, Sheet, outside
+from archspec.ir import Body, Call, Module, Type
+
+OPENS = {"layer": {"block"}, "block": {"block"}, "op": {"block", "layer", "fn"}}
+"""What is opened into what it applies, by level."""
+
+LARGEST_KEPT = 20_000
+"""What has more nodes is made anew each time rather than kept with its body."""
+
+
+class Scope(NamedTuple):
+    """One application of a body while it is walked: where it is, and how its nodes are called.
+
+    `prefix` goes before relative addresses; `shown` is the same as names show it (a folded number is `*`). `name` is
+    that of the application, `path` those around it.
+    """
+
+    body: Body
+    prefix: str
+    shown: str
+    name: str
+    path: tuple[str, ...]
+    slots: list[Producer | None]
+    numbers: dict[str, int]
+    depth: int
+    rounds: Rounds
+    repeat: int
+
+
+class Template(NamedTuple):
+    """The nodes and edges of a body, to be stamped wherever it is applied: all names are relative.
+
+    `entries` are the edges that come from outside: (input slot, node, argument, type); `outputs` say what yields each
+    output (an input handed through is a node called by `outside`). `tensors` pairs the parameters counted with their
+    nodes.
+    """
+
+    nodes: Nodes
+    edges: Edges
+    entries: list[tuple[int, str, str, Type]]
+    outputs: list[Producer | None]
+    tensors: dict[str, str]
+    applications: dict[str, int]
+    blocks: dict[str, str]
+    total: int
+
+
+class Walker:
+    """Walks a body once, in program order. What it applies more than once is stamped."""
+
+    def __init__(self, body: Body, level: str, depth: int | None, fold: bool) -> None:
+        assert body.module is not None
+        self.body = body
+        self.module: Module = body.module
+        self.sheet = Sheet(self.module)
+        self.level = level
+        self.depth = depth if level == "block" else None
+        self.fold = fold
+        self.blocks: dict[str, str] = {}
+        self.applications: dict[str, int] = {}
+        self._runs = 0
+        self._apart = _tied_apart(self.module.aliases)
+
+    def template(self) -> Template:
+        """The body as a template."""
+        body = self.body
+        slots: list[Producer | None] = [None] * len(body.types)
+        for slot in range(len(body.inputs)):
+            slots[slot] = Producer(outside(slot), 0, ())
+        self._walk(Scope(body, "", "", "", (), slots, {}, 0, (), 1))
+        outputs = [slots[o] for _, o in body.outputs if isinstance(o, int)]
+        below = {node: node if node.startswith("#") else f".{node}" for node in self.sheet.nodes}
+        for data in self.sheet.nodes.values():
+            data["path"] = tuple([f".{part}" for part in data["path"]])
+            if "shared_with" in data:
+                data["shared_with"] = tuple([below[node] for node in data["shared_with"]])
+        return Template(
+            {below[node]: data for node, data in self.sheet.nodes.items()},
+            {(below[a], below[b]): data for (a, b), data in self.sheet.edges.items()},
+            [(slot, below[node], argument, type) for slot, node, argument, type in self.sheet.entries],
+            [_renamed(p, below) for p in outputs],
+            {tensor: below[node] for tensor, node in self.sheet.counted.items()},
+            self.applications,
+            {f".{block}": type for block, type in self.blocks.items()},
+            self.sheet.total,
+        )
+
+    def build(self) -> None:
+        body = self.body
+        slots: list[Producer | None] = [None] * len(body.types)
+        place = self.module.span.place
+        for slot, (name, type) in enumerate(body.inputs):
+            node = f"input:{name}"
+            self.sheet.node(node, "input", type.dtype, 0, (type,), (), place)
+            slots[slot] = Producer(node, 0, ())
+        scope = Scope(body, "", "", "", (), slots, {}, 0, (), 1)
+        if self.depth is not None and self.depth <= 0:
+            self._whole(scope, place)
+        else:
+            self._walk(scope)
+        present = [(n, o) for n, o in body.outputs if isinstance(o, int)]
+        for i, (name, slot) in enumerate(present):
+            node = f"output:{name or ('output' if len(present) == 1 else i)}"
+            type = body.types[slot]
+            self.sheet.node(node, "output", type.dtype, 0, (type,), (), place)
+            self.sheet.edge(slots[slot], node, name or "output", type, scope)
+        if self.sheet.total < self.module.total:
+            self.sheet.unused(self.module, "")
+
+    def _whole(self, scope: Scope, place: str) -> None:
+        """The whole model as one node."""
+        body = scope.body
+        params, shared = self.sheet.count(body, "", "model")
+        types = tuple(body.types[o] for _, o in body.outputs if isinstance(o, int))
+        self.sheet.node("model", body.kind, body.type, params, types, (), place, "", shared)
+        for slot, (name, type) in enumerate(body.inputs):
+            self.sheet.edge(scope.slots[slot], "model", name, type, scope)
+        for i, (_, slot) in enumerate((n, o) for n, o in body.outputs if isinstance(o, int)):
+            scope.slots[slot] = Producer("model", i, ())
+
+    # Walking
+
+    def _walk(self, scope: Scope) -> None:
+        for name, slot in scope.body.weights:
+            scope.slots[slot] = Producer(scope.prefix + name, 0, scope.rounds, True)
+        calls = scope.body.calls
+        if not self.fold:
+            for call in calls:
+                self._call(call, scope, call.address)
+            return
+        done = 0
+        for run in runs(calls):
+            for call in calls[done : run.start]:
+                self._call(call, scope, call.address)
+            self._run(run, scope)
+            done = run.start + run.period * run.rounds
+        for call in calls[done:]:
+            self._call(call, scope, call.address)
+
+    def _run(self, run: Run, scope: Scope) -> None:
+        """Walks the rounds of a run over the same nodes."""
+        self._runs += 1
+        numbers, applications = dict(scope.numbers), dict(self.applications)
+        calls = scope.body.calls
+        for turn in range(run.rounds):
+            scope.numbers.clear()
+            scope.numbers.update(numbers)
+            self.applications = dict(applications)
+            inner = scope._replace(rounds=(*scope.rounds, (self._runs, turn)), repeat=scope.repeat * run.rounds)
+            for i, shown in enumerate(run.addresses):
+                self._call(calls[run.start + turn * run.period + i], inner, shown)
+
+    def _call(self, call: Call, scope: Scope, shown: str) -> None:
+        kind = call.kind
+        if kind == "layer" or kind == "block":
+            name = self._application(scope.shown + shown)
+        else:
+            number = scope.numbers.get(call.type, 0)
+            scope.numbers[call.type] = number + 1
+            name = f"{scope.name}#{call.type}.{number}"
+        body = call.body
+        opened = kind in OPENS[self.level] and (self.depth is None or scope.depth + 1 < self.depth or kind != "block")
+        if body is None or not opened:
+            self._leaf(call, scope, name, shown)
+            return
+        if kind == "block":
+            self.blocks[name] = call.type
+        if kind == "block" and not self.fold:
+            assert scope.body.module is not None
+            if call.address not in scope.body.module.members:  # further down: what is there cannot be stamped now
+                self._apart.update(_prefixes(name))
+            elif name == scope.prefix + call.address and name not in self._apart:
+                self._stamp(call, body, scope, name)
+                return
+        slots: list[Producer | None] = [None] * len(body.types)
+        slot = 0
+        for _, operand in call.inputs:
+            if isinstance(operand, int):
+                slots[slot] = scope.slots[operand]
+                slot += 1
+        owns = body.module is not None
+        inner = Scope(
+            body,
+            f"{scope.prefix}{call.address}." if owns else scope.prefix,
+            f"{scope.shown}{shown}." if owns else scope.shown,
+            name,
+            (*scope.path, name) if kind == "block" else scope.path,
+            slots,
+            {},
+            scope.depth + 1,
+            scope.rounds,
+            scope.repeat,
+        )
+        self._walk(inner)
+        first = call.first
+        for _, operand in body.outputs:
+            if isinstance(operand, int):
+                scope.slots[first] = slots[operand]
+                first += 1
+
+    def _stamp(self, call: Call, body: Body, scope: Scope, name: str) -> None:
+        """Adds the template of a body under the address `name`, where it is applied for the first time."""
+        template = self._template(body, scope.depth + 1)
+        nodes, path = self.sheet.nodes, (*scope.path, name)
+        for suffix, data in template.nodes.items():
+            copy = data.copy()
+            copy["path"] = (*path, *[name + part for part in data["path"]]) if data["path"] else path
+            if "address" in data:
+                copy["address"] = f"{name}.{data['address']}"
+            if "shared_with" in data:
+                copy["shared_with"] = tuple([name + part for part in data["shared_with"]])
+            nodes[name + suffix] = copy
+        for (a, b), data in template.edges.items():
+            self.sheet.edges[name + a, name + b] = data
+        given = [scope.slots[operand] for _, operand in call.inputs if isinstance(operand, int)]
+        for slot, node, argument, type in template.entries:
+            self.sheet.edge(given[slot], name + node, argument, type, scope)
+        for i, producer in enumerate(template.outputs):
+            if producer is not None and producer.node in OUTSIDE:
+                producer = given[OUTSIDE[producer.node]]
+            elif producer is not None:
+                producer = producer._replace(node=name + producer.node, rounds=scope.rounds)
+            scope.slots[call.first + i] = producer
+        for tensor, node in template.tensors.items():
+            self.sheet.counted[f"{name}.{tensor}"] = name + node
+        for address, count in template.applications.items():
+            self.applications[f"{name}.{address}"] = count
+        for block, type in template.blocks.items():
+            self.blocks[name + block] = type
+        self.sheet.total += template.total
+
+    def _template(self, body: Body, depth: int) -> Template:
+        left = None if self.depth is None else self.depth - depth
+        key = ("template", self.level, left)
+        known = body.views.get(key)
+        if known is None:
+            known = Walker(body, self.level, left, False).template()
+            if len(known.nodes) <= LARGEST_KEPT:
+                body.views[key] = known
+        return known
+
+    def _application(self, address: str) -> str:
+        """The name of an application: its address, with `@k` for the k-th."""
+        count = self.applications.get(address, 0) + 1
+        self.applications[address] = count
+        return address if count == 1 else f"{address}@{count}"
+
+    def _leaf(self, call: Call, scope: Scope, name: str, shown: str) -> None:
+        params: int = 0
+        shared: tuple[str, ...] = ()
+        address = None
+        if call.address:
+            address = scope.shown + shown
+            assert call.body is not None
+            params, shared = self.sheet.count(call.body, f"{scope.prefix}{call.address}.", name)
+        if name in self.sheet.nodes:
+            self.sheet.nodes[name]["params"] += params
+        else:
+            data = self.sheet.node(
+                name,
+                "op" if call.kind == "fn" else call.kind,
+                call.type,
+                params,
+                call.outputs,
+                scope.path,
+                call.span.place,
+                address,
+                shared,
+            )
+            if self.fold and scope.repeat > 1:
+                data["repeat"] = scope.repeat
+        types = scope.body.types
+        slots = scope.slots
+        for argument, operand in call.inputs:
+            if isinstance(operand, int):
+                self.sheet.edge(slots[operand], name, argument, types[operand], scope)
+        first = call.first
+        for i in range(sum(1 for t in call.outputs if t is not None)):
+            slots[first + i] = Producer(name, i, scope.rounds)
+
+
+def _renamed(producer: Producer | None, below: dict[str, str]) -> Producer | None:
+    """A producer as a template names it: a tensor has no node yet, and what comes from outside keeps its name."""
+    if producer is None or producer.node in OUTSIDE:
+        return producer
+    return producer._replace(node=below.get(producer.node, f".{producer.node}"))
+
+
+def _tied_apart(aliases: dict[str, str]) -> set[str]:
+    """Addresses of what holds one side of a tie and not the other: their tensors are not theirs alone."""
+    apart: set[str] = set()
+    for alias, counted in aliases.items():
+        apart.update(_prefixes(alias) ^ _prefixes(counted))
+    return apart
+
+
+def _prefixes(address: str) -> set[str]:
+    words = address.split(".")
+    return {".".join(words[:end]) for end in range(1, len(words) + 1)}
