@@ -7,7 +7,8 @@ from typing import Any, NamedTuple, cast
 
 from archspec.dims import symbol
 from archspec.ir import Body, Leaf, Module, Type, Weight, canonical, find, leaves
-from archspec.lower.check import check_unit, report_unused
+from archspec.lower.check import check_unit
+from archspec.lower.definition import report_unused
 from archspec.lower.evaluate import Evaluator
 from archspec.lower.flow import Target, body_of
 from archspec.lower.own import instantiate

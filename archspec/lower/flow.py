@@ -11,7 +11,8 @@ from archspec.lower import calls
 from archspec.lower.address import address_text
 from archspec.lower.evaluate import Evaluator
 from archspec.lower.idle import find_idle
-from archspec.lower.plan import assigned, names_in, plan_of, plan_owns
+from archspec.lower.operands import count, number_type, operand_of, report_require, type_of
+from archspec.lower.plan import assigned, plan_of, plan_owns
 from archspec.lower.program import Frame, Program, Refused
 from archspec.lower.residual import warn_without_residual
 from archspec.lower.shapes import Header, shape_text
@@ -24,7 +25,6 @@ from archspec.lower.values import (
     Tensor,
     describe,
     key_of,
-    show,
 )
 from archspec.ops import OPERATORS, OPS, Op, OpError
 from archspec.syntax import tree
@@ -460,34 +460,3 @@ def constant_body(program: Program, owner: Owner, node: tree.Param, type: Type) 
         return None
     flow.body.outputs.append(("", value.slot))
     return flow.body
-
-
-def report_require(evaluator: Evaluator, node: tree.Require) -> None:
-    """Reports a `require` that does not hold, with the values that decided it."""
-    env = evaluator.env
-    names = [n for n in dict.fromkeys(names_in(node.condition)) if n in env and env[n] is not DYNAMIC]
-    values = ", ".join(f"{n} = {show(env[n])}" for n in names)
-    message = node.message or "a requirement does not hold"
-    span = evaluator.unit.span(node.condition)
-    evaluator.program.error("require", f"{message} ({values})" if values else message, span, caller=True)
-
-
-def number_type(value: Any) -> Type:
-    return Type((), "bool" if isinstance(value, bool) else "real" if isinstance(value, float) else "int")
-
-
-def type_of(value: Any) -> Type | None:
-    """The type of an operand: a number is a tensor without dimensions."""
-    if isinstance(value, Tensor):
-        return value.type
-    return None if value is None else number_type(value)
-
-
-def operand_of(value: Any) -> Operand:
-    if isinstance(value, Tensor):
-        return value.slot
-    return None if value is None else Constant(value)
-
-
-def count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -8,7 +8,8 @@ from typing import Any
 from archspec.ir import Initial, Member, Module, Type, Weight
 from archspec.lower.address import address_text
 from archspec.lower.evaluate import Evaluator
-from archspec.lower.flow import constant_body, report_require
+from archspec.lower.flow import constant_body
+from archspec.lower.operands import report_require
 from archspec.lower.plan import (
     Bound,
     Branch,
@@ -18,6 +19,7 @@ from archspec.lower.plan import (
     Repeat,
     Requiring,
     Tying,
+    bound_names,
     plan_of,
     plan_owns,
 )
@@ -104,7 +106,7 @@ class Owner(Evaluator):
                 case Bound():
                     self._bind(entry)
                 case Repeat():
-                    local = set(_bound(entry.body)) - self.env.keys()
+                    local = set(bound_names(entry.body)) - self.env.keys()
                     for _ in self._rounds(entry.loop, entry.length, run=entry.owns):
                         for name in local:
                             self.env.pop(name, None)
@@ -143,7 +145,7 @@ class Owner(Evaluator):
             self._skip(entry.otherwise if condition else entry.body)
         elif condition is DYNAMIC and plan_owns((*entry.body, *entry.otherwise)):
             self._dynamic_ownership(entry.condition)
-        for name in _bound((*entry.body, *entry.otherwise)):
+        for name in bound_names((*entry.body, *entry.otherwise)):
             if condition.__class__ is bool:
                 self.env.setdefault(name, None)
             else:
@@ -386,17 +388,3 @@ class Owner(Evaluator):
 
 def _length(entry: Owning) -> int:
     return entry.node.end - entry.node.start
-
-
-def _bound(plan: Plan) -> Iterator[str]:
-    """The names that a plan binds."""
-    for entry in plan:
-        match entry:
-            case Bound():
-                yield from entry.targets
-            case Repeat():
-                yield from _bound(entry.body)
-            case Branch():
-                yield from _bound((*entry.body, *entry.otherwise))
-            case _:
-                pass

@@ -146,6 +146,20 @@ def _static_names(own: tree.Own) -> Iterator[str]:
             yield from names_in(item.value)
 
 
+def bound_names(plan: Plan) -> Iterator[str]:
+    """The names that a plan binds."""
+    for entry in plan:
+        match entry:
+            case Bound():
+                yield from entry.targets
+            case Repeat():
+                yield from bound_names(entry.body)
+            case Branch():
+                yield from bound_names((*entry.body, *entry.otherwise))
+            case _:
+                pass
+
+
 def plan_owns(plan: Plan) -> bool:
     """Whether a plan owns or ties anything, under any conditions."""
     return any(

@@ -1,0 +1,53 @@
+"""Addresses as they are written, an index standing for any number."""
+
+from __future__ import annotations
+
+from archspec.source import nearest
+from archspec.syntax import tree
+
+Pattern = tuple[str | None, ...]
+"""An address with None for each index."""
+
+
+def pattern_of(address: tree.Address) -> Pattern:
+    """An address as a pattern."""
+    words: list[str | None] = []
+    for segment in address.segments:
+        if segment.text:
+            words.append(segment.text)
+        if segment.number is not None:
+            words.append(None)
+    return tuple(words)
+
+
+def by_first_word(patterns: list[Pattern]) -> dict[str | None, list[Pattern]]:
+    """Patterns, each once, by their first word."""
+    found: dict[str | None, list[Pattern]] = {}
+    for pattern in dict.fromkeys(patterns):
+        found.setdefault(pattern[0], []).append(pattern)
+    return found
+
+
+def covers(outer: Pattern, inner: Pattern) -> bool:
+    """Whether `inner` may be at or inside `outer`."""
+    return len(inner) >= len(outer) and all(
+        a is None or b is None or a == b for a, b in zip(outer, inner, strict=False)
+    )
+
+
+def pattern_text(pattern: Pattern) -> str:
+    """A pattern as a message shows it."""
+    words = ""
+    for word in pattern:
+        words += "[...]" if word is None else f"{'.' if words else ''}{word}"
+    return words
+
+
+def nearest_address(text: str, owned: list[str]) -> str | None:
+    """A `did you mean` sentence for an address that has its first words from `owned`."""
+    words = text.split(".")
+    for end in range(len(words), 0, -1):
+        near = nearest(".".join(words[:end]), owned)
+        if near is not None:
+            return f"did you mean `{'.'.join([near, *words[end:]])}`?"
+    return None
