@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from archspec.syntax.machine import Machine
 
 MOST_PROGRAMS = 8
+DEEPEST_LIST = 64
 
 
 class Spec(NamedTuple):
@@ -97,10 +98,10 @@ def _compile(spec: str, overrides: dict[str, Any]) -> tuple[Model, Loaded]:
     return Model(compiled, overrides, tuple(report.diagnostics)), loaded
 
 
-def _is_plain(value: Any) -> bool:
+def _is_plain(value: Any, depth: int = 0) -> bool:
     """Whether a Python value is one that a hyperparameter can have."""
     if isinstance(value, list | tuple):
-        return all(map(_is_plain, cast("list[Any]", value)))
+        return depth < DEEPEST_LIST and all(_is_plain(item, depth + 1) for item in cast("list[Any]", value))
     return value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and value == value)
 
 

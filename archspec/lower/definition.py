@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from archspec.lower.evaluate import Evaluator, listed
 from archspec.lower.patterns import Pattern, by_first_word, covers, nearest_address, pattern_of, pattern_text
-from archspec.lower.plan import Branch, Owning, Plan, Repeat, indices, parts, plan_of
+from archspec.lower.plan import Branch, Owning, Plan, Repeat, indices, names_in, parts, plan_of
 from archspec.lower.program import Program
 from archspec.lower.units import Definition
 from archspec.ops import OPS
@@ -274,8 +274,22 @@ class DefinitionCheck:
                     self.visit(part)
 
     def _step(self, step: tree.Step) -> None:
+        if not step.operator:
+            for expr in (step.value, step.otherwise):
+                self._check_stream(expr)
         inside = (step.value, *((step.otherwise,) if step.otherwise is not None else ()))
         self._suffixed(step.condition, step.loop, inside)
+
+    def _check_stream(self, expr: tree.Expr | None) -> None:
+        """A step whose inputs are written out must say where the stream goes."""
+        if not isinstance(expr, tree.Own | tree.Call) or not expr.lists:
+            return
+        only_inputs = isinstance(expr, tree.Call) and isinstance(expr.callee, tree.Reference)
+        inputs = expr.lists[0] if only_inputs else expr.lists[1] if len(expr.lists) > 1 else None
+        if inputs is not None and not any(a.value is not None and "_" in names_in(a.value) for a in inputs.items):
+            name = self.unit.source.text[expr.callee.start : expr.callee.end]
+            message = f"the stream of this chain does not go into `{name}`"
+            self.error("stream", message, inputs, help="mark the place of the stream with `_`")
 
     def _arguments(self, callee: tree.Expr, lists: tuple[tree.Arguments, ...]) -> None:
         for arguments in lists:

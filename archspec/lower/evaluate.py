@@ -247,6 +247,8 @@ class Evaluator:
             return bounded(op.scalar(*values))
         except StaticError as problem:
             return self.fault(problem.code, problem.message, node)
+        except OverflowError as problem:
+            return self.fault("budget", f"`{op.name}`: {problem}", node)
         except (ArithmeticError, ValueError, TypeError) as problem:
             return self.fault("arithmetic", f"`{op.name}` has no answer here: {problem}", node)
 

@@ -69,7 +69,8 @@ class Header:
         result: tree.Expr | None,
     ) -> bool:
         evaluator = self.evaluator
-        if isinstance(item, tree.Name) and item.text in evaluator.unit.dims and item.text not in evaluator.env:
+        is_open = isinstance(item, tree.Name) and item.text in evaluator.unit.dims and item.text not in evaluator.env
+        if isinstance(item, tree.Name) and is_open and isinstance(entry, tree.Parameter):
             evaluator.env[item.text] = size
             self._bound[item.text] = (str(size), entry)
             return True

@@ -113,6 +113,7 @@ class Library:
         self.units: dict[str, Unit | None] = {}
         self._loading: list[str] = []
         self._following: list[tuple[Unit, str]] = []
+        self._circles: set[str] = set()
 
     def bundled(self, name: str, report: Report) -> Unit | None:
         """The unit of the bundled file NAME.arch."""
@@ -252,8 +253,7 @@ class Library:
         if entry.name in other.exports:
             item, onward = other.exports[entry.name]
             if (other, entry.name) in self._following:
-                message = f"files hand on `{entry.name}` in a circle"
-                report.error("import-cycle", message, other.span(onward))
+                self._tell_circle(other, entry.name, other.span(onward), report)
                 return None
             self._following.append((other, entry.name))
             source = self._source_of(other, item, report)
@@ -276,6 +276,14 @@ class Library:
             help=suggest(entry.name, names),
         )
         return None
+
+    def _tell_circle(self, unit: Unit, name: str, span: Span, report: Report) -> None:
+        """Reports files that hand on a name in a circle, once."""
+        circle = [other.source.label for other, _ in self._following[self._following.index((unit, name)) :]]
+        if self._circles.isdisjoint(circle):
+            message = f"files hand on `{name}` in a circle: {' -> '.join([*circle, circle[0]])}"
+            report.error("import-cycle", message, span)
+        self._circles.update(circle)
 
 
 class Ops:
@@ -340,7 +348,10 @@ def expand_hyperparameters(definition: Definition, report: Report, path: list[De
         return
     if len(path) > DEEPEST_TAKEOVER:
         message = f"hyperparameters are taken over through more than {DEEPEST_TAKEOVER} definitions"
-        report.error("budget", message, definition.span)
+        if all(found.message != message for found in report.diagnostics):  # once, however long the chain
+            report.error("budget", message, definition.span)
+        for each in (*path, definition):
+            each.open = True
         return
     found: dict[str, Hyperparameter] = {}
     own: dict[str, Span] = {}
