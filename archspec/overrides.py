@@ -15,8 +15,8 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 def parse_override(text: str) -> tuple[str, Any]:
     """The name and value in `name=value`.
 
-    A value is written as in the language: a number, `true`, `false`, `none`, a string, a list of these; a word stands for
-    a string, or for the definition or function that it names. Raises ArchError (`bad-override`) for anything else.
+    A value is written as in the language: a number, `true`, `false`, `none`, a string, a list of these; a word stands
+    for a string, or for the definition or function that it names. Raises ArchError (`bad-override`) for anything else.
     """
     name, separator, written = text.partition("=")
     name = name.strip()

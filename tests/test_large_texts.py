@@ -18,7 +18,6 @@ def block(body: str, head: str = "(x [b]) -> [b]") -> str:
 ENDLESS = {
     "parentheses": (block(f"return {'(' * 20_000}x{')' * 20_000}"), "budget"),
     "parentheses, not so many": (block(f"return {'(' * 60}x{')' * 60}"), ""),
-    "lists in lists": (block("return x", f"(n = {'[' * 20_000})(x [b]) -> [b]"), "budget"),
     "minus signs": (block(f"return x + {'-' * 20_000}1"), "budget"),
     "not not": (block(f"return x if {'not ' * 20_000}true"), "budget"),
     "a sum": (block(f"return x{' + 1' * 10_000}"), "budget"),

@@ -47,6 +47,7 @@ class DefinitionCheck:
         self.owned: list[OwnedAt] = []
         self.referred: list[tuple[Pattern, tree.Address | tree.Reference]] = []
         self.roles: dict[Pattern, Span] = {}
+        self.meant: list[Pattern] = []  # what a misspelt address most likely stands for
         self.in_header = False
         self.chains = 0
         self.loops = 0
@@ -80,7 +81,9 @@ class DefinitionCheck:
             self.error("ownership", "a function owns nothing", owned.node, help="make it a layer or a block")
         self.statements(node.body)
         self._check_references()
-        if not self.broken:
+        if not self.unit.tree.broken and not any(_returns(node.body)) and self.evaluator.is_news("return"):
+            self.error("missing-return", f"`{self.definition.name}` returns nothing", node.name, help="return a value")
+        elif not self.broken:
             self._check_unused()
 
     def error(self, code: str, message: str, node: Any, *, help: str | None = None) -> None:
@@ -126,13 +129,12 @@ class DefinitionCheck:
             self.used.add(name)
         elif name in self.unit.names or name in self.unit.dims:
             self.imports_used.add(name)
-        elif name not in OPS and name != "len" and self.evaluator.is_news(name):
+        elif name not in OPS and name != "len" and self.evaluator.is_news(name, everywhere=self.in_header):
             if name in self.past:
                 help = "it is bound inside a loop only; bind it before the loop to carry it out"
             else:
-                near = nearest(
-                    name, [*self.locals, *self.unit.names, *self.unit.dims, *([] if self.in_header else OPS)]
-                )
+                others: list[str] = [*self.unit.names, *self.unit.dims, *([] if self.in_header else OPS)]
+                near = nearest(name, list(self.locals)) or nearest(name, others)
                 help = f"did you mean `{near}`?" if near else None
                 if self.in_header and not near:
                     help = f"if it is a dimension, declare it: `dim {name}`"
@@ -156,7 +158,6 @@ class DefinitionCheck:
             if isinstance(statement, tree.Return) and position + 1 < len(body):
                 self.error("unreachable", "nothing after `return` is reached", body[position + 1])
                 self.broken = True
-                return
 
     def _statement(self, statement: tree.Statement) -> None:
         match statement:
@@ -212,6 +213,8 @@ class DefinitionCheck:
         value = statement.value
         if not isinstance(value, tree.Own) or len(value.lists) > 1:
             help = "bind it, as in `name = ...`, or return it"
+            if not any(_returns(self.definition.node.body)):
+                self.evaluator.is_news("return")  # which is what was forgotten here
             self.error("unused-value", "the value of this statement is not used", value, help=help)
         self._suffixed(statement.condition, statement.loop, (value,))
 
@@ -354,11 +357,14 @@ class DefinitionCheck:
         for pattern, node in self.referred:
             if self.broken or any(covers(o, pattern) for o in owned.get(pattern[0], ())):
                 continue
+            if not self.evaluator.is_news(f".{pattern_text(pattern)}"):
+                continue
             if self.definition.kind == "fn":
                 self.error("unknown-address", "a function owns nothing, so it has no `.address`", node)
                 continue
             text = pattern_text(pattern)
             near = nearest_address(text, [pattern_text(o.pattern) for o in self.owned])
+            self.meant += [o.pattern for o in self.owned if near and f"`{pattern_text(o.pattern)}" in near]
             dot = "." if isinstance(node, tree.Reference) else ""
             self.error("unknown-address", f"nothing is owned at `{dot}{text}`", node, help=near)
 
@@ -387,7 +393,7 @@ class DefinitionCheck:
         for name, local in self.locals.items():
             if name not in self.used:
                 self._unused(name, local)
-        referred = by_first_word([pattern for pattern, _ in self.referred])
+        referred = by_first_word([*(pattern for pattern, _ in self.referred), *self.meant])
         for owned in self.owned:
             if owned.applied or "unused" in owned.node.modifiers:
                 continue
@@ -428,6 +434,19 @@ def _declares(body: tuple[tree.Statement, ...]) -> Iterator[tree.Declare]:
                 yield from _declares((*statement.body, *statement.otherwise))
             case tree.For():
                 yield from _declares(statement.body)
+            case _:
+                pass
+
+
+def _returns(body: tuple[tree.Statement, ...]) -> Iterator[bool]:
+    for statement in body:
+        match statement:
+            case tree.Return():
+                yield True
+            case tree.If():
+                yield from _returns((*statement.body, *statement.otherwise))
+            case tree.For():
+                yield from _returns(statement.body)
             case _:
                 pass
 

@@ -76,18 +76,18 @@ class Evaluator:
             return POISON
         return self.fault("unknown-name", f"nothing is called `{name}` here", expr, help=self.nearest(name))
 
-    def is_news(self, name: str) -> bool:
-        """Whether an unknown name is to be reported: once a definition, and not where what failed would have bound
-        it.
+    def is_news(self, name: str, everywhere: bool = False) -> bool:
+        """Whether an unknown name is to be reported: not where what failed would have bound it, and once a definition.
+
+        `everywhere`: once a file, as for a dimension.
         """
         definition = self.definition
         if name in self.unit.broken or (definition is not None and definition.open):
             return False
-        key = (definition, name)
-        if definition is None or key not in self.program.unknown:
-            self.program.unknown.add(key)
-            return True
-        return False
+        known = {(definition, name), (self.unit, name)} & self.program.unknown
+        if definition is not None:
+            self.program.unknown.add((self.unit if everywhere else definition, name))
+        return not known
 
     def _unbound(self, expr: tree.Name) -> Any:
         return DYNAMIC

@@ -106,8 +106,9 @@ class Flow(Evaluator):
         except Refused:
             return None
         if self.results is None:
-            if not self._is_broken(node):
-                self.fault("missing-return", f"`{self.definition.name}` returns nothing", node.name)
+            if not self._is_broken(node) and self.is_news("return"):
+                message = f"`{self.definition.name}` returns nothing"
+                self.fault("missing-return", message, node.name, help="return a value")
             return None
         if not self._give(node):
             return None
@@ -233,6 +234,8 @@ class Flow(Evaluator):
             if address in self.module.absent:
                 return None
             if self.unit.broken & set(address.split(".")) or self.module in self.program.incomplete:
+                return POISON
+            if not self.is_news(f".{address}"):
                 return POISON
             return self.fault("unknown-address", *calls.unknown_address(self.module, address, node))
         if isinstance(found, Module):

@@ -95,7 +95,7 @@ class Program:
         self.refused: set[Module | None] = set()  # a `require` of theirs does not hold
         self.iterations = 0
         self.work = 0
-        self.unknown: set[tuple[Definition | None, str]] = set()
+        self.unknown: set[tuple[Definition | Unit | None, str]] = set()
         self.symbolic = 0
         self.instances = 0
 

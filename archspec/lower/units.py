@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from archspec.ops import OPS, Op
-from archspec.source import Note, Report, Source, Span, suggest
+from archspec.source import Note, Report, Source, Span, nearest, suggest
 from archspec.syntax import tree
 
 LARGEST_FILE = 256 * 1024
@@ -89,7 +89,7 @@ class Unit:
         self.exports: dict[str, tuple[tree.Import, tree.Imported]] = {}
         self.dims: dict[str, Span] = {}
         self.models: dict[str, tree.Model] = {}
-        self.broken = frozenset(name for part in file.broken for name in part.names)
+        self.broken = {name for part in file.broken for name in part.names}
 
     def span(self, node: Any) -> Span:
         """Where a node of this file's tree stands."""
@@ -269,11 +269,14 @@ class Library:
             )
             return None
         names = [n for n, b in other.names.items() if not b.imported] + list(other.exports)
+        near = nearest(entry.name, names)
+        if near is not None:
+            unit.broken.add(near)  # which is what else the file may call it
         report.error(
             "unknown-import",
             f"{other.source.label} defines no `{entry.name}`",
             unit.span(entry),
-            help=suggest(entry.name, names),
+            help=f"did you mean `{near}`?" if near is not None else None,
         )
         return None
 
