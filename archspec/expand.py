@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from archspec.ir import Module, Weight
+from archspec.ir import Module, Weight, is_frozen
 from archspec.table import Buffer, ModuleRow, Params, Table, Tensor
 
 
@@ -29,7 +29,7 @@ class _Walk:
 
     def __init__(self, root: Module) -> None:
         self.aliases = root.aliases
-        self.trainable = {name: not _is_frozen(root, name) for name in set(root.aliases.values())}
+        self.trainable = {name: not is_frozen(root, name) for name in set(root.aliases.values())}
         self.tensors: list[Tensor] = []
         self.buffers: list[Buffer] = []
         self.modules: list[ModuleRow] = []
@@ -81,16 +81,6 @@ def _below(module: Module, *roles: dict[str, str]) -> dict[str, dict[str, str]]:
                 if own in module.members:
                     found.setdefault(own, {})[name[len(own) + 1 :]] = role
     return found
-
-
-def _is_frozen(module: Module, name: str) -> bool:
-    """Whether the tensor at `name` is frozen, there or further out."""
-    while True:
-        address = next(a for a in _prefixes(name) if a in module.members)
-        member = module.members[address]
-        if member.frozen or isinstance(member.target, Weight):
-            return member.frozen
-        module, name = member.target, name[len(address) + 1 :]
 
 
 def _prefixes(address: str) -> list[str]:

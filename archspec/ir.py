@@ -217,6 +217,20 @@ def find(module: Module, address: str) -> Module | Leaf | None:
         module, address = member.target, address[end + 1 :]
 
 
+def is_frozen(module: Module, address: str) -> bool:
+    """Whether what is owned at a relative address is frozen, there or further out."""
+    while True:
+        end = address.find(".")
+        while end >= 0 and address[:end] not in module.members:
+            end = address.find(".", end + 1)
+        member = module.members.get(address if end < 0 else address[:end])
+        if member is None or member.frozen:
+            return member is not None
+        if end < 0 or isinstance(member.target, Weight):
+            return False
+        module, address = member.target, address[end + 1 :]
+
+
 def leaves(module: Module, prefix: str = "", frozen: bool = False) -> Iterator[tuple[str, Leaf]]:
     """Every tensor of a module with its address, in program order."""
     for address, member in module.members.items():

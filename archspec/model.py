@@ -8,7 +8,7 @@ from archspec.expand import table_of
 from archspec.ir import Type
 from archspec.lower.compile import Compiled
 from archspec.lower.values import plain
-from archspec.source import Diagnostic
+from archspec.source import Diagnostic, fail
 from archspec.table import Buffer, Params, Table, Tensor
 
 if TYPE_CHECKING:
@@ -53,6 +53,8 @@ class Model:
         if self._table is None:
             overrides = {name: self.hyperparameters[name] for name in self.overrides}
             table = table_of(self.name, self._compiled.module, self.hyperparameters, overrides)
+            if not table.is_sound():
+                raise fail("internal", f"the tensors of {self.name} do not add up to its total; please report this")
             self._table = table._replace(unchecked=self._compiled.expectations if overrides else 0)
         return self._table
 
@@ -97,12 +99,14 @@ class Model:
         attribute `blocks` gives the type of each application of a block by its name in `path`s. At every level
         `params` sum to `params.total`.
 
-        Raises ValueError for another level or a negative depth.
+        Raises ValueError for another level, a negative depth, or a depth with another level than "block".
         """
         from archspec.graph import graph_of
 
         if level not in ("layer", "block", "op"):
             raise ValueError(f"level is 'layer', 'block' or 'op', not {level!r}")
+        if depth is not None and level != "block":
+            raise ValueError("depth goes with level 'block'")
         if depth is not None and depth < 0:
             raise ValueError(f"depth is 0 or more, not {depth}")
         if level == "block" and depth is None:

@@ -1,5 +1,6 @@
 """The graph of every bundled model, at every level."""
 
+from pathlib import Path
 from typing import Any
 
 import networkx as nx
@@ -101,3 +102,57 @@ def test_other_levels_are_refused() -> None:
         model.graph("tensor")
     with pytest.raises(ValueError):
         model.graph("block", depth=-1)
+
+
+ODD = """
+dim batch
+layer Scale(n)(x [batch, n]) -> [batch, n] {
+  weight: param [n]
+  return x * .weight
+}
+block Enc(n)(x [batch, n]) -> [batch, n] {
+  return x |> one: Scale(n) |> two: Scale(n) |> + x
+}
+block Net(n = 3)(x [batch, n]) -> [batch, n] {
+  BODY
+}
+model "net" = Net()
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "total"),
+    [
+        ("tie enc.two.weight = enc.one.weight\n  return x |> enc: Enc(n)", 3),
+        ("enc: Enc(n)\n  return x * .enc.one.weight |> .enc", 6),
+        ("enc: Enc(n)\n  y = .enc.two(x)\n  return .enc(y)", 6),
+        ("model: unused param [n]\n  return x |> enc: Enc(n)", 9),
+        ("b: frozen Enc(n)\n  a: Enc(n)\n  tie b = a\n  return x |> .a |> .b", 6),
+    ],
+    ids=["a tie from outside", "a tensor read first", "a part applied first", "a name", "a frozen copy"],
+)
+def test_parts_that_are_used_from_outside_are_counted_once(tmp_path: Path, body: str, total: int) -> None:
+    spec = tmp_path / "net.arch"
+    spec.write_text(ODD.replace("BODY", body))
+    model = archspec.load(str(spec))
+    assert model.params == (total, total, 0)
+    assert model.params.trainable == sum(t.params for t in model.tensors if t.trainable)
+    for view in VIEWS:
+        graph = model.graph(**view)
+        assert nx.is_directed_acyclic_graph(graph)
+        assert sum(data["params"] for _, data in graph.nodes(data=True)) == total
+
+
+def test_a_part_that_was_applied_before_its_block_has_both_applications(tmp_path: Path) -> None:
+    spec = tmp_path / "net.arch"
+    spec.write_text(ODD.replace("BODY", "enc: Enc(n)\n  y = .enc.two(x)\n  return .enc(y)"))
+    graph = archspec.load(str(spec)).graph()
+    assert {"enc.one", "enc.two", "enc.two@2"} <= set(graph)
+
+
+def test_layers_that_alternate_are_folded_by_their_numbers(tmp_path: Path) -> None:
+    spec = tmp_path / "net.arch"
+    body = "return x |> l[i]: (Enc if i % 3 != 2 else Scale)(n) for i in 0..6"
+    spec.write_text(ODD.replace("BODY", body))
+    graph = archspec.load(str(spec)).graph(fold=True)
+    assert {"l.0,3.one", "l.1,4.one", "l.2,5"} <= set(graph)

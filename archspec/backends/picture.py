@@ -125,7 +125,11 @@ def _times(name: str, times: int, type: str) -> tuple[int, str]:
     """
     if times == 1:
         return 1, type
-    return (times, f"{times} x {type}".rstrip()) if "*" in name else (1, f"{type}, applied {times} times".lstrip(", "))
+    return (
+        (times, f"{times} x {type}".rstrip())
+        if "*" in name or "," in name
+        else (1, f"{type}, applied {times} times".lstrip(", "))
+    )
 
 
 def _shape(facts: Any) -> str:

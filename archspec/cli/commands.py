@@ -71,6 +71,8 @@ def run_graph(options: Namespace) -> int:
     from archspec.cli.files import refuse_existing, save
     from archspec.pipeline import compile_spec
 
+    if options.depth is not None and options.level != "block":
+        raise fail("usage", f"--depth has no meaning with --level {options.level}", help="add `--level block`")
     if options.output and options.output != "-":
         refuse_existing(options.output, options.force)
     fold = options.to != "json" if options.fold is None else options.fold

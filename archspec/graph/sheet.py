@@ -166,6 +166,7 @@ class Sheet:
             elif member.target.kind == "param" and name not in self.module.aliases and name not in self.counted:
                 weight = member.target
                 self.counted[name] = name
+                self.total += weight.size
                 data = self.node(name, "param", weight.type.dtype, weight.size, (weight.type,), (), weight.span.place)
                 data["unused"] = True
 

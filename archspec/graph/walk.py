@@ -6,10 +6,14 @@ from typing import NamedTuple
 
 from archspec.graph.fold import Run, runs
 from archspec.graph.sheet import OUTSIDE, Edges, Nodes, Producer, Rounds, Sheet, outside
-from archspec.ir import Body, Call, Module, Type
+from archspec.ir import Body, Call, Module, Type, find
+from archspec.source import fail
 
 OPENS = {"layer": {"block"}, "block": {"block"}, "op": {"block", "layer", "fn"}}
 """What is opened into what it applies, by level."""
+
+WHOLE = "#model"
+"""The node of a whole model, which no address can be called."""
 
 LARGEST_KEPT = 20_000
 """What has more nodes is made anew each time rather than kept with its body."""
@@ -66,7 +70,7 @@ class Walker:
         self.blocks: dict[str, str] = {}
         self.applications: dict[str, int] = {}
         self._runs = 0
-        self._apart = _tied_apart(self.module.aliases)
+        self._apart = _tied_apart(self.module)
 
     def template(self) -> Template:
         """The body as a template."""
@@ -113,22 +117,27 @@ class Walker:
             self.sheet.edge(slots[slot], node, name or "output", type, scope)
         if self.sheet.total < self.module.total:
             self.sheet.unused(self.module, "")
+        if self.sheet.total != self.module.total:
+            message = f"the nodes of this graph hold {self.sheet.total:,} parameters, not {self.module.total:,}"
+            raise fail("internal", message, help="please report this")
 
     def _whole(self, scope: Scope, place: str) -> None:
         """The whole model as one node."""
         body = scope.body
-        params, shared = self.sheet.count(body, "", "model")
+        params, shared = self.sheet.count(body, "", WHOLE)
         types = tuple(body.types[o] for _, o in body.outputs if isinstance(o, int))
-        self.sheet.node("model", body.kind, body.type, params, types, (), place, "", shared)
+        self.sheet.node(WHOLE, body.kind, body.type, params, types, (), place, "", shared)
         for slot, (name, type) in enumerate(body.inputs):
-            self.sheet.edge(scope.slots[slot], "model", name, type, scope)
+            self.sheet.edge(scope.slots[slot], WHOLE, name, type, scope)
         for i, (_, slot) in enumerate((n, o) for n, o in body.outputs if isinstance(o, int)):
-            scope.slots[slot] = Producer("model", i, ())
+            scope.slots[slot] = Producer(WHOLE, i, ())
 
     # Walking
 
     def _walk(self, scope: Scope) -> None:
         for name, slot in scope.body.weights:
+            if "." in name:  # what it belongs to is not used as a whole only
+                self._apart.update(_prefixes(scope.prefix + name))
             scope.slots[slot] = Producer(scope.prefix + name, 0, scope.rounds, True)
         calls = scope.body.calls
         if not self.fold:
@@ -159,6 +168,8 @@ class Walker:
 
     def _call(self, call: Call, scope: Scope, shown: str) -> None:
         kind = call.kind
+        if call.address and not self._is_member(call, scope):  # further down: what is around it cannot be stamped now
+            self._apart.update(_prefixes(scope.prefix + call.address))
         if kind == "layer" or kind == "block":
             name = self._application(scope.shown + shown)
         else:
@@ -172,13 +183,15 @@ class Walker:
             return
         if kind == "block":
             self.blocks[name] = call.type
-        if kind == "block" and not self.fold:
-            assert scope.body.module is not None
-            if call.address not in scope.body.module.members:  # further down: what is there cannot be stamped now
-                self._apart.update(_prefixes(name))
-            elif name == scope.prefix + call.address and name not in self._apart:
-                self._stamp(call, body, scope, name)
-                return
+        if (
+            kind == "block"
+            and not self.fold
+            and self._is_member(call, scope)
+            and name == scope.prefix + call.address
+            and name not in self._apart
+        ):
+            self._stamp(call, body, scope, name)
+            return
         slots: list[Producer | None] = [None] * len(body.types)
         slot = 0
         for _, operand in call.inputs:
@@ -204,6 +217,10 @@ class Walker:
             if isinstance(operand, int):
                 scope.slots[first] = slots[operand]
                 first += 1
+
+    def _is_member(self, call: Call, scope: Scope) -> bool:
+        """Whether what is applied belongs to the body's own definition, and not to something inside that."""
+        return scope.body.module is not None and call.address in scope.body.module.members
 
     def _stamp(self, call: Call, body: Body, scope: Scope, name: str) -> None:
         """Adds the template of a body under the address `name`, where it is applied for the first time."""
@@ -293,11 +310,17 @@ def _renamed(producer: Producer | None, below: dict[str, str]) -> Producer | Non
     return producer._replace(node=below.get(producer.node, f".{producer.node}"))
 
 
-def _tied_apart(aliases: dict[str, str]) -> set[str]:
-    """Addresses of what holds one side of a tie and not the other: their tensors are not theirs alone."""
+def _tied_apart(module: Module) -> set[str]:
+    """Addresses of what holds a tie that it does not know of: where it is stamped, its tensors are not its alone."""
     apart: set[str] = set()
-    for alias, counted in aliases.items():
-        apart.update(_prefixes(alias) ^ _prefixes(counted))
+    for alias, counted in module.aliases.items():
+        ours, theirs = _prefixes(alias), _prefixes(counted)
+        apart |= ours ^ theirs
+        for around in ours & theirs:
+            inner = find(module, around)
+            known = inner.aliases.get(alias[len(around) + 1 :]) if isinstance(inner, Module) else None
+            if known != counted[len(around) + 1 :]:
+                apart.add(around)
     return apart
 
 

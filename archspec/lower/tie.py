@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from archspec.ir import Leaf, Module, canonical, find, leaves
+from archspec.ir import Leaf, Module, canonical, find, is_frozen, leaves
 from archspec.lower.program import Program
 from archspec.lower.units import Unit
 from archspec.source import suggest
@@ -69,7 +69,8 @@ def _pairs(
         program.error("tie-shape", message, unit.span(node), help=f"name a tensor, as in `{module_}.weight`")
         return
     assert isinstance(one, Module) and isinstance(other, Module)
-    ours, theirs = dict(leaves(one)), dict(leaves(other))
+    ours = dict(leaves(one, frozen=is_frozen(module, alias)))
+    theirs = dict(leaves(other, frozen=is_frozen(module, counted)))
     only = [n for n in ours if n not in theirs] + [n for n in theirs if n not in ours]
     if only:
         owner = alias if only[0] in ours else counted
