@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from archspec.ir import Module, Weight, is_frozen
+from archspec.ir import Module, Weight, is_frozen, prefixes
 from archspec.table import Buffer, ModuleRow, Params, Table, Tensor
 
 
@@ -69,7 +69,7 @@ def _nearest(address: str, roles: dict[str, str] | None) -> str | None:
     """The role given to an address, or to what encloses it most closely."""
     if not roles:
         return None
-    return next((roles[p] for p in reversed(_prefixes(address)) if p in roles), None)
+    return next((roles[p] for p in reversed(prefixes(address)) if p in roles), None)
 
 
 def _below(module: Module, *roles: dict[str, str]) -> dict[str, dict[str, str]]:
@@ -77,12 +77,7 @@ def _below(module: Module, *roles: dict[str, str]) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     for given in roles:
         for name, role in given.items():
-            for own in _prefixes(name)[:-1]:
+            for own in prefixes(name)[:-1]:
                 if own in module.members:
                     found.setdefault(own, {})[name[len(own) + 1 :]] = role
     return found
-
-
-def _prefixes(address: str) -> list[str]:
-    words = address.split(".")
-    return [".".join(words[: n + 1]) for n in range(len(words))]

@@ -217,6 +217,12 @@ def find(module: Module, address: str) -> Module | Leaf | None:
         module, address = member.target, address[end + 1 :]
 
 
+def prefixes(address: str) -> list[str]:
+    """An address and all addresses around it, outermost first."""
+    words = address.split(".")
+    return [".".join(words[: end + 1]) for end in range(len(words))]
+
+
 def is_frozen(module: Module, address: str) -> bool:
     """Whether what is owned at a relative address is frozen, there or further out."""
     while True:

@@ -166,7 +166,7 @@ def spoil(text: str, chance: random.Random) -> str:
 
 def test_one_wrong_word_is_seldom_more_than_one_finding(folder: Path) -> None:
     found = [len(try_out(folder, spoil(SMALL, random.Random(seed))).diagnostics) for seed in range(100)]
-    assert sum(number <= 1 for number in found) >= 75, found
+    assert sum(number <= 1 for number in found) >= 70, found
     assert sum(number <= 3 for number in found) >= 95, found
 
 

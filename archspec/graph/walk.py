@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from archspec.graph.fold import Run, runs
 from archspec.graph.sheet import OUTSIDE, Edges, Nodes, Producer, Rounds, Sheet, outside
-from archspec.ir import Body, Call, Module, Type, find
+from archspec.ir import Body, Call, Module, Type, find, prefixes
 from archspec.source import fail
 
 OPENS = {"layer": {"block"}, "block": {"block"}, "op": {"block", "layer", "fn"}}
@@ -137,7 +137,7 @@ class Walker:
     def _walk(self, scope: Scope) -> None:
         for name, slot in scope.body.weights:
             if "." in name:  # what it belongs to is not used as a whole only
-                self._apart.update(_prefixes(scope.prefix + name))
+                self._apart.update(prefixes(scope.prefix + name))
             scope.slots[slot] = Producer(scope.prefix + name, 0, scope.rounds, True)
         calls = scope.body.calls
         if not self.fold:
@@ -169,7 +169,7 @@ class Walker:
     def _call(self, call: Call, scope: Scope, shown: str) -> None:
         kind = call.kind
         if call.address and not self._is_member(call, scope):  # further down: what is around it cannot be stamped now
-            self._apart.update(_prefixes(scope.prefix + call.address))
+            self._apart.update(prefixes(scope.prefix + call.address))
         if kind == "layer" or kind == "block":
             name = self._application(scope.shown + shown)
         else:
@@ -314,7 +314,7 @@ def _tied_apart(module: Module) -> set[str]:
     """Addresses of what holds a tie that it does not know of: where it is stamped, its tensors are not its alone."""
     apart: set[str] = set()
     for alias, counted in module.aliases.items():
-        ours, theirs = _prefixes(alias), _prefixes(counted)
+        ours, theirs = set(prefixes(alias)), set(prefixes(counted))
         apart |= ours ^ theirs
         for around in ours & theirs:
             inner = find(module, around)
@@ -322,8 +322,3 @@ def _tied_apart(module: Module) -> set[str]:
             if known != counted[len(around) + 1 :]:
                 apart.add(around)
     return apart
-
-
-def _prefixes(address: str) -> set[str]:
-    words = address.split(".")
-    return {".".join(words[:end]) for end in range(1, len(words) + 1)}

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
 from archspec.dims import symbol
-from archspec.ir import Body, Leaf, Module, Type, Weight, canonical, find, leaves
+from archspec.ir import Body, Leaf, Module, Type, Weight, canonical, find, leaves, prefixes
 from archspec.lower.check import check_unit
 from archspec.lower.definition import report_unused
 from archspec.lower.evaluate import Evaluator
@@ -218,7 +218,7 @@ def _check_idle(program: Program, module: Module, body: Body) -> None:
 def _report_idle(program: Program, root: Module, name: str, idle: set[str]) -> None:
     """Reports an unused tensor, or the outermost layer or block around it of which nothing is used."""
     module, address = root, ""
-    for prefix in _prefixes(name):
+    for prefix in prefixes(name):
         member = module.members.get(prefix[len(address) :])
         if member is None:
             continue
@@ -229,12 +229,6 @@ def _report_idle(program: Program, root: Module, name: str, idle: set[str]) -> N
             report_unused(program, prefix, member.span)
             return
         module, address = member.target, prefix + "."
-
-
-def _prefixes(address: str) -> Iterator[str]:
-    words = address.split(".")
-    for end in range(1, len(words) + 1):
-        yield ".".join(words[:end])
 
 
 def _check_expectations(
@@ -251,7 +245,10 @@ def _check_expectations(
     evaluator = Evaluator(program, unit, None, {**values, **facts})
     for expect in model.expects:
         condition = expect.condition
-        if evaluator.condition(condition) is not False:
+        holds = evaluator.condition(condition)
+        if holds is DYNAMIC:
+            evaluator.fault("wrong-kind", "an expectation is about numbers, and a dimension is not one yet", condition)
+        if holds is not False:
             continue
         report_expect(evaluator, str(model.name.value), condition)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from archspec.ir import Initial, Member, Module, Type, Weight
+from archspec.ir import Initial, Member, Module, Type, Weight, find, prefixes
 from archspec.lower.address import address_text
 from archspec.lower.evaluate import Evaluator
 from archspec.lower.flow import constant_body
@@ -62,6 +62,7 @@ class Owner(Evaluator):
         self.module = module
         for entry in definition.node.inputs:
             self.env[entry.name] = DYNAMIC
+        self._given_roles: list[tuple[str, tree.Address]] = []
         self._ties: list[tuple[str, str, tree.Tie]] = []
         self._invariants: dict[int, Module | None] = {}
         self._modules: dict[Any, Module] = {}
@@ -73,6 +74,7 @@ class Owner(Evaluator):
         except Refused:
             return
         self._check_nesting()
+        self._check_roles()
         self._add_up()
         for alias, counted, node in self._ties:
             tie(self.program, self.module, alias, counted, self.unit, node)
@@ -123,8 +125,12 @@ class Owner(Evaluator):
     def _tie(self, node: tree.Tie) -> None:
         """Notes a tie, to be made when everything is owned."""
         for _ in self._rounds(node.loop, node.end - node.start) if node.loop else (0,):
-            if node.condition is not None and self.condition(node.condition) is not True:
-                continue
+            if node.condition is not None:
+                holds = self.condition(node.condition)
+                if holds is DYNAMIC:
+                    self._dynamic_ownership(node.condition)
+                if holds is not True:
+                    continue
             alias, counted = address_text(self, node.alias), address_text(self, node.counted)
             if alias is not None and counted is not None:
                 self._ties.append((alias, counted, node))
@@ -192,6 +198,7 @@ class Owner(Evaluator):
             text = address_text(self, address)
             if text is not None:
                 self.module.roles.append((text, node.name))
+                self._given_roles.append((text, address))
 
     def _rounds(self, loop: tree.Loop, length: int, run: bool = True) -> Iterator[int]:
         bounds = self.loop_bounds(loop, length)
@@ -367,6 +374,16 @@ class Owner(Evaluator):
             self.fault(code, f"`{node.name}` takes {INITIALS[node.name]} number(s), not {len(values)}", node)
             return None
         return Initial(node.name, tuple([float(v) for v in values]))
+
+    def _check_roles(self) -> None:
+        """A role for an address must be about something that is owned, or that the hyperparameters leave out."""
+        if not self._given_roles or self.unit.broken or self.module in self.program.incomplete:
+            return
+        around = {prefix for own in (*self.module.members, *self.module.absent) for prefix in prefixes(own)}
+        for address, node in self._given_roles:
+            left_out = not self.module.absent.isdisjoint(prefixes(address))
+            if address not in around and not left_out and find(self.module, address) is None:
+                self.fault("unknown-address", f"nothing is owned at `{address}`", node)
 
     def _check_nesting(self) -> None:
         """An address inside another's would belong to two owners."""
