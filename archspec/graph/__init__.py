@@ -46,11 +46,11 @@ def _parts(body: Body, level: str, depth: int | None, fold: bool) -> tuple[Nodes
 
 
 def _size(body: Body, opens: set[str], depth: int | None, known: dict[tuple[Body, int | None], int]) -> int:
-    """How many nodes the applications in a body come to."""
+    """How many nodes the applications in a body and the tensors that it reads come to."""
     if (body, depth) in known:
         return known[body, depth]
     left = None if depth is None else depth - 1
-    size = 0
+    size = len(body.weights)
     for call in body.calls:
         opened = call.body is not None and call.kind in opens and (call.kind != "block" or left is None or left > 0)
         size += _size(call.body, opens, left, known) if opened and call.body is not None else 1
