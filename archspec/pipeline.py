@@ -13,6 +13,8 @@ from archspec.source import ArchError, Diagnostic, Enough, Report, Source, fail,
 from archspec.table import Table
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from archspec.lower.program import Program
     from archspec.lower.units import Library, Unit
     from archspec.model import Model
@@ -231,17 +233,21 @@ def _load_file(path: str, report: Report) -> Loaded:
         return _load_stdin(report)
     if "\0" in path:
         raise fail("missing-file", "no file has a zero byte in its name")
-    real = os.path.realpath(path)
-    loaded = _current(real)
+    return _once(os.path.realpath(path), lambda library: library.load(path, report, label=path), report)
+
+
+def _once(path: str, load: Callable[[Library], Unit | None], report: Report) -> Loaded:
+    """What `load` makes of the file at `path`, or what was made of it before. Raises ArchError if it cannot be read."""
+    loaded = _current(path)
     if loaded is None:
         library, program = _fresh()
         unit = None
         with suppress(Enough):
-            unit = library.load(path, report, label=path)
+            unit = load(library)
         if unit is None:
             report.check()
             raise AssertionError("a file that cannot be read is reported")
-        loaded = _remember(real, Loaded(library, program, unit))
+        loaded = _remember(path, Loaded(library, program, unit))
         if report.failed:
             _forget(loaded)
     return loaded
@@ -284,19 +290,7 @@ def _find_bundled(name: str, report: Report) -> Loaded:
 
 def _bundled_unit(specs: str, file: str, report: Report) -> Loaded:
     path = os.path.realpath(os.path.join(specs, file + ".arch"))
-    loaded = _current(path)
-    if loaded is None:
-        library, program = _fresh()
-        unit = None
-        with suppress(Enough):
-            unit = library.bundled(file, report)
-        if unit is None:
-            report.check()
-            raise AssertionError("a file that cannot be read is reported")
-        loaded = _remember(path, Loaded(library, program, unit))
-        if report.failed:
-            _forget(loaded)
-    return loaded
+    return _once(path, lambda library: library.bundled(file, report), report)
 
 
 def _fresh() -> tuple[Library, Program]:

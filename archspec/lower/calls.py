@@ -53,7 +53,6 @@ def call(flow: Flow, expr: tree.Call) -> Any:
 
 def own(flow: Flow, expr: tree.Own, stream: Any) -> Any:
     """`address: Callee(hyper)(x)`, or as a step of a chain with its stream."""
-    assert flow.module is not None or flow.definition is not None
     if flow.module is None:
         return flow.fault("ownership", "a function owns nothing", expr, help="make it a layer or a block")
     address = address_text(flow, expr.address)
