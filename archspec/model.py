@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from archspec.expand import table_of
-from archspec.ir import Type
+from archspec.ir import Body, Type
 from archspec.lower.compile import Compiled
 from archspec.lower.values import plain
 from archspec.source import Diagnostic, fail
@@ -69,14 +69,19 @@ class Model:
         return self.table.buffers
 
     @property
+    def body(self) -> Body:
+        """What the model computes, as `archspec.ir` has it: for analyses and backends."""
+        return self._compiled.body
+
+    @property
     def inputs(self) -> dict[str, Type]:
         """The inputs by name, with shape and element type; dimensions left open are symbolic."""
-        return dict(self._compiled.body.inputs)
+        return dict(self.body.inputs)
 
     @property
     def outputs(self) -> dict[str, Type]:
         """The outputs by name, as `inputs`; an output without a name is `output` (or its number, of several)."""
-        body = self._compiled.body
+        body = self.body
         present = [(name, slot) for name, slot in body.outputs if isinstance(slot, int)]
         return {
             name or ("output" if len(present) == 1 else str(i)): body.types[slot]
@@ -111,4 +116,4 @@ class Model:
             raise ValueError(f"depth is 0 or more, not {depth}")
         if level == "block" and depth is None:
             depth = 1
-        return graph_of(self._compiled.body, level, depth, fold)
+        return graph_of(self.body, level, depth, fold)

@@ -101,7 +101,7 @@ def load(case: Case) -> archspec.Model:
 
 def run(case: Case, inputs: dict[str, Array], weights: dict[str, Array]) -> Result:
     own = {name.removeprefix(case.prefix): value for name, value in weights.items() if name.startswith(case.prefix)}
-    return evaluate(load(case)._compiled.body, inputs, own)
+    return evaluate(load(case).body, inputs, own)
 
 
 def hidden_states(case: Case, result: Result) -> dict[str, Array]:

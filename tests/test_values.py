@@ -32,16 +32,16 @@ def run(name: str, overrides: dict[str, Any] | None = None, **inputs: Any) -> tu
     """A model of `values.arch` with random weights, and those weights; tables of constants are left to the spec."""
     model = archspec.load(f"{TESTS / 'values.arch'}:{name}", **overrides or {})
     weights = {} if name == "positions" else weights_of(model)
-    return evaluate(model._compiled.body, inputs, weights), weights
+    return evaluate(model.body, inputs, weights), weights
 
 
 def run_example(name: str, overrides: dict[str, Any], **inputs: Array) -> Result:
     model = archspec.load(f"{EXAMPLES}:{name}", **overrides)
-    return evaluate(model._compiled.body, inputs, weights_of(model))
+    return evaluate(model.body, inputs, weights_of(model))
 
 
 def body_of(spec: str) -> Body:
-    return archspec.load(spec)._compiled.body
+    return archspec.load(spec).body
 
 
 def close(ours: Array, theirs: Any) -> None:
@@ -222,7 +222,7 @@ def test_the_image_encoder_cuts_patches() -> None:
     pixels = normal(2, 3, 12, 12)
     model = archspec.load(f"{EXAMPLES}:small-vision", **sizes)
     weights = weights_of(model)
-    result = evaluate(model._compiled.body, {"pixels": pixels}, weights)
+    result = evaluate(model.body, {"pixels": pixels}, weights)
     assert result.outputs["output"].shape == (2, 10, 16)
     patch = pixels[:, :, 4:8, 8:12].reshape(2, -1)
     expected = patch @ weights["patches.weight"].reshape(16, -1).T + weights["patches.bias"]
