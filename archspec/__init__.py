@@ -13,14 +13,21 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from archspec.model import Model
     from archspec.pipeline import load, models
+    from archspec.pytorch.build import to_torch
     from archspec.source import ArchError
 
-__all__ = ["ArchError", "Model", "__version__", "load", "models"]
+__all__ = ["ArchError", "Model", "__version__", "load", "models", "to_torch"]
 
 __version__ = "0.1.0"
 
 if not TYPE_CHECKING:  # a checker shall report names that do not exist
-    _HOMES = {"ArchError": "source", "Model": "model", "load": "pipeline", "models": "pipeline"}
+    _HOMES = {
+        "ArchError": "source",
+        "Model": "model",
+        "load": "pipeline",
+        "models": "pipeline",
+        "to_torch": "pytorch.build",
+    }
 
     def __getattr__(name):
         if name not in _HOMES:

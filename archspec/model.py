@@ -12,7 +12,11 @@ from archspec.source import Diagnostic, fail
 from archspec.table import Buffer, Params, Table, Tensor
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from networkx import DiGraph
+
+    from archspec.lower.trace import Trace
 
 
 class Model:
@@ -20,14 +24,22 @@ class Model:
 
     `name` is the spec's; `overrides` are the hyperparameters that were set instead of those written (the `expect`
     lines of the spec are then not checked); `warnings` are findings that are no errors; `doc` is what the spec says
-    of the model.
+    of the model. `trace` compiles it once more and keeps what the expressions of its definitions come to, for
+    translating these.
     """
 
-    def __init__(self, compiled: Compiled, overrides: dict[str, Any], warnings: tuple[Diagnostic, ...]) -> None:
+    def __init__(
+        self,
+        compiled: Compiled,
+        overrides: dict[str, Any],
+        warnings: tuple[Diagnostic, ...],
+        trace: Callable[[], Trace],
+    ) -> None:
         self.name = compiled.name
         self.doc = compiled.doc
         self.overrides = overrides
         self.warnings = warnings
+        self.trace = trace
         self._compiled = compiled
         self._table: Table | None = None
 
@@ -46,6 +58,11 @@ class Model:
     def hyperparameters(self) -> dict[str, Any]:
         """Every hyperparameter of the model by name; definitions and functions stand as their names."""
         return {name: plain(value) for name, value in self._compiled.hyperparameters.items()}
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Every hyperparameter as the compiler has it: definitions and functions as themselves, lists as tuples."""
+        return self._compiled.hyperparameters
 
     @property
     def table(self) -> Table:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from archspec.lower.program import Program
+    from archspec.lower.trace import Trace
     from archspec.lower.units import Library, Unit
     from archspec.model import Model
     from archspec.syntax import tree
@@ -97,7 +98,13 @@ def _compile(spec: str, overrides: dict[str, Any]) -> tuple[Model, Loaded]:
             report.error("internal", f"{spec} could not be compiled, and nothing said why; please report this")
         report.check()
     assert compiled is not None
-    return Model(compiled, overrides, tuple(report.diagnostics)), loaded
+    return Model(compiled, overrides, tuple(report.diagnostics), lambda: _trace(loaded.unit, node, overrides)), loaded
+
+
+def _trace(unit: Unit, node: tree.Model, overrides: dict[str, Any]) -> Trace:
+    from archspec.lower.trace import trace_model
+
+    return trace_model(unit, node, overrides)
 
 
 def _is_plain(value: Any, depth: int = 0) -> bool:

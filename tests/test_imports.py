@@ -20,11 +20,12 @@ MAY_IMPORT = {
     "analyses": {"graph", "ops", "ir", "dims", "table"},
     "backends": {"graph", "ops", "ir", "dims", "table"},
     "model": {"lower", "graph", "expand", "ir", "source", "table"},
+    "pytorch": {"lower", "syntax", "ops", "ir", "dims", "source", "model"},
     "pipeline": {"cache", "ir", "lower", "model", "resources", "source", "syntax", "table"},
     "overrides": {"pipeline", "source", "syntax"},
-    "cli": {"overrides", "analyses", "backends", "model", "pipeline", "resources", "source", "table", ""},
+    "cli": {"overrides", "analyses", "backends", "pytorch", "model", "pipeline", "resources", "source", "table", ""},
     "__main__": {"cli"},
-    "": {"model", "pipeline", "source"},
+    "": {"model", "pipeline", "pytorch", "source"},
 }
 """What each room imports of ours; "" is the package itself."""
 

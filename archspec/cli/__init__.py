@@ -9,7 +9,9 @@ from typing import TextIO
 
 from archspec.source import ArchError, Diagnostic
 
-USAGE = frozenset({"missing-file", "unreadable", "unknown-model", "which-model", "bad-override", "usage"})
+USAGE = frozenset(
+    {"missing-file", "missing-package", "unreadable", "unknown-model", "which-model", "bad-override", "usage"}
+)
 """Codes of findings about how the command was used, rather than about what is in a file."""
 
 

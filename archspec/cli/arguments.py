@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from archspec import __version__
 from archspec.analyses.select import Rule
 from archspec.cli import commands
+from archspec.cli.build import run_build
 
 FORMATS = ("table", "json", "yaml", "csv", "markdown")
 
@@ -88,6 +89,16 @@ def _graph(parser: argparse.ArgumentParser) -> None:
         action=argparse.BooleanOptionalAction,
         help="draw a stack of equal blocks once; so it is in pictures, and not in json, unless said otherwise",
     )
+    _output(parser)
+
+
+def _build(parser: argparse.ArgumentParser) -> None:
+    _spec(parser)
+    parser.add_argument("--to", choices=("torch",), default="torch", help="what to write (torch)")
+    _output(parser)
+
+
+def _output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", help="write to a file instead of standard output")
     parser.add_argument("--force", action="store_true", help="let -o replace a file")
 
@@ -147,5 +158,6 @@ _COMMANDS = {
     "check": Command(commands.run_check, "check spec files and report every mistake in them", _check),
     "count": Command(commands.run_count, "a model's parameters: by layer, and what the total is made of", _count),
     "graph": Command(commands.run_graph, "a model's graph as a picture (DOT, Mermaid) or as data (JSON)", _graph),
+    "build": Command(run_build, "a model as code that runs: a readable Python file for PyTorch", _build),
     "error": Command(commands.run_error, "what a diagnostic code means, with an example and the mend", _error),
 }

@@ -74,7 +74,7 @@ def body_of(program: Program, target: Target, given: tuple[Given, ...], frame: F
             return None
         frames.append(frame)
     program.count_instance(target.definition, target.definition.span)
-    body = Flow(program, target).run(given)
+    body = (program.flow or Flow)(program, target).run(given)
     program.bodies[key] = body
     program.kept += 1 if body is None else len(body.calls) + 1
     if frame is not None:
@@ -307,7 +307,7 @@ class Flow(Evaluator):
 
     def _step(self, step: tree.Step, stream: Any) -> Any:
         if step.loop is None:
-            return self._step_once(step, stream)
+            return self.step_once(step, stream)
         bounds = self.bounds(step.loop, step.end - step.start)
         if bounds is None:
             return POISON
@@ -315,7 +315,7 @@ class Flow(Evaluator):
         index = step.loop.variable
         for i in range(*bounds):
             self.env[index] = i
-            stream = self._step_once(step, stream)
+            stream = self.step_once(step, stream)
             if stream is POISON:
                 break
             if i == bounds[0] and bounds[1] - bounds[0] > 1:
@@ -323,7 +323,7 @@ class Flow(Evaluator):
         self.env.pop(index, None)
         return stream
 
-    def _step_once(self, step: tree.Step, stream: Any) -> Any:
+    def step_once(self, step: tree.Step, stream: Any) -> Any:
         value = step.value
         if step.condition is not None:
             condition = self.condition(step.condition)
@@ -446,7 +446,7 @@ Flow.handlers = {
 def constant_body(program: Program, owner: Owner, node: tree.Param, type: Type) -> Body | None:
     """The body that computes a constant table, checked to have the shape declared."""
     assert owner.definition is not None and node.value is not None
-    flow = Flow(program, Target(owner.definition, {}, None))
+    flow: Flow = (program.flow or Flow)(program, Target(owner.definition, {}, None))
     flow.body.kind, flow.body.type = "fn", "value"
     flow.env = {k: v for k, v in owner.env.items() if v is not DYNAMIC}
     value = flow.value(node.value)

@@ -47,7 +47,7 @@ def instantiate(program: Program, definition: Definition, values: dict[str, Any]
         return Module(definition.kind, definition.name, values, definition.span)
     program.count_instance(definition, program.frames[-1].span if program.frames else definition.span)
     module = Module(definition.kind, definition.name, values, definition.span)
-    Owner(program, definition, values, module).run()
+    (program.owner or Owner)(program, definition, values, module).run()
     program.modules[key] = module
     program.kept += len(module.members) + 1
     program.definitions[module] = definition

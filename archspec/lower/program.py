@@ -79,6 +79,8 @@ class Program:
         self.placeholders: dict[int, Any] = {}  # whether a list of arguments has a `_`, kept likewise
         self.checked: set[Any] = set()
         self.kept = 0  # members and applications in them
+        self.owner: Any = None  # what works out ownership and bodies, where that is to be watched
+        self.flow: Any = None
         self.begin(Report(), None)
 
     def begin(self, report: Report, root: Source | None) -> None:

@@ -1,0 +1,178 @@
+"""Scaled dot-product attention, recognised by what is computed: softmax(q k^T * scale + bias, masked) v."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from archspec.pytorch.code import apply, bind, literal, name, py, text
+from archspec.pytorch.operations import constant
+from archspec.pytorch.values import REAL, STATIC, Val
+from archspec.syntax import tree
+
+if TYPE_CHECKING:
+    from archspec.pytorch.forward import Forward
+
+
+class Part(NamedTuple):
+    """A mask or a bias; `test` is the condition under which it is applied, None for always."""
+
+    value: Val
+    test: ast.expr | None
+
+
+class Scores(NamedTuple):
+    """What the softmax is taken of."""
+
+    query: Val
+    key: Val
+    scale: ast.expr | None
+    masks: list[Part]
+    biases: list[Part]
+
+
+def as_attention(forward: Forward, values: Sequence[Val | None]) -> Val | None:
+    """The product of probabilities and values as one call, if that is what it is."""
+    weights, value = values
+    if weights is None or value is None or weights.op != "softmax" or constant(dict(weights.settings)["axis"]) != -1:
+        return None
+    scores = _scores(weights.args[0], [], [])
+    if scores is None or {scores.query.rank, scores.key.rank, value.rank} != {4}:
+        return None
+    if {v.kind for v in (scores.query, scores.key, value)} != {REAL}:
+        return None
+    if not all(
+        map(_is_settled, (scores.query, scores.key, value, *(p.value for p in (*scores.masks, *scores.biases))))
+    ):
+        return None
+    keywords = _masked(forward, scores)
+    scale = _scale(forward, scores)
+    if scale is not None:
+        keywords["scale"] = scale
+    call = apply(py("F.scaled_dot_product_attention"), [scores.query.code, scores.key.code, value.code], keywords)
+    return Val(call, REAL, 4)
+
+
+def _is_settled(value: Val) -> bool:
+    """Whether the code of a value means the same now as where it was computed."""
+    return value.name is not None or value.op in ("weight", "causal") or not isinstance(value.code, ast.Name)
+
+
+def _scores(score: Val, masks: list[Part], biases: list[Part]) -> Scores | None:
+    """Takes scores apart, from the outside in."""
+    match score.op:
+        case "where" if _is_hidden(score):
+            return _scores(score.args[1], [Part(score.args[0], None), *masks], biases)
+        case "add":
+            found = _sides(score)
+            return _scores(found[0], masks, [Part(found[1], None), *biases]) if found else None
+        case "option":
+            test, then, otherwise = score.args
+            if then.op == "where" and _is_hidden(then) and _same(then.args[1], otherwise):
+                return _scores(otherwise, [Part(then.args[0], test), *masks], biases)
+            if then.op == "add" and _same(then.args[0], otherwise):
+                return _scores(otherwise, masks, [Part(then.args[1], test), *biases])
+            return None
+        case "mul" | "div":
+            product, factor = score.args
+            if score.op == "mul" and product.kind == STATIC:
+                product, factor = factor, product
+            if factor.kind != STATIC or product.op != "matmul":
+                return None
+            scale = _origin(factor)
+            return _product(product, scale if score.op == "mul" else py("1 / x", x=scale), masks, biases)
+        case "matmul":
+            return _product(score, literal(1.0), masks, biases)
+        case _:
+            return None
+
+
+def _sides(score: Val) -> tuple[Val, Val] | None:
+    """The scores and the bias of a sum."""
+    left, right = score.args
+    inner = ("matmul", "mul", "div", "add", "where", "option")
+    if left.op in inner and left.kind == REAL and right.is_tensor:
+        return left, right
+    return None
+
+
+def _same(a: Val, b: Val) -> bool:
+    return a is b or (a.op == b.op and a.args is b.args)
+
+
+def _is_hidden(score: Val) -> bool:
+    """Whether it is scores where a mask is true, and minus infinity elsewhere."""
+    return score.args[1].is_tensor and text(score.args[2].code) in ("-math.inf", "float('-inf')")
+
+
+def _product(product: Val, scale: ast.expr, masks: list[Part], biases: list[Part]) -> Scores | None:
+    query, turned = product.args
+    settings = dict(turned.settings) if turned.op == "transpose" else {}
+    if not settings or {constant(settings["a"]), constant(settings["b"])} not in ({-2, -1}, {2, 3}):
+        return None
+    return Scores(query, turned.args[0], scale, masks, biases)
+
+
+def _origin(value: Val) -> ast.expr:
+    """What a number was bound to."""
+    return value.args[0] if value.name is not None and value.args else value.code
+
+
+def _scale(forward: Forward, scores: Scores) -> ast.expr | None:
+    """The scale, unless it is 1 / sqrt(size of a head), which PyTorch takes by itself."""
+    assert scores.scale is not None
+    entries = forward.definition.node.inputs
+    query = next((e for e, v in zip(entries, forward.inputs, strict=True) if v.name == scores.query.name), None)
+    if query is not None and scores.query.name is not None and query.shape is not None:
+        last = query.shape.items[-1]
+        if isinstance(last, tree.Name) and last.text in forward.unit.dims:
+            size = forward.variable(last.text)
+            if text(scores.scale) in (f"{size} ** (-0.5)", f"1 / math.sqrt({size})", f"1 / {size} ** 0.5"):
+                return None
+    return scores.scale
+
+
+def _masked(forward: Forward, scores: Scores) -> dict[str, ast.expr]:
+    """The keywords for masks and biases."""
+    masks, biases = scores.masks, scores.biases
+    if not biases and len(masks) == 1:
+        only = masks[0]
+        if only.value.op == "causal" and only.test is None:
+            return {"is_causal": literal(True)}
+        if only.test is None or text(only.test) == f"{text(only.value.code)} is not None":
+            return {"attn_mask": only.value.code}
+    visible = _combined(forward, masks, "visible", "a & b")
+    bias = _combined(forward, biases, "bias", "a + b")
+    if bias is None or visible is None:
+        found = bias if visible is None else visible
+        return {"attn_mask": found} if found is not None else {}
+    both = py("torch.where(visible, bias, -math.inf)", visible=visible, bias=bias)
+    if all(p.test is not None for p in biases):
+        both = py("visible if bias is None else both", visible=visible, bias=bias, both=both)
+    if all(p.test is not None for p in masks):
+        both = py("bias if visible is None else both", visible=visible, bias=bias, both=both)
+    return {"attn_mask": both}
+
+
+def _combined(forward: Forward, parts: Sequence[Part], word: str, joined: str) -> ast.expr | None:
+    """All of the masks, or all of the biases, as one; None where there is none."""
+    if not parts:
+        return None
+    always = [p.value.code for p in parts if p.test is None]
+    sometimes = [p for p in parts if p.test is not None]
+    code = always[0] if always else literal(None)
+    for more in always[1:]:
+        code = py(joined, a=code, b=more)
+    if not sometimes:
+        return code
+    variable = forward.fresh(word)
+    forward.body.append(bind(variable, code))
+    known = bool(always)
+    for part in sometimes:
+        assert part.test is not None
+        both = py(joined, a=name(variable), b=part.value.code)
+        if not known:
+            both = py("b if a is None else both", a=name(variable), b=part.value.code, both=both)
+        forward.body.append(ast.If(part.test, [bind(variable, both)], []))
+    return name(variable)

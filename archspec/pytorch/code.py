@@ -1,0 +1,129 @@
+"""Python expressions and statements as `ast` nodes: made from templates, looked into, and pruned."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import functools
+from collections.abc import Iterable, Iterator, Sequence
+from typing import cast
+
+
+def py(template: str, /, **parts: ast.expr) -> ast.expr:
+    """The expression of a template, with `parts` in the place of the names in it: `py("x + 1", x=code)`."""
+    return cast("ast.expr", _Fill(parts).visit(copy.deepcopy(_parsed(template))))
+
+
+@functools.cache
+def _parsed(template: str) -> ast.expr:
+    return ast.parse(template, mode="eval").body
+
+
+class _Fill(ast.NodeTransformer):
+    def __init__(self, parts: dict[str, ast.expr]) -> None:
+        self.parts = parts
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self.parts.get(node.id, node)
+
+
+def name(text: str) -> ast.Name:
+    return ast.Name(text, ast.Load())
+
+
+def literal(value: bool | int | float | str | None) -> ast.expr:
+    """A constant; infinities and negative numbers as Python writes them."""
+    if isinstance(value, float) and value in (float("inf"), float("-inf")):
+        return py("math.inf") if value > 0 else py("-math.inf")
+    if isinstance(value, int | float) and not isinstance(value, bool) and value < 0:
+        return ast.UnaryOp(ast.USub(), ast.Constant(-value))
+    return ast.Constant(value)
+
+
+def apply(callee: ast.expr, arguments: Sequence[ast.expr], keywords: dict[str, ast.expr] | None = None) -> ast.Call:
+    words = [ast.keyword(key, value) for key, value in (keywords or {}).items()]
+    return ast.Call(callee, list(arguments), words)
+
+
+def sequence(items: Sequence[ast.expr], kind: type[ast.Tuple] | type[ast.List] = ast.Tuple) -> ast.expr:
+    return kind(list(items), ast.Load())
+
+
+def method(code: ast.expr, attribute: str) -> ast.expr:
+    return ast.Attribute(code, attribute, ast.Load())
+
+
+def bind(target: ast.expr | str, value: ast.expr) -> ast.stmt:
+    """`target = value`."""
+    return ast.Assign([name(target) if isinstance(target, str) else target], value, lineno=0)
+
+
+def text(node: ast.expr) -> str:
+    return ast.unparse(node)
+
+
+def names_in(nodes: Iterable[ast.AST]) -> set[str]:
+    """Every name that the nodes read."""
+    return {n.id for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
+def stored(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """Every name of `self.name` that the nodes read."""
+    for node in nodes:
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.Attribute) and isinstance(inner.value, ast.Name) and inner.value.id == "self":
+                yield inner.attr
+
+
+def prune(body: Sequence[ast.stmt], needed: set[str]) -> tuple[list[ast.stmt], set[str]]:
+    """A body without assignments that nothing reads, and the names that must be bound before it.
+
+    `needed` are the names read after it. What is assigned has no effects but its value.
+    """
+    kept: list[ast.stmt] = []
+    live = set(needed)
+    for statement in reversed(body):
+        match statement:
+            case ast.Assign(targets=[target]) if (bound := _bound(target)) is not None:
+                if not bound & live:
+                    continue
+                value = statement.value
+                if isinstance(target, ast.Tuple):
+                    items = [e if isinstance(e, ast.Name) and e.id in live else name("_") for e in target.elts]
+                    statement = bind(sequence(items), value)
+                live = (live - bound) | names_in([value])
+            case ast.If():
+                then, before = prune(statement.body, live)
+                otherwise, other = prune(statement.orelse, live)
+                if not then and not otherwise:
+                    continue
+                test = statement.test
+                if not then:
+                    then, otherwise, test = otherwise, [], py("not x", x=test)
+                statement = ast.If(test, then, otherwise)
+                live = before | other | names_in([test])
+            case ast.For():
+                again = live | names_in(statement.body)
+                inside, before = prune(statement.body, again)
+                if not inside:
+                    continue
+                bound = names_in([statement.target])
+                statement = ast.For(_unless_unused(statement.target, names_in(inside)), statement.iter, inside, [])
+                live = live | (before - bound) | names_in([statement.iter])
+            case _:
+                live |= names_in([statement])
+        kept.append(statement)
+    return kept[::-1], live
+
+
+def _bound(target: ast.expr) -> set[str] | None:
+    """The names that an assignment binds; None if it sets an attribute or the like."""
+    if isinstance(target, ast.Name):
+        return {target.id}
+    if isinstance(target, ast.Tuple) and all(isinstance(e, ast.Name) for e in target.elts):
+        return {e.id for e in target.elts if isinstance(e, ast.Name) and e.id != "_"}
+    return None
+
+
+def _unless_unused(target: ast.expr, used: set[str]) -> ast.expr:
+    return name("_") if isinstance(target, ast.Name) and target.id not in used else target

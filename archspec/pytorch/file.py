@@ -1,0 +1,220 @@
+"""The text of a Python file that holds a model: a class for each block and layer, a function for each function."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from archspec.lower.trace import Trace
+from archspec.lower.units import Definition
+from archspec.ops import Op
+from archspec.pytorch.book import Book, Written
+from archspec.pytorch.code import apply, name, names_in, text
+from archspec.pytorch.layout import docstring, lines_of, wrapped
+from archspec.pytorch.values import STATIC
+from archspec.syntax import tree
+
+_PLACES = {"dtype": "dtype: torch.dtype", "device": "device: torch.device | None = None"}
+"""Parameters of functions that make tensors and are given none."""
+
+_HELPERS = {
+    "own": '''def own(module: nn.Module, address: str, part: nn.Module | nn.Parameter | Tensor) -> None:
+    """Puts a part at an address inside a module, with plain modules on the way."""
+    *way, last = address.split(".")
+    for word in way:
+        if word not in module._modules:
+            module._modules[word] = nn.Module()
+        module = module._modules[word]
+    if isinstance(part, nn.Module):
+        module._modules[last] = part
+    elif isinstance(part, nn.Parameter):
+        module._parameters[last] = part
+    else:
+        module._buffers[last] = part''',
+    "tie": '''def tie(alias: nn.Module, counted: nn.Module) -> None:
+    """Makes every tensor of one module that of the same name in another."""
+    for address, parameter in list(counted.named_parameters(remove_duplicate=False)):
+        owner, _, last = address.rpartition(".")
+        alias.get_submodule(owner)._parameters[last] = parameter''',
+}
+
+
+def file_text(trace: Trace, model: str, doc: str, values: dict[str, Any], total: int) -> str:
+    """The file of a model; `values` are its hyperparameters, `total` its number of parameters.
+
+    Raises ArchError (`untranslatable`), with the place in the spec, where something has no form in PyTorch.
+    """
+    book = Book(trace)
+    root = book.written(trace.root)
+    parts = [_page(book, page) for page in book.pages.values()]
+    parts += [_HELPERS[word].split("\n") for word in sorted(book.helpers)]
+    parts.append(_build(book, root, model, doc, values))
+    body = "\n".join("\n".join(["", "", *part]) for part in parts)
+    lines = [*_title(model, total), "", "from __future__ import annotations", "", *_imports(body)]
+    return "\n".join(lines) + "\n" + body + "\n"
+
+
+def _title(model: str, total: int) -> list[str]:
+    return docstring(
+        [
+            f"{model} in PyTorch, written by archspec from its specification.",
+            f"It has {total:,} parameters. `build()` makes the model, whose `state_dict()` has a checkpoint's names.",
+        ],
+        0,
+    )
+
+
+def _imports(body: str) -> list[str]:
+    tree_ = ast.parse(body)
+    used = names_in([tree_])
+    lines: list[str] = []
+    if "math" in used:
+        lines.append("import math")
+    if "NamedTuple" in used:
+        lines.append("from typing import NamedTuple")
+    if lines:
+        lines.append("")
+    if "torch" in used:
+        lines.append("import torch")
+    if "F" in used:
+        lines.append("import torch.nn.functional as F")
+    which = [word for word in ("Tensor", "nn") if word in used]
+    return [*lines, f"from torch import {', '.join(which)}"] if which else lines
+
+
+def _page(book: Book, page: Written) -> list[str]:
+    return _function(book, page) if page.definition.kind == "fn" else _class(book, page)
+
+
+def _function(book: Book, page: Written) -> list[str]:
+    parameters = [*_inputs(page)]
+    words = [_parameter(book, page.definition, word) for word in page.kept]
+    words += [parameter for word, parameter in _PLACES.items() if word in page.needs]
+    words.sort(key=lambda w: "=" in w)
+    if words:
+        parameters += ["*", *words]
+    head = f"def {page.name}({', '.join(parameters)}) -> {_result(page)}:"
+    body = lines_of(page.computing or [], 1)
+    return [*wrapped(head, 0), *_doc(page, 1), *body]
+
+
+def _class(book: Book, page: Written) -> list[str]:
+    lines: list[str] = []
+    if page.record is not None:
+        lines += [f"class {page.record}(NamedTuple):"]
+        lines += [f"    {o.name}: Tensor" for o in page.outputs if o.kind is not None]
+        lines += ["", ""]
+    lines += [f"class {page.name}({page.base}):"]
+    told = _doc(page, 1)
+    lines += [*told, *([""] if told else [])]
+    if page.making and not (page.base == "nn.Module" and len(page.making) == 1):
+        parameters = ["self", *_ordered([_parameter(book, page.definition, word) for word in page.kept])]
+        lines += [*wrapped(f"def __init__({', '.join(parameters)}) -> None:", 1), *lines_of(page.making, 2)]
+        lines += [""]
+    if page.computing is not None:
+        head = f"def forward({', '.join(['self', *_inputs(page)])}) -> {_result(page)}:"
+        lines += [*wrapped(head, 1), *_signature(page), *lines_of(page.computing, 2)]
+    while lines and not lines[-1]:
+        lines.pop()
+    return lines if len(lines) > 1 else [*lines, "    pass"]
+
+
+def _ordered(parameters: list[str]) -> list[str]:
+    """Parameters with a `*` where one without a default follows one with."""
+    for i, parameter in enumerate(parameters):
+        if i and "=" not in parameter and "=" in parameters[i - 1]:
+            return [*parameters[:i], "*", *parameters[i:]]
+    return parameters
+
+
+def _inputs(page: Written) -> list[str]:
+    found: list[str] = []
+    for slot in page.inputs:
+        if slot is None:
+            continue
+        kind = "float" if slot.kind == STATIC else "Tensor"
+        found.append(f"{slot.name}: {kind} | None = None" if slot.optional else f"{slot.name}: {kind}")
+    return found
+
+
+def _parameter(book: Book, definition: Definition, word: str) -> str:
+    """A hyperparameter with the type of its values, and its default."""
+    values = book.values(definition, word)
+    default = book.default(definition, word)
+    if book.is_computed(definition, word):
+        default = ast.Constant(None)
+    kinds = {_type(v) for v in values} | ({_type(_literal(default))} if _is_literal(default) else set[str]())
+    if "float" in kinds:
+        kinds -= {"int"}
+    known = sorted(kinds - {"None", ""}) + (["None"] if "None" in kinds else [])
+    annotation = f": {' | '.join(known)}" if known and "" not in kinds and known != ["None"] else ""
+    if default is None:
+        return f"{book.parameters(definition)[word]}{annotation}"
+    equal = " = " if annotation else "="
+    return f"{book.parameters(definition)[word]}{annotation}{equal}{text(default)}"
+
+
+def _is_literal(default: ast.expr | None) -> bool:
+    return default is not None and not isinstance(default, ast.Name)
+
+
+def _literal(default: ast.expr | None) -> Any:
+    try:
+        return ast.literal_eval(default) if default is not None else None
+    except ValueError:
+        return 0.0  # an infinity
+
+
+def _type(value: Any) -> str:
+    match value:
+        case None:
+            return "None"
+        case bool() | int() | float() | str():
+            return value.__class__.__name__
+        case Op():
+            return ""
+        case _:
+            return "tuple" if isinstance(value, tuple) else ""
+
+
+def _result(page: Written) -> str:
+    if page.record is not None:
+        return page.record
+    present = [o for o in page.outputs if o.kind is not None]
+    return "Tensor" if len(present) == 1 else f"tuple[{', '.join(['Tensor'] * len(present))}]"
+
+
+def _doc(page: Written, indent: int) -> list[str]:
+    paragraphs = [" ".join(p.split()) for p in page.definition.node.doc.split("\n\n")]
+    return docstring(paragraphs, indent)
+
+
+def _signature(page: Written) -> list[str]:
+    """The shapes of inputs and outputs, as the spec has them."""
+    node = page.definition.node
+    inputs = [
+        f"{e.name} {_shape(page.definition, e.type, e.shape)}"
+        for e, slot in zip(node.inputs, page.inputs, strict=True)
+        if slot is not None and e.shape is not None
+    ]
+    outputs = [f"{o.name} {_shape(page.definition, o.type, o.shape)}".strip() for o in node.outputs]
+    if not inputs or not outputs:
+        return []
+    return docstring([f"{', '.join(inputs)} -> {', '.join(outputs)}."], 2)
+
+
+def _shape(definition: Definition, type: str, shape: tree.Listing) -> str:
+    written = " ".join(definition.unit.source.text[shape.start : shape.end].split())
+    return f"{type} {written}".strip()
+
+
+def _build(book: Book, root: Written, model: str, doc: str, values: dict[str, Any]) -> list[str]:
+    keywords: dict[str, ast.expr] = {}
+    for word in root.kept:
+        code = book.of_value(values[word], root.definition)
+        default = book.default(root.definition, word)
+        if default is None or text(default) != text(code):
+            keywords[book.parameters(root.definition)[word]] = code
+    made = ast.Return(apply(name(root.name), [], keywords))
+    told = [f"The model {model}.", *[" ".join(p.split()) for p in doc.split("\n\n")]]
+    return [f"def build() -> {root.name}:", *docstring(told, 1), *lines_of([made], 1)]

@@ -1,0 +1,180 @@
+"""Definitions that compute what a function or module of PyTorch does, known by what they compute and not by name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple, cast
+
+from archspec.dims import Symbolic
+from archspec.ir import Body, Constant, Module, Operand, Weight
+from archspec.lower.trace import Use
+
+MOST_CALLS = 24
+
+
+class Term(NamedTuple):
+    """What a slot holds: an operation with its hyperparameters, of parts that are terms or numbers.
+
+    Inputs and tensors are operations without parts; their number or name is the hyperparameter.
+    """
+
+    op: str
+    settings: tuple[Any, ...] = ()
+    parts: tuple[Any, ...] = ()
+
+
+X = Term("input", (0,))
+
+
+def term_of(body: Body) -> Any:
+    """What the only output of a body is made of, sums and products in one order; None if it is not that simple."""
+    if len(body.outputs) != 1 or body.size > MOST_CALLS:
+        return None
+    return _result(body, [Term("input", (i,)) for i in range(len(body.inputs))])
+
+
+def _result(body: Body, arguments: Sequence[Any]) -> Any:
+    slots: dict[int, Any] = dict(enumerate(arguments))
+    slots.update({slot: Term("weight", (address,)) for address, slot in body.weights})
+    for call in body.calls:
+        parts = [_operand(operand, slots) for _, operand in call.inputs]
+        if call.body is None:
+            settings = tuple(sorted((k, _number(v)) for k, v in call.attributes.items()))
+            slots[call.first] = _term(call.type, parts, settings)
+        elif call.address or len(call.outputs) != 1:
+            return None
+        else:
+            present = [p for p, (_, o) in zip(parts, call.inputs, strict=True) if isinstance(o, int)]
+            slots[call.first] = _result(call.body, present)
+    return _operand(body.outputs[0][1], slots)
+
+
+def _operand(operand: Operand, slots: dict[int, Any]) -> Any:
+    if isinstance(operand, Constant):
+        return _number(operand.value)
+    return slots.get(operand) if operand is not None else None
+
+
+def _number(value: Any) -> Any:
+    """Integers as reals, and symbols as text, so that equal things are equal."""
+    if isinstance(value, Symbolic):
+        return str(value)
+    if isinstance(value, tuple):
+        return tuple([_number(v) for v in cast("tuple[Any, ...]", value)])
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _term(op: str, parts: Sequence[Any], settings: tuple[Any, ...] = ()) -> Term:
+    if op not in ("add", "mul"):
+        return Term(op, settings, tuple(parts))
+    flat: list[Any] = []
+    for part in parts:
+        flat += part.parts if isinstance(part, Term) and part.op == op else [part]
+    return Term(op, (), tuple(sorted(flat, key=repr)))
+
+
+def _mul(*parts: Any) -> Term:
+    return _term("mul", parts)
+
+
+def _add(*parts: Any) -> Term:
+    return _term("add", parts)
+
+
+def _of(op: str, *parts: Any) -> Term:
+    return Term(op, (), parts)
+
+
+_CUBIC = _add(X, _mul(0.044715, _of("pow", X, 3.0)))
+
+FUNCTIONS: dict[Term, str] = {
+    _mul(0.5, X, _add(1.0, _of("erf", _of("div", X, math.sqrt(2.0))))): "F.gelu(x)",
+    _mul(0.5, X, _add(1.0, _of("tanh", _mul(math.sqrt(2 / math.pi), _CUBIC)))): "F.gelu(x, approximate='tanh')",
+    _of("max", X, 0.0): "F.relu(x)",
+    _of("max", 0.0, X): "F.relu(x)",
+    _mul(X, _of("sigmoid", X)): "F.silu(x)",
+}
+"""Functions of one tensor."""
+
+
+def function_form(uses: Sequence[Use]) -> str | None:
+    """The template of the PyTorch function that a function is in all its uses."""
+    found = {FUNCTIONS.get(term_of(use.body)) if len(use.given) == 1 else None for use in uses}
+    return found.pop() if len(found) == 1 else None
+
+
+def is_causal_mask(uses: Sequence[Use]) -> bool:
+    """Whether a function of no tensors gives [n, n], true where the row is not before the column."""
+    return all(_is_lower_triangle(use.body) for use in uses)
+
+
+def _is_lower_triangle(body: Body) -> bool:
+    shape = body.results[0].shape if len(body.results) == 1 and body.results[0] is not None else ()
+    if body.inputs or len(shape) != 2 or shape[0] != shape[1]:
+        return False
+    size = _number(shape[0])
+    count = Term("arange", (("stop", size),))
+    rows = Term("reshape", (("shape", (size, 1.0)),), (count,))
+    return term_of(body) in (_of("ge", rows, count), _of("le", count, rows))
+
+
+class LayerForm(NamedTuple):
+    """A module of `torch.nn`: its name; the operation whose hyperparameters it takes over, if there is one."""
+
+    name: str
+    op: str | None
+
+
+def layer_form(uses: Sequence[Use]) -> LayerForm | None:
+    """The `torch.nn` module that a layer is in all its uses."""
+    found = {_form_of(use) for use in uses}
+    return found.pop() if len(found) == 1 else None
+
+
+def _form_of(use: Use) -> LayerForm | None:
+    module = use.module
+    if module is None or len(use.given) != 1 or not set(module.members) <= {"weight", "bias"}:
+        return None
+    shapes = {name: _shape(module, name) for name in ("weight", "bias")}
+    weight, bias = shapes["weight"], shapes["bias"]
+    term = term_of(use.body)
+    if weight is None:
+        return None
+    tensors = [X, Term("weight", ("weight",))]
+    with_bias = (*tensors, Term("weight", ("bias",)) if bias is not None else None)
+    match term:
+        case Term("linear", _, parts) if parts == with_bias:
+            return LayerForm("nn.Linear", None)
+        case Term("embedding", _, parts) if parts == tuple(tensors) and len(weight) == 2:
+            return LayerForm("nn.Embedding", None)
+        case Term("layer_norm", _, parts) if parts == with_bias and len(weight) == 1:
+            return LayerForm("nn.LayerNorm", "layer_norm")
+        case Term("conv", settings, parts) if parts == with_bias and not dict(settings)["transposed"]:
+            return LayerForm(f"nn.Conv{len(weight) - 2}d", "conv") if 3 <= len(weight) <= 5 else None
+        case Term("mul") if bias is None and rms_eps(use) is not None:
+            return LayerForm("nn.RMSNorm", None)
+        case _:
+            return None
+
+
+def rms_eps(use: Use) -> float | None:
+    """The eps of x / sqrt(mean of squares + eps) * weight; None if a layer is not that."""
+    shape = _shape(use.module, "weight") if use.module is not None else None
+    match term_of(use.body):
+        case Term("mul", _, (Term("div", _, (x, Term("sqrt", _, (Term("add", _, (float() as eps, mean)),)))), weight)):
+            pass
+        case _:
+            return None
+    if shape is None or len(shape) != 1 or x != X or weight != Term("weight", ("weight",)):
+        return None
+    squares = Term("sum", (("axis", -1.0), ("keep", True)), (_mul(X, X),))
+    return eps if mean == _of("div", squares, float(shape[0])) else None
+
+
+def _shape(module: Module, name: str) -> tuple[int, ...] | None:
+    member = module.members.get(name)
+    if member is None or not isinstance(member.target, Weight):
+        return None
+    weight = member.target
+    return weight.shape if weight.kind == "param" and weight.type.dtype == "real" else None

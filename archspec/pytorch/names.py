@@ -1,0 +1,90 @@
+"""Which names of a spec can stand in Python as they are, and what stands for the others."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+from collections.abc import Iterable
+
+TAKEN_BY_MODULES = frozenset(
+    {
+        "T_destination",
+        "add_module",
+        "apply",
+        "bfloat16",
+        "buffers",
+        "call_super_init",
+        "children",
+        "compile",
+        "cpu",
+        "cuda",
+        "double",
+        "dump_patches",
+        "eval",
+        "extra_repr",
+        "float",
+        "forward",
+        "get_buffer",
+        "get_extra_state",
+        "get_parameter",
+        "get_submodule",
+        "half",
+        "ipu",
+        "load_state_dict",
+        "modules",
+        "mtia",
+        "named_buffers",
+        "named_children",
+        "named_modules",
+        "named_parameters",
+        "parameters",
+        "register_backward_hook",
+        "register_buffer",
+        "register_forward_hook",
+        "register_forward_pre_hook",
+        "register_full_backward_hook",
+        "register_full_backward_pre_hook",
+        "register_load_state_dict_post_hook",
+        "register_load_state_dict_pre_hook",
+        "register_module",
+        "register_parameter",
+        "register_state_dict_post_hook",
+        "register_state_dict_pre_hook",
+        "requires_grad_",
+        "set_extra_state",
+        "set_submodule",
+        "share_memory",
+        "state_dict",
+        "to",
+        "to_empty",
+        "train",
+        "training",
+        "type",
+        "xpu",
+        "zero_grad",
+    }
+)
+"""Attributes that every `torch.nn.Module` has."""
+
+TAKEN_BY_FILES = frozenset(
+    {"torch", "nn", "F", "math", "Tensor", "NamedTuple", "self", "own", "tie", "dtype", "device"}
+    | {n for n in dir(builtins) if n.islower() and n not in ("type", "input", "id", "filter", "map", "hash", "vars")}
+)
+"""What a generated file imports or defines itself, and what it may use of Python."""
+
+
+def is_plain(word: str) -> bool:
+    """Whether a part of an address can be an attribute of a module."""
+    return (
+        word.isidentifier()
+        and not keyword.iskeyword(word)
+        and not word.startswith("_")
+        and word not in TAKEN_BY_MODULES
+    )
+
+
+def usable(word: str, taken: Iterable[str]) -> str:
+    """A name for Python: the word itself, or with underscores behind it where it is taken or ambiguous."""
+    while keyword.iskeyword(word) or word in taken or word in ("l", "O", "I"):
+        word += "_"
+    return word

@@ -1,0 +1,213 @@
+"""The expressions of one definition: what is known when a module is made, and how arguments find their names."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from archspec.lower.trace import Seen, Use
+from archspec.lower.units import Definition
+from archspec.ops import OPS, Op
+from archspec.pytorch.code import apply, literal, name, py, sequence
+from archspec.pytorch.names import TAKEN_BY_FILES, usable
+from archspec.pytorch.operations import NUMBERS
+from archspec.pytorch.places import Part
+from archspec.pytorch.values import STATIC, Several, Val
+from archspec.source import ArchError, fail
+from archspec.syntax import tree
+
+if TYPE_CHECKING:
+    from archspec.pytorch.book import Book
+
+_COMPARED = {"==": "a == b", "!=": "a != b", "<": "a < b", "<=": "a <= b", ">": "a > b", ">=": "a >= b"}
+_COMPUTED = {operator: f"a {operator} b" for operator in ("+", "-", "*", "/", "//", "%", "**", "and", "or")}
+NOTHING = Seen()
+
+
+class Scope:
+    """Translates the static expressions of a definition. `env` holds its names, `body` the statements made so far."""
+
+    def __init__(self, book: Book, definition: Definition, uses: Sequence[Use]) -> None:
+        self.book = book
+        self.definition = definition
+        self.unit = definition.unit
+        self.uses = uses
+        self.env: dict[str, Val | Several] = {}
+        self.body: list[ast.stmt] = []
+        self.taken = {*TAKEN_BY_FILES, *book.names.values()}
+        self.local: dict[str, str] = {}
+
+    def refuse(self, message: str, node: Any) -> NoReturn:
+        raise untranslatable(message, self.definition, node)
+
+    def seen(self, node: Any) -> Seen:
+        return self.book.trace.seen.get(id(node), NOTHING)
+
+    def truth(self, condition: tree.Expr) -> bool | None:
+        return self.book.trace.truth(condition)
+
+    def variable(self, word: str) -> str:
+        """The Python name of one of the spec's."""
+        if word not in self.local:
+            self.local[word] = usable(word, self.taken | set(self.local.values()))
+        return self.local[word]
+
+    def fresh(self, *words: str) -> str:
+        """A name that nothing else has."""
+        used = self.taken | set(self.local.values()) | set(self.env) | set(self.unit.dims)
+        chosen = next((w for w in words if w not in used), None) or usable(words[0], used)
+        self.local[f" {chosen}"] = chosen
+        return chosen
+
+    def is_static(self, expr: tree.Expr) -> bool:
+        """Whether an expression was a number or the like wherever it was evaluated, and never a tensor."""
+        if isinstance(expr, tree.Literal):
+            return True
+        seen = self.seen(expr)
+        return not seen.types and bool(seen.statics)
+
+    def absent(self, expr: tree.Expr) -> bool:
+        """Whether an expression was `none` wherever it was evaluated."""
+        return self.is_static(expr) and (
+            expr.value is None if isinstance(expr, tree.Literal) else set(self.seen(expr).statics) == {None}
+        )
+
+    # Expressions that are known when a module is made
+
+    def static(self, expr: tree.Expr) -> ast.expr:
+        match expr:
+            case tree.Literal():
+                return literal(expr.value)
+            case tree.Name():
+                return self.named(expr)
+            case tree.Listing():
+                return sequence([self.static(item) for item in expr.items])
+            case tree.Unary():
+                if expr.operator == "not":
+                    return py("not x", x=self.static(expr.operand))
+                return py("-x", x=self.static(expr.operand))
+            case tree.Binary():
+                return self._binary(expr)
+            case tree.Conditional():
+                chosen = self.truth(expr.condition)
+                if chosen is not None:
+                    value = expr.value if chosen else expr.otherwise
+                    return self.static(value) if value is not None else literal(None)
+                otherwise = self.static(expr.otherwise) if expr.otherwise is not None else literal(None)
+                return ast.IfExp(self.static(expr.condition), self.static(expr.value), otherwise)
+            case tree.Subscript():
+                return ast.Subscript(self.static(expr.value), self.static(expr.position), ast.Load())
+            case tree.Call():
+                return self._static_call(expr)
+            case _:
+                self.refuse("this has no form in PyTorch", expr)
+
+    def named(self, expr: tree.Name) -> ast.expr:
+        """A name as code."""
+        word = expr.text
+        statics = list(self.seen(expr).statics.values())
+        if len(statics) == 1 and isinstance(statics[0], Definition | Op):
+            return self.callable(statics[0], expr)
+        if word in self.env:
+            return self.env[word].code
+        binding = self.unit.names.get(word)
+        target = binding.target if binding is not None else OPS.get(word)
+        if target is not None:
+            return self.callable(target, expr)
+        return name(self.variable(word))
+
+    def callable(self, target: Definition | Op, node: Any) -> ast.expr:
+        """A definition or operation that is handed on."""
+        if isinstance(target, Definition):
+            return name(self.book.written(target).name)
+        if len(target.inputs) != 1 or target.attributes or target.name in ("int", "real", "not", "neg", "floor"):
+            self.refuse(f"the operation `{target.name}` cannot be handed on in PyTorch", node)
+        return py(f"torch.{target.name}")
+
+    def _binary(self, expr: tree.Binary) -> ast.expr:
+        operator = expr.operator
+        if operator in ("and", "or"):
+            for side, other in ((expr.left, expr.right), (expr.right, expr.left)):
+                known = self.truth(side)
+                if known is not None:
+                    return self.static(other) if known == (operator == "and") else literal(known)
+        left, right = self.static(expr.left), self.static(expr.right)
+        if operator in ("==", "!="):
+            word = "is" if operator == "==" else "is not"
+            for side, other in ((left, right), (right, left)):
+                if isinstance(other, ast.Constant) and other.value is None:
+                    return py(f"a {word} None", a=side)
+        return py(_COMPARED.get(operator) or _COMPUTED[operator], a=left, b=right)
+
+    def _static_call(self, expr: tree.Call) -> ast.expr:
+        assert isinstance(expr.callee, tree.Name)
+        values = [self.static(a.value) for a in expr.lists[0].items if a.value is not None]
+        word = expr.callee.text
+        if word == "len":
+            return apply(name("len"), values)
+        if word not in NUMBERS:
+            self.refuse(f"`{word}` of numbers has no form in PyTorch", expr)
+        names = [i.name for i in OPS[word].inputs]
+        return py(NUMBERS[word], **dict(zip(names, values, strict=True)))
+
+    def number(self, expr: tree.Expr) -> Val:
+        """A static expression as a value."""
+        statics = [expr.value] if isinstance(expr, tree.Literal) else list(self.seen(expr).statics.values())
+        return Val(self.static(expr), STATIC, 0, real=any(isinstance(v, float) for v in statics))
+
+    # Addresses and arguments
+
+    def parts(self, address: tree.Address) -> list[Part]:
+        """The parts of an address; a number that is an expression stays one."""
+        found: list[Part] = []
+        for segment in address.segments:
+            if segment.number is None:
+                found.append(segment.text)
+            else:
+                code = self.static(segment.number)
+                found.append(str(code.value) if isinstance(code, ast.Constant) else code)
+        return found
+
+    def hyperparameters(
+        self, callee: Definition, arguments: tree.Arguments | None, kept: Sequence[str]
+    ) -> tuple[list[ast.expr], dict[str, ast.expr]]:
+        """What a use gives to the hyperparameters of a definition that are kept: by position, and by name."""
+        given = match(tuple(callee.hyperparameters), arguments)
+        inherited = self.definition.hyperparameters if ".." in given else {}
+        keywords: dict[str, ast.expr] = {}
+        positional: list[ast.expr] = []
+        by_position = True
+        parameters = self.book.parameters(callee)
+        for word in kept:
+            item = given.get(word)
+            if item is not None and item.value is not None:
+                code = self.static(item.value)
+            elif word in inherited and word in self.env:
+                code = self.env[word].code
+            else:
+                by_position = False
+                continue
+            by_position = by_position and (item is None or not item.name)
+            if by_position and callee.kind != "fn":
+                positional.append(code)
+            else:
+                keywords[parameters[word]] = code
+        return positional, keywords
+
+
+def match(names: Sequence[str], arguments: tree.Arguments | None) -> Mapping[str, tree.Argument]:
+    """Which argument goes to which name; ".." to itself."""
+    found: dict[str, tree.Argument] = {}
+    position = 0
+    for item in arguments.items if arguments else ():
+        word = item.name
+        if not word:
+            word = names[position]
+            position += 1
+        found[word] = item
+    return found
+
+
+def untranslatable(message: str, definition: Definition, node: Any) -> ArchError:
+    return fail("untranslatable", message, definition.unit.span(node))

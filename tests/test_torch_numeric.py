@@ -1,0 +1,65 @@
+"""The PyTorch modules compute what the real models compute: recorded weights in, recorded outputs out."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from reference import Array
+from test_numeric import PARTS, WHOLE, Case, Record, load, record
+
+import archspec
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.slow
+
+
+def built(case: Case, expected: Record, dtype: Any) -> Any:
+    """The module with the recorded weights; every name of its state must be among them, or tied to one."""
+    module = archspec.to_torch(load(case)).to(dtype)
+    tied = expected.meta["tied"]
+    state = module.state_dict()
+    given = {name: expected.weights[tied.get(case.prefix + name, case.prefix + name)] for name in state}
+    module.load_state_dict({name: torch.tensor(value, dtype=state[name].dtype) for name, value in given.items()})
+    return module.eval()
+
+
+def run(case: Case, expected: Record, dtype: Any) -> dict[str, Array]:
+    """The outputs by name, and hidden states from hooks on the blocks whose outputs they are."""
+    module = built(case, expected, dtype)
+    states: list[Array] = []
+    hooks: list[Any] = []
+    for name in dict.fromkeys(state.partition("@")[0] for state in case.states):
+        hooks.append(module.get_submodule(name).register_forward_hook(lambda *a: states.append(a[2].numpy())))
+    inputs = {"token_type_ids": np.zeros_like(next(iter(expected.inputs.values()))), **expected.inputs}
+    known = load(case).inputs
+    with torch.no_grad():
+        outputs = module(**{name: torch.tensor(value) for name, value in inputs.items() if name in known})
+    for hook in hooks:
+        hook.remove()
+    found = {name: value.numpy() for name, value in outputs._asdict().items()}
+    return found | {f"hidden_{i}": value for i, value in enumerate(states)}
+
+
+@pytest.mark.parametrize("case", WHOLE, ids=str)
+def test_every_recorded_output_in_float32(case: Case) -> None:
+    expected = record(case.family)
+    found = expected.differences(run(case, expected, torch.float32))
+    assert set(found) == set(expected.outputs)
+    assert max(found.values()) <= 3 * expected.meta["f64_max_abs_diff"]
+
+
+@pytest.mark.parametrize("case", WHOLE, ids=str)
+def test_in_float64_the_difference_is_that_of_the_record(case: Case) -> None:
+    expected = record(case.family)
+    found = expected.differences(run(case, expected, torch.float64))
+    assert set(found) == set(expected.outputs)
+    assert abs(max(found.values()) - expected.meta["f64_max_abs_diff"]) < 1e-9
+
+
+@pytest.mark.parametrize("case", PARTS, ids=str)
+def test_models_without_the_recorded_heads(case: Case) -> None:
+    expected = record(case.family)
+    outputs = run(case, expected, torch.float64)
+    found = expected.differences({name: v for name, v in outputs.items() if name.startswith("hidden_")})
+    assert len(found) == len(case.states)
+    assert max(found.values()) <= 3 * expected.meta["f64_max_abs_diff"]
