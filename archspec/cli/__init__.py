@@ -9,7 +9,7 @@ from typing import TextIO
 
 from archspec.source import ArchError, Diagnostic
 
-USAGE = frozenset({"missing-file", "unreadable", "unknown-model", "which-model", "bad-override", "usage"})
+USAGE = frozenset({"missing-file", "unreadable", "unknown-model", "which-model", "bad-override", "bad-size", "usage"})
 """Codes of findings about how the command was used, rather than about what is in a file."""
 
 
