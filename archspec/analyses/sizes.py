@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 from archspec.dims import LARGEST, Dim, Symbolic, substitute
 from archspec.ir import Body, Call, Constant, Operand, Type
 from archspec.ops import OPS, OpError
-from archspec.source import ArchError, Diagnostic, Span, fail, suggest
+from archspec.source import ArchError, Span, fail, suggest
 from archspec.work import operand_type
 
 Range: TypeAlias = tuple[int, int] | None
@@ -34,10 +34,7 @@ def check_sizes(body: Body, values: Mapping[str, int]) -> None:
     positions counted up to them go beyond the table that they are looked up in.
     """
     if values:
-        check = _Check(values)
-        check.ranges(body, tuple([None] * len(body.inputs)), _Place("", None))
-        if check.found:
-            raise ArchError(check.found)
+        _Check(values).ranges(body, tuple([None] * len(body.inputs)), _Place("", None))
 
 
 class _Place(NamedTuple):
@@ -52,9 +49,8 @@ class _Check:
 
     def __init__(self, values: Mapping[str, int]) -> None:
         self.values = values
-        self.found: list[Diagnostic] = []
         self._known: dict[tuple[Body, tuple[Range, ...]], list[Range]] = {}
-        self._unfit: dict[Body, set[Call]] = {}
+        self._fitted: set[Body] = set()
         self._at = "at " + ", ".join(f"{name} = {size}" for name, size in values.items())
 
     def ranges(self, body: Body, inputs: tuple[Range, ...], place: _Place) -> list[Range]:
@@ -62,8 +58,8 @@ class _Check:
         known = self._known.get((body, inputs))
         if known is not None:
             return known
-        if body not in self._unfit:
-            self._unfit[body] = {call for call in body.calls if call.body is None and not self._fits(call, body.types)}
+        is_new = body not in self._fitted
+        self._fitted.add(body)
         slots: list[Range] = [*inputs, *[None] * (len(body.types) - len(inputs))]
         for call in body.calls:
             operands = [_range(operand, slots) for _, operand in call.inputs]
@@ -73,28 +69,29 @@ class _Check:
                 inner = _Place(address, call.span) if call.address else place
                 for i, result in enumerate(self.ranges(call.body, given, inner)):
                     slots[call.first + i] = result
-            elif call not in self._unfit[body]:
-                slots[call.first] = self._result(call, operands, body.types)
-                self._look_up(call, operands, body.types, place)
+                continue
+            if is_new:
+                self._fit(call, body.types)
+            self._look_up(call, operands, body.types, place)
+            slots[call.first] = self._result(call, operands, body.types)
         result = [slots[slot] for _, slot in body.outputs if isinstance(slot, int)]
         self._known[body, inputs] = result
         return result
 
-    def _fits(self, call: Call, types: list[Type]) -> bool:
-        """Whether the operation takes its inputs at their sizes; reports it if not."""
+    def _fit(self, call: Call, types: list[Type]) -> None:
+        """Refuses what an operation does not take at these sizes."""
         try:
             inputs = [self._sized(operand_type(operand, types)) for _, operand in call.inputs]
             OPS[call.type].rule(inputs, {name: self._value(value) for name, value in call.attributes.items()})
+            for result in call.outputs:
+                self._sized(result)
         except OpError as error:
-            self._report(error.message, call.span, error.help)
+            raise self._refused(error.message, call.span, error.help) from None
         except (ZeroDivisionError, OverflowError) as error:
-            self._report(f"`{call.type}` has no sizes: {error}", call.span)
-        else:
-            return True
-        return False
+            raise self._refused(f"`{call.type}` has no sizes: {error}", call.span) from None
 
     def _look_up(self, call: Call, operands: list[Range], types: list[Type], place: _Place) -> None:
-        """Reports an index beyond the axis that it picks from."""
+        """Refuses an index beyond the axis that it picks from."""
         if call.type not in _LOOK_UPS:
             return
         index, table = _LOOK_UPS[call.type]
@@ -105,7 +102,8 @@ class _Check:
         if picked is not None and isinstance(rows, int) and not 0 <= picked[0] <= picked[1] < rows:
             wrong = picked[1] if picked[1] >= rows else picked[0]
             where = f"`{place.address or call.type}`"
-            self._report(f"{where} looks up index {wrong}, and its indices end at {rows - 1}", place.span or call.span)
+            message = f"{where} looks up index {wrong}, and its indices end at {rows - 1}"
+            raise self._refused(message, place.span or call.span)
 
     def _result(self, call: Call, operands: list[Range], types: list[Type]) -> Range:
         """The range of what an operation yields, where its ends do come about for some input."""
@@ -145,8 +143,8 @@ class _Check:
             return tuple([self._value(item) for item in cast("tuple[Any, ...]", value)])
         return self._size(value) if isinstance(value, Symbolic) else value
 
-    def _report(self, message: str, span: Span, help: str | None = None) -> None:
-        self.found.append(Diagnostic("bad-size", f"{self._at}, {message}", span, help=help))
+    def _refused(self, message: str, span: Span, help: str | None = None) -> ArchError:
+        return fail("bad-size", f"{self._at}, {message}", span, help=help)
 
 
 _LOOK_UPS = {"embedding": (0, 1), "gather": (1, 0), "expert_linear": (1, 2)}

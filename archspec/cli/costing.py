@@ -157,8 +157,8 @@ def _summary(cost: Cost) -> list[str]:
         f"{written(work.flops)} FLOPs in matrix products, 2 a multiply-accumulate (MAC)",
         f"attention: {written(work.score_flops)} FLOPs in score products (queries by keys), "
         f"{written(work.mix_flops)} in mix products (probabilities by values)",
-        f"{written(work.elementwise)} elementwise operations, apart from the FLOPs",
-        "each line includes what is applied in it; every optional input is given; docs/costs.md says what is counted",
+        f"{written(work.elementwise)} elementwise operations (1 for each element of each), apart from the FLOPs",
+        "each line includes what is applied in it; every optional input is given",
     ]
     if not work.score_macs and not work.mix_macs:
         del lines[1]

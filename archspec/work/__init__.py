@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from archspec.work.amount import Amount, Quantity, product, substitute, total
-from archspec.work.bodies import NONE, Work, call_work, operand_type, work_of
+from archspec.work.bodies import NONE, Work, call_work, operand_type, operation_work, work_of
 
 __all__ = [
     "NONE",
@@ -12,6 +12,7 @@ __all__ = [
     "Work",
     "call_work",
     "operand_type",
+    "operation_work",
     "product",
     "substitute",
     "total",

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
-from archspec import dims
-from archspec.dims import Dim, Symbolic
+from archspec.dims import Dim, Symbolic, single
+from archspec.dims import substitute as resize
 
 Factors: TypeAlias = tuple[tuple[Symbolic, int], ...]
 """Symbolic factors with exponents, sorted by their text; () is the constant."""
@@ -83,7 +83,7 @@ def product(factors: Iterable[Dim]) -> Quantity:
             (monomial, number), *_ = factor.terms
             coefficient *= number
             for atom, power in monomial:
-                symbolic = dims.single(atom)
+                symbolic = single(atom)
                 powers[symbolic] = powers.get(symbolic, 0) + power
         else:
             powers[factor] = powers.get(factor, 0) + 1
@@ -115,7 +115,7 @@ def substitute(amount: Quantity, values: Mapping[str, int]) -> Quantity:
     """
     if isinstance(amount, int) or not values:
         return amount
-    replaced = {factor: dims.substitute(factor, values) for factors in amount.terms for factor, _ in factors}
+    replaced = {factor: resize(factor, values) for factors in amount.terms for factor, _ in factors}
     return total(
         (product(replaced[factor] for factor, power in factors for _ in range(power)), coefficient)
         for factors, coefficient in amount.terms.items()

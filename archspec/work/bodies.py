@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from archspec.ir import Body, Call, Constant, Operand, Type
 from archspec.ops import OPS, Op
@@ -53,24 +53,20 @@ def call_work(call: Call, body: Body) -> Work:
 
 
 def _operation(call: Call, types: Sequence[Type]) -> Work:
-    op = OPS[call.type]
-    if op.macs is None and not op.work:
-        return NONE
-    inputs = [operand_type(operand, types) for _, operand in call.inputs]
-    result = call.outputs[0]
+    op, result = OPS[call.type], call.outputs[0]
     assert result is not None
-    macs = product(op.macs(inputs, result, call.attributes)) if op.macs is not None else 0
-    return Work(macs, _elementwise(op, inputs, result))
+    return operation_work(op, [operand_type(operand, types) for _, operand in call.inputs], result, call.attributes)
 
 
-def _elementwise(op: Op, inputs: Sequence[Type | None], result: Type) -> Quantity:
-    """Work on real numbers alone: what is done to ids, positions and masks does not count."""
+def operation_work(op: Op, inputs: Sequence[Type | None], result: Type, attributes: Mapping[str, Any]) -> Work:
+    """What an operation asks for; `result` is its first. Work on ids, positions and masks is not elementwise work."""
+    macs = product(op.macs(inputs, result, attributes)) if op.macs is not None else 0
     if result.dtype != "real":
-        return 0
+        return Work(macs, 0)
     over = inputs[0] if op.over == "input" else result
     assert over is not None
-    extra = sum(given is not None and place.optional for place, given in zip(op.inputs, inputs, strict=False))
-    return product((op.work + extra, *over.shape))
+    given = sum(place.optional and type is not None for place, type in zip(op.inputs, inputs, strict=False))
+    return Work(macs, product((op.work + given, *over.shape)))
 
 
 def operand_type(operand: Operand, types: Sequence[Type]) -> Type | None:
