@@ -11,7 +11,8 @@ import pytest
 from small import DENSE, SCALE, load
 
 import archspec
-from archspec.analyses.attention import Context, trace
+from archspec.analyses import effort
+from archspec.analyses.attention import Context, Tracer
 from archspec.analyses.costtree import tree
 from archspec.cli import main
 from archspec.dims import symbol
@@ -333,9 +334,14 @@ def test_what_surrounds_a_body_decides() -> None:
         "layer Net()(x [2, 3, 4]) -> [2, 3, 3] {\n  w: param []\n  return matmul(x, transpose(x)) * .w\n}\n"
     ).body
     call = next(call for call in body.calls if call.type == "matmul")
-    assert trace(body, Context()).part(call) == ""
-    assert trace(body, Context(scored=frozenset([0]))).part(call) == "score"
-    assert trace(body, Context(softmaxed=frozenset([0]))).part(call) == "mix"
+    assert Tracer().trace(body, Context()).part(call) == ""
+    assert Tracer().trace(body, Context(scored=frozenset([0]))).part(call) == "score"
+    assert Tracer().trace(body, Context(softmaxed=frozenset([0]))).part(call) == "mix"
+
+
+def test_there_is_an_end_to_following_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(effort, "MOST_FOLLOWED", 100)
+    assert refusal("bert-base-uncased")[0] == refusal("bert-base-uncased", seq=3)[0] == "budget"
 
 
 # Sizes ----------------------------------------------------------------------------------------------------------------
@@ -503,6 +509,13 @@ def test_wrong_usage(arguments: str, message: str, capsys: pytest.CaptureFixture
     assert main(["cost", *arguments.split()]) == 2
     out, err = capsys.readouterr()
     assert out == "" and message in err
+
+
+def test_a_graph_in_json_carries_them_as_text(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["graph", "bert-base-uncased", "--to", "json", "--level", "block"]) == 0
+    nodes = {node["id"]: node for node in json.loads(capsys.readouterr().out)["nodes"]}
+    assert nodes["pooler.dense"]["flops"] == "1179648*batch"
+    assert (nodes["input:input_ids"]["macs"], nodes["#tanh.0"]["elementwise"]) == (0, "768*batch")
 
 
 def test_an_answer_needs_no_heavy_library() -> None:

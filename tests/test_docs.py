@@ -23,6 +23,7 @@ from typing import NamedTuple
 import pytest
 
 import archspec
+from archspec.analyses import effort
 from archspec.cli import main
 from archspec.lower import address, evaluate, program, units
 from archspec.lower.own import INITIALS
@@ -223,6 +224,7 @@ def budgets() -> Iterator[str]:
         "characters in the names of all tensors": program.MOST_CHARACTERS,
         "operations, with everything opened": program.MOST_OPERATIONS,
         "operations on symbolic sizes": program.MOST_SYMBOLIC,
+        "applications that values are followed through for costs": effort.MOST_FOLLOWED,
     }.items():
         yield f"| {what} | {limit:,} |"
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from archspec.analyses.effort import Effort
 from archspec.ir import Body, Call, Type
 from archspec.ops import OPS
 
@@ -52,69 +53,78 @@ class Traced(NamedTuple):
         )
 
 
-def trace(body: Body, context: Context) -> Traced:
-    """The slots of a body that have to do with attention."""
-    outputs = [slot for _, slot in body.outputs if isinstance(slot, int)]
-    mixed = frozenset([outputs[i] for i in context.mixed])
-    scored = frozenset([outputs[i] for i in context.scored])
-    return Traced(_softmaxed(body, context.softmaxed), *_wanted(body, mixed, scored))
+class Tracer:
+    """Finds the slots that have to do with attention. What it found for a body in a context it keeps."""
+
+    def __init__(self) -> None:
+        self._effort = Effort()
+        self._results: dict[tuple[Body, frozenset[int]], frozenset[int]] = {}
+        self._ways: dict[tuple[Body, frozenset[int], frozenset[int]], tuple[frozenset[int], frozenset[int]]] = {}
+
+    def trace(self, body: Body, context: Context) -> Traced:
+        """The slots of a body that have to do with attention. Raises ArchError where that takes too much work."""
+        self._effort.spend(body)
+        outputs = [slot for _, slot in body.outputs if isinstance(slot, int)]
+        mixed = frozenset([outputs[i] for i in context.mixed])
+        scored = frozenset([outputs[i] for i in context.scored])
+        return Traced(self._softmaxed(body, context.softmaxed), *self._wanted(body, mixed, scored))
+
+    def _softmaxed(self, body: Body, inputs: frozenset[int]) -> frozenset[int]:
+        """The slots that hold a softmax's result. An input is in the slot of its number."""
+        known = self._results.get((body, inputs))
+        if known is not None:
+            return known
+        self._effort.spend(body)
+        found = set(inputs)
+        for call in body.calls:
+            if call.body is not None:
+                inner = self._softmaxed(call.body, _positions(given(call), found))
+                outputs = [slot for _, slot in call.body.outputs if isinstance(slot, int)]
+                found.update([call.first + i for i, slot in enumerate(outputs) if slot in inner])
+            elif call.type == "softmax":
+                found.add(call.first)
+            elif any(slot in found for slot in _passing(call, body.types)):
+                found.update(range(call.first, call.first + len(call.outputs)))
+        result = self._results[body, inputs] = frozenset(found)
+        return result
+
+    def _wanted(
+        self, body: Body, mixed: frozenset[int], scored: frozenset[int]
+    ) -> tuple[frozenset[int], frozenset[int]]:
+        """The slots that go on into a matmul, and into a softmax whose result does, where these outputs do."""
+        known = self._ways.get((body, mixed, scored))
+        if known is not None:
+            return known
+        self._effort.spend(body)
+        mixes, scores = set(mixed), set(scored)
+        for call in reversed(body.calls):
+            taken = given(call)
+            if call.body is not None:
+                outputs = [slot for _, slot in call.body.outputs if isinstance(slot, int)]
+                into_mixes = frozenset([slot for i, slot in enumerate(outputs) if call.first + i in mixes])
+                into_scores = frozenset([slot for i, slot in enumerate(outputs) if call.first + i in scores])
+                inner_mixes, inner_scores = self._wanted(call.body, into_mixes, into_scores)
+                mixes.update([slot for i, slot in enumerate(taken) if i in inner_mixes])
+                scores.update([slot for i, slot in enumerate(taken) if i in inner_scores])
+            elif call.type == "matmul":
+                mixes.update(taken)
+            elif call.type == "softmax":
+                if call.first in mixes:
+                    scores.update(taken)
+            else:
+                results = range(call.first, call.first + len(call.outputs))
+                passing = _passing(call, body.types)
+                if any(slot in mixes for slot in results):
+                    mixes.update(passing)
+                if any(slot in scores for slot in results):
+                    scores.update(passing)
+        result = self._ways[body, mixed, scored] = frozenset(mixes), frozenset(scores)
+        return result
 
 
 def given(call: Call) -> list[int]:
     """The slots that a call takes, without numbers and what is absent: they fill the first slots of its body."""
     return [operand for _, operand in call.inputs if isinstance(operand, int)]
-
-
-def _softmaxed(body: Body, inputs: frozenset[int]) -> frozenset[int]:
-    """The slots that hold a softmax's result. An input is in the slot of its number."""
-    key = ("softmaxed", inputs)
-    known: frozenset[int] | None = body.views.get(key)
-    if known is not None:
-        return known
-    found = set(inputs)
-    for call in body.calls:
-        if call.body is not None:
-            inner = _softmaxed(call.body, _positions(given(call), found))
-            outputs = [slot for _, slot in call.body.outputs if isinstance(slot, int)]
-            found.update([call.first + i for i, slot in enumerate(outputs) if slot in inner])
-        elif call.type == "softmax":
-            found.add(call.first)
-        elif any(slot in found for slot in _passing(call, body.types)):
-            found.update(range(call.first, call.first + len(call.outputs)))
-    body.views[key] = frozenset(found)
-    return body.views[key]
-
-
-def _wanted(body: Body, mixed: frozenset[int], scored: frozenset[int]) -> tuple[frozenset[int], frozenset[int]]:
-    """The slots that go on into a matmul, and into a softmax whose result does, where these outputs do."""
-    key = ("wanted", mixed, scored)
-    known: tuple[frozenset[int], frozenset[int]] | None = body.views.get(key)
-    if known is not None:
-        return known
-    mixes, scores = set(mixed), set(scored)
-    for call in reversed(body.calls):
-        taken = given(call)
-        if call.body is not None:
-            outputs = [slot for _, slot in call.body.outputs if isinstance(slot, int)]
-            into_mixes = frozenset([slot for i, slot in enumerate(outputs) if call.first + i in mixes])
-            into_scores = frozenset([slot for i, slot in enumerate(outputs) if call.first + i in scores])
-            inner_mixes, inner_scores = _wanted(call.body, into_mixes, into_scores)
-            mixes.update([slot for i, slot in enumerate(taken) if i in inner_mixes])
-            scores.update([slot for i, slot in enumerate(taken) if i in inner_scores])
-        elif call.type == "matmul":
-            mixes.update(taken)
-        elif call.type == "softmax":
-            if call.first in mixes:
-                scores.update(taken)
-        else:
-            results = range(call.first, call.first + len(call.outputs))
-            passing = _passing(call, body.types)
-            if any(slot in mixes for slot in results):
-                mixes.update(passing)
-            if any(slot in scores for slot in results):
-                scores.update(passing)
-    body.views[key] = frozenset(mixes), frozenset(scores)
-    return body.views[key]
 
 
 def _passing(call: Call, types: list[Type]) -> list[int]:

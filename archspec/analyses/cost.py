@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from archspec.analyses.attention import Context, trace
+from archspec.analyses.attention import Context, Tracer
 from archspec.analyses.memory import Memory, memory_of
 from archspec.dims import symbols
 from archspec.ir import Body, Type
@@ -75,7 +75,7 @@ class Cost(NamedTuple):
 def cost_of(table: Table, body: Body, values: Mapping[str, int], dtype: str) -> Cost:
     """The cost of a model; `values` are sizes that it can run at, `dtype` one of `memory.BYTES`."""
     assert body.module is not None
-    found = _own(body, Context())
+    found = _Work().by_address(body, Context())
     parameters: Counter[str] = Counter()
     trainable: Counter[str] = Counter()
     for tensor in table.tensors:
@@ -112,39 +112,45 @@ def added(parts: Iterable[tuple[Figures, int]]) -> Figures:
     return Figures(*(total((figures[i], times) for figures, times in parts) for i in range(len(Figures._fields))))
 
 
-def _own(body: Body, context: Context) -> dict[str, tuple[int, Figures]]:
-    """For each module applied in a body: how often, and the work of its own operations in all those times.
+class _Work:
+    """The work of modules by address, each body worked out once for each context."""
 
-    Addresses are relative; the body's own is "".
-    """
-    key = ("own", context)
-    known: dict[str, tuple[int, Figures]] | None = body.views.get(key)
-    if known is not None:
-        return known
-    traced = trace(body, context)
-    here: list[tuple[Figures, int]] = []
-    opened: Counter[tuple[str, Body, Context]] = Counter()
-    for call in body.calls:
-        if call.body is not None:
-            opened[call.address, call.body, traced.inside(call)] += 1
-            continue
-        work, part = call_work(call, body), traced.part(call)
-        if work.macs or work.elementwise:
-            scores, mixes = work.macs if part == "score" else 0, work.macs if part == "mix" else 0
-            here.append((Figures(work.macs, scores, mixes, work.elementwise), 1))
-    found: dict[str, tuple[int, Figures]] = {}
-    for (address, inner, around), times in opened.items():
-        for below, (applied, figures) in _own(inner, around).items():
-            if inner.module is None and not below:  # a function is part of what applies it
-                here.append((figures, times))
+    def __init__(self) -> None:
+        self._tracer = Tracer()
+        self._known: dict[tuple[Body, Context], dict[str, tuple[int, Figures]]] = {}
+
+    def by_address(self, body: Body, context: Context) -> dict[str, tuple[int, Figures]]:
+        """For each module applied in a body: how often, and the work of its own operations in all those times.
+
+        Addresses are relative; the body's own is "".
+        """
+        known = self._known.get((body, context))
+        if known is not None:
+            return known
+        traced = self._tracer.trace(body, context)
+        here: list[tuple[Figures, int]] = []
+        opened: Counter[tuple[str, Body, Context]] = Counter()
+        for call in body.calls:
+            if call.body is not None:
+                opened[call.address, call.body, traced.inside(call)] += 1
                 continue
-            name = f"{address}.{below}" if address and below else address or below
-            before = found.get(name)
-            if before is not None:
-                applied, figures = applied * times + before[0], added([(figures, times), (before[1], 1)])
-            elif times > 1:
-                applied, figures = applied * times, added([(figures, times)])
-            found[name] = applied, figures
-    found[""] = 1, added(here)
-    body.views[key] = found
-    return found
+            work, part = call_work(call, body), traced.part(call)
+            if work.macs or work.elementwise:
+                scores, mixes = work.macs if part == "score" else 0, work.macs if part == "mix" else 0
+                here.append((Figures(work.macs, scores, mixes, work.elementwise), 1))
+        found: dict[str, tuple[int, Figures]] = {}
+        for (address, inner, around), times in opened.items():
+            for below, (applied, figures) in self.by_address(inner, around).items():
+                if inner.module is None and not below:  # a function is part of what applies it
+                    here.append((figures, times))
+                    continue
+                name = f"{address}.{below}" if address and below else address or below
+                before = found.get(name)
+                if before is not None:
+                    applied, figures = applied * times + before[0], added([(figures, times), (before[1], 1)])
+                elif times > 1:
+                    applied, figures = applied * times, added([(figures, times)])
+                found[name] = applied, figures
+        found[""] = 1, added(here)
+        self._known[body, context] = found
+        return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeAlias, cast
 
+from archspec.analyses.effort import Effort
 from archspec.dims import LARGEST, Dim, Symbolic, substitute
 from archspec.ir import Body, Call, Constant, Operand, Type
 from archspec.ops import OPS, OpError
@@ -51,6 +52,7 @@ class _Check:
         self.values = values
         self._known: dict[tuple[Body, tuple[Range, ...]], list[Range]] = {}
         self._fitted: set[Body] = set()
+        self._effort = Effort()
         self._at = "at " + ", ".join(f"{name} = {size}" for name, size in values.items())
 
     def ranges(self, body: Body, inputs: tuple[Range, ...], place: _Place) -> list[Range]:
@@ -58,6 +60,7 @@ class _Check:
         known = self._known.get((body, inputs))
         if known is not None:
             return known
+        self._effort.spend(body)
         is_new = body not in self._fitted
         self._fitted.add(body)
         slots: list[Range] = [*inputs, *[None] * (len(body.types) - len(inputs))]
