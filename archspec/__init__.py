@@ -11,12 +11,13 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from archspec.functions import cost
     from archspec.model import Model
     from archspec.pipeline import load, models
     from archspec.pytorch.build import to_torch
     from archspec.source import ArchError
 
-__all__ = ["ArchError", "Model", "__version__", "load", "models", "to_torch"]
+__all__ = ["ArchError", "Model", "__version__", "cost", "load", "models", "to_torch"]
 
 __version__ = "0.1.0"
 
@@ -24,6 +25,7 @@ if not TYPE_CHECKING:  # a checker shall report names that do not exist
     _HOMES = {
         "ArchError": "source",
         "Model": "model",
+        "cost": "functions",
         "load": "pipeline",
         "models": "pipeline",
         "to_torch": "pytorch.build",

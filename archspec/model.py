@@ -114,12 +114,13 @@ class Model:
         drawn once: `*` stands for the number and `repeat` says how often; its nodes carry the parameters of all its
         rounds.
 
-        Nodes have `kind` (input, output, layer, op, param, buffer, block), `type`, `params`, `shape` (and
-        `shapes` where there are several outputs), `path` (the applications of blocks around it), `source`
-        (file:line), `address` where a layer or block is applied, and `shared_with` where a tensor it uses stands on
-        another node. Edges have `shape` and `uses`: pairs of output index and argument name. The graph's own
-        attribute `blocks` gives the type of each application of a block by its name in `path`s. At every level
-        `params` sum to `params.total`.
+        Nodes have `kind` (input, output, layer, op, param, buffer, block), `type`, `params`, `macs`, `flops` and
+        `elementwise` (integers, or formulas in the dimensions left open), `shape` (and `shapes` where there are
+        several outputs), `path` (the applications of blocks around it), `source` (file:line), `address` where a layer
+        or block is applied, and `shared_with` where a tensor it uses stands on another node. Edges have `shape` and
+        `uses`: pairs of output index and argument name. The graph's own attribute `blocks` gives the type of each
+        application of a block by its name in `path`s. At every level `params` sum to `params.total`, and the work to
+        that of the whole model.
 
         Raises ValueError for another level, a negative depth, or a depth with another level than "block".
         """

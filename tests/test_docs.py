@@ -1,4 +1,4 @@
-"""README.md and docs/language.md: every example is compiled, every output shown is what comes out.
+"""README.md, docs/language.md and docs/costs.md: every example is compiled, every output shown is what comes out.
 
 - ```arch begins a file, named in its first line (`# small.arch`) or `example.arch`, that has no findings; ```arch more
   goes on with it; ```arch wrong has findings.
@@ -23,6 +23,7 @@ from typing import NamedTuple
 import pytest
 
 import archspec
+from archspec.analyses import effort
 from archspec.cli import main
 from archspec.lower import address, evaluate, program, units
 from archspec.lower.own import INITIALS
@@ -33,8 +34,9 @@ from archspec.syntax import build, expressions, lines, tree
 
 ROOT = Path(__file__).parent.parent
 LANGUAGE = ROOT / "docs" / "language.md"
+COSTS = ROOT / "docs" / "costs.md"
 README = ROOT / "README.md"
-PAGES = {"README.md": README, "docs/language.md": LANGUAGE}
+PAGES = {"README.md": README, "docs/language.md": LANGUAGE, "docs/costs.md": COSTS}
 
 FENCE = re.compile(r"^```(?P<kind>\w*) ?(?P<mark>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -222,21 +224,38 @@ def budgets() -> Iterator[str]:
         "characters in the names of all tensors": program.MOST_CHARACTERS,
         "operations, with everything opened": program.MOST_OPERATIONS,
         "operations on symbolic sizes": program.MOST_SYMBOLIC,
+        "applications that values are followed through for costs": effort.MOST_FOLLOWED,
     }.items():
         yield f"| {what} | {limit:,} |"
 
 
-TABLES = {"| Definition | What it is |": library, "| What | Limit |": budgets}
+def elementwise_work() -> Iterator[str]:
+    """The rows of the table of elementwise work: operations with the same figure stand together."""
+    alike: dict[str, list[str]] = {}
+    for op in OPS.values():
+        figure = f"{op.work} an element of the {op.over}" if op.work else "none"
+        more = [f"`{place.name}`" for place in op.inputs if place.optional]
+        figure += f"; 1 more an element of the {op.over} for each of {', '.join(more)} that is given" if more else ""
+        alike.setdefault(figure, []).append(f"`{op.name}`")
+    for figure, names in alike.items():
+        yield f"| {', '.join(names)} | {figure} |"
+
+
+TABLES = {
+    "| Definition | What it is |": (LANGUAGE, library),
+    "| What | Limit |": (LANGUAGE, budgets),
+    "| Operation | Elementwise operations |": (COSTS, elementwise_work),
+}
 """Tables that are made from the code, by the row that they begin with."""
 
 
 def table(header: str) -> str:
-    return "\n".join([header, "|---|---|", *TABLES[header]()]) + "\n\n"
+    return "\n".join([header, "|---|---|", *TABLES[header][1]()]) + "\n\n"
 
 
 @pytest.mark.parametrize("header", TABLES)
 def test_tables_are_those_of_the_code(header: str) -> None:
-    page = LANGUAGE.read_text()
+    page = TABLES[header][0].read_text()
     start = page.index(header)
     assert page[start : page.index("\n\n", start) + 2] == table(header), "run `python tests/test_docs.py`"
 

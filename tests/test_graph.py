@@ -26,6 +26,11 @@ def view_id(view: dict[str, Any]) -> str:
     return "-".join(str(v) for v in view.values()) or "layer"
 
 
+def costs(graph: nx.DiGraph) -> tuple[Any, ...]:
+    """What the nodes add up to: multiply-accumulates, elementwise operations, FLOPs."""
+    return tuple(sum(data[key] for _, data in graph.nodes(data=True)) for key in ("macs", "elementwise", "flops"))
+
+
 @pytest.mark.parametrize("view", VIEWS, ids=view_id)
 @pytest.mark.parametrize("name", MODELS)
 def test_every_view_is_acyclic_in_one_piece_and_sums_to_the_total(name: str, view: dict[str, Any]) -> None:
@@ -34,13 +39,14 @@ def test_every_view_is_acyclic_in_one_piece_and_sums_to_the_total(name: str, vie
     assert nx.is_directed_acyclic_graph(graph)
     assert nx.is_weakly_connected(graph)
     assert sum(data["params"] for _, data in graph.nodes(data=True)) == model.params.total
+    assert costs(graph) == (*archspec.cost(model).work[::3], archspec.cost(model).work.flops)
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_nodes_and_edges_say_what_they_are(name: str) -> None:
     graph = archspec.load(name).graph()
     for node, data in graph.nodes(data=True):
-        assert {"kind", "type", "params", "shape", "path", "source"} <= set(data), node
+        assert {"kind", "type", "params", "macs", "flops", "elementwise", "shape", "path", "source"} <= set(data), node
         assert data["kind"] in {"input", "output", "layer", "op", "param", "buffer"}
         file, _, line = data["source"].rpartition(":")
         assert file.endswith(".arch") and int(line) > 0
@@ -93,6 +99,7 @@ def test_a_folded_stack_is_drawn_once() -> None:
     node = graph.nodes["encoder.layer.*.attention.self.query"]
     assert node["repeat"] == 12
     assert node["params"] == 12 * 590_592
+    assert str(node["macs"]) == f"{12 * 768 * 768}*batch*seq"
     assert not any("encoder.layer.0" in n for n in graph)
 
 
@@ -141,6 +148,7 @@ def test_parts_that_are_used_from_outside_are_counted_once(tmp_path: Path, body:
         graph = model.graph(**view)
         assert nx.is_directed_acyclic_graph(graph)
         assert sum(data["params"] for _, data in graph.nodes(data=True)) == total
+        assert costs(graph) == (*archspec.cost(model).work[::3], archspec.cost(model).work.flops)
 
 
 def test_a_part_that_was_applied_before_its_block_has_both_applications(tmp_path: Path) -> None:

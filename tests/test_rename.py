@@ -12,7 +12,6 @@ import archspec
 from archspec import pipeline
 from archspec.source import Report, Source
 from archspec.syntax import tree
-from archspec.table import Table
 
 ROOT = Path(__file__).parent.parent
 SPECS = ROOT / "specs"
@@ -71,8 +70,8 @@ def restored(value: Any) -> Any:
 
 
 @pytest.fixture(scope="module")
-def tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Table]]:
-    """The tables of all models from a copy of the specs with other names."""
+def copies(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, archspec.Model]]:
+    """All models from a copy of the specs with other names."""
     folder = tmp_path_factory.mktemp("renamed") / "specs"
     shutil.copytree(SPECS, folder)
     for path in TREES:
@@ -80,7 +79,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Table
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pipeline, "specs_root", lambda: str(folder))
         assert archspec.models() == MODELS
-        yield {name: archspec.load(name).table for name in MODELS}
+        yield {name: archspec.load(name) for name in MODELS}
 
 
 def test_every_definition_has_another_name_in_the_copy() -> None:
@@ -92,10 +91,13 @@ def test_every_definition_has_another_name_in_the_copy() -> None:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_copy_with_every_definition_renamed_gives_the_same_tables(name: str, tables: dict[str, Table]) -> None:
-    before, after = archspec.load(name).table, tables[name]
+def test_a_copy_with_every_definition_renamed_gives_the_same_tables(
+    name: str, copies: dict[str, archspec.Model]
+) -> None:
+    before, after = archspec.load(name).table, copies[name].table
     assert {row.type for row in (*after.tensors, *after.modules)} <= set(OLD)
     assert restored(after.to_data()) == restored(before.to_data())
+    assert restored(archspec.cost(copies[name])) == restored(archspec.cost(name))
 
 
 def test_no_python_file_names_a_bundled_model_block_or_layer() -> None:

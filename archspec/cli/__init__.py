@@ -10,7 +10,16 @@ from typing import TextIO
 from archspec.source import ArchError, Diagnostic
 
 USAGE = frozenset(
-    {"missing-file", "missing-package", "unreadable", "unknown-model", "which-model", "bad-override", "usage"}
+    {
+        "bad-override",
+        "bad-size",
+        "missing-file",
+        "missing-package",
+        "unknown-model",
+        "unreadable",
+        "usage",
+        "which-model",
+    }
 )
 """Codes of findings about how the command was used, rather than about what is in a file."""
 

@@ -11,6 +11,7 @@ from archspec import __version__
 from archspec.analyses.select import Rule
 from archspec.cli import commands
 from archspec.cli.build import run_build
+from archspec.cli.cost import run_cost
 
 FORMATS = ("table", "json", "yaml", "csv", "markdown")
 
@@ -103,6 +104,25 @@ def _output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="let -o replace a file")
 
 
+def _cost(parser: argparse.ArgumentParser) -> None:
+    from archspec.analyses.memory import BYTES
+
+    _spec(parser)
+    parser.add_argument("--batch", metavar="B", type=_size, help="the size of the dimension `batch`")
+    parser.add_argument("--seq", metavar="S", type=_size, help="the size of the dimension `seq`")
+    parser.add_argument(
+        "--dim",
+        metavar="NAME=N",
+        action="append",
+        default=[],
+        dest="dims",
+        help="the size of any dimension; what depends on one that has none is a formula",
+    )
+    parser.add_argument("--dtype", choices=(*BYTES,), default="float32", help="the type of the weights (float32)")
+    parser.add_argument("--depth", metavar="N", type=_depth, help="sum up what is nested deeper than N levels")
+    _format(parser)
+
+
 def _show(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="a bundled model")
 
@@ -138,6 +158,16 @@ def _depth(text: str) -> int:
     return depth
 
 
+def _size(text: str) -> int:
+    try:
+        size = int(text)
+    except ValueError:
+        size = 0
+    if not 1 <= size < 2**63:
+        raise argparse.ArgumentTypeError(f"a size is an integer from 1 to 2^63 - 1, not {text[:40]!r}")
+    return size
+
+
 class _Rule(argparse.Action):
     """Collects --select and --exclude in one list, as their order matters."""
 
@@ -157,6 +187,7 @@ _COMMANDS = {
     "show": Command(commands.run_show, "the text of the spec that holds a bundled model", _show),
     "check": Command(commands.run_check, "check spec files and report every mistake in them", _check),
     "count": Command(commands.run_count, "a model's parameters: by layer, and what the total is made of", _count),
+    "cost": Command(run_cost, "what a model costs: multiply-accumulates, FLOPs, and bytes of memory", _cost),
     "graph": Command(commands.run_graph, "a model's graph as a picture (DOT, Mermaid) or as data (JSON)", _graph),
     "build": Command(run_build, "a model as code that runs: a readable Python file for PyTorch", _build),
     "error": Command(commands.run_error, "what a diagnostic code means, with an example and the mend", _error),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from archspec.ir import Body, Leaf, Module, Operand, Type, Weight, find
+from archspec.work import NONE, Work
 
 Rounds: TypeAlias = tuple[tuple[int, int], ...]
 """The folded runs around a place, each with its round: (run, round)."""
@@ -63,6 +64,7 @@ class Sheet:
         source: str,
         address: str | None = None,
         shared: tuple[str, ...] = (),
+        work: Work = NONE,
     ) -> dict[str, Any]:
         """Adds a node; its attributes, as `Model.graph` describes them."""
         first = types[0]
@@ -70,6 +72,9 @@ class Sheet:
             "kind": kind,
             "type": type,
             "params": params,
+            "macs": work.macs,
+            "flops": work.flops,
+            "elementwise": work.elementwise,
             "shape": first.shape if first is not None else None,
             "path": path,
             "source": source,

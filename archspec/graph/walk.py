@@ -8,6 +8,7 @@ from archspec.graph.fold import Run, runs
 from archspec.graph.sheet import OUTSIDE, Edges, Nodes, Producer, Rounds, Sheet, outside
 from archspec.ir import Body, Call, Module, Type, find, prefixes
 from archspec.source import fail
+from archspec.work import call_work, work_of
 
 OPENS = {"layer": {"block"}, "block": {"block"}, "op": {"block", "layer", "fn"}}
 """What is opened into what it applies, by level."""
@@ -126,7 +127,7 @@ class Walker:
         body = scope.body
         params, shared = self.sheet.count(body, "", WHOLE)
         types = tuple(body.types[o] for _, o in body.outputs if isinstance(o, int))
-        self.sheet.node(WHOLE, body.kind, body.type, params, types, (), place, "", shared)
+        self.sheet.node(WHOLE, body.kind, body.type, params, types, (), place, "", shared, work_of(body))
         for slot, (name, type) in enumerate(body.inputs):
             self.sheet.edge(scope.slots[slot], WHOLE, name, type, scope)
         for i, (_, slot) in enumerate((n, o) for n, o in body.outputs if isinstance(o, int)):
@@ -277,8 +278,13 @@ class Walker:
             address = scope.shown + shown
             assert call.body is not None
             params, shared = self.sheet.count(call.body, f"{scope.prefix}{call.address}.", name)
+        work = call_work(call, scope.body)
         if name in self.sheet.nodes:
-            self.sheet.nodes[name]["params"] += params
+            data = self.sheet.nodes[name]
+            data["params"] += params
+            data["macs"] += work.macs
+            data["flops"] += work.flops
+            data["elementwise"] += work.elementwise
         else:
             data = self.sheet.node(
                 name,
@@ -290,6 +296,7 @@ class Walker:
                 call.span.place,
                 address,
                 shared,
+                work,
             )
             if self.fold and scope.repeat > 1:
                 data["repeat"] = scope.repeat

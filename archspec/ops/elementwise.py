@@ -165,12 +165,14 @@ _LOGIC = _Kind(_logic, "bool [...]", "bool, common shape")
 
 
 def _unary(name: str, kind: _Kind, doc: str, scalar: Callable[..., Any] | None = None, symbol: str | None = None) -> Op:
-    return Op(name, GROUP, doc, (Input("x", kind.taken),), (), kind.given, kind.types, symbol=symbol, scalar=scalar)
+    inputs = (Input("x", kind.taken),)
+    work = 0 if kind in (_AS_REAL, _AS_INT) else 1  # a conversion computes nothing
+    return Op(name, GROUP, doc, inputs, (), kind.given, kind.types, symbol=symbol, scalar=scalar, work=work)
 
 
 def _binary(name: str, symbol: str | None, kind: _Kind, doc: str, scalar: Callable[..., Any] | None = None) -> Op:
     inputs = (Input("a", kind.taken), Input("b", kind.taken))
-    return Op(name, GROUP, doc, inputs, (), kind.given, kind.types, symbol=symbol, scalar=scalar)
+    return Op(name, GROUP, doc, inputs, (), kind.given, kind.types, symbol=symbol, scalar=scalar, work=1)
 
 
 OPS = (
@@ -215,5 +217,6 @@ OPS = (
         (),
         "bool if both are, real if either is, else int; common shape of the three",
         _where,
+        work=1,
     ),
 )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from archspec.dims import Dim
 from archspec.ir import Type
 from archspec.ops.check import (
@@ -128,6 +131,23 @@ def _gather(x: Type, index: Type, axis: object) -> Type:
     return Type(index.shape, x.dtype)
 
 
+# Costs ----------------------------------------------------------------------------------------------------------------
+
+
+def _of_rows(inputs: Sequence[Type | None], result: Type, attributes: Mapping[str, Any]) -> Sequence[Dim]:
+    """Each element of the result is a sum over the last axis of the first input."""
+    first = inputs[0]
+    assert first is not None
+    return (*result.shape, first.shape[-1])
+
+
+def _of_kernels(inputs: Sequence[Type | None], result: Type, attributes: Mapping[str, Any]) -> Sequence[Dim]:
+    """Each element of the result (of x, if transposed) meets a whole kernel: zeros around x are multiplied, too."""
+    x, weight, *_ = inputs
+    assert x is not None and weight is not None
+    return (*(x if attributes.get("transposed") else result).shape, *weight.shape[1:])
+
+
 _NUMBER = "number "
 _PROMOTED = "real if any input is, else int; "
 
@@ -142,6 +162,7 @@ OPS = (
         _PROMOTED + "[..., n, m]",
         _matmul,
         mixes=True,
+        macs=_of_rows,
     ),
     Op(
         "linear",
@@ -156,6 +177,7 @@ OPS = (
         _PROMOTED + "[..., out]",
         _linear,
         mixes=True,
+        macs=_of_rows,
     ),
     Op(
         "expert_linear",
@@ -173,6 +195,7 @@ OPS = (
         _PROMOTED + "[..., out]",
         _expert_linear,
         mixes=True,
+        macs=_of_rows,
     ),
     Op(
         "conv",
@@ -199,6 +222,7 @@ OPS = (
         "or if transposed (n - 1) * stride - 2 * padding + dilation * (kernel - 1) + 1",
         _conv,
         mixes=True,
+        macs=_of_kernels,
     ),
     Op(
         "layer_norm",
@@ -213,6 +237,7 @@ OPS = (
         (Attribute("eps"),),
         "real, shape of x",
         _layer_norm,
+        work=5,  # the sum for the mean, take it off, the square, the sum for the variance, scale
     ),
     Op(
         "embedding",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from archspec.dims import LARGEST, bounds
+from archspec.dims import LARGEST, Dim, bounds
 from archspec.ir import Type
 
 MOST_DIMENSIONS = 64
@@ -59,6 +59,11 @@ class Op(NamedTuple):
     those that take a stream through weights or mix positions. `symbol` is the operator that stands for it. `scalar`
     computes the same on plain numbers and dimensions, where a spec is compiled; it raises ArithmeticError, ValueError
     or TypeError where there is no answer.
+
+    What it costs: `macs` takes the inputs' types, the first result's and the hyperparameters, and gives sizes whose
+    product is the number of multiply-accumulates; None for what is no matrix product. `work` counts elementwise
+    operations for each element of the result, or of the first input where `over` says so; each optional input that is
+    given is one more.
     """
 
     name: str
@@ -71,6 +76,9 @@ class Op(NamedTuple):
     mixes: bool = False
     symbol: str | None = None
     scalar: Callable[..., Any] | None = None
+    macs: Callable[[Sequence[Type | None], Type, Mapping[str, Any]], Sequence[Dim]] | None = None
+    work: int = 0
+    over: Literal["result", "input"] = "result"
 
     def rule(self, inputs: Sequence[Type | None], attributes: Mapping[str, Any]) -> tuple[Type, ...]:
         """The types of the outputs. `attributes` may leave out what has a default. Raises OpError, and nothing else."""

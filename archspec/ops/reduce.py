@@ -42,7 +42,17 @@ _REDUCTION = (Attribute("axis"), Attribute("keep", False))
 _REDUCED = "type of x; shape of x without the axis, or with size 1 there if keep"
 
 OPS = (
-    Op("sum", GROUP, "The sum along axis, an integer or a list of them.", _X, _REDUCTION, _REDUCED, _reduced),
+    Op(
+        "sum",
+        GROUP,
+        "The sum along axis, an integer or a list of them.",
+        _X,
+        _REDUCTION,
+        _REDUCED,
+        _reduced,
+        work=1,
+        over="input",
+    ),
     Op(
         "amax",
         GROUP,
@@ -51,6 +61,8 @@ OPS = (
         _REDUCTION,
         _REDUCED,
         _reduced,
+        work=1,
+        over="input",
     ),
     Op(
         "softmax",
@@ -61,6 +73,7 @@ OPS = (
         (_LAST,),
         "real, shape of x",
         _softmax,
+        work=5,  # the largest, take it off, exp, the sum, divide by it
     ),
     Op(
         "cumsum",
@@ -70,6 +83,7 @@ OPS = (
         (_LAST,),
         "shape and type of x",
         _cumsum,
+        work=1,
     ),
     Op(
         "topk",
@@ -79,5 +93,7 @@ OPS = (
         (Attribute("k"), _LAST),
         "values: type of x; indices: int; each the shape of x with size k at axis",
         _topk,
+        work=1,
+        over="input",
     ),
 )

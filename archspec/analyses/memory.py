@@ -1,0 +1,60 @@
+"""Bytes of what a model stores, and of what training adds to it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from archspec.ir import Module, leaves
+
+BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
+"""Bytes of a number by element type."""
+
+_STORED = {"int": 8, "bool": 1}
+"""Bytes of what is not real: integers are stored with 64 bits."""
+
+
+class Scheme(NamedTuple):
+    """A way to train: bytes of the weights, of their gradients, and of what the optimizer keeps.
+
+    `holds` says what of: names of numbers with their element types.
+    """
+
+    name: str
+    holds: str
+    weights: int
+    gradients: int
+    optimizer: int
+
+    @property
+    def total(self) -> int:
+        return self.weights + self.gradients + self.optimizer
+
+
+class Memory(NamedTuple):
+    """Bytes. `weights` of all parameters at `dtype`, each tensor stored once; `buffers`; `schemes` are ways to train.
+
+    Only trainable parameters have gradients and a state of the optimizer.
+    """
+
+    dtype: str
+    weights: int
+    buffers: int
+    schemes: tuple[Scheme, ...]
+
+
+def memory_of(module: Module, dtype: str) -> Memory:
+    """The bytes of a model's module with weights of type `dtype`, one of `BYTES`."""
+    size = BYTES[dtype]
+    buffers = 0
+    for name, leaf in leaves(module):
+        if leaf.weight.kind == "buffer" and name not in module.aliases:
+            buffers += leaf.weight.size * _STORED.get(leaf.weight.type.dtype, size)
+    stored, trained = module.total, module.total - module.frozen
+    plain = [("SGD", "no state", 0), ("SGD with momentum", "momentum", 1), ("Adam", "first and second moment", 2)]
+    schemes = [
+        Scheme(name, f"{dtype}: {state}", stored * size, trained * size, numbers * trained * size)
+        for name, state, numbers in plain
+    ]
+    mixed = "16 bit: weights, gradients; float32: master weights, first and second moment"
+    schemes.append(Scheme("Adam, mixed precision", mixed, 2 * stored, 2 * trained, 12 * trained))
+    return Memory(dtype, stored * size, buffers, tuple(schemes))

@@ -1,0 +1,49 @@
+"""The Python functions that are called as the commands are, and answer with plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from archspec.model import Model
+from archspec.source import fail, suggest
+
+if TYPE_CHECKING:
+    from archspec.analyses.cost import Cost
+
+
+def cost(
+    model: Model | str,
+    /,
+    batch: int | None = None,
+    seq: int | None = None,
+    *,
+    dims: Mapping[str, int] | None = None,
+    dtype: str = "float32",
+) -> Cost:
+    """What a model costs: its work (multiply-accumulates, FLOPs, elementwise operations) and its memory in bytes.
+
+    `model` is a compiled model, or what `archspec.load` takes. `batch` and `seq` are sizes for the dimensions of these
+    names, `dims` for any; what depends on the others is an `Amount`, a formula that `str` writes out. `dtype` is the
+    type of the weights: float64, float32, float16 or bfloat16. See `docs/costs.md` for what is counted.
+
+    Raises ArchError for a dimension that the model does not have, a size that is not from 1 to 2^63 - 1 or that the
+    model cannot run at, another dtype, and all that `archspec.load` does.
+    """
+    from archspec.analyses.cost import cost_of, dimensions
+    from archspec.analyses.memory import BYTES
+    from archspec.analyses.sizes import check_sizes, chosen
+
+    if isinstance(model, str):
+        from archspec.pipeline import load
+
+        model = load(model)
+    if dtype not in BYTES:
+        raise fail("usage", f"`{dtype}` is no type of weights", help=suggest(dtype, [*BYTES]) or ", ".join(BYTES))
+    given = dict(dims or {})
+    for name, size in (("batch", batch), ("seq", seq)):
+        if size is not None and given.setdefault(name, size) != size:
+            raise fail("usage", f"the dimension `{name}` is given as {size} and as {given[name]}")
+    values = chosen(model.name, dimensions(model.body.inputs), given)
+    check_sizes(model.body, values)
+    return cost_of(model.table, model.body, values, dtype)

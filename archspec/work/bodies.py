@@ -1,0 +1,77 @@
+"""Work summed over bodies. What is applied many times is worked out once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from archspec.ir import Body, Call, Constant, Operand, Type
+from archspec.ops import OPS, Op
+from archspec.work.amount import Quantity, product, total
+
+
+class Work(NamedTuple):
+    """Multiply-accumulates in matrix products, and elementwise operations. `docs/costs.md` says what counts as one."""
+
+    macs: Quantity
+    elementwise: Quantity
+
+    @property
+    def flops(self) -> Quantity:
+        """Floating point operations in matrix products, 2 a multiply-accumulate."""
+        return 2 * self.macs
+
+
+NONE = Work(0, 0)
+
+
+def work_of(body: Body) -> Work:
+    """All that a body asks for, with everything in it opened."""
+    known: Work | None = body.views.get("work")
+    if known is None:
+        times = Counter([call.body for call in body.calls if call.body is not None])
+        parts = [(work_of(inner), number) for inner, number in times.items()]
+        parts += [(call_work(call, body), 1) for call in body.calls if call.body is None]
+        known = Work(
+            total((part.macs, number) for part, number in parts),
+            total((part.elementwise, number) for part, number in parts),
+        )
+        body.views["work"] = known
+    return known
+
+
+def call_work(call: Call, body: Body) -> Work:
+    """What one application in a body asks for."""
+    if call.body is not None:
+        return work_of(call.body)
+    works: dict[Call, Work] = body.views.setdefault("works", {})
+    work = works.get(call)
+    if work is None:
+        work = works[call] = _operation(call, body.types)
+    return work
+
+
+def _operation(call: Call, types: Sequence[Type]) -> Work:
+    op, result = OPS[call.type], call.outputs[0]
+    assert result is not None
+    return operation_work(op, [operand_type(operand, types) for _, operand in call.inputs], result, call.attributes)
+
+
+def operation_work(op: Op, inputs: Sequence[Type | None], result: Type, attributes: Mapping[str, Any]) -> Work:
+    """What an operation asks for; `result` is its first. Work on ids, positions and masks is not elementwise work."""
+    macs = product(op.macs(inputs, result, attributes)) if op.macs is not None else 0
+    if result.dtype != "real":
+        return Work(macs, 0)
+    over = inputs[0] if op.over == "input" else result
+    assert over is not None
+    given = sum(place.optional and type is not None for place, type in zip(op.inputs, inputs, strict=False))
+    return Work(macs, product((op.work + given, *over.shape)))
+
+
+def operand_type(operand: Operand, types: Sequence[Type]) -> Type | None:
+    """The type of an operand; a number is a tensor without dimensions."""
+    if isinstance(operand, Constant):
+        value = operand.value
+        return Type((), "bool" if isinstance(value, bool) else "real" if isinstance(value, float) else "int")
+    return types[operand] if operand is not None else None

@@ -1,0 +1,530 @@
+"""What a model costs: published totals, what counts as what, attention's products, sizes, bytes, and the command."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from small import DENSE, SCALE, load
+
+import archspec
+from archspec.analyses import effort
+from archspec.analyses.attention import Context, Tracer
+from archspec.analyses.costtree import tree
+from archspec.cli import main
+from archspec.dims import symbol
+from archspec.ir import Type
+from archspec.ops import OPS
+from archspec.work import Amount, operation_work, product, substitute, work_of
+
+MODELS = archspec.models()
+ATTENTION = """
+dim batch, heads, queries, keys
+fn weigh(scores [batch, heads, queries, keys]) -> [batch, heads, queries, keys] {
+  return scores |> * 0.125 |> softmax(axis = -1)
+}
+"""
+
+
+def sizes(model: archspec.Model, least: int = 3) -> dict[str, int]:
+    """A different size for each dimension."""
+    return {name: least + 2 * i for i, name in enumerate(archspec.cost(model).dims)}
+
+
+# Known totals ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "flops"),
+    [
+        ("bert-base-uncased", 96_637_943_808),
+        ("bert-large-uncased", 335_009_546_240),
+        ("albert-base-v2", 96_738_607_104),
+        ("bert-base-uncased-mlm", 121_244_221_440),
+    ],
+)
+def test_flops_at_1_x_512(name: str, flops: int) -> None:
+    cost = archspec.cost(name, batch=1, seq=512)
+    assert cost.work.flops == flops == 2 * cost.work.macs
+    assert cost.work.score_flops == cost.work.mix_flops
+
+
+def test_attention_of_bert_by_hand() -> None:
+    batch, seq = symbol("batch"), symbol("seq")
+    cost = archspec.cost("bert-base-uncased")
+    assert cost.work.score_macs == cost.work.mix_macs == product([12, batch, seq, seq, 768])
+    assert cost.work.macs == product([12, batch, seq, 768, 4 * 768 + 2 * 3072]) + (
+        product([24, batch, seq, seq, 768]) + product([batch, 768, 768])
+    )
+
+
+def test_attention_across_sequences_by_hand() -> None:
+    batch, source, target = symbol("batch"), symbol("source"), symbol("target")
+    cost = archspec.cost("transformer-base")
+    by_hand = product([6, batch, source, source, 512]) + product([6, batch, target, target, 512])
+    by_hand = by_hand + product([6, batch, source, target, 512])
+    assert cost.work.score_macs == cost.work.mix_macs == by_hand
+
+
+@pytest.mark.parametrize("seq", [512, 128])
+def test_what_other_tools_say_of_bert_differs_by_what_the_docs_say(seq: int) -> None:
+    """Their numbers are measured; each is ours but for what it adds and leaves out."""
+    model = archspec.load("bert-base-uncased")
+    macs, scores, mixes, _ = archspec.cost(model, batch=1, seq=seq).work
+    attention = scores + mixes
+    norms, softmax, params = 25 * seq * 768, 12 * 12 * seq * seq, model.params.total
+    biases = 12 * seq * (4 * 768 + 3072 + 768) + 768
+    embeddings = sum(tensor.params for tensor in model.tensors if tensor.type == "Embedding")
+    expected = [
+        2 * macs,
+        macs,
+        2 * (macs - attention),  # FlopCounterMode, fused
+        2 * macs + 5 * norms + softmax,  # DeepSpeed, calflops
+        2 * macs + 5 * norms,
+        2 * (macs - attention) + 5 * norms,  # calflops, fused
+        macs + 5 * norms,  # fvcore
+        macs - attention + 5 * norms,
+        macs + biases,  # ptflops
+        macs - attention + biases,
+        macs + biases + norms + softmax,
+        macs - attention + biases + norms,
+        macs - attention + 4 * norms,  # thop
+        params,  # torchinfo
+        6 * seq * (params - embeddings),  # transformers
+        2 * seq * params,
+        2 * seq * params + 2 * attention,
+    ]
+    page = (Path(__file__).parent.parent / "docs" / "costs.md").read_text()
+    column = 3 if seq == 512 else 4
+    rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| ")]
+    shown = {row[column - 1] for row in rows if len(row) == 5 and row[2][-1].isdigit() and "," in row[2]}
+    assert shown == {f"{number:,}" for number in expected}
+
+
+# Sums -----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_modules_and_trees_sum_to_the_total(name: str) -> None:
+    model = archspec.load(name)
+    for dims in ({}, sizes(model)):
+        cost = archspec.cost(model, dims=dims)
+        whole = work_of(model.body)
+        assert (cost.work.macs, cost.work.elementwise) == tuple(substitute(amount, dims) for amount in whole)
+        for i, total in enumerate(cost.work):
+            assert sum(module.own[i] for module in cost.modules) == total
+        assert sum(module.parameters for module in cost.modules) == model.params.total
+        assert sum(module.trainable for module in cost.modules) == model.params.trainable
+        for fold in (True, False):
+            first, *lines = tree(cost, fold=fold)
+            assert (first.work, first.parameters) == (cost.work, model.params.total)
+            assert sum(line.parameters for line in lines if line.level == 0) == model.params.total
+            assert sum(line.work.macs for line in lines if line.level == 0) == cost.work.macs
+            products = [line.work for line in lines if line.type == "matmul"]
+            assert sum(work.macs for work in products) == cost.work.score_macs + cost.work.mix_macs
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_formula_with_values_put_in_is_the_number(name: str) -> None:
+    model = archspec.load(name)
+    formula = archspec.cost(model)
+    values = sizes(model)
+    for part, whole in zip(archspec.cost(model, dims=values).work, formula.work, strict=True):
+        assert part == substitute(whole, values) == eval(str(whole), {}, dict(values))
+    assert formula.dims == dict.fromkeys(values)
+    for left_out, value in values.items():
+        rest = {name: size for name, size in values.items() if name != left_out}
+        partly = archspec.cost(model, dims=rest).work.macs
+        assert isinstance(partly, Amount) and substitute(partly, {left_out: value}) == substitute(
+            formula.work.macs, values
+        )
+
+
+def test_open_sizes_cost_what_fixed_ones_do() -> None:
+    text = DENSE + "block Net()(x [batch, seq, 5]) -> [batch, seq, 5] {\n  return x |> a: Dense(5) |> + x\n}\n"
+    fixed = load(text.replace("[batch, seq, 5]", "[3, 7, 5]"))
+    assert archspec.cost(fixed).work == archspec.cost(load("dim batch, seq\n" + text), 3, 7).work
+    assert archspec.cost(fixed).dims == {}
+
+
+def test_a_stack_is_summed_without_unrolling_its_work() -> None:
+    one = archspec.cost(archspec.load("bert-base-uncased", layers=1)).work.macs
+    two = archspec.cost(archspec.load("bert-base-uncased", layers=2)).work.macs
+    many = archspec.load("bert-base-uncased", layers=2_000)
+    assert work_of(many.body).macs == one + 1_999 * (two + -1 * one)
+
+
+# What counts as what --------------------------------------------------------------------------------------------------
+
+REAL, INT, BOOL = Type((2, 3, 4)), Type((2, 3, 4), "int"), Type((2, 3, 4), "bool")
+EACH = 24
+UNARY = "neg abs exp log sqrt sin cos tanh sigmoid erf"
+BINARY = "add sub mul div floordiv mod pow min max"
+BY_HAND: list[tuple[str, list[Type | None], dict[str, Any], int, int]] = [
+    *((name, [REAL], {}, 0, EACH) for name in UNARY.split()),
+    *((name, [REAL, Type((4,))], {}, 0, EACH) for name in BINARY.split()),
+    *((name, [INT, INT], {}, 0, 0) for name in ("add", "mul", "max")),
+    *((name, [REAL, REAL], {}, 0, 0) for name in ("eq", "lt", "ge")),
+    *((name, [BOOL, BOOL], {}, 0, 0) for name in ("and", "or")),
+    ("div", [INT, INT], {}, 0, EACH),
+    ("floor", [REAL], {}, 0, 0),
+    ("real", [INT], {}, 0, 0),
+    ("where", [BOOL, REAL, Type(())], {}, 0, EACH),
+    ("where", [BOOL, INT, INT], {}, 0, 0),
+    ("sum", [REAL], {"axis": 1}, 0, EACH),
+    ("amax", [REAL], {"axis": (0, 1, 2)}, 0, EACH),
+    ("cumsum", [REAL], {"axis": 1}, 0, EACH),
+    ("cumsum", [INT], {"axis": 1}, 0, 0),
+    ("softmax", [REAL], {"axis": -1}, 0, 5 * EACH),
+    ("topk", [REAL], {"k": 2}, 0, EACH),
+    ("layer_norm", [REAL], {"eps": 0.0}, 0, 5 * EACH),
+    ("layer_norm", [REAL, Type((4,)), None], {"eps": 0.0}, 0, 6 * EACH),
+    ("layer_norm", [REAL, Type((4,)), Type((4,))], {"eps": 0.0}, 0, 7 * EACH),
+    ("matmul", [REAL, Type((4, 5))], {}, 2 * 3 * 4 * 5, 0),
+    ("matmul", [Type((7, 1, 3, 4)), Type((2, 4, 5))], {}, 7 * 2 * 3 * 4 * 5, 0),
+    ("linear", [REAL, Type((5, 4)), None], {}, 2 * 3 * 4 * 5, 0),
+    ("linear", [REAL, Type((5, 4)), Type((5,))], {}, 2 * 3 * 4 * 5, 2 * 3 * 5),
+    ("expert_linear", [REAL, Type((2, 3), "int"), Type((9, 5, 4)), None], {}, 2 * 3 * 4 * 5, 0),
+    ("expert_linear", [Type((3, 1, 4)), Type((2,), "int"), Type((9, 5, 4)), Type((9, 5))], {}, 3 * 2 * 4 * 5, 30),
+    ("conv", [Type((2, 6, 9)), Type((8, 6, 3)), None], {}, 2 * 8 * 7 * 6 * 3, 0),
+    ("conv", [Type((2, 6, 9)), Type((8, 6, 3)), Type((8,))], {"padding": 1}, 2 * 8 * 9 * 6 * 3, 2 * 8 * 9),
+    ("conv", [Type((2, 6, 9)), Type((9, 2, 3)), None], {"groups": 3, "stride": 2}, 2 * 9 * 4 * 2 * 3, 0),
+    ("conv", [Type((2, 6, 9)), Type((6, 4, 3)), None], {"transposed": True}, 2 * 6 * 9 * 4 * 3, 0),
+    ("conv", [Type((2, 6, 9)), Type((6, 4, 3)), None], {"transposed": True, "groups": 2}, 2 * 6 * 9 * 4 * 3, 0),
+    ("embedding", [Type((2, 3), "int"), Type((9, 4))], {}, 0, 0),
+    ("gather", [REAL, INT], {"axis": 2}, 0, 0),
+    ("reshape", [REAL], {"shape": (6, 4)}, 0, 0),
+    ("transpose", [REAL], {}, 0, 0),
+    ("permute", [REAL], {"order": (2, 0, 1)}, 0, 0),
+    ("expand", [REAL], {"shape": (7, 2, 3, 4)}, 0, 0),
+    ("concat", [REAL, REAL], {"axis": 0}, 0, 0),
+    ("split", [REAL], {"sizes": (1, 3)}, 0, 0),
+    ("slice", [REAL], {"axis": 2, "start": 1}, 0, 0),
+    ("pick", [REAL], {"axis": 2, "index": 1}, 0, 0),
+    ("arange", [], {"stop": 9}, 0, 0),
+    ("full", [], {"shape": (2, 3), "value": 0.5}, 0, 0),
+    ("int", [REAL], {}, 0, 0),
+    ("not", [BOOL], {}, 0, 0),
+    ("ne", [REAL, REAL], {}, 0, 0),
+    ("le", [REAL, REAL], {}, 0, 0),
+    ("gt", [REAL, REAL], {}, 0, 0),
+]
+
+
+@pytest.mark.parametrize(("name", "inputs", "attributes", "macs", "elementwise"), BY_HAND)
+def test_operations_by_hand(
+    name: str, inputs: list[Type | None], attributes: dict[str, Any], macs: int, elementwise: int
+) -> None:
+    op = OPS[name]
+    result = op.rule(inputs, attributes)[0]
+    assert operation_work(op, inputs, result, attributes) == (macs, elementwise)
+
+
+def test_every_operation_is_counted_by_hand() -> None:
+    assert {name for name, *_ in BY_HAND} == set(OPS)
+
+
+def test_look_ups_are_free_tied_projections_are_not_and_shared_layers_cost_each_time() -> None:
+    cost = archspec.cost("bert-base-uncased-mlm", batch=1, seq=512)
+    modules = {module.address: module for module in cost.modules}
+    assert modules["bert.embeddings.word_embeddings"].own == (0, 0, 0, 0)
+    decoder = modules["cls.predictions.decoder"]
+    assert (decoder.own.flops, decoder.parameters) == (2 * 512 * 768 * 30522, 0)
+    shared = {module.address: module for module in archspec.cost("albert-base-v2", 1, 512).modules}
+    ffn = shared["encoder.albert_layer_groups.0.albert_layers.0.ffn"]
+    assert (ffn.applied, ffn.own.macs) == (12, 12 * 512 * 768 * 3072)
+
+
+def test_a_layer_that_is_applied_in_several_ways_costs_each() -> None:
+    model = load(
+        DENSE
+        + """
+block Inner(n)(x [..., n]) -> [..., n] {
+  return x |> d: Dense(n) |> d2: Dense(n)
+}
+block Net()(x [2, 3], y [5, 3]) -> (a [2, 3], b [5, 3], c [5, 3]) {
+  a: Inner(3)
+  return .a(x), .a(.a(y)), .a.d(y)
+}
+"""
+    )
+    modules = {module.address: module for module in archspec.cost(model).modules}
+    assert (modules["a.d"].applied, modules["a.d"].own.macs) == (4, (2 + 5 + 5 + 5) * 9)
+    assert (modules["a.d2"].applied, modules["a.d2"].own.macs) == (3, (2 + 5 + 5) * 9)
+    assert (modules["a"].applied, modules["a"].own.macs) == (3, 0)
+
+
+# Attention ------------------------------------------------------------------------------------------------------------
+
+
+def attention_of(text: str) -> tuple[Any, Any, Any]:
+    """All multiply-accumulates, those of scores and those of mixes."""
+    return archspec.cost(load(text)).work[:3]
+
+
+def test_attention_is_found_by_what_it_is_made_of() -> None:
+    """Over a function, with a mask, a bias that is learned and a gate in between, under names that say nothing."""
+    body = """
+layer Table(h, q, k)(x [..., h, q, k]) -> [..., h, q, k] {
+  weight: param [h, q, k]
+  return x + .weight
+}
+block Net()(a [2, 4, 5, 6], b [2, 4, 7, 6], c [2, 4, 7, 3], see bool [5, 7]) -> [2, 4, 5, 3] {
+  gate: param [4, 1, 1]
+  s = matmul(a, transpose(b)) |> table: Table(4, 5, 7) |> where(see, _, -inf) |> weigh
+  return matmul(s * .gate |> reshape([2, 4, 5, 7]), c)
+}
+"""
+    scores, mixes = 2 * 4 * 5 * 7 * 6, 2 * 4 * 5 * 7 * 3
+    assert attention_of(ATTENTION + body) == (scores + mixes, scores, mixes)
+
+
+def test_attention_may_be_spread_over_blocks() -> None:
+    body = """
+block Scores()(a [2, 4, 5, 6], b [2, 4, 7, 6]) -> [2, 4, 5, 7] {
+  scale: param []
+  return matmul(a, transpose(b)) * .scale
+}
+block Weights()(x [2, 4, 5, 7]) -> [2, 4, 5, 7] {
+  scale: param []
+  return weigh(x * .scale)
+}
+block Mix()(x [2, 4, 5, 7], c [2, 4, 7, 3]) -> [2, 4, 5, 3] {
+  scale: param []
+  return matmul(x, c) * .scale
+}
+block Net()(a [2, 4, 5, 6], b [2, 4, 7, 6], c [2, 4, 7, 3]) -> [2, 4, 5, 3] {
+  s = one: Scores()(a, b)
+  return s |> two: Weights() |> three: Mix()(_, c)
+}
+"""
+    model = load(ATTENTION + body)
+    modules = {module.address: module.own for module in archspec.cost(model).modules}
+    assert modules["one"].score_macs == modules["one"].macs == 2 * 4 * 5 * 7 * 6
+    assert modules["three"].mix_macs == modules["three"].macs == 2 * 4 * 5 * 7 * 3
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "matmul(x, .w) |> softmax(axis = -1)",  # over a vocabulary
+        "matmul(x, .w) |> softmax(axis = -1) |> linear(_, .w)",
+        "matmul(matmul(x, .w) |> tanh, .w)",
+        "matmul(reshape([2, 3, 1])(sum(axis = -1)(softmax(axis = -1)(matmul(x, .w)))) * x, .w)",  # a router
+    ],
+)
+def test_other_products_are_no_attention(line: str) -> None:
+    _, scores, mixes = attention_of(
+        f"layer Net()(x [2, 3, 4]) -> [2, 3, 4] {{\n  w: param [4, 4]\n  return {line}\n}}\n"
+    )
+    assert (scores, mixes) == (0, 0)
+
+
+def test_learned_weights_may_be_mixed_with() -> None:
+    line = "return matmul(softmax(axis = -1)(.w), x)"
+    text = f"layer Net()(x [2, 4, 5]) -> [2, 4, 5] {{\n  w: param [4, 4]\n  {line}\n}}\n"
+    assert attention_of(text) == (2 * 4 * 4 * 5, 0, 2 * 4 * 4 * 5)
+
+
+def test_what_surrounds_a_body_decides() -> None:
+    body = load(
+        "layer Net()(x [2, 3, 4]) -> [2, 3, 3] {\n  w: param []\n  return matmul(x, transpose(x)) * .w\n}\n"
+    ).body
+    call = next(call for call in body.calls if call.type == "matmul")
+    assert Tracer().trace(body, Context()).part(call) == ""
+    assert Tracer().trace(body, Context(scored=frozenset([0]))).part(call) == "score"
+    assert Tracer().trace(body, Context(softmaxed=frozenset([0]))).part(call) == "mix"
+
+
+def test_there_is_an_end_to_following_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(effort, "MOST_FOLLOWED", 100)
+    assert refusal("bert-base-uncased")[0] == refusal("bert-base-uncased", seq=3)[0] == "budget"
+
+
+# Sizes ----------------------------------------------------------------------------------------------------------------
+
+
+def refusal(model: archspec.Model | str, **given: Any) -> tuple[str, str]:
+    with pytest.raises(archspec.ArchError) as caught:
+        archspec.cost(model, **given)
+    (found,) = caught.value.diagnostics
+    return found.code, found.message
+
+
+@pytest.mark.parametrize(("name", "most"), [("bert-base-uncased", 512), ("roberta-base", 512), ("albert-base-v2", 512)])
+def test_a_sequence_longer_than_the_positions_has_no_cost(name: str, most: int) -> None:
+    model = archspec.load(name)
+    assert archspec.cost(model, seq=most)
+    code, message = refusal(model, seq=most + 1)
+    assert code == "bad-size" and message.startswith(f"at seq = {most + 1}, `embeddings.position_embeddings` looks up")
+
+
+@pytest.mark.parametrize(
+    ("step", "fits", "not_any_more"),
+    [
+        ("+ sum(axis = 0)(slice(axis = 0, stop = n)(.scale))", 9, 10),
+        ("+ pick(axis = -1, index = 3)(x)", 4, 3),
+        ("+ sum(axis = -1)(c: Conv1d(4, 4, kernel = 5)(x))", 5, 4),
+        ("+ sum(axis = 0)(e: Embedding(9, 4)(arange(n)))", 9, 10),
+        ("+ sum(axis = 0)(e: Embedding(9, 4)(arange(n) + 2))", 7, 8),
+        ("+ sum(axis = 0)(e: Embedding(9, 4)(2 * arange(n)))", 5, 6),
+        ("+ sum(axis = [0, 1])(e: Embedding(9, 4)(reshape([n, 1])(arange(n)) - arange(n) + 4))", 5, 6),
+        ("+ sum(axis = [0, 1])(e: Embedding(9, 4)(min(reshape([n, 1])(arange(n)) * arange(n), 8)))", 99, None),
+        ("+ sum(axis = 0)(e: Embedding(9, 4)(arange(n) % 9))", 99, None),
+        ("+ sum(axis = 1)(e: Embedding(9, 4)(cumsum(axis = 1)(int(ids != 0))))", 8, 9),
+        ("+ sum(axis = 1)(e: Embedding(9, 4)(ids))", 99, None),
+        ("+ sum(axis = 0)(gather(axis = 0)(.scale, arange(n)))", 9, 10),
+    ],
+)
+def test_sizes_at_which_a_model_cannot_run_are_refused(step: str, fits: int, not_any_more: int | None) -> None:
+    used = [name for name in ("Embedding", "Conv1d") if name in step]
+    text = f"import std {{ {', '.join(used)} }}\n" if used else ""
+    ids = ", ids int [batch, n]" if "ids" in step else ""
+    text += f"dim batch, n\nblock Net()(x [batch, 4, n]{ids}) -> [batch, 4] {{\n  scale: param [9]\n"
+    model = load(text + f"  return sum(axis = -1)(x) * sum(axis = 0)(.scale) {step}\n}}\n")
+    assert archspec.cost(model, dims={"n": fits}).dims == {"batch": None, "n": fits}
+    if not_any_more:
+        code, message = refusal(model, dims={"n": not_any_more})
+        assert code == "bad-size" and message.startswith(f"at n = {not_any_more}, ")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"dims": {"sequence": 3}}, "has no dimension called `sequence`"),
+        ({"batch": 0}, "from 1 to 2^63 - 1, not 0"),
+        ({"batch": -3}, "not -3"),
+        ({"batch": 2**63}, "not 9223372036854775808"),
+        ({"batch": True}, "not True"),
+        ({"batch": 1.0}, "not 1.0"),
+        ({"batch": "1"}, "not '1'"),
+        ({"batch": 1, "dims": {"batch": 2}}, "`batch` is given as 1 and as 2"),
+        ({"dtype": "float31"}, "`float31` is no type of weights"),
+    ],
+)
+def test_what_cannot_be_asked(given: dict[str, Any], said: str) -> None:
+    code, message = refusal("bert-base-uncased", **given)
+    assert code == "usage" and said in message
+
+
+def test_sizes_beyond_all_measure_are_refused_or_exact() -> None:
+    most = 2**63 - 1
+    assert archspec.cost("bert-base-uncased", batch=most, seq=512).work.flops == most * 96_637_943_808
+    text = "dim batch\nlayer Net()(x [batch, 7]) -> [7 * batch] {\n  w: param []\n"
+    model = load(text + "  return reshape([7 * batch])(x) * .w\n}\n")
+    assert archspec.cost(model, batch=most // 7).work.elementwise == most // 7 * 7
+    code, message = refusal(model, batch=most // 7 + 1)
+    assert code == "bad-size" and message.endswith("`reshape` has no sizes: this dimension is beyond the 64-bit range")
+
+
+# Bytes ----------------------------------------------------------------------------------------------------------------
+
+
+def test_bytes_by_hand() -> None:
+    model = load(
+        DENSE
+        + SCALE
+        + """
+block Net()(x [2, 3]) -> [2, 3] {
+  seen: buffer int [5]
+  mean: buffer [3]
+  tie out.weight = a.weight
+  h = x |> a: Dense(3) |> fixed: frozen Scale(3) |> out: Dense(3)
+  return h + .mean + real(sum(axis = 0)(.seen))
+}
+"""
+    )
+    assert model.params == (9 + 3 + 3 + 3, 15, 3)
+    memory = archspec.cost(model).memory
+    assert (memory.dtype, memory.weights, memory.buffers) == ("float32", 4 * 18, 8 * 5 + 4 * 3)
+    assert [(s.name, s.weights, s.gradients, s.optimizer, s.total) for s in memory.schemes] == [
+        ("SGD", 72, 60, 0, 132),
+        ("SGD with momentum", 72, 60, 60, 192),
+        ("Adam", 72, 60, 120, 252),
+        ("Adam, mixed precision", 36, 30, 180, 246),
+    ]
+    half = archspec.cost(model, dtype="bfloat16").memory
+    assert (half.weights, half.buffers) == (2 * 18, 8 * 5 + 2 * 3)
+    assert [s.optimizer for s in half.schemes] == [0, 30, 60, 180]
+
+
+# The command ----------------------------------------------------------------------------------------------------------
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert main(["cost", *arguments]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    return out
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("cost-bert.txt", "bert-base-uncased --batch 1 --seq 512"),
+        ("cost-seq2seq.txt", "transformer-seq2seq --dim batch=1 --depth 2"),
+        ("cost-albert.md", "albert-base-v2 --batch 8 --seq 128 --format markdown --set layers=3"),
+        ("cost-bert.csv", "bert-base-uncased --batch 1 --depth 1 --format csv --set layers=2"),
+        ("cost-bert.json", "bert-base-uncased --batch 1 --seq 512 --format json --depth 1 --set layers=2"),
+    ],
+)
+def test_what_is_printed(
+    name: str, arguments: str, capsys: pytest.CaptureFixture[str], golden: Callable[[str, str], None]
+) -> None:
+    golden(name, said(capsys, *arguments.split()))
+
+
+def test_the_document(capsys: pytest.CaptureFixture[str]) -> None:
+    document = json.loads(said(capsys, "roberta-base", "--seq", "16", "--format", "json", "--dtype", "float16"))
+    cost = archspec.cost("roberta-base", seq=16, dtype="float16")
+    assert document["dims"] == {"batch": None, "seq": 16} and document["flops_per_mac"] == 2
+    assert document["work"]["flops"] == str(cost.work.flops)
+    assert document["memory"]["weights"] == 2 * archspec.load("roberta-base").params.total
+    rows = {row["address"]: row for row in document["rows"]}
+    assert rows[""]["macs"] == str(cost.work.macs)
+    assert rows["encoder.layer.11.attention.self.(scores)"]["macs"] == f"{16 * 16 * 768}*batch"
+    assert {module.address for module in cost.modules} <= set(rows)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("transformer-base --seq 5", "transformer-base has no dimension called `seq`"),
+        ("bert-base-uncased --dim sek=5", "did you mean `seq`?"),
+        ("bert-base-uncased --dim seq", "`--dim seq` gives no size"),
+        ("bert-base-uncased --dim seq=1e3", "`--dim seq=1e3` gives no size"),
+        ("bert-base-uncased --dim seq=0", "from 1 to 2^63 - 1, not 0"),
+        ("bert-base-uncased --dim seq=1 --dim seq=2", "`seq` is given as 1 and as 2"),
+        ("bert-base-uncased --seq 1 --dim seq=2", "`seq` is given as 1 and as 2"),
+        ("bert-base-uncased --seq 0", "argument --seq: a size is an integer from 1 to 2^63 - 1, not '0'"),
+        ("bert-base-uncased --batch x", "argument --batch: a size is an integer"),
+        ("bert-base-uncased --dtype int3", "argument --dtype: invalid choice"),
+        ("bert-base-uncased --seq 1024", "error[bad-size]: at seq = 1024, "),
+    ],
+)
+def test_wrong_usage(arguments: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cost", *arguments.split()]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and message in err
+
+
+def test_a_graph_in_json_carries_them_as_text(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["graph", "bert-base-uncased", "--to", "json", "--level", "block"]) == 0
+    nodes = {node["id"]: node for node in json.loads(capsys.readouterr().out)["nodes"]}
+    assert nodes["pooler.dense"]["flops"] == "1179648*batch"
+    assert (nodes["input:input_ids"]["macs"], nodes["#tanh.0"]["elementwise"]) == (0, "768*batch")
+
+
+def test_an_answer_needs_no_heavy_library() -> None:
+    code = (
+        "import sys\nfrom archspec.cli import main\n"
+        "main(['cost', 'albert-base-v2', '--seq', '9', '--format', 'json'])\n"
+        "print(sorted({'networkx', 'torch', 'rich', 'sympy', 'lark'} & set(sys.modules)), file=sys.stderr)"
+    )
+    root = Path(archspec.__file__).parent.parent
+    for _ in range(2):  # the first may have to make the parser's tables
+        run = subprocess.run([sys.executable, "-c", code], cwd=root, check=True, capture_output=True, text=True)
+    assert run.stderr == "[]\n"
