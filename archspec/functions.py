@@ -10,6 +10,7 @@ from archspec.source import fail, suggest
 
 if TYPE_CHECKING:
     from archspec.analyses.cost import Cost
+    from archspec.analyses.memory import Activations
 
 
 def cost(
@@ -20,12 +21,15 @@ def cost(
     *,
     dims: Mapping[str, int] | None = None,
     dtype: str = "float32",
+    attention: str | None = None,
 ) -> Cost:
     """What a model costs: its work (multiply-accumulates, FLOPs, elementwise operations) and its memory in bytes.
 
     `model` is a compiled model, or what `archspec.load` takes. `batch` and `seq` are sizes for the dimensions of these
     names, `dims` for any; what depends on the others is an `Amount`, a formula that `str` writes out. `dtype` is the
-    type of the weights: float64, float32, float16 or bfloat16. See `docs/costs.md` for what is counted.
+    type of the weights: float64, float32, float16 or bfloat16. `attention` names a form of attention, "flash" or
+    "math", for the memory of activations, which takes PyTorch and a size for every dimension. See `docs/costs.md` for
+    what is counted.
 
     Raises ArchError for a dimension that the model does not have, a size that is not from 1 to 2^63 - 1 or that the
     model cannot run at, another dtype, and all that `archspec.load` does.
@@ -46,4 +50,19 @@ def cost(
             raise fail("usage", f"the dimension `{name}` is given as {size} and as {given[name]}")
     values = chosen(model.name, dimensions(model.body.inputs), given)
     check_sizes(model.body, values)
-    return cost_of(model.table, model.body, values, dtype)
+    found = cost_of(model.table, model.body, values, dtype)
+    return found if attention is None else found._replace(activations=_activations(model, values, dtype, attention))
+
+
+def _activations(model: Model, values: Mapping[str, int], dtype: str, attention: str) -> Activations:
+    from archspec.analyses.cost import dimensions
+    from archspec.analyses.memory import ATTENTION, Activations
+    from archspec.pytorch.activations import activation_bytes
+
+    if attention not in ATTENTION:
+        raise fail("usage", f"`{attention}` is no form of attention", help=f"its forms are {', '.join(ATTENTION)}")
+    left = [name for name in dimensions(model.body.inputs) if name not in values]
+    if left:
+        message = f"the memory of activations takes a size for every dimension; {', '.join(left)} has none"
+        raise fail("usage", message, help=f"add {' '.join(f'--dim {name}=N' for name in left)}")
+    return Activations(attention, activation_bytes(model, values, dtype, attention))

@@ -1,4 +1,4 @@
-"""README.md, docs/language.md and docs/costs.md: every example is compiled, every output shown is what comes out.
+"""README.md and pages of docs/: every example is compiled, every output shown is what comes out.
 
 - ```arch begins a file, named in its first line (`# small.arch`) or `example.arch`, that has no findings; ```arch more
   goes on with it; ```arch wrong has findings.
@@ -35,8 +35,9 @@ from archspec.syntax import build, expressions, lines, tree
 ROOT = Path(__file__).parent.parent
 LANGUAGE = ROOT / "docs" / "language.md"
 COSTS = ROOT / "docs" / "costs.md"
+PYTORCH = ROOT / "docs" / "pytorch.md"
 README = ROOT / "README.md"
-PAGES = {"README.md": README, "docs/language.md": LANGUAGE, "docs/costs.md": COSTS}
+PAGES = {"README.md": README, "docs/language.md": LANGUAGE, "docs/costs.md": COSTS, "docs/pytorch.md": PYTORCH}
 
 FENCE = re.compile(r"^```(?P<kind>\w*) ?(?P<mark>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 

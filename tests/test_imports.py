@@ -23,7 +23,7 @@ MAY_IMPORT = {
     "model": {"lower", "graph", "expand", "ir", "source", "table"},
     "pytorch": {"lower", "syntax", "ops", "ir", "dims", "source", "model"},
     "pipeline": {"cache", "ir", "lower", "model", "resources", "source", "syntax", "table"},
-    "functions": {"analyses", "pipeline", "model", "source"},
+    "functions": {"analyses", "pytorch", "pipeline", "model", "source"},
     "overrides": {"pipeline", "source", "syntax"},
     "cli": {
         "",

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from archspec.analyses.attention import Context, Tracer
-from archspec.analyses.memory import Memory, memory_of
+from archspec.analyses.memory import Activations, Memory, memory_of
 from archspec.dims import symbols
 from archspec.ir import Body, Type
 from archspec.table import Table
@@ -62,7 +62,8 @@ class ModuleCost(NamedTuple):
 class Cost(NamedTuple):
     """What a model costs for sizes of its dimensions (None for one left open), with every optional input given.
 
-    `work` is all there is to do, `modules` say where, in program order; `memory` is in bytes.
+    `work` is all there is to do, `modules` say where, in program order; `memory` is in bytes. `activations` is there if
+    the form of attention was named.
     """
 
     model: str
@@ -70,6 +71,7 @@ class Cost(NamedTuple):
     work: Figures
     modules: tuple[ModuleCost, ...]
     memory: Memory
+    activations: Activations | None = None
 
 
 def cost_of(table: Table, body: Body, values: Mapping[str, int], dtype: str) -> Cost:

@@ -9,6 +9,9 @@ from archspec.ir import Module, leaves
 BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
 """Bytes of a number by element type."""
 
+ATTENTION = ("flash", "math")
+"""Forms of attention: PyTorch's fused kernel, which keeps no scores, and its products and softmax one by one."""
+
 _STORED = {"int": 8, "bool": 1}
 """Bytes of what is not real: integers are stored with 64 bits."""
 
@@ -40,6 +43,13 @@ class Memory(NamedTuple):
     weights: int
     buffers: int
     schemes: tuple[Scheme, ...]
+
+
+class Activations(NamedTuple):
+    """Bytes that PyTorch keeps of a forward pass for training, with a form of attention."""
+
+    attention: str
+    bytes: int
 
 
 def memory_of(module: Module, dtype: str) -> Memory:

@@ -105,7 +105,7 @@ def _output(parser: argparse.ArgumentParser) -> None:
 
 
 def _cost(parser: argparse.ArgumentParser) -> None:
-    from archspec.analyses.memory import BYTES
+    from archspec.analyses.memory import ATTENTION, BYTES
 
     _spec(parser)
     parser.add_argument("--batch", metavar="B", type=_size, help="the size of the dimension `batch`")
@@ -119,6 +119,11 @@ def _cost(parser: argparse.ArgumentParser) -> None:
         help="the size of any dimension; what depends on one that has none is a formula",
     )
     parser.add_argument("--dtype", choices=(*BYTES,), default="float32", help="the type of the weights (float32)")
+    parser.add_argument(
+        "--attention",
+        choices=ATTENTION,
+        help="count the memory of activations, with this form of attention (needs torch)",
+    )
     parser.add_argument("--depth", metavar="N", type=_depth, help="sum up what is nested deeper than N levels")
     _format(parser)
 

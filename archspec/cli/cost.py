@@ -22,7 +22,7 @@ def run_cost(options: Namespace) -> int:
 
     dims = _dims(options.dims)
     model = compile_spec(options.spec, dict(map(parse_override, options.settings)))
-    found = cost(model, options.batch, options.seq, dims=dims, dtype=options.dtype)
+    found = cost(model, options.batch, options.seq, dims=dims, dtype=options.dtype, attention=options.attention)
     lines = tree(found, options.depth, fold=options.format in ("table", "markdown"))
     if options.format in ("json", "yaml"):
         contents = costing.contents(model, found, lines)

@@ -34,6 +34,7 @@ def contents(model: Model, cost: Cost, lines: list[CostLine]) -> dict[str, Any]:
         "memory": {
             "weights": memory.weights,
             "buffers": memory.buffers,
+            "activations": cost.activations._asdict() if cost.activations is not None else None,
             "training": [scheme._asdict() | {"total": scheme.total} for scheme in memory.schemes],
         },
         "rows": [_row(cost, line) for line in lines],
@@ -139,6 +140,8 @@ def _tree(cost: Cost, lines: list[CostLine], *, whole_addresses: bool) -> View:
         Column("weights", "weight bytes"),
         Column("notes", ""),
     ]
+    if not isinstance(macs, int):  # formulas are long, and these say what FLOPs say
+        columns = [column for column in columns if column.key not in ("macs", "share")]
     return View(tuple(columns), [row(line) for line in lines])
 
 
@@ -176,5 +179,8 @@ def _memory(cost: Cost) -> View:
         rows.append(blank | {"to": "buffers", "total": memory.buffers})
     for scheme in memory.schemes:
         rows.append(scheme._asdict() | {"to": f"training, {scheme.name}", "total": scheme.total})
+    if cost.activations is not None:
+        name = f"activations kept for training, {cost.activations.attention} attention"
+        rows.append(blank | {"to": name, "total": cost.activations.bytes})
     columns = [Column("to", "bytes"), *(Column(key, key) for key in ("weights", "gradients", "optimizer", "total"))]
     return View((*columns, Column("holds", "the optimizer keeps")), rows)

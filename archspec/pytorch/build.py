@@ -28,17 +28,23 @@ def to_torch(model: Model) -> nn.Module:
 
     Raises ArchError: `missing-package` without PyTorch, `untranslatable` where something has no form in it.
     """
-    try:
-        import torch  # noqa: F401  # pyright: ignore
-    except ImportError:
-        help = "pip install 'archspec-dsl[torch]'"
-        raise fail("missing-package", "this needs PyTorch, which is not installed", help=help) from None
+    torch_or_fail()
     text = torch_source(model)
     namespace: dict[str, Any] = {"__name__": f"archspec.built.{model.name}"}
     exec(compile(text, f"<{model.name} in PyTorch>", "exec"), namespace)
     module: nn.Module = namespace["build"]()
     _check(module, model)
     return module
+
+
+def torch_or_fail() -> Any:
+    """PyTorch. Raises ArchError (`missing-package`) where it is not installed."""
+    try:
+        import torch
+    except ImportError:
+        help = "pip install 'archspec-dsl[torch]'"
+        raise fail("missing-package", "this needs PyTorch, which is not installed", help=help) from None
+    return torch
 
 
 def _check(module: nn.Module, model: Model) -> None:

@@ -1,0 +1,110 @@
+"""Costs of the generated modules: what PyTorch counts and keeps when it runs them is what `archspec cost` says."""
+
+from typing import Any
+
+import pytest
+
+import archspec
+from archspec.dims import Symbolic, substitute
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.slow
+
+EXAMPLES = [f"specs/std/examples.arch:small-{name}" for name in ("decoder", "vision", "speech")]
+SIZES = {"batch": 3, "seq": 24, "source": 20, "target": 17, "frames": 34}
+
+
+def sizes_of(model: archspec.Model) -> dict[str, int]:
+    return {name: SIZES[name] for name in archspec.cost(model).dims}
+
+
+def inputs_of(model: archspec.Model, sizes: dict[str, int], device: str) -> dict[str, Any]:
+    """Every input, the optional ones too."""
+    dtypes = {"real": torch.float32, "int": torch.int64, "bool": torch.bool}
+    given: dict[str, Any] = {}
+    for name, type in model.inputs.items():
+        shape = [substitute(size, sizes) if isinstance(size, Symbolic) else size for size in type.shape]
+        given[name] = torch.ones(shape, dtype=dtypes[type.dtype], device=device)
+    return given
+
+
+@pytest.mark.parametrize("spec", [*archspec.models(), *EXAMPLES])
+def test_flops_are_what_pytorch_counts_on_the_meta_device(spec: str) -> None:
+    from torch.utils.flop_counter import FlopCounterMode
+
+    model = archspec.load(spec)
+    sizes = sizes_of(model)
+    with torch.device("meta"):
+        module = archspec.to_torch(model)
+    with FlopCounterMode(display=False) as counter:
+        module(**inputs_of(model, sizes, "meta"))
+    assert counter.get_total_flops() == archspec.cost(model, dims=sizes).work.flops
+
+
+@pytest.mark.parametrize(
+    ("spec", "flops"),
+    [
+        ("bert-base-uncased", 96_637_943_808),
+        ("bert-large-uncased", 335_009_546_240),
+        ("albert-base-v2", 96_738_607_104),
+        ("bert-base-uncased-mlm", 121_244_221_440),
+    ],
+)
+def test_flops_of_a_sequence_of_512(spec: str, flops: int) -> None:
+    from torch.utils.flop_counter import FlopCounterMode
+
+    model = archspec.load(spec)
+    with torch.device("meta"):
+        module = archspec.to_torch(model)
+    with FlopCounterMode(display=False) as counter:
+        module(**inputs_of(model, {"batch": 1, "seq": 512}, "meta"))
+    assert counter.get_total_flops() == archspec.cost(model, batch=1, seq=512).work.flops == flops
+
+
+TINY = {"vocab": 97, "hidden": 32, "layers": 2, "heads": 4, "ffn": 48, "positions": 40}
+KEPT = [
+    ("bert-base-uncased", TINY),
+    ("bert-base-uncased-pretraining", TINY),
+    ("albert-base-v2", {**TINY, "factor": 16}),
+    ("roberta-base", {**TINY, "types": 2}),
+    ("transformer-seq2seq", {"words": 53, "hidden": 32, "layers": 2, "heads": 4, "inner": 48}),
+    ("specs/std/examples.arch:small-decoder", {}),
+    ("specs/std/examples.arch:small-vision", {"image": 32, "layers": 2}),
+    ("specs/std/examples.arch:small-speech", {}),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("attention", ["flash", "math"])
+@pytest.mark.parametrize(("spec", "overrides"), KEPT)
+def test_activations_are_what_hooks_see(spec: str, overrides: dict[str, Any], attention: str, dtype: str) -> None:
+    """Run for real, on a CPU: each storage that a hook is shown, once, but for those of parameters."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    model = archspec.load(spec, **overrides)
+    sizes = sizes_of(model)
+    element = getattr(torch, dtype)
+    module = archspec.to_torch(model).to(element)
+    inputs = inputs_of(model, sizes, "cpu")
+    inputs = {name: x.to(element) if x.is_floating_point() else x for name, x in inputs.items()}
+    storages: dict[int, Any] = {}
+
+    def keep(tensor: Any) -> Any:
+        storages[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage()
+        return tensor
+
+    backend = {"flash": SDPBackend.FLASH_ATTENTION, "math": SDPBackend.MATH}[attention]
+    with sdpa_kernel(backend), torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        outputs = module(**inputs)
+    for parameter in module.parameters():
+        storages.pop(parameter.untyped_storage().data_ptr(), None)
+    found = archspec.cost(model, dims=sizes, dtype=dtype, attention=attention).activations
+    assert found is not None and found.attention == attention
+    assert found.bytes == sum(storage.nbytes() for storage in storages.values())
+    del outputs
+
+
+def test_activations_of_bert_base_grow_with_the_form_of_attention() -> None:
+    costs = {a: archspec.cost("bert-base-uncased", batch=8, seq=512, attention=a) for a in ("flash", "math")}
+    flash, math = (cost.activations.bytes for cost in costs.values() if cost.activations is not None)
+    assert flash < math
