@@ -11,16 +11,25 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from archspec.audits import audit
+    from archspec.claims import explain
     from archspec.model import Model
     from archspec.pipeline import load, models
     from archspec.source import ArchError
 
-__all__ = ["ArchError", "Model", "__version__", "load", "models"]
+__all__ = ["ArchError", "Model", "__version__", "audit", "explain", "load", "models"]
 
 __version__ = "0.1.0"
 
 if not TYPE_CHECKING:  # a checker shall report names that do not exist
-    _HOMES = {"ArchError": "source", "Model": "model", "load": "pipeline", "models": "pipeline"}
+    _HOMES = {
+        "ArchError": "source",
+        "Model": "model",
+        "audit": "audits",
+        "explain": "claims",
+        "load": "pipeline",
+        "models": "pipeline",
+    }
 
     def __getattr__(name):
         if name not in _HOMES:

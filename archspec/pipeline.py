@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from archspec import cache
 from archspec.resources import specs_root
 from archspec.source import ArchError, Diagnostic, Enough, Report, Source, fail, suggest
-from archspec.table import Table
+from archspec.table import Relative, Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -179,6 +179,26 @@ def table_of(spec: str, overrides: dict[str, Any]) -> tuple[Table, tuple[Diagnos
     if key is not None and not model.warnings:
         cache.write("table", key, model.table.to_data(), loaded.library.raw)
     return model.table, model.warnings
+
+
+def family_of(spec: str, overrides: dict[str, Any]) -> tuple[Table, tuple[Relative, ...]]:
+    """The table of a model, and its relatives: what else its file makes of the same body and hyperparameters."""
+    from archspec.ir import uncollected
+    from archspec.lower.family import family
+    from archspec.model import Model
+
+    model, loaded = _compile(spec, overrides)
+    parsed = parse_spec(spec)
+    node = loaded.unit.models[parsed.model] if parsed.model is not None else next(iter(loaded.unit.models.values()))
+    with uncollected():
+        related = family(loaded.program, loaded.unit, node, model._compiled)  # pyright: ignore[reportPrivateUsage]
+        tables = [Model(r.compiled, {}, ()).table for r in related]
+    return model.table, tuple(
+        [
+            Relative(r.compiled.name, r.models, table, r.body, r.home)
+            for r, table in zip(related, tables, strict=True)
+        ]
+    )
 
 
 def _table_key(spec: str, overrides: dict[str, Any]) -> str | None:

@@ -1,0 +1,166 @@
+"""Counting conventions: what people take into a count of parameters, or leave out, and all their combinations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from archspec.analyses.kinds import Base, Kind, Universe
+
+DEEPEST = 4
+MOST_STATES = 150_000
+
+
+class Deviation(NamedTuple):
+    """One thing counted otherwise: `text` says what, `adds` and `removes` are the sets of kinds."""
+
+    text: str
+    adds: int
+    removes: int
+
+
+class Convention(NamedTuple):
+    """A base with deviations: `kinds` are what is counted, `rank` how many deviations it takes from a whole model."""
+
+    base: Base
+    deviations: tuple[int, ...]
+    kinds: int
+    rank: int
+
+
+class Conventions:
+    """All combinations of up to DEEPEST deviations, by rank; of those that count the same kinds, the simplest.
+
+    A rank is either gone through as a whole or, where that would take too long, not at all. `reached` are the sets of
+    kinds so far.
+    """
+
+    def __init__(self, universe: Universe) -> None:
+        self.universe = universe
+        self.deviations = _deviations(universe)
+        self._levels: list[list[Convention]] = []
+        self._frontier: dict[int, list[Convention]] = {}
+        self.reached: set[int] = set()
+        self._expanded: set[tuple[str, tuple[str, ...], int]] = set()
+
+    def of_rank(self, rank: int) -> list[Convention] | None:
+        """The combinations that take `rank` deviations, in order; None from the first rank that is not gone through."""
+        while len(self._levels) <= rank:
+            if len(self._levels) > DEEPEST or (level := self._next()) is None:
+                return None
+            self._levels.append(level)
+        return self._levels[rank]
+
+    def _next(self) -> list[Convention] | None:
+        rank = len(self._levels)
+        before = self._frontier.get(rank - 1, [])
+        if len(before) * len(self.deviations) > 8 * MOST_STATES:
+            return None
+        states = [Convention(base, (), base.counted, rank) for base in self.universe.bases if base.rank == rank]
+        fresh: list[Convention] = []
+        for state in states + [new for old in before for new in self._extended(old, rank)]:
+            key = (state.base.name, state.base.parts, state.kinds)
+            if key not in self._expanded:
+                self._expanded.add(key)
+                fresh.append(state)
+        if len(fresh) > MOST_STATES:
+            return None
+        self._frontier[rank] = fresh
+        level: list[Convention] = []
+        for state in fresh:
+            if state.kinds not in self.reached:
+                self.reached.add(state.kinds)
+                level.append(state)
+        return level
+
+    def _extended(self, state: Convention, rank: int) -> Iterator[Convention]:
+        """A state with one deviation more, from those after its last (what adds comes before what removes)."""
+        first = state.deviations[-1] + 1 if state.deviations else 0
+        for index in range(first, len(self.deviations)):
+            _, adds, removes = self.deviations[index]
+            kinds = (state.kinds | (adds & state.base.more)) & ~removes
+            if kinds and kinds != state.kinds:
+                yield Convention(state.base, (*state.deviations, index), kinds, rank)
+
+
+def _deviations(universe: Universe) -> list[Deviation]:
+    """The deviations that change anything, those that add first; of equal ones the one that is said most simply."""
+    found: dict[tuple[int, int], str] = {}
+    for text, kinds in _additions(universe):
+        if kinds:
+            found.setdefault((kinds, 0), text)
+    everything = sum(1 << i for i in range(len(universe.kinds)))
+    for text, kinds in _removals(universe):
+        if kinds and kinds != everything:
+            found.setdefault((0, kinds), text)
+    return [Deviation(text, adds, removes) for (adds, removes), text in found.items()]
+
+
+def _additions(universe: Universe) -> Iterator[tuple[str, int]]:
+    kinds = universe.members(_everything(universe))
+    aliases = [(bit, kind) for bit, kind in kinds if kind.alias]
+    yield "with shared tensors counted once for each of their names", _set(aliases)
+    if len(aliases) > 1:
+        for bit, kind in aliases:
+            yield f"with `{kind.name}` counted although it is shared", bit
+    yield "with the buffers", _set([(bit, kind) for bit, kind in kinds if kind.part == "buffer"])
+
+
+def _removals(universe: Universe) -> Iterator[tuple[str, int]]:
+    kinds = [(bit, kind) for bit, kind in universe.members(_everything(universe)) if kind.part != "buffer"]
+    roles = dict.fromkeys(kind.role for _, kind in kinds if kind.role)
+    heads = universe.heads
+    if len(heads) > 1:
+        yield "without the heads", sum(heads.values())
+    for address, head in heads.items():
+        yield f"without the head `{address}`", head
+    for role in roles:
+        yield f"without {_ROLES.get(role, f'what has the role `{role}`')}", _set([e for e in kinds if e[1].role == role])
+    biases = [(bit, kind) for bit, kind in kinds if kind.is_bias]
+    yield "without the biases", _set(biases)
+    yield "without the biases outside the norms", _set([e for e in biases if e[1].role != "norm"])
+    for role in roles:
+        yield f"without the biases of the role `{role}`", _set([e for e in biases if e[1].role == role])
+    for layer in dict.fromkeys(kind.layer for _, kind in kinds if kind.role in ("embedding", "norm")):
+        yield f"without `{layer}`", _set([e for e in kinds if e[1].layer == layer])
+    norms = [(bit, kind) for bit, kind in kinds if kind.role == "norm"]
+    for stack in dict.fromkeys(stack_of(kind) for _, kind in norms):
+        where = f"in `{stack}`" if stack else "outside the repeated layers"
+        yield f"without the norms {where}", _set([e for e in norms if stack_of(e[1]) == stack])
+    yield "without the frozen tensors", _set([e for e in kinds if not e[1].trainable])
+    yield "without the tensors of one dimension", _set([e for e in kinds if e[1].dimensions == 1])
+    for address in dict.fromkeys(kind.name.partition(".")[0] for _, kind in kinds):
+        yield f"without all of `{address}`", _set([e for e in kinds if e[1].name.partition(".")[0] == address])
+    yield from _alone(universe, kinds)
+
+
+def _alone(universe: Universe, kinds: list[tuple[int, Kind]]) -> Iterator[tuple[str, int]]:
+    """Leaving out everything but one part."""
+    parts: dict[str, int] = {}
+    for bit, kind in kinds:
+        names = [f"`{address}`" for address in (stack_of(kind), kind.name.partition(".")[0]) if address]
+        if kind.role is not None:
+            names.append(_ROLES.get(kind.role, f"what has the role `{kind.role}`"))
+        if kind.role == "embedding":
+            names.append(f"`{kind.layer}`")
+        for name in names:
+            parts[name] = parts.get(name, 0) | bit
+    for name, part in parts.items():
+        yield f"{name} alone", _everything(universe) & ~part
+
+
+_ROLES = {"norm": "the norms", "embedding": "the embedding tables", "pooler": "the pooler"}
+
+
+def stack_of(kind: Kind) -> str:
+    """The address of the repeated layers that a kind is in (`encoder.layer.*`); "" for what stands once."""
+    head, star, _ = kind.name.partition("*")
+    return head + star if star else ""
+
+
+def _everything(universe: Universe) -> int:
+    return (1 << len(universe.kinds)) - 1
+
+
+def _set(members: list[tuple[int, Kind]]) -> int:
+    return sum(bit for bit, _ in members)
