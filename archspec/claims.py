@@ -7,6 +7,7 @@ from typing import Any
 from archspec.analyses.explain import Explanation
 from archspec.analyses.explain import explain as explained
 from archspec.analyses.number import read_number
+from archspec.analyses.uses import uses
 from archspec.pipeline import family_of
 from archspec.source import fail
 
@@ -31,5 +32,5 @@ def explain_spec(spec: str, number: str, overrides: dict[str, Any]) -> Explanati
     except ValueError as problem:
         help = "as in 108808704, 108,808,704, 110M, 0.34B, `about 110 million`"
         raise fail("usage", str(problem), help=help) from None
-    table, relatives = family_of(spec, overrides)
-    return explained(table, read, relatives)
+    model, relatives = family_of(spec, overrides)
+    return explained(model.table, read, relatives, uses(model.body))

@@ -181,8 +181,8 @@ def table_of(spec: str, overrides: dict[str, Any]) -> tuple[Table, tuple[Diagnos
     return model.table, model.warnings
 
 
-def family_of(spec: str, overrides: dict[str, Any]) -> tuple[Table, tuple[Relative, ...]]:
-    """The table of a model, and its relatives: what else its file makes of the same body and hyperparameters."""
+def family_of(spec: str, overrides: dict[str, Any]) -> tuple[Model, tuple[Relative, ...]]:
+    """A model, and its relatives: what else its file makes of the same body and hyperparameters."""
     from archspec.ir import uncollected
     from archspec.lower.family import family
     from archspec.model import Model
@@ -193,12 +193,8 @@ def family_of(spec: str, overrides: dict[str, Any]) -> tuple[Table, tuple[Relati
     with uncollected():
         related = family(loaded.program, loaded.unit, node, model._compiled)  # pyright: ignore[reportPrivateUsage]
         tables = [Model(r.compiled, {}, ()).table for r in related]
-    return model.table, tuple(
-        [
-            Relative(r.compiled.name, r.models, table, r.body, r.home)
-            for r, table in zip(related, tables, strict=True)
-        ]
-    )
+    pairs = zip(related, tables, strict=True)
+    return model, tuple([Relative(r.compiled.name, r.models, table, r.body, r.home) for r, table in pairs])
 
 
 def _table_key(spec: str, overrides: dict[str, Any]) -> str | None:

@@ -25,7 +25,17 @@ MAY_IMPORT = {
     "claims": {"analyses", "pipeline", "source"},
     "audits": {"analyses", "lower", "overrides", "pipeline", "resources", "source", "syntax", "table"},
     "cli": {
-        "analyses", "audits", "backends", "claims", "model", "overrides", "pipeline", "resources", "source", "table", ""
+        "analyses",
+        "audits",
+        "backends",
+        "claims",
+        "model",
+        "overrides",
+        "pipeline",
+        "resources",
+        "source",
+        "table",
+        "",
     },
     "__main__": {"cli"},
     "": {"audits", "claims", "model", "pipeline", "source"},

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from archspec.analyses.kinds import Base, Kind, Universe
 
 DEEPEST = 4
 MOST_STATES = 150_000
+MOST_REMOVALS = 500
 
 
 class Deviation(NamedTuple):
@@ -54,7 +56,8 @@ class Conventions:
     def _next(self) -> list[Convention] | None:
         rank = len(self._levels)
         before = self._frontier.get(rank - 1, [])
-        if len(before) * len(self.deviations) > 8 * MOST_STATES:
+        words = 1 + len(self.universe.kinds) // 64  # what it takes to combine two sets
+        if len(before) * len(self.deviations) * words > 8 * MOST_STATES:
             return None
         states = [Convention(base, (), base.counted, rank) for base in self.universe.bases if base.rank == rank]
         fresh: list[Convention] = []
@@ -90,7 +93,7 @@ def _deviations(universe: Universe) -> list[Deviation]:
         if kinds:
             found.setdefault((kinds, 0), text)
     everything = sum(1 << i for i in range(len(universe.kinds)))
-    for text, kinds in _removals(universe):
+    for text, kinds in islice(_removals(universe), MOST_REMOVALS):
         if kinds and kinds != everything:
             found.setdefault((0, kinds), text)
     return [Deviation(text, adds, removes) for (adds, removes), text in found.items()]
@@ -98,11 +101,12 @@ def _deviations(universe: Universe) -> list[Deviation]:
 
 def _additions(universe: Universe) -> Iterator[tuple[str, int]]:
     kinds = universe.members(_everything(universe))
-    aliases = [(bit, kind) for bit, kind in kinds if kind.alias]
+    aliases = [(bit, kind) for bit, kind in kinds if kind.alias and kind.part != "use"]
     yield "with shared tensors counted once for each of their names", _set(aliases)
     if len(aliases) > 1:
         for bit, kind in aliases:
             yield f"with `{kind.name}` counted although it is shared", bit
+    yield "with each layer counted as often as it is applied", _set([e for e in kinds if e[1].part == "use"])
     yield "with the buffers", _set([(bit, kind) for bit, kind in kinds if kind.part == "buffer"])
 
 
@@ -115,37 +119,38 @@ def _removals(universe: Universe) -> Iterator[tuple[str, int]]:
     for address, head in heads.items():
         yield f"without the head `{address}`", head
     for role in roles:
-        yield f"without {_ROLES.get(role, f'what has the role `{role}`')}", _set([e for e in kinds if e[1].role == role])
+        yield (
+            f"without {_ROLES.get(role, f'what has the role `{role}`')}",
+            _set([e for e in kinds if e[1].role == role]),
+        )
     biases = [(bit, kind) for bit, kind in kinds if kind.is_bias]
     yield "without the biases", _set(biases)
     yield "without the biases outside the norms", _set([e for e in biases if e[1].role != "norm"])
     for role in roles:
         yield f"without the biases of the role `{role}`", _set([e for e in biases if e[1].role == role])
-    for layer in dict.fromkeys(kind.layer for _, kind in kinds if kind.role in ("embedding", "norm")):
-        yield f"without `{layer}`", _set([e for e in kinds if e[1].layer == layer])
+    for layer, inside in _grouped([(e[1].layer, e[0]) for e in kinds if e[1].role in ("embedding", "norm")]).items():
+        yield f"without `{layer}`", inside
     norms = [(bit, kind) for bit, kind in kinds if kind.role == "norm"]
-    for stack in dict.fromkeys(stack_of(kind) for _, kind in norms):
-        where = f"in `{stack}`" if stack else "outside the repeated layers"
-        yield f"without the norms {where}", _set([e for e in norms if stack_of(e[1]) == stack])
+    for stack, inside in _grouped([(stack_of(kind), bit) for bit, kind in norms]).items():
+        yield f"without the norms {f'in `{stack}`' if stack else 'outside the repeated layers'}", inside
     yield "without the frozen tensors", _set([e for e in kinds if not e[1].trainable])
     yield "without the tensors of one dimension", _set([e for e in kinds if e[1].dimensions == 1])
-    for address in dict.fromkeys(kind.name.partition(".")[0] for _, kind in kinds):
-        yield f"without all of `{address}`", _set([e for e in kinds if e[1].name.partition(".")[0] == address])
+    for address, inside in _grouped([(kind.name.partition(".")[0], bit) for bit, kind in kinds]).items():
+        yield f"without all of `{address}`", inside
     yield from _alone(universe, kinds)
 
 
 def _alone(universe: Universe, kinds: list[tuple[int, Kind]]) -> Iterator[tuple[str, int]]:
     """Leaving out everything but one part."""
-    parts: dict[str, int] = {}
+    parts: list[tuple[str, int]] = []
     for bit, kind in kinds:
         names = [f"`{address}`" for address in (stack_of(kind), kind.name.partition(".")[0]) if address]
         if kind.role is not None:
             names.append(_ROLES.get(kind.role, f"what has the role `{kind.role}`"))
         if kind.role == "embedding":
             names.append(f"`{kind.layer}`")
-        for name in names:
-            parts[name] = parts.get(name, 0) | bit
-    for name, part in parts.items():
+        parts += [(name, bit) for name in names]
+    for name, part in _grouped(parts).items():
         yield f"{name} alone", _everything(universe) & ~part
 
 
@@ -160,6 +165,14 @@ def stack_of(kind: Kind) -> str:
 
 def _everything(universe: Universe) -> int:
     return (1 << len(universe.kinds)) - 1
+
+
+def _grouped(bits: list[tuple[str, int]]) -> dict[str, int]:
+    """The sets of the bits with the same name."""
+    found: dict[str, int] = {}
+    for name, bit in bits:
+        found[name] = found.get(name, 0) | bit
+    return found
 
 
 def _set(members: list[tuple[int, Kind]]) -> int:

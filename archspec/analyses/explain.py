@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import gcd
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ from archspec.analyses.omissions import Omission, Omissions
 from archspec.table import Relative, Table
 
 NEAREST_RANK = 1
+_ONCE: Mapping[str, int] = {}
 
 
 class Step(NamedTuple):
@@ -58,7 +59,10 @@ class Answer(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """The answers for the readings of a number, coarsest first; `conventions` of up to `depth` deviations were tried."""
+    """The answers for the readings of a number, coarsest first.
+
+    So many `conventions`, all of those of up to `depth` deviations, were tried.
+    """
 
     model: str
     total: int
@@ -72,9 +76,11 @@ class Explanation(NamedTuple):
         return any(answer.matches for answer in self.answers)
 
 
-def explain(table: Table, number: Number, relatives: Sequence[Relative] = ()) -> Explanation:
-    """Explains a number of parameters by a model and its relatives."""
-    search = _Search(Universe(table, relatives))
+def explain(
+    table: Table, number: Number, relatives: Sequence[Relative] = (), uses: Mapping[str, int] = _ONCE
+) -> Explanation:
+    """Explains a number of parameters by a model and its relatives; `uses` says how often its layers are applied."""
+    search = _Search(Universe(table, relatives, uses))
     answers = tuple([search.answer(reading) for reading in number.readings])
     return Explanation(table.model, table.params.total, number, answers, search.tried, search.depth)
 
@@ -165,13 +171,15 @@ class _Search:
         universe = self.universe
         base = universe.bases[0]
         frozen = sum(bit for bit, kind in universe.members(base.counted) if not kind.trainable)
-        shared = [kind.name for _, kind in universe.members(base.more) if kind.alias]
+        shared = [kind.name for _, kind in universe.members(base.more) if kind.alias and kind.part != "use"]
         text = "every tensor of the model, each counted once"
         if frozen:
             text += f"; {universe.total(frozen):,} frozen included"
+        again = list(dict.fromkeys(kind.layer for _, kind in universe.members(base.more) if kind.part == "use"))
+        if again:
+            text += f"; {_few(again, 'layers')} once, however often applied"
         if shared:
-            others = f" and {len(shared) - 4} more" if len(shared) > 4 else ""
-            text += f"; {_listed(shared[:4])}{others} not again, as shared"
+            text += f"; {_few(shared, 'names of shared tensors')} not counted again"
         return text
 
     def _parts(self, kinds: int, omitted: Sequence[Omission]) -> Iterator[Part]:
@@ -192,6 +200,11 @@ class _Search:
         for address, total in totals.items():
             if total:
                 yield Part(address, times[address], total // times[address])
+
+
+def _few(names: Sequence[str], what: str) -> str:
+    """The names if they are few, else their number."""
+    return _listed(names) if len(names) <= 2 else f"{len(names)} {what}"
 
 
 def _listed(names: Sequence[str]) -> str:

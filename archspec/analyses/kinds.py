@@ -1,13 +1,13 @@
 """The kinds of tensors that a model and its family have: what a counting convention takes in or leaves out.
 
-A kind is the tensors that differ only in the numbers of their names (`encoder.layer.*.output.dense.bias`). Sets of kinds
-are integers, a bit for each.
+A kind is the tensors that differ only in the numbers of their names (`encoder.layer.*.output.dense.bias`). Sets of
+kinds are integers, a bit for each.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from archspec.table import Relative, Table, Tensor
@@ -16,8 +16,8 @@ from archspec.table import Relative, Table, Tensor
 class Kind(NamedTuple):
     """`times` tensors of `each` elements, called `name` with `*` for what is numbered.
 
-    `part` is "" for what the model has, the address of a head of its family, or "buffer". `alias` says that this is
-    one more name of tensors that are counted under another.
+    `part` is "" for what the model has, the address of a head of its family, "buffer", or "use": further applications
+    of what is owned once. `alias` says that the tensors are counted elsewhere, and these are further names or uses.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Universe:
     `bases` begins with the model itself. `heads` are the model's own heads by address, and those of its family.
     """
 
-    def __init__(self, table: Table, relatives: Sequence[Relative] = ()) -> None:
+    def __init__(self, table: Table, relatives: Sequence[Relative], uses: Mapping[str, int]) -> None:
         self.kinds: list[Kind] = []
         self.heads: dict[str, int] = {}
         self._bits: dict[_Key, int] = {}
@@ -67,15 +67,25 @@ class Universe:
         buffers = self._add(
             Counter({_Key(b.name, b.shape, None, False, b.name, "buffer", False): 1 for b in table.buffers})
         )
+        again = Counter[_Key]()
+        for tensor in table.tensors:
+            if not tensor.tied_to and uses.get(tensor.layer, 1) > 1:
+                again[_key(tensor, folded(tensor.name), folded(tensor.layer))._replace(part="use", alias=True)] += (
+                    uses[tensor.layer] - 1
+                )
+        uncounted = buffers | self._add(again)
         counted = self._counted(tensors)
-        for address in dict.fromkeys(map(folded, _outermost(table))):
-            kinds = [(bit, kind) for bit, kind in self.members(tensors) if _inside(folded(kind.layer), address)]
-            roles = {kind.role for _, kind in kinds}
-            if "head" in roles and roles <= {"head", "norm"}:
-                self.heads[address] = sum(bit for bit, _ in kinds)
-        self.bases = [Base(table.model, (), counted, (tensors & ~counted) | buffers, (), (), 0)]
+        roles: dict[str, set[str | None]] = {}
+        outer = {folded(address) for address in _outermost(table)}
+        for bit, kind in self.members(tensors):
+            address = _around(folded(kind.layer), outer)
+            if address is not None:
+                roles.setdefault(address, set()).add(kind.role)
+                self.heads[address] = self.heads.get(address, 0) | bit
+        self.heads = {a: kinds for a, kinds in self.heads.items() if {"head"} <= roles[a] <= {"head", "norm"}}
+        self.bases = [Base(table.model, (), counted, (tensors & ~counted) | uncounted, (), (), 0)]
         self.bases += [base for r in relatives if (base := self._relative(own, r)) is not None]
-        self._add_heads(tensors, buffers)
+        self._add_heads(tensors, uncounted)
         values = [kind.times * kind.each for kind in self.kinds]
         self._sums = [_sums(values[i : i + 8]) for i in range(0, len(values), 8)]
 
@@ -89,7 +99,8 @@ class Universe:
 
     def members(self, kinds: int) -> list[tuple[int, Kind]]:
         """The kinds of a set, each with its own bit."""
-        return [(1 << i, kind) for i, kind in enumerate(self.kinds) if kinds >> i & 1]
+        bits = reversed(f"{kinds:b}")
+        return [(1 << i, kind) for i, (bit, kind) in enumerate(zip(bits, self.kinds, strict=False)) if bit == "1"]
 
     def _counted(self, kinds: int) -> int:
         return sum(bit for bit, kind in self.members(kinds) if not kind.alias)
@@ -108,13 +119,13 @@ class Universe:
     def _relative(self, own: Counter[_Key], relative: Relative) -> Base | None:
         """A relative as a base; None if its body is another than the model's (the same tensors with other sizes)."""
         theirs = _grouped(relative.table.tensors, relative.body, relative.home)
-        outer = [address for address in _outermost(relative.table) if address != relative.body]
+        outer = {address for address in _outermost(relative.table) if address != relative.body}
         own_names = {key.name for key in own}
         found: Counter[_Key] = Counter()
         for key, times in theirs.items():
-            if own[key] and own[key] != times or not own[key] and key.name in own_names:
+            if (own[key] and own[key] != times) or (not own[key] and key.name in own_names):
                 return None
-            part = "" if own[key] else next((a for a in outer if _inside(key.name, a)), key.layer or key.name)
+            part = "" if own[key] else _around(key.name, outer) or key.layer or key.name
             found[key._replace(part=part)] = times
         kinds = self._add(found)
         before = self.bases[0].counted | self.bases[0].more
@@ -122,16 +133,25 @@ class Universe:
         missing = dict.fromkeys(kind.layer for _, kind in self.members(self.bases[0].counted & ~kinds))
         counted = self._counted(kinds)
         return Base(
-            relative.definition, relative.models, counted, kinds & ~counted, tuple(parts), tuple(missing), 0
+            relative.definition,
+            relative.models,
+            counted,
+            kinds & ~counted | self._uses(),
+            tuple(parts),
+            tuple(missing),
+            0,
         )
 
-    def _add_heads(self, tensors: int, buffers: int) -> None:
+    def _uses(self) -> int:
+        return sum(bit for bit, kind in self.members((1 << len(self.kinds)) - 1) if kind.part == "use")
+
+    def _add_heads(self, tensors: int, uncounted: int) -> None:
         """Bases with one head each, for the parts that relatives have more."""
         for part in dict.fromkeys(part for base in self.bases[1:] for part in base.parts):
             kinds = sum(1 << i for i, kind in enumerate(self.kinds) if kind.part == part)
             counted = self.bases[0].counted | self._counted(kinds)
             self.heads.setdefault(part, kinds)
-            self.bases.append(Base("", (), counted, ((tensors | kinds) & ~counted) | buffers, (part,), (), 1))
+            self.bases.append(Base("", (), counted, ((tensors | kinds) & ~counted) | uncounted, (part,), (), 1))
 
 
 class _Key(NamedTuple):
@@ -158,9 +178,7 @@ def _grouped(tensors: Sequence[Tensor], body: str, home: str) -> Counter[_Key]:
     grouped: Counter[_Key] = Counter()
     for tensor in tensors:
         name, layer = _moved(tensor.name, body, home), _moved(tensor.layer, body, home)
-        key = _Key(
-            folded(name), tensor.shape, tensor.role, tensor.trainable, folded(layer), "", tensor.tied_to is not None
-        )
+        key = _key(tensor, folded(name), folded(layer))
         grouped[key] += 1
         names.setdefault(key, (name, layer))
     single = {key: key._replace(name=names[key][0], layer=names[key][1]) for key, n in grouped.items() if n == 1}
@@ -176,8 +194,18 @@ def _outermost(table: Table) -> list[str]:
     return found
 
 
+def _around(name: str, addresses: set[str]) -> str | None:
+    """The one of some addresses that a name is in."""
+    words = name.split(".")
+    return next((a for n in range(1, len(words) + 1) if (a := ".".join(words[:n])) in addresses), None)
+
+
 def _inside(name: str, address: str) -> bool:
     return name == address or name.startswith(f"{address}.")
+
+
+def _key(tensor: Tensor, name: str, layer: str) -> _Key:
+    return _Key(name, tensor.shape, tensor.role, tensor.trainable, layer, "", tensor.tied_to is not None)
 
 
 def _moved(name: str, body: str, home: str) -> str:

@@ -1,4 +1,4 @@
-"""Numbers as people write them: exact (108,808,704) or rounded (110M, 0.34B, about 20 %), read at the digits they have."""
+"""Numbers as people write them: exact (108,808,704), or rounded (110M, about 20 %) and read at the digits they have."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 MOST_DIGITS = 30
 UNITS: dict[str, int] = {
-    **{word: 1000 for word in ("K", "k", "thousand")},
-    **{word: 1000**2 for word in ("M", "m", "million")},
-    **{word: 1000**3 for word in ("B", "b", "G", "billion")},
-    **{word: 1000**4 for word in ("T", "t", "trillion")},
+    **dict.fromkeys(("K", "k", "thousand"), 1000),
+    **dict.fromkeys(("M", "m", "million"), 1000**2),
+    **dict.fromkeys(("B", "b", "G", "billion"), 1000**3),
+    **dict.fromkeys(("T", "t", "trillion"), 1000**4),
     **{"Ki": 1024, "Mi": 1024**2, "Gi": 1024**3, "Ti": 1024**4},
 }
 """What a word after a number stands for, unless whoever writes it says otherwise."""
@@ -100,10 +100,12 @@ def rounded(value: Fraction | int, number: Number, digits: int) -> str:
     scaled = Fraction(value) / number.unit
     if scaled == 0:
         return "0"
-    place = digits - _magnitude(abs(scaled))
-    step = Fraction(10) ** -place
-    nearest = floor(scaled / step + Fraction(1, 2)) * step
-    shown = f"{float(nearest):,.{max(place, 0)}f}"
+    for place in (digits - _magnitude(abs(scaled)), digits - _magnitude(abs(scaled)) - 1):
+        step = Fraction(10) ** -place
+        scaled = floor(scaled / step + Fraction(1, 2)) * step
+        if place == digits - _magnitude(abs(scaled)):
+            break  # or rounding up made it longer, as 99.96 becomes 100.0
+    shown = f"{float(scaled):,.{max(place, 0)}f}"
     word = re.search(r"\s*(?:[A-Za-z]+|%)(?=\s*\??$)", number.text)
     return shown + (word[0] if word else "")
 

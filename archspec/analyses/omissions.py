@@ -13,7 +13,7 @@ from archspec.analyses.conventions import Convention, stack_of
 from archspec.analyses.kinds import Kind, Universe
 from archspec.analyses.slips import slip
 
-MOST_PAIRS = 1_000_000
+MOST_LOOKED_AT = 1_000_000
 
 Counts = Sequence[tuple[Convention, int]]
 
@@ -41,7 +41,9 @@ class Omissions:
         self.reached = reached
         members = universe.members((1 << len(universe.kinds)) - 1)
         self._everywhere = _by_params([_whole(bit, kind, sign) for bit, kind in members for sign in (-1, 1)])
-        self._once = _by_params([_single(bit, kind, sign) for bit, kind in members for sign in (-1, 1) if kind.times > 1])
+        self._once = _by_params(
+            [_single(bit, kind, sign) for bit, kind in members for sign in (-1, 1) if kind.times > 1]
+        )
         self._seen: set[tuple[int, frozenset[tuple[int, int]]]] = set()
 
     def of_rank(self, rank: int, number: int) -> Iterator[tuple[Convention, tuple[Omission, ...]]]:
@@ -64,7 +66,7 @@ class Omissions:
 
     def slips(self, rank: int, number: int) -> Iterator[tuple[Convention, Omission]]:
         """Conventions that give the number if one line of their calculation has a slip."""
-        for convention, total in self.level(rank - 2) if 2 <= rank <= 3 else ():
+        for convention, total in self._few(rank - 2) if 2 <= rank <= 3 else ():
             for omission in _slips(self.universe, convention.kinds, number - total):
                 yield convention, omission
 
@@ -74,15 +76,19 @@ class Omissions:
                 for omission in known.get(number - total, ()):
                     if omission.kind & convention.kinds:
                         yield convention, (omission,)
-                for omission in _layers(self.universe, convention.kinds, number - total) if cost == 1 else ():
-                    yield convention, (omission,)
+        for convention, total in self._few(rank - 1) if 1 <= rank <= 4 else ():
+            for omission in _layers(self.universe, convention.kinds, number - total):
+                yield convention, (omission,)
         if 2 <= rank <= 3:
-            yield from self._pairs(self.level(rank - 2), number)
+            yield from self._pairs(self._few(rank - 2), number)
+
+    def _few(self, rank: int) -> Counts:
+        """The conventions of a rank, unless looking at each of their kinds would take too long."""
+        level = self.level(rank)
+        return level if len(level) * len(self.universe.kinds) <= MOST_LOOKED_AT else ()
 
     def _pairs(self, conventions: Counts, number: int) -> Iterator[tuple[Convention, tuple[Omission, ...]]]:
         """Two kinds of tensors that are wrong in every layer."""
-        if len(conventions) * len(self.universe.kinds) * 2 > MOST_PAIRS:
-            return
         for convention, total in conventions:
             members = self.universe.members(convention.kinds)
             seen: dict[int, list[Omission]] = {}

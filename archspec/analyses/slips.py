@@ -12,7 +12,12 @@ def slip(meant: int, written: int) -> str | None:
         places = [i for i in range(len(a)) if a[i] != b[i]]
         if len(places) == 1:
             return f"one digit is wrong: {b[places[0]]} for {a[places[0]]}"
-        if len(places) == 2 and places[1] == places[0] + 1 and a[places[0]] == b[places[1]] and a[places[1]] == b[places[0]]:
+        if (
+            len(places) == 2
+            and places[1] == places[0] + 1
+            and a[places[0]] == b[places[1]]
+            and a[places[1]] == b[places[0]]
+        ):
             return f"two digits are swapped: {b[places[0] : places[1] + 1]} for {a[places[0] : places[1] + 1]}"
     difference = str(abs(written - meant))
     if len(difference) > 1 and difference.strip("0") == "1":

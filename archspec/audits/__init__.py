@@ -1,6 +1,6 @@
 """Audits: a published calculation, line by line, with what is right in it and what is not.
 
-    archspec.audit("path/to/audit.yaml").lines
+archspec.audit("path/to/audit.yaml").lines
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def audit(path: str) -> Audit:
     place, label = _find(path)
     source = Source(label, _text(place, label))
     file = read_audit(source)
-    models = Models(os.path.dirname(os.path.realpath(place)))
+    models = Models(os.path.dirname(place))
     return Audit(file.title, file.where, file.note, judge(file.lines, models))
 
 

@@ -12,13 +12,14 @@ from archspec.analyses.slips import describe
 from archspec.audits.arithmetic import evaluate
 from archspec.audits.models import Models
 from archspec.audits.read import Line
+from archspec.source import ArchError, Diagnostic
 
 MOST_DEVIATIONS = 3
 VERDICTS = {
     "right": "right",
     "convention": "right under another convention",
     "wrong": "wrong",
-    "carried": "wrong, carried on",
+    "carried": "wrong (carried on)",
 }
 
 
@@ -27,7 +28,7 @@ class Judged(NamedTuple):
 
     `value` is what it claims; `own` what its own arithmetic gives, from what the lines above claim; `counted` what the
     model has. `verdict` is a key of VERDICTS; `off` is how much too large a wrong value is, against what it would be
-    without any error, which is `meant`. `why` are sentences.
+    without any error, which is `meant` (None for a rounded one). `why` are sentences.
     """
 
     line: Line
@@ -45,10 +46,18 @@ class Judged(NamedTuple):
 
 
 def judge(lines: Sequence[Line], models: Models) -> tuple[Judged, ...]:
-    """Judges lines in order. Raises ArchError where a line is about nothing: names or patterns that match nothing."""
+    """Judges lines in order. Raises ArchError with all that is about nothing: models, names, patterns."""
     above: dict[str, Judged] = {}
+    found: list[Diagnostic] = []
     for line in lines:
-        above[line.name] = _Judge(line, models, above).judged()
+        if line.arithmetic is not None and any(name not in above for name, _ in line.arithmetic.lines()):
+            continue  # a line that it rests upon could not be judged, which has been said
+        try:
+            above[line.name] = _Judge(line, models, above).judged()
+        except ArchError as error:
+            found += [diagnostic for diagnostic in error.diagnostics if diagnostic not in found]
+    if found:
+        raise ArchError(found)
     return tuple(above.values())
 
 
@@ -72,8 +81,11 @@ class _Judge:
         for other in self.line.claimed[1:]:
             if not any(reading.fits(self.value) for reading in other.readings):
                 verdict = "wrong" if verdict in ("right", "convention") else verdict
-                why.append(f"{self.number.text} is not {other.text}: it is {_at(self.value, other, other.readings[-1])}")
-        off = self.value - meant if verdict in ("wrong", "carried") and self.value != meant else None
+                why.append(
+                    f"{self.number.text} is not {other.text}: it is {_at(self.value, other, other.readings[-1])}"
+                )
+        is_off = verdict in ("wrong", "carried") and self.number.exact and self.value != meant
+        off = self.value - meant if is_off else None
         return Judged(self.line, self.value, self.own, self.counted, meant, verdict, off, tuple(why))
 
     def _verdict(self, chain: Fraction | None) -> tuple[str, Fraction, list[str]]:
@@ -130,7 +142,7 @@ class _Judge:
             if self.above[name].is_wrong:
                 without = self._evaluate(lambda n, name=name: self.above[n].meant if n == name else self.above[n].value)
                 if without is not None and without != own:
-                    found.append(f"{self._signed(own - without)} carried on from \"{name}\"")
+                    found.append(f'{self._signed(own - without)} carried on from "{name}"')
         return found
 
     def _settled(self, meant: Fraction) -> list[str]:
@@ -138,7 +150,9 @@ class _Judge:
         if self.counted is None:
             return []
         if meant == self.counted:
-            return [f"the model has {self._shown(meant)}"]
+            fits = [reading for reading in self.number.readings if not self.number.exact and reading.fits(meant)]
+            also = f", which is {self.number.text} at {_digits(fits)}" if fits else ""
+            return [f"the model has {self._shown(meant)}{also}"]
         ways = self._conventions(exact(meant))
         return [f"{self._shown(meant)} would be right {_either(ways)}"] if ways else []
 
@@ -207,7 +221,12 @@ class _Judge:
 
 def exact(value: Fraction) -> Number:
     """A value as a number without any rounding."""
-    return Number(f"{int(value):,}" if value.denominator == 1 else str(float(value)), value, (Reading(None, value, value),), Fraction(1))
+    return Number(
+        f"{int(value):,}" if value.denominator == 1 else str(float(value)),
+        value,
+        (Reading(None, value, value),),
+        Fraction(1),
+    )
 
 
 def shown(value: Fraction, number: Number) -> str:

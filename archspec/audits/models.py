@@ -9,9 +9,11 @@ from typing import Any, NoReturn
 from archspec.analyses.select import Rule, select
 from archspec.audits.arithmetic import Fault
 from archspec.audits.read import Line
-from archspec.source import ArchError, fail, suggest
+from archspec.source import ArchError, Diagnostic, Span, fail, suggest
 from archspec.syntax import tree
 from archspec.table import Params, Relative, Table
+
+MOST_MODELS = 32
 
 
 class Models:
@@ -19,7 +21,7 @@ class Models:
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
-        self._families: dict[str, tuple[Table, tuple[Relative, ...]]] = {}
+        self._families: dict[str, tuple[Table, tuple[Relative, ...]] | ArchError] = {}
 
     def counted(self, line: Line) -> Fraction | None:
         """What the model has of a line: the parameters selected, or their share; None where nothing is selected."""
@@ -61,7 +63,12 @@ class Models:
 
         def named(node: tree.Name) -> Fraction:
             value = facts.get(node.text)
-            if isinstance(value, bool) or not isinstance(value, int | float) or value != value or abs(value) == _INFINITY:
+            if (
+                isinstance(value, bool)
+                or not isinstance(value, int | float)
+                or value != value
+                or abs(value) == _INFINITY
+            ):
                 self._no_number(node, facts)
             return Fraction(str(value))
 
@@ -79,7 +86,12 @@ class Models:
     def _facts(self, line: Line) -> dict[str, Any]:
         """The hyperparameters of a line's model, and what `expect` knows of it."""
         table, _ = self._family(line)
-        return {**table.hyperparameters, **table.params._asdict(), "params": table.params.total, "tensors": len(table.tensors)}
+        return {
+            **table.hyperparameters,
+            **table.params._asdict(),
+            "params": table.params.total,
+            "tensors": len(table.tensors),
+        }
 
     def _sum(self, line: Line, key: str, rules: tuple[Rule, ...]) -> int:
         selection = select(self._family(line)[0], rules)
@@ -92,8 +104,16 @@ class Models:
     def _family(self, line: Line) -> tuple[Table, tuple[Relative, ...]]:
         key = repr((line.spec, line.overrides))
         if key not in self._families:
-            self._families[key] = self._load(line)
-        return self._families[key]
+            if len(self._families) >= MOST_MODELS:
+                raise fail("budget", f"an audit is about more than {MOST_MODELS} models", line.spans["spec"])
+            try:
+                self._families[key] = self._load(line)
+            except ArchError as error:
+                self._families[key] = error
+        found = self._families[key]
+        if isinstance(found, ArchError):
+            raise found
+        return found
 
     def _load(self, line: Line) -> tuple[Table, tuple[Relative, ...]]:
         import os
@@ -112,11 +132,18 @@ class Models:
         else:
             name = line.spec
         try:
-            return family_of(name, line.overrides)
+            model, relatives = family_of(name, line.overrides)
+            return model.table, relatives
         except ArchError as error:
-            found = [d if d.span is not None else d._replace(span=at) for d in error.diagnostics]
-            code = "unknown-name"
-            raise ArchError([d._replace(code=code) if d.code == "unknown-model" else d for d in found]) from None
+            found = [d if d.span is not None else d._replace(span=_blamed(d, line)) for d in error.diagnostics]
+            code = "unknown-name"  # a mistake in this file, not in how the command was used
+            raise ArchError([d._replace(code=code) if d.code in _NAMES else d for d in found]) from None
 
 
+def _blamed(problem: Diagnostic, line: Line) -> Span:
+    """What in the audit a finding without a place is about: the model's name, or what is set."""
+    return line.spans["set" if problem.code in ("unknown-argument", "wrong-kind") and line.overrides else "spec"]
+
+
+_NAMES = ("unknown-model", "which-model")
 _INFINITY = float("inf")

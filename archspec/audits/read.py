@@ -69,46 +69,48 @@ class _Reader:
         self.names: dict[str, Span] = {}
 
     def file(self, node: Mapping) -> AuditFile:
-        self._known(node, _FILE, "an audit")
+        is_known = self._known(node, _FILE, "an audit")
         self.units |= self._units(node)
         title, where, note = (self._text(node, key) for key in ("title", "where", "note"))
         for key in ("title", "lines"):
-            if key not in node.entries:
+            if is_known and key not in node.entries:
                 self.report.error("missing-argument", f"an audit needs `{key}`", self._start(node))
         lines: list[Line] = []
         entry = node.entries.get("lines")
-        items = self._items(entry[1], "a list of lines") if entry is not None else []
+        items = self._items(entry[1], "`lines` is a list") if entry is not None else []
         if len(items) > MOST_LINES:
             self.report.error("budget", f"there are more than {MOST_LINES:,} lines", items[MOST_LINES].span)
             items = []
         for item in items:
             if isinstance(item, Mapping):
-                lines.append(self._line(item, node))
+                lines.append(self._line(item, node, is_known))
             else:
                 self.report.error("wrong-kind", "a line is a mapping: `line: ...`, `claimed: ...`", item.span)
         if entry is not None and not items and not self.report.failed:
             self.report.error("wrong-kind", "there are no lines", entry[1].span)
         return AuditFile(title, where, note, tuple(lines))
 
-    def _line(self, node: Mapping, file: Mapping) -> Line:
-        self._known(node, _LINE, "a line")
+    def _line(self, node: Mapping, file: Mapping, is_known: bool) -> Line:
+        is_line_known = self._known(node, _LINE, "a line")
         name = self._text(node, "line")
         claimed = self._claimed(node)
         arithmetic = self._arithmetic(node)
         select, of = self._rules(node, "select"), self._rules(node, "of")
         overrides = {**self._overrides(file), **self._overrides(node)}
-        self._check_line(node, name, sum(key in node.entries for key in ("claimed", "arithmetic", "select")))
+        if is_line_known:
+            self._check_line(node, name)
         spec = node.entries.get("spec") or file.entries.get("spec")
-        spans = {key: value.span for key, (_, value) in node.entries.items()}
-        if spec is None:
-            self.report.error("missing-argument", "a line needs a `spec`, here or for the whole file", self._start(node))
-        else:
-            spans["spec"] = spec[1].span
+        spans = {key: value.span for key, (_, value) in (file.entries | node.entries).items()}
+        if spec is None and is_known and is_line_known:
+            self.report.error(
+                "missing-argument", "a line needs a `spec`, here or for the whole file", self._start(node)
+            )
         spec = self._text(node, "spec") or self._text(file, "spec")
         says, where = self._text(node, "says"), self._text(node, "where")
         return Line(name, says, where, spec, overrides, claimed, arithmetic, select, of, spans)
 
-    def _check_line(self, node: Mapping, name: str, given: int) -> None:
+    def _check_line(self, node: Mapping, name: str) -> None:
+        """Checks that a line has a name of its own, and something to be judged by."""
         at = self._start(node)
         if not name:
             self.report.error("missing-argument", "a line needs a name: `line: ...`", at)
@@ -118,7 +120,7 @@ class _Reader:
             self.report.error("duplicate-name", f"two lines are called `{name}`", span, notes=(note,))
         else:
             self.names[name] = node.entries["line"][1].span
-        if given < 2:
+        if sum(key in node.entries for key in ("claimed", "arithmetic", "select")) < 2:
             help = "give two of `claimed`, `arithmetic` and `select`"
             self.report.error("missing-argument", f"nothing says how to judge the line `{name}`", at, help=help)
         if "of" in node.entries and "select" not in node.entries:
@@ -129,11 +131,13 @@ class _Reader:
     def _claimed(self, node: Mapping) -> tuple[Number, ...]:
         entry = node.entries.get("claimed")
         numbers: list[Number] = []
-        for text in self._texts(entry[1], "a number, or a list of them") if entry is not None else ():
+        for text in self._texts(entry[1], "`claimed` is a number, or a list of them") if entry is not None else ():
             try:
                 numbers.append(read_number(text.text, self.units))
             except ValueError as problem:
-                help = "as in 108808704, 108,808,704, 110M, about 20 %; a number with commas in a [list] is put in quotes"
+                help = (
+                    "as in 108808704, 108,808,704, 110M, about 20 %; a number with commas in a [list] is put in quotes"
+                )
                 self.report.error("wrong-kind", str(problem), text.span, help=help)
         return tuple(numbers)
 
@@ -144,13 +148,19 @@ class _Reader:
         arithmetic = read_arithmetic(text, self.report)
         for name, part in arithmetic.lines() if arithmetic is not None else ():
             if arithmetic is not None and name not in self.names:
-                help = suggest(name, list(self.names)) or "arithmetic may use the lines above it, by their names in quotes"
+                help = (
+                    suggest(name, list(self.names)) or "arithmetic may use the lines above it, by their names in quotes"
+                )
                 self.report.error("unknown-name", f"no line above is called `{name}`", arithmetic.span(part), help=help)
         return arithmetic
 
     def _rules(self, node: Mapping, key: str) -> tuple[Rule, ...]:
         entry = node.entries.get(key)
-        texts = self._texts(entry[1], "a pattern of tensor names, or a list of them") if entry is not None else []
+        texts = (
+            self._texts(entry[1], f"`{key}` is a pattern of tensor names, or a list of them")
+            if entry is not None
+            else []
+        )
         for text in texts:
             if not text.text.lstrip("!"):
                 self.report.error("wrong-kind", "this is no pattern of tensor names", text.span)
@@ -190,22 +200,24 @@ class _Reader:
 
     # Nodes
 
-    def _known(self, node: Mapping, keys: Sequence[str], what: str) -> None:
+    def _known(self, node: Mapping, keys: Sequence[str], what: str) -> bool:
+        """Whether all keys of a mapping are `keys`; says which are not."""
         for key, (span, _) in node.entries.items():
             if key not in keys:
                 help = suggest(key, list(keys)) or f"its keys are {', '.join(f'`{k}`' for k in keys)}"
                 self.report.error("unknown-name", f"{what} has no key `{key}`", span, help=help)
+        return all(key in keys for key in node.entries)
 
     def _text(self, node: Mapping, key: str) -> str:
         entry = node.entries.get(key)
         text = self._scalar(entry[1], f"`{key}` is text") if entry is not None else None
         return " ".join(text.text.split()) if text is not None else ""
 
-    def _texts(self, node: Node, what: str) -> list[Text]:
+    def _texts(self, node: Node, message: str) -> list[Text]:
         items = node.items if isinstance(node, Items) else [node]
         if not items:
-            self.report.error("wrong-kind", f"this is {what}", node.span)
-        return [text for item in items if (text := self._scalar(item, f"this is {what}")) is not None]
+            self.report.error("wrong-kind", message, node.span)
+        return [text for item in items if (text := self._scalar(item, message)) is not None]
 
     def _scalar(self, node: Node, message: str) -> Text | None:
         if isinstance(node, Text) and node.text.strip():
@@ -213,10 +225,10 @@ class _Reader:
         self.report.error("wrong-kind", message, node.span)
         return None
 
-    def _items(self, node: Node, what: str) -> list[Node]:
+    def _items(self, node: Node, message: str) -> list[Node]:
         if isinstance(node, Items):
             return node.items
-        self.report.error("wrong-kind", f"this is {what}", node.span)
+        self.report.error("wrong-kind", message, node.span)
         return []
 
     def _entries(self, node: Node) -> Sequence[tuple[str, tuple[Span, Node]]]:

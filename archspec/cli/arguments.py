@@ -170,6 +170,8 @@ _COMMANDS = {
     "count": Command(commands.run_count, "a model's parameters: by layer, and what the total is made of", _count),
     "graph": Command(commands.run_graph, "a model's graph as a picture (DOT, Mermaid) or as data (JSON)", _graph),
     "explain": Command(_later("explain"), "which way of counting gives a published number of parameters", _explain),
-    "audit": Command(_later("audit"), "a published calculation, line by line: what is right, what is not, and why", _audit),
+    "audit": Command(
+        _later("audit"), "a published calculation, line by line: what is right, what is not, and why", _audit
+    ),
     "error": Command(commands.run_error, "what a diagnostic code means, with an example and the mend", _error),
 }

@@ -96,7 +96,7 @@ def _claimed(judged: Judged) -> str:
     """The numbers as they are written, or what the arithmetic that stands for them gives."""
     if not judged.line.claimed:
         return f"= {exact(judged.value).text}"
-    return " = ".join(number.text for number in judged.line.claimed)
+    return ", ".join(number.text for number in judged.line.claimed)
 
 
 def _plain(value: Fraction | None) -> int | float | None:

@@ -53,7 +53,9 @@ def family(program: Program, unit: Unit, model: tree.Model, compiled: Compiled) 
 
 def _bodies(definition: Definition, module: Module, program: Program) -> dict[str, Definition]:
     """What a definition owns directly and takes the hyperparameters of over (`..Body`), by address."""
-    taken = {e.default.text for e in definition.node.hyperparameters if e.name == ".." and isinstance(e.default, tree.Name)}
+    taken = {
+        e.default.text for e in definition.node.hyperparameters if e.name == ".." and isinstance(e.default, tree.Name)
+    }
     owned = {
         address: program.definitions[member.target]
         for address, member in module.members.items()
@@ -116,7 +118,11 @@ def _compile(program: Program, unit: Unit, definition: Definition, given: dict[s
         own = {name: value for name, value in given.items() if name in declared}
         node = definition.node.name
         values = Evaluator(program, unit, None, {}).hyperparameters(definition, None, node, own)
-        made = compile_definition(program, definition, values, Frame(definition, unit, node)) if values is not None else None
+        made = (
+            compile_definition(program, definition, values, Frame(definition, unit, node))
+            if values is not None
+            else None
+        )
         if values is not None and made is not None and not report.failed:
             return Compiled(definition.name, values, *made, definition.node.doc, 0)
     return None
