@@ -34,7 +34,7 @@ class Conventions:
     """All combinations of up to DEEPEST deviations, by rank; of those that count the same kinds, the simplest.
 
     A rank is either gone through as a whole or, where that would take too long, not at all. `reached` are the sets of
-    kinds so far.
+    kinds so far, with their ranks.
     """
 
     def __init__(self, universe: Universe) -> None:
@@ -42,8 +42,8 @@ class Conventions:
         self.deviations = _deviations(universe)
         self._levels: list[list[Convention]] = []
         self._frontier: dict[int, list[Convention]] = {}
-        self.reached: set[int] = set()
-        self._expanded: set[tuple[str, tuple[str, ...], int]] = set()
+        self.reached: dict[int, int] = {}
+        self._expanded: list[set[int]] = [set() for _ in universe.bases]
 
     def of_rank(self, rank: int) -> list[Convention] | None:
         """The combinations that take `rank` deviations, in order; None from the first rank that is not gone through."""
@@ -59,31 +59,33 @@ class Conventions:
         words = 1 + len(self.universe.kinds) // 64  # what it takes to combine two sets
         if len(before) * len(self.deviations) * words > 8 * MOST_STATES:
             return None
-        states = [Convention(base, (), base.counted, rank) for base in self.universe.bases if base.rank == rank]
         fresh: list[Convention] = []
-        for state in states + [new for old in before for new in self._extended(old, rank)]:
-            key = (state.base.name, state.base.parts, state.kinds)
-            if key not in self._expanded:
-                self._expanded.add(key)
-                fresh.append(state)
+        for base, done in zip(self.universe.bases, self._expanded, strict=True):
+            if base.rank == rank:
+                done.add(base.counted)
+                fresh.append(Convention(base, (), base.counted, rank))
+        for state in before:
+            self._extend(fresh, state, rank)
         if len(fresh) > MOST_STATES:
             return None
         self._frontier[rank] = fresh
         level: list[Convention] = []
         for state in fresh:
             if state.kinds not in self.reached:
-                self.reached.add(state.kinds)
+                self.reached[state.kinds] = rank
                 level.append(state)
         return level
 
-    def _extended(self, state: Convention, rank: int) -> Iterator[Convention]:
-        """A state with one deviation more, from those after its last (what adds comes before what removes)."""
-        first = state.deviations[-1] + 1 if state.deviations else 0
-        for index in range(first, len(self.deviations)):
+    def _extend(self, fresh: list[Convention], state: Convention, rank: int) -> None:
+        """Adds a state with one deviation more, from those after its last (what adds comes before what removes)."""
+        base, kinds = state.base, state.kinds
+        done = self._expanded[self.universe.bases.index(base)]
+        for index in range(state.deviations[-1] + 1 if state.deviations else 0, len(self.deviations)):
             _, adds, removes = self.deviations[index]
-            kinds = (state.kinds | (adds & state.base.more)) & ~removes
-            if kinds and kinds != state.kinds:
-                yield Convention(state.base, (*state.deviations, index), kinds, rank)
+            after = (kinds | (adds & base.more)) & ~removes
+            if after and after not in done:
+                done.add(after)
+                fresh.append(Convention(base, (*state.deviations, index), after, rank))
 
 
 def _deviations(universe: Universe) -> list[Deviation]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from archspec.analyses.conventions import Convention, Conventions, stack_of
 from archspec.analyses.kinds import Universe
 from archspec.analyses.number import Number, Reading
-from archspec.analyses.omissions import Omission, Omissions
+from archspec.analyses.omissions import Counted, Omission, Omissions
 from archspec.table import Relative, Table
 
 NEAREST_RANK = 1
@@ -80,26 +80,31 @@ def explain(
     table: Table, number: Number, relatives: Sequence[Relative] = (), uses: Mapping[str, int] = _ONCE
 ) -> Explanation:
     """Explains a number of parameters by a model and its relatives; `uses` says how often its layers are applied."""
-    search = _Search(Universe(table, relatives, uses))
-    answers = tuple([search.answer(reading) for reading in number.readings])
-    return Explanation(table.model, table.params.total, number, answers, search.tried, search.depth)
+    return Explainer(table, relatives, uses).explain(number)
 
 
-class _Search:
-    """Goes through the conventions rank by rank, for one reading after the other."""
+class Explainer:
+    """Explains one number after the other by the same model: goes through its conventions rank by rank."""
 
-    def __init__(self, universe: Universe) -> None:
-        self.universe = universe
+    def __init__(self, table: Table, relatives: Sequence[Relative] = (), uses: Mapping[str, int] = _ONCE) -> None:
+        self.table = table
+        self.universe = universe = Universe(table, relatives, uses)
         self.conventions = Conventions(universe)
         self.omissions = Omissions(universe, self._level, self.conventions.reached)
         self.tried = 0
         self.depth = 0
         self._totals: list[list[int]] = []
 
-    def answer(self, reading: Reading) -> Answer:
+    def explain(self, number: Number) -> Explanation:
+        """Explains a number of parameters."""
+        answers = tuple([self._answer(reading) for reading in number.readings])
+        return Explanation(self.table.model, self.table.params.total, number, answers, self.tried, self.depth)
+
+    def _answer(self, reading: Reading) -> Answer:
         found: list[Match] = []
+        seen: set[Counted] = set()
         for rank in range(64):
-            level = list(self._of_rank(rank, reading))
+            level = list(self._of_rank(rank, reading, seen))
             if found:
                 return Answer(reading, tuple(found), len(level), ())
             found = level
@@ -111,7 +116,7 @@ class _Search:
         """Whether no rank beyond `rank` has anything: conventions, omissions beside them."""
         return rank > self.depth + 2
 
-    def _of_rank(self, rank: int, reading: Reading) -> Iterator[Match]:
+    def _of_rank(self, rank: int, reading: Reading, seen: set[Counted]) -> Iterator[Match]:
         """What fits, of exactly this rank."""
         for convention, total in self._level(rank):
             if reading.fits(total):
@@ -119,7 +124,7 @@ class _Search:
         if reading.digits is not None:
             return
         number = int(reading.low)
-        for convention, omitted in self.omissions.of_rank(rank, number):
+        for convention, omitted in self.omissions.of_rank(rank, number, seen):
             kind = "convention" if all(o.part for o in omitted) else "omission"
             yield self._match(kind, rank, convention, omitted)
         for convention, omission in self.omissions.slips(rank, number):

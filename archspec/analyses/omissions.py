@@ -5,7 +5,7 @@ Each takes a rank, as a deviation does; what went wrong in a single layer only, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import gcd
 from typing import NamedTuple
 
@@ -16,6 +16,10 @@ from archspec.analyses.slips import slip
 MOST_LOOKED_AT = 1_000_000
 
 Counts = Sequence[tuple[Convention, int]]
+
+
+Counted = tuple[int, frozenset[tuple[int, int]]]
+"""What is counted: a set of kinds, and what is added to it (or taken from it) for which kind."""
 
 
 class Omission(NamedTuple):
@@ -33,9 +37,9 @@ class Omission(NamedTuple):
 
 
 class Omissions:
-    """The omissions beside the conventions that `level` gives for a rank; `reached` are sets of kinds found already."""
+    """The omissions beside the conventions that `level` gives for a rank; `reached` has the ranks of sets of kinds."""
 
-    def __init__(self, universe: Universe, level: Callable[[int], Counts], reached: Set[int]) -> None:
+    def __init__(self, universe: Universe, level: Callable[[int], Counts], reached: Mapping[int, int]) -> None:
         self.universe = universe
         self.level = level
         self.reached = reached
@@ -44,13 +48,12 @@ class Omissions:
         self._once = _by_params(
             [_single(bit, kind, sign) for bit, kind in members for sign in (-1, 1) if kind.times > 1]
         )
-        self._seen: set[tuple[int, frozenset[tuple[int, int]]]] = set()
 
-    def of_rank(self, rank: int, number: int) -> Iterator[tuple[Convention, tuple[Omission, ...]]]:
+    def of_rank(self, rank: int, number: int, seen: set[Counted]) -> Iterator[tuple[Convention, tuple[Omission, ...]]]:
         """Conventions with one omission, or two of whole kinds, that give the number with `rank` deviations in all.
 
         Beside an omission there are at most three deviations, beside two at most one. What counts the same tensors as
-        something found before, or as a convention of no higher rank, is left out.
+        something `seen` before, or as a convention of no higher rank, is left out.
         """
         for convention, omitted in self._of_rank(rank, number):
             kinds, wrong = convention.kinds, list[tuple[int, int]]()
@@ -60,8 +63,8 @@ class Omissions:
                 else:
                     wrong.append((omission.kind, omission.params))
             counted = (kinds, frozenset(wrong))
-            if counted not in self._seen and (wrong or kinds not in self.reached):
-                self._seen.add(counted)
+            if counted not in seen and (wrong or self.reached.get(kinds, rank + 1) > rank):
+                seen.add(counted)
                 yield convention, omitted
 
     def slips(self, rank: int, number: int) -> Iterator[tuple[Convention, Omission]]:

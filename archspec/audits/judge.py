@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from archspec.analyses.explain import Answer, Explanation, Match, explain
+from archspec.analyses.explain import Answer, Explanation, Match
 from archspec.analyses.number import Number, Reading, rounded
 from archspec.analyses.slips import describe
 from archspec.audits.arithmetic import evaluate
@@ -202,8 +202,7 @@ class _Judge:
 
     def _explained(self, number: Number) -> Explanation:
         if number not in self._explanations:
-            table, relatives = self.models.part(self.line)
-            self._explanations[number] = explain(table, number, relatives)
+            self._explanations[number] = self.models.explainer(self.line).explain(number)
         return self._explanations[number]
 
     def _evaluate(self, value: Callable[[str], Fraction]) -> Fraction | None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
+from archspec.analyses.explain import Explainer
 from archspec.analyses.select import Rule, select
+from archspec.analyses.uses import uses
 from archspec.audits.arithmetic import Fault
 from archspec.audits.read import Line
 from archspec.source import ArchError, Diagnostic, Span, fail, suggest
@@ -16,12 +18,21 @@ from archspec.table import Params, Relative, Table
 MOST_MODELS = 32
 
 
+class _Family(NamedTuple):
+    """A model's table, its relatives, and how often its layers are applied."""
+
+    table: Table
+    relatives: tuple[Relative, ...]
+    uses: Mapping[str, int]
+
+
 class Models:
     """Loads each model once. Specs that are files lie in `folder`, or below it."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
-        self._families: dict[str, tuple[Table, tuple[Relative, ...]] | ArchError] = {}
+        self._explainers: dict[str, Explainer] = {}
+        self._families: dict[str, _Family | ArchError] = {}
 
     def counted(self, line: Line) -> Fraction | None:
         """What the model has of a line: the parameters selected, or their share; None where nothing is selected."""
@@ -36,11 +47,17 @@ class Models:
             raise fail("arithmetic", "what this selects has no parameters to take a share of", line.spans["of"])
         return Fraction(part, whole)
 
-    def part(self, line: Line) -> tuple[Table, tuple[Relative, ...]]:
-        """What a line selects as a table of its own; the relatives of the model where that is all of it."""
-        table, relatives = self._family(line)
+    def explainer(self, line: Line) -> Explainer:
+        """What explains numbers by what a line selects; by the relatives of the model too where that is all of it."""
+        key = repr((line.spec, line.overrides, line.select))
+        if key not in self._explainers:
+            self._explainers[key] = self._explainer(line)
+        return self._explainers[key]
+
+    def _explainer(self, line: Line) -> Explainer:
+        table, relatives, applied = self._family(line)
         if self.is_whole(line):
-            return table, relatives
+            return Explainer(table, relatives, applied)
         selection = select(table, line.select)
         rows = zip(table.tensors, selection.chosen, selection.params, strict=True)
         tensors = [
@@ -50,11 +67,11 @@ class Models:
         ]
         frozen = sum(tensor.params for tensor in tensors if not tensor.trainable)
         params = Params(selection.total, selection.total - frozen, frozen)
-        return table._replace(tensors=tuple(tensors), buffers=(), params=params), ()
+        return Explainer(table._replace(tensors=tuple(tensors), buffers=(), params=params), (), applied)
 
     def is_whole(self, line: Line) -> bool:
         """Whether a line is about all tensors of its model."""
-        return bool(line.select) and all(select(self._family(line)[0], line.select).chosen)
+        return bool(line.select) and all(select(self._family(line).table, line.select).chosen)
 
     def checked(self, line: Line, evaluate: Callable[[Callable[[tree.Name], Fraction]], Fraction]) -> Fraction:
         """The value of a line's arithmetic, given what its names stand for. Raises ArchError with the place."""
@@ -85,7 +102,7 @@ class Models:
 
     def _facts(self, line: Line) -> dict[str, Any]:
         """The hyperparameters of a line's model, and what `expect` knows of it."""
-        table, _ = self._family(line)
+        table = self._family(line).table
         return {
             **table.hyperparameters,
             **table.params._asdict(),
@@ -94,14 +111,14 @@ class Models:
         }
 
     def _sum(self, line: Line, key: str, rules: tuple[Rule, ...]) -> int:
-        selection = select(self._family(line)[0], rules)
+        selection = select(self._family(line).table, rules)
         if selection.idle:
             pattern = selection.idle[0].pattern
             help = f"`archspec count {line.spec} --by tensor` shows the names"
             raise fail("no-match", f"`{pattern}` matches no tensor", line.spans[key], help=help)
         return selection.total
 
-    def _family(self, line: Line) -> tuple[Table, tuple[Relative, ...]]:
+    def _family(self, line: Line) -> _Family:
         key = repr((line.spec, line.overrides))
         if key not in self._families:
             if len(self._families) >= MOST_MODELS:
@@ -115,7 +132,7 @@ class Models:
             raise found
         return found
 
-    def _load(self, line: Line) -> tuple[Table, tuple[Relative, ...]]:
+    def _load(self, line: Line) -> _Family:
         import os
 
         from archspec.pipeline import family_of, parse_spec
@@ -133,7 +150,7 @@ class Models:
             name = line.spec
         try:
             model, relatives = family_of(name, line.overrides)
-            return model.table, relatives
+            return _Family(model.table, relatives, uses(model.body))
         except ArchError as error:
             found = [d if d.span is not None else d._replace(span=_blamed(d, line)) for d in error.diagnostics]
             code = "unknown-name"  # a mistake in this file, not in how the command was used

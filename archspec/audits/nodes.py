@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from archspec.source import Note, Report, Source, Span
 
@@ -48,9 +48,8 @@ def read_nodes(source: Source, report: Report) -> Node | None:
     import yaml
 
     reader = _Reader(source, report)
-    loader: Any = yaml.SafeLoader
     try:
-        for event in yaml.parse(source.text, Loader=loader):
+        for event in cast("Any", yaml).parse(source.text, Loader=yaml.SafeLoader):
             if not reader.take(event):
                 return None
     except yaml.MarkedYAMLError as problem:
