@@ -2,6 +2,7 @@
 
 - ```arch begins a file, named in its first line (`# small.arch`) or `example.arch`, that has no findings; ```arch more
   goes on with it; ```arch wrong has findings.
+- ```yaml begins an audit that is named in its first line (`# small.yaml`).
 - ```console holds commands behind `$` and what they print. A line `...` stands for any lines.
 - ```pycon is a doctest.
 
@@ -34,7 +35,12 @@ from archspec.syntax import build, expressions, lines, tree
 ROOT = Path(__file__).parent.parent
 LANGUAGE = ROOT / "docs" / "language.md"
 README = ROOT / "README.md"
-PAGES = {"README.md": README, "docs/language.md": LANGUAGE}
+PAGES = {
+    "README.md": README,
+    "docs/language.md": LANGUAGE,
+    "docs/explain.md": ROOT / "docs" / "explain.md",
+    "docs/audit.md": ROOT / "docs" / "audit.md",
+}
 
 FENCE = re.compile(r"^```(?P<kind>\w*) ?(?P<mark>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -73,6 +79,12 @@ class Session:
         else:
             self.file = self.folder / (named[1] if named else "example.arch")
         self.file.write_text(block.text)
+
+    def save(self, block: Block) -> None:
+        """Saves a YAML block that is named in its first line (`# small.yaml`)."""
+        named = re.match(r"# (\w+\.yaml)\b", block.text)
+        if named:
+            (self.folder / named[1]).write_text(block.text)
 
     def findings(self) -> str:
         with contextlib.chdir(self.folder):
@@ -129,6 +141,8 @@ def faults(block: Block, session: Session) -> Iterator[str]:
             found = session.findings()
             if bool(found) != (block.mark == "wrong"):
                 yield found or "no findings"
+        case "yaml":
+            session.save(block)
         case "console":
             for command, shown in commands(block):
                 real = session.output(command)
@@ -287,6 +301,8 @@ def _renewed(block: Block, session: Session) -> str:
         return session.output("archspec graph bert-base-uncased --level block --to mermaid")
     if block.kind == "arch":
         session.write(block)
+    if block.kind == "yaml":
+        session.save(block)
     if block.kind != "console":
         return block.text
     ran = ((command, shown if "...\n" in shown else session.output(command)) for command, shown in commands(block))

@@ -115,7 +115,8 @@ class Models:
         if selection.idle:
             pattern = selection.idle[0].pattern
             help = f"`archspec count {line.spec} --by tensor` shows the names"
-            raise fail("no-match", f"`{pattern}` matches no tensor", line.spans[key], help=help)
+            at = line.spans.get(f"{key} {pattern}", line.spans[key])
+            raise fail("no-match", f"`{pattern}` matches no tensor", at, help=help)
         return selection.total
 
     def _family(self, line: Line) -> _Family:

@@ -54,6 +54,8 @@ def read_nodes(source: Source, report: Report) -> Node | None:
                 return None
     except yaml.MarkedYAMLError as problem:
         mark: Any = problem.problem_mark or problem.context_mark
+        if mark is not None and mark.index >= len(source.text.rstrip()) and problem.context_mark is not None:
+            mark = problem.context_mark  # what is never closed is shown where it opens
         at = mark.index if mark is not None else 0
         said = " ".join(part for part in (problem.context, problem.problem) if part)
         help = _QUOTES if "alias" in said or "tag" in said or "%" in said else None

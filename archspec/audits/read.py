@@ -22,7 +22,8 @@ class Line(NamedTuple):
 
     `says` is its wording, `where` the place it was said at. `claimed` is the number, and further ways of writing it. It
     is judged by its own `arithmetic`, and by the tensors that `select` chooses (as a share of those that `of` does) of
-    the model `spec` with `overrides`. `spans` are the places of the line's keys' values.
+    the model `spec` with `overrides`. `spans` are the places of its keys' values, and of patterns by
+    key and pattern.
     """
 
     name: str
@@ -101,6 +102,10 @@ class _Reader:
             self._check_line(node, name)
         spec = node.entries.get("spec") or file.entries.get("spec")
         spans = {key: value.span for key, (_, value) in (file.entries | node.entries).items()}
+        for key in ("select", "of"):
+            value = node.entries[key][1] if key in node.entries else None
+            texts = [item for item in value.items if isinstance(item, Text)] if isinstance(value, Items) else []
+            spans |= {f"{key} {text.text.removeprefix('!')}": text.span for text in texts}
         if spec is None and is_known and is_line_known:
             self.report.error(
                 "missing-argument", "a line needs a `spec`, here or for the whole file", self._start(node)
