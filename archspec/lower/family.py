@@ -11,10 +11,11 @@ from archspec.lower.compile import Compiled, compile_definition, compile_model
 from archspec.lower.evaluate import Evaluator
 from archspec.lower.program import Frame, OverBudget, Program
 from archspec.lower.units import Definition, Unit
+from archspec.lower.values import key_of
 from archspec.source import Enough, Report
 from archspec.syntax import tree
 
-MOST_CANDIDATES = 16
+MOST_CANDIDATES = 8
 
 
 class Related(NamedTuple):
@@ -33,7 +34,8 @@ def family(program: Program, unit: Unit, model: tree.Model, compiled: Compiled) 
 
     They are looked for in the file of the model, or if there are none in that of its definition. A hyperparameter that
     one of them declares anew (`(..Body, option = false)`) it has once as the model has it, and once as it is declared.
-    What cannot be compiled with these hyperparameters is no relative; nothing is reported of it.
+    What cannot be compiled with these hyperparameters is no relative; nothing is reported of it, and nothing of it is
+    kept: each is compiled in a program of its own.
     """
     binding = unit.names.get(model.callee.text)
     definition = binding.target if binding is not None else None
@@ -44,7 +46,7 @@ def family(program: Program, unit: Unit, model: tree.Model, compiled: Compiled) 
         found = [
             related
             for candidate in _candidates(home, definition, bodies)
-            for related in _related(program, home, candidate, bodies, compiled, _anew(definition))
+            for related in _related(home, candidate, bodies, compiled, _anew(definition))
         ]
         if found:
             return found
@@ -78,20 +80,17 @@ def _candidates(unit: Unit, definition: Definition, bodies: dict[str, Definition
 
 
 def _related(
-    program: Program,
-    unit: Unit,
-    candidate: Definition,
-    bodies: dict[str, Definition],
-    model: Compiled,
-    anew: set[str],
+    unit: Unit, candidate: Definition, bodies: dict[str, Definition], model: Compiled, anew: set[str]
 ) -> Iterator[Related]:
     """A candidate with the model's hyperparameters: all, or those that neither declares anew (`anew`: the model)."""
-    seen: list[Module] = []
+    seen: list[list[Any]] = []
     for kept in (set[str](), _anew(candidate), _anew(candidate) | anew):
+        program = Program()
         compiled = _compile(program, unit, candidate, {n: v for n, v in model.hyperparameters.items() if n not in kept})
-        if compiled is None or compiled.module in seen:
+        values = list(map(key_of, compiled.hyperparameters.values())) if compiled is not None else []
+        if compiled is None or values in seen:
             continue
-        seen.append(compiled.module)
+        seen.append(values)
         for home, body in bodies.items():
             places = [a for a, m in compiled.module.members.items() if program.definitions.get(m.target) is body]  # pyright: ignore[reportArgumentType]
             if len(places) == 1:
