@@ -11,13 +11,15 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from archspec.audits import audit
+    from archspec.claims import explain
     from archspec.functions import cost
     from archspec.model import Model
     from archspec.pipeline import load, models
     from archspec.pytorch.build import to_torch
     from archspec.source import ArchError
 
-__all__ = ["ArchError", "Model", "__version__", "cost", "load", "models", "to_torch"]
+__all__ = ["ArchError", "Model", "__version__", "audit", "cost", "explain", "load", "models", "to_torch"]
 
 __version__ = "0.1.0"
 
@@ -25,7 +27,9 @@ if not TYPE_CHECKING:  # a checker shall report names that do not exist
     _HOMES = {
         "ArchError": "source",
         "Model": "model",
+        "audit": "audits",
         "cost": "functions",
+        "explain": "claims",
         "load": "pipeline",
         "models": "pipeline",
         "to_torch": "pytorch.build",

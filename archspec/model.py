@@ -12,7 +12,7 @@ from archspec.source import Diagnostic, fail
 from archspec.table import Buffer, Params, Table, Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from networkx import DiGraph
 
@@ -57,7 +57,7 @@ class Model:
     @property
     def hyperparameters(self) -> dict[str, Any]:
         """Every hyperparameter of the model by name; definitions and functions stand as their names."""
-        return {name: plain(value) for name, value in self._compiled.hyperparameters.items()}
+        return _plain(self._compiled)
 
     @property
     def values(self) -> dict[str, Any]:
@@ -68,11 +68,7 @@ class Model:
     def table(self) -> Table:
         """Tensors, buffers, modules and totals as plain data."""
         if self._table is None:
-            overrides = {name: self.hyperparameters[name] for name in self.overrides}
-            table = table_of(self.name, self._compiled.module, self.hyperparameters, overrides)
-            if not table.is_sound():
-                raise fail("internal", f"the tensors of {self.name} do not add up to its total; please report this")
-            self._table = table._replace(unchecked=self._compiled.expectations if overrides else 0)
+            self._table = compiled_table(self._compiled, self.overrides)
         return self._table
 
     @property
@@ -135,3 +131,17 @@ class Model:
         if level == "block" and depth is None:
             depth = 1
         return graph_of(self.body, level, depth, fold)
+
+
+def compiled_table(compiled: Compiled, overrides: Iterable[str]) -> Table:
+    """The table of a compiled model; `overrides` are the names of hyperparameters that were set."""
+    values = _plain(compiled)
+    changed = {name: values[name] for name in overrides}
+    table = table_of(compiled.name, compiled.module, values, changed)
+    if not table.is_sound():
+        raise fail("internal", f"the tensors of {compiled.name} do not add up to its total; please report this")
+    return table._replace(unchecked=compiled.expectations if changed else 0)
+
+
+def _plain(compiled: Compiled) -> dict[str, Any]:
+    return {name: plain(value) for name, value in compiled.hyperparameters.items()}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from archspec import cache
 from archspec.resources import specs_root
 from archspec.source import ArchError, Diagnostic, Enough, Report, Source, fail, suggest
-from archspec.table import Table
+from archspec.table import Relative, Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -186,6 +186,22 @@ def table_of(spec: str, overrides: dict[str, Any]) -> tuple[Table, tuple[Diagnos
     if key is not None and not model.warnings:
         cache.write("table", key, model.table.to_data(), loaded.library.raw)
     return model.table, model.warnings
+
+
+def family_of(spec: str, overrides: dict[str, Any]) -> tuple[Model, tuple[Relative, ...]]:
+    """A model, and its relatives: what else its file makes of the same body and hyperparameters."""
+    from archspec.ir import uncollected
+    from archspec.lower.family import family
+    from archspec.model import compiled_table
+
+    model, loaded = _compile(spec, overrides)
+    parsed = parse_spec(spec)
+    node = loaded.unit.models[parsed.model] if parsed.model is not None else next(iter(loaded.unit.models.values()))
+    with uncollected():
+        related = family(loaded.program, loaded.unit, node, model._compiled)  # pyright: ignore[reportPrivateUsage]
+        tables = [compiled_table(r.compiled, ()) for r in related]
+    pairs = zip(related, tables, strict=True)
+    return model, tuple([Relative(r.compiled.name, r.models, table, r.body, r.home) for r, table in pairs])
 
 
 def _table_key(spec: str, overrides: dict[str, Any]) -> str | None:

@@ -101,3 +101,17 @@ class Table(NamedTuple):
             and sum(t.params for t in self.tensors) == total == trainable + frozen
             and sum(t.params for t in self.tensors if t.trainable) == trainable
         )
+
+
+class Relative(NamedTuple):
+    """A model that has its body in common with another, and heads of its own.
+
+    `definition` is its definition's name, `models` those of models in the file that are it. The body's address is
+    `body` in its own table, and `home` in the other model's ("" where that model is the body).
+    """
+
+    definition: str
+    models: tuple[str, ...]
+    table: Table
+    body: str
+    home: str

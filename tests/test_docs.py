@@ -2,6 +2,7 @@
 
 - ```arch begins a file, named in its first line (`# small.arch`) or `example.arch`, that has no findings; ```arch more
   goes on with it; ```arch wrong has findings.
+- ```yaml begins an audit that is named in its first line (`# small.yaml`).
 - ```console holds commands behind `$` and what they print. A line `...` stands for any lines.
 - ```pycon is a doctest.
 
@@ -34,10 +35,9 @@ from archspec.syntax import build, expressions, lines, tree
 
 ROOT = Path(__file__).parent.parent
 LANGUAGE = ROOT / "docs" / "language.md"
-COSTS = ROOT / "docs" / "costs.md"
-PYTORCH = ROOT / "docs" / "pytorch.md"
 README = ROOT / "README.md"
-PAGES = {"README.md": README, "docs/language.md": LANGUAGE, "docs/costs.md": COSTS, "docs/pytorch.md": PYTORCH}
+TOPICS = ("language", "costs", "pytorch", "explain", "audit")
+PAGES = {"README.md": README, **{f"docs/{topic}.md": ROOT / "docs" / f"{topic}.md" for topic in TOPICS}}
 
 FENCE = re.compile(r"^```(?P<kind>\w*) ?(?P<mark>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -76,6 +76,12 @@ class Session:
         else:
             self.file = self.folder / (named[1] if named else "example.arch")
         self.file.write_text(block.text)
+
+    def save(self, block: Block) -> None:
+        """Saves a YAML block that is named in its first line (`# small.yaml`)."""
+        named = re.match(r"# (\w+\.yaml)\b", block.text)
+        if named:
+            (self.folder / named[1]).write_text(block.text)
 
     def findings(self) -> str:
         with contextlib.chdir(self.folder):
@@ -132,6 +138,8 @@ def faults(block: Block, session: Session) -> Iterator[str]:
             found = session.findings()
             if bool(found) != (block.mark == "wrong"):
                 yield found or "no findings"
+        case "yaml":
+            session.save(block)
         case "console":
             for command, shown in commands(block):
                 real = session.output(command)
@@ -245,7 +253,7 @@ def elementwise_work() -> Iterator[str]:
 TABLES = {
     "| Definition | What it is |": (LANGUAGE, library),
     "| What | Limit |": (LANGUAGE, budgets),
-    "| Operation | Elementwise operations |": (COSTS, elementwise_work),
+    "| Operation | Elementwise operations |": (PAGES["docs/costs.md"], elementwise_work),
 }
 """Tables that are made from the code, by the row that they begin with."""
 
@@ -307,6 +315,8 @@ def _renewed(block: Block, session: Session) -> str:
         return session.output("archspec graph bert-base-uncased --level block --to mermaid")
     if block.kind == "arch":
         session.write(block)
+    if block.kind == "yaml":
+        session.save(block)
     if block.kind != "console":
         return block.text
     ran = ((command, shown if "...\n" in shown else session.output(command)) for command, shown in commands(block))

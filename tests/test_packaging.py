@@ -78,7 +78,7 @@ def test_the_wheel_has_grammar_specs_and_errors_and_nothing_beside_the_package(w
         f"archspec_dsl-{archspec.__version__}.dist-info",
     }
     inside = {str(path.relative_to(wheel / "archspec")) for path in (wheel / "archspec").rglob("*") if path.is_file()}
-    ours = {str(path.relative_to(ROOT)) for path in (*ROOT.glob("specs/**/*.arch"), *ROOT.glob("grammars/*.lark"))}
+    ours = {str(path.relative_to(ROOT)) for path in (*ROOT.glob("specs/**/*.*"), *ROOT.glob("grammars/*.lark"))}
     assert ours | {"docs/errors.md", "py.typed", "__main__.py"} <= inside
     assert not [name for name in inside if "test" in name or (name.startswith("docs/") and name != "docs/errors.md")]
 
@@ -87,7 +87,12 @@ def test_the_wheel_works_where_nothing_else_is(wheel: Path, tmp_path: Path) -> N
     environment = {**os.environ, "PYTHONPATH": str(wheel), "XDG_CACHE_HOME": str(tmp_path / "cache")}
     check = "import archspec, sys; assert archspec.__file__.startswith(sys.argv[1]), archspec.__file__"
     subprocess.run([sys.executable, "-c", check, str(wheel)], env=environment, cwd=tmp_path, check=True, timeout=60)
-    for arguments in (["count", "bert-base-uncased"], ["error"], ["show", "albert-base-v2"]):
+    for arguments in (
+        ["count", "bert-base-uncased"],
+        ["error"],
+        ["show", "albert-base-v2"],
+        ["audit", "bert-base-chinese"],
+    ):
         command = [sys.executable, "-m", "archspec", *arguments]
         done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path, timeout=60)
         assert (done.returncode, done.stderr) == (0, ""), arguments

@@ -187,6 +187,28 @@ class _Rule(argparse.Action):
         namespace.rules = [*namespace.rules, rule]
 
 
+def _explain(parser: argparse.ArgumentParser) -> None:
+    _spec(parser)
+    parser.add_argument("number", metavar="NUMBER", help="exact (108808704; 108,808,704) or rounded (110M, 0.34B)")
+    _format(parser)
+
+
+def _audit(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="an audit (`file.yaml`), or the name of a bundled one")
+    _format(parser)
+
+
+def _later(command: str) -> Callable[[argparse.Namespace], int]:
+    """`run_COMMAND` of the module `archspec.cli.COMMAND`, imported when it runs."""
+
+    def run(options: argparse.Namespace) -> int:
+        from importlib import import_module
+
+        return getattr(import_module(f"archspec.cli.{command}"), f"run_{command}")(options)
+
+    return run
+
+
 _COMMANDS = {
     "list": Command(commands.run_list, "the bundled models and their totals", _format),
     "show": Command(commands.run_show, "the text of the spec that holds a bundled model", _show),
@@ -195,5 +217,9 @@ _COMMANDS = {
     "cost": Command(run_cost, "what a model costs: multiply-accumulates, FLOPs, and bytes of memory", _cost),
     "graph": Command(commands.run_graph, "a model's graph as a picture (DOT, Mermaid) or as data (JSON)", _graph),
     "build": Command(run_build, "a model as code that runs: a readable Python file for PyTorch", _build),
+    "explain": Command(_later("explain"), "which way of counting gives a published number of parameters", _explain),
+    "audit": Command(
+        _later("audit"), "a published calculation, line by line: what is right, what is not, and why", _audit
+    ),
     "error": Command(commands.run_error, "what a diagnostic code means, with an example and the mend", _error),
 }

@@ -18,8 +18,8 @@ def run_list(options: Namespace) -> int:
     from archspec.pipeline import models, table_of
 
     rows = [{"model": name, **table_of(name, {})[0].params._asdict()} for name in models()]
-    if options.format in _DOCUMENTS:
-        _document({"format": 1, "models": rows}, options.format)
+    if options.format in DOCUMENTS:
+        write_document({"format": 1, "models": rows}, options.format)
     else:
         columns = tuple(Column(key, key) for key in ("model", "total", "trainable", "frozen"))
         sys.stdout.write(write(View(columns, rows), options.format))
@@ -56,8 +56,8 @@ def run_count(options: Namespace) -> int:
         raise fail("usage", f"--depth has no meaning with --by {options.by}", help="leave it out, or use --by layer")
     table, warnings = table_of(options.spec, overrides_of(options.settings))
     counted = counting.count(table, options.rules, options.by, options.depth)
-    if options.format in _DOCUMENTS:
-        _document(counting.contents(counted), options.format)
+    if options.format in DOCUMENTS:
+        write_document(counting.contents(counted), options.format)
     else:
         from archspec.cli.views import page
 
@@ -113,16 +113,19 @@ def run_error(options: Namespace) -> int:
     return 0
 
 
-_DOCUMENTS = ("json", "yaml")
+DOCUMENTS = ("json", "yaml")
+"""Formats for programs, whose content does not depend on how it is shown."""
 
 
-def _document(contents: dict[str, Any], format: str) -> None:
+def write_document(contents: dict[str, Any], format: str) -> None:
+    """Writes a document as JSON or YAML."""
     from archspec.cli import documents
 
     sys.stdout.write(documents.json(contents) if format == "json" else documents.yaml(contents))
 
 
 def overrides_of(settings: list[str]) -> dict[str, Any]:
+    """What the `--set` options of a command override."""
     if not settings:
         return {}
     from archspec.overrides import parse_override

@@ -1,0 +1,120 @@
+"""Numbers as people write them: exact (108,808,704), or rounded (110M, about 20 %) and read at the digits they have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from fractions import Fraction
+from math import ceil, floor
+from typing import NamedTuple
+
+MOST_DIGITS = 30
+UNITS: dict[str, int] = {
+    **dict.fromkeys(("K", "k", "thousand"), 1000),
+    **dict.fromkeys(("M", "m", "million"), 1000**2),
+    **dict.fromkeys(("B", "b", "G", "billion"), 1000**3),
+    **dict.fromkeys(("T", "t", "trillion"), 1000**4),
+    **{"Ki": 1024, "Mi": 1024**2, "Gi": 1024**3, "Ti": 1024**4},
+}
+"""What a word after a number stands for, unless whoever writes it says otherwise."""
+
+_NUMBER = re.compile(
+    r"(?P<about>about|approx\.?|around|[~≈≃])?\s*"
+    r"(?P<whole>\d{1,3}(?P<separator>[,_ '])\d{3}(?:(?P=separator)\d{3})*|[\d_]*\d)"
+    r"(?:\.(?P<decimals>\d+))?"
+    r"(?:e(?P<exponent>\+?\d{1,2}))?"
+    r"\s*(?P<unit>[A-Za-z]+|%)?\s*\??",
+    re.ASCII,
+)
+
+
+class Reading(NamedTuple):
+    """A number at `digits` significant digits (None: exact): it fits what lies from `low` to `high`, both included."""
+
+    digits: int | None
+    low: Fraction
+    high: Fraction
+
+    def fits(self, value: Fraction | int) -> bool:
+        """Whether `value`, rounded to these digits, is the number; half a unit may go either way."""
+        return self.low <= value <= self.high
+
+
+class Number(NamedTuple):
+    """A number as it was written: its text, its value, and its readings, coarsest first.
+
+    An exact number has one reading. A rounded one whose last digits are zeros has several, since these zeros may be
+    counted or may fill up. `unit` is what its last digit before the point is worth; "%" is a hundredth.
+    """
+
+    text: str
+    value: Fraction
+    readings: tuple[Reading, ...]
+    unit: Fraction
+
+    @property
+    def exact(self) -> bool:
+        return self.readings[0].digits is None
+
+
+def read_number(text: str, units: Mapping[str, int] = UNITS) -> Number:
+    """The number that a text is. Raises ValueError, with a sentence, for any other text."""
+    text = text.strip()
+    found = _NUMBER.fullmatch(text)
+    whole = re.sub(r"\D", "", found["whole"]) if found else ""
+    decimals = (found and found["decimals"]) or ""
+    if not found or len(whole + decimals) > MOST_DIGITS:
+        raise ValueError(f"`{text:.60}` is no number")
+    word = found["unit"] or ""
+    if word and word != "%" and word not in units:
+        raise ValueError(f"`{word}` is no unit of numbers; {', '.join(units)} are")
+    unit = Fraction(1, 100) if word == "%" else Fraction(units[word] if word else 1)
+    if found["exponent"]:
+        unit *= 10 ** int(found["exponent"])
+    if not (found["about"] or decimals or found["exponent"] or word):
+        exact = Fraction(int(whole))
+        return Number(text, exact, (Reading(None, exact, exact),), unit)
+    written = (whole + decimals).lstrip("0")
+    if not written:
+        raise ValueError(f"`{text}` has no digit to be read at")
+    value = int(written) * unit / 10 ** len(decimals)
+    fewest = len(written) if decimals else len(written.rstrip("0"))
+    step = unit / 10 ** len(decimals)
+    halves = {digits: step * 10 ** (len(written) - digits) / 2 for digits in range(fewest, len(written) + 1)}
+    readings = tuple([Reading(digits, value - half, value + half) for digits, half in halves.items()])
+    return Number(text, value, readings, unit)
+
+
+def whole(value: Fraction | int) -> bool:
+    """Whether a value is an integer."""
+    return Fraction(value).denominator == 1
+
+
+def bounds(reading: Reading) -> tuple[int, int]:
+    """The least and the greatest integer that a reading fits."""
+    return ceil(reading.low), floor(reading.high)
+
+
+def rounded(value: Fraction | int, number: Number, digits: int) -> str:
+    """`value` at so many significant digits, in the unit in which `number` is written: `109 M`, `335.1M`."""
+    scaled = Fraction(value) / number.unit
+    if scaled == 0:
+        return "0"
+    for place in (digits - _magnitude(abs(scaled)), digits - _magnitude(abs(scaled)) - 1):
+        step = Fraction(10) ** -place
+        scaled = floor(scaled / step + Fraction(1, 2)) * step
+        if place == digits - _magnitude(abs(scaled)):
+            break  # or rounding up made it longer, as 99.96 becomes 100.0
+    shown = f"{float(scaled):,.{max(place, 0)}f}"
+    word = re.search(r"\s*(?:[A-Za-z]+|%)(?=\s*\??$)", number.text)
+    return shown + (word[0] if word else "")
+
+
+def _magnitude(value: Fraction) -> int:
+    """How many digits stand before the point; 0 or fewer below one."""
+    magnitude = 0
+    while value >= Fraction(10) ** magnitude:
+        magnitude += 1
+    while value < Fraction(10) ** (magnitude - 1):
+        magnitude -= 1
+    return magnitude

@@ -1,0 +1,167 @@
+"""The models that an audit is about, and the parts of them that its lines choose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any, NamedTuple, NoReturn
+
+from archspec.analyses.explain import Explainer
+from archspec.analyses.select import Rule, select
+from archspec.analyses.uses import uses
+from archspec.audits.arithmetic import Fault
+from archspec.audits.read import Line
+from archspec.source import ArchError, Diagnostic, Span, fail, suggest
+from archspec.syntax import tree
+from archspec.table import Params, Relative, Table
+
+MOST_MODELS = 32
+
+
+class _Family(NamedTuple):
+    """A model's table, its relatives, and how often its layers are applied."""
+
+    table: Table
+    relatives: tuple[Relative, ...]
+    uses: Mapping[str, int]
+
+
+class Models:
+    """Loads each model once. Specs that are files lie in `folder`, or below it."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self._explainers: dict[str, Explainer] = {}
+        self._families: dict[str, _Family | ArchError] = {}
+
+    def counted(self, line: Line) -> Fraction | None:
+        """What the model has of a line: the parameters selected, or their share; None where nothing is selected."""
+        if not line.select:
+            self._family(line)
+            return None
+        part = self._sum(line, "select", line.select)
+        if not line.of:
+            return Fraction(part)
+        whole = self._sum(line, "of", line.of)
+        if not whole:
+            raise fail("arithmetic", "what this selects has no parameters to take a share of", line.spans["of"])
+        return Fraction(part, whole)
+
+    def explainer(self, line: Line) -> Explainer:
+        """What explains numbers by what a line selects; by the relatives of the model too where that is all of it."""
+        key = repr((line.spec, line.overrides, line.select))
+        if key not in self._explainers:
+            self._explainers[key] = self._explainer(line)
+        return self._explainers[key]
+
+    def _explainer(self, line: Line) -> Explainer:
+        table, relatives, applied = self._family(line)
+        if self.is_whole(line):
+            return Explainer(table, relatives, applied)
+        selection = select(table, line.select)
+        rows = zip(table.tensors, selection.chosen, selection.params, strict=True)
+        tensors = [
+            tensor._replace(params=params, tied_to=None if params else tensor.tied_to)
+            for tensor, chosen, params in rows
+            if chosen
+        ]
+        frozen = sum(tensor.params for tensor in tensors if not tensor.trainable)
+        params = Params(selection.total, selection.total - frozen, frozen)
+        return Explainer(table._replace(tensors=tuple(tensors), buffers=(), params=params), (), applied)
+
+    def is_whole(self, line: Line) -> bool:
+        """Whether a line is about all tensors of its model."""
+        return bool(line.select) and all(select(self._family(line).table, line.select).chosen)
+
+    def checked(self, line: Line, evaluate: Callable[[Callable[[tree.Name], Fraction]], Fraction]) -> Fraction:
+        """The value of a line's arithmetic, given what its names stand for. Raises ArchError with the place."""
+        assert line.arithmetic is not None
+        facts = self._facts(line)
+
+        def named(node: tree.Name) -> Fraction:
+            value = facts.get(node.text)
+            if (
+                isinstance(value, bool)
+                or not isinstance(value, int | float)
+                or value != value
+                or abs(value) == _INFINITY
+            ):
+                self._no_number(node, facts)
+            return Fraction(str(value))
+
+        try:
+            return evaluate(named)
+        except Fault as fault:
+            raise fail(fault.code, fault.message, line.arithmetic.span(fault.node), help=fault.help) from None
+
+    def _no_number(self, node: tree.Name, facts: dict[str, Any]) -> NoReturn:
+        if node.text in facts:
+            raise Fault("wrong-kind", f"the hyperparameter `{node.text}` is no number", node)
+        help = suggest(node.text, list(facts)) or "another line is named in quotes"
+        raise Fault("unknown-name", f"the model has no hyperparameter `{node.text}`", node, help)
+
+    def _facts(self, line: Line) -> dict[str, Any]:
+        """The hyperparameters of a line's model, and what `expect` knows of it."""
+        table = self._family(line).table
+        return {
+            **table.hyperparameters,
+            **table.params._asdict(),
+            "params": table.params.total,
+            "tensors": len(table.tensors),
+        }
+
+    def _sum(self, line: Line, key: str, rules: tuple[Rule, ...]) -> int:
+        selection = select(self._family(line).table, rules)
+        if selection.idle:
+            pattern = selection.idle[0].pattern
+            help = f"`archspec count {line.spec} --by tensor` shows the names"
+            at = line.spans.get(f"{key} {pattern}", line.spans[key])
+            raise fail("no-match", f"`{pattern}` matches no tensor", at, help=help)
+        return selection.total
+
+    def _family(self, line: Line) -> _Family:
+        key = repr((line.spec, line.overrides))
+        if key not in self._families:
+            if len(self._families) >= MOST_MODELS:
+                raise fail("budget", f"an audit is about more than {MOST_MODELS} models", line.spans["spec"])
+            try:
+                self._families[key] = self._load(line)
+            except ArchError as error:
+                self._families[key] = error
+        found = self._families[key]
+        if isinstance(found, ArchError):
+            raise found
+        return found
+
+    def _load(self, line: Line) -> _Family:
+        import os
+
+        from archspec.pipeline import family_of, parse_spec
+
+        spec = parse_spec(line.spec)
+        at = line.spans["spec"]
+        if spec.path is not None:
+            path = os.path.join(self.folder, spec.path)
+            inside = os.path.realpath(path).startswith(os.path.realpath(self.folder) + os.sep)
+            if spec.path == "-" or "\0" in path or not inside:
+                help = "it is a bundled name, or a file in the folder of the audit or below it"
+                raise fail("import-outside", f"`{line.spec}` is outside the folder of the audit", at, help=help)
+            name = path if spec.model is None else f"{path}:{spec.model}"
+        else:
+            name = line.spec
+        try:
+            model, relatives = family_of(name, line.overrides)
+            return _Family(model.table, relatives, uses(model.body))
+        except ArchError as error:
+            found = [d if d.span is not None else d._replace(span=_blamed(d, line)) for d in error.diagnostics]
+            code = "unknown-name"  # a mistake in this file, not in how the command was used
+            raise ArchError([d._replace(code=code) if d.code in _NAMES else d for d in found]) from None
+
+
+def _blamed(problem: Diagnostic, line: Line) -> Span:
+    """What in the audit a finding without a place is about: the model's name, or what is set."""
+    return line.spans["set" if problem.code in ("unknown-argument", "wrong-kind") and line.overrides else "spec"]
+
+
+_NAMES = ("unknown-model", "which-model")
+_INFINITY = float("inf")

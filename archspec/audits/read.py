@@ -1,0 +1,261 @@
+"""An audit file: a published calculation as lines, each with what is claimed and what it can be judged by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from archspec.analyses.number import UNITS, Number, read_number
+from archspec.analyses.select import Rule
+from archspec.audits.arithmetic import Arithmetic, Fault, evaluate, read_arithmetic
+from archspec.audits.nodes import Items, Mapping, Node, Text, read_nodes
+from archspec.source import ArchError, Note, Report, Source, Span, suggest
+
+MOST_LINES = 1_000
+
+_FILE = ("title", "where", "note", "spec", "set", "units", "lines")
+_LINE = ("line", "says", "where", "spec", "set", "claimed", "arithmetic", "select", "of")
+
+
+class Line(NamedTuple):
+    """One line of a calculation.
+
+    `says` is its wording, `where` the place it was said at. `claimed` is the number, and further ways of writing it. It
+    is judged by its own `arithmetic`, and by the tensors that `select` chooses (as a share of those that `of` does) of
+    the model `spec` with `overrides`. `spans` are the places of its keys' values, and of patterns by
+    key and pattern.
+    """
+
+    name: str
+    says: str
+    where: str
+    spec: str
+    overrides: dict[str, Any]
+    claimed: tuple[Number, ...]
+    arithmetic: Arithmetic | None
+    select: tuple[Rule, ...]
+    of: tuple[Rule, ...]
+    spans: dict[str, Span]
+
+
+class AuditFile(NamedTuple):
+    """A calculation: its title, where it was published, a note on it, and its lines."""
+
+    title: str
+    where: str
+    note: str
+    lines: tuple[Line, ...]
+
+
+def read_audit(source: Source) -> AuditFile:
+    """The audit in a text. Raises ArchError with every mistake in it."""
+    report = Report()
+    root = read_nodes(source, report)
+    report.check()
+    reader = _Reader(report)
+    audit = reader.file(root) if isinstance(root, Mapping) else None
+    if root is not None and not isinstance(root, Mapping):
+        report.error("wrong-kind", "an audit is a mapping: `title: ...`, `spec: ...`, `lines: ...`", root.span)
+    report.check()
+    assert audit is not None
+    return audit
+
+
+class _Reader:
+    """Makes an audit of nodes, and reports what is wrong with them."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        self.units: dict[str, int] = dict(UNITS)
+        self.names: dict[str, Span] = {}
+
+    def file(self, node: Mapping) -> AuditFile:
+        is_known = self._known(node, _FILE, "an audit")
+        self.units |= self._units(node)
+        title, where, note = (self._text(node, key) for key in ("title", "where", "note"))
+        for key in ("title", "lines"):
+            if is_known and key not in node.entries:
+                self.report.error("missing-argument", f"an audit needs `{key}`", self._start(node))
+        lines: list[Line] = []
+        entry = node.entries.get("lines")
+        items = self._items(entry[1], "`lines` is a list") if entry is not None else []
+        if len(items) > MOST_LINES:
+            self.report.error("budget", f"there are more than {MOST_LINES:,} lines", items[MOST_LINES].span)
+            items = []
+        for item in items:
+            if isinstance(item, Mapping):
+                lines.append(self._line(item, node, is_known))
+            else:
+                self.report.error("wrong-kind", "a line is a mapping: `line: ...`, `claimed: ...`", item.span)
+        if entry is not None and not items and not self.report.failed:
+            self.report.error("wrong-kind", "there are no lines", entry[1].span)
+        return AuditFile(title, where, note, tuple(lines))
+
+    def _line(self, node: Mapping, file: Mapping, is_known: bool) -> Line:
+        is_line_known = self._known(node, _LINE, "a line")
+        name = self._text(node, "line")
+        claimed = self._claimed(node)
+        arithmetic = self._arithmetic(node)
+        select, of = self._rules(node, "select"), self._rules(node, "of")
+        overrides = {**self._overrides(file), **self._overrides(node)}
+        if is_line_known:
+            self._check_line(node, name)
+        spec = node.entries.get("spec") or file.entries.get("spec")
+        spans = {key: value.span for key, (_, value) in (file.entries | node.entries).items()}
+        for key in ("select", "of"):
+            value = node.entries[key][1] if key in node.entries else None
+            texts = [item for item in value.items if isinstance(item, Text)] if isinstance(value, Items) else []
+            spans |= {f"{key} {text.text.removeprefix('!')}": text.span for text in texts}
+        if spec is None and is_known and is_line_known:
+            self.report.error(
+                "missing-argument", "a line needs a `spec`, here or for the whole file", self._start(node)
+            )
+        spec = self._text(node, "spec") or self._text(file, "spec")
+        says, where = self._text(node, "says"), self._text(node, "where")
+        return Line(name, says, where, spec, overrides, claimed, arithmetic, select, of, spans)
+
+    def _check_line(self, node: Mapping, name: str) -> None:
+        """Checks that a line has a name of its own, and something to be judged by."""
+        at = self._start(node)
+        if not name:
+            self.report.error("missing-argument", "a line needs a name: `line: ...`", at)
+        elif name in self.names:
+            note = Note("it was first given here", self.names[name])
+            span = node.entries["line"][1].span
+            self.report.error("duplicate-name", f"two lines are called `{name}`", span, notes=(note,))
+        else:
+            self.names[name] = node.entries["line"][1].span
+        if sum(key in node.entries for key in ("claimed", "arithmetic", "select")) < 2:
+            help = "give two of `claimed`, `arithmetic` and `select`"
+            self.report.error("missing-argument", f"nothing says how to judge the line `{name}`", at, help=help)
+        if "of" in node.entries and "select" not in node.entries:
+            self.report.error("missing-argument", "`of` needs a `select`: it is a share of something", at)
+
+    # Values
+
+    def _claimed(self, node: Mapping) -> tuple[Number, ...]:
+        entry = node.entries.get("claimed")
+        numbers: list[Number] = []
+        for text in self._texts(entry[1], "`claimed` is a number, or a list of them") if entry is not None else ():
+            try:
+                numbers.append(read_number(text.text, self.units))
+            except ValueError as problem:
+                help = (
+                    "as in 108808704, 108,808,704, 110M, about 20 %; a number with commas in a [list] is put in quotes"
+                )
+                self.report.error("wrong-kind", str(problem), text.span, help=help)
+        return tuple(numbers)
+
+    def _arithmetic(self, node: Mapping) -> Arithmetic | None:
+        entry = node.entries.get("arithmetic")
+        if entry is None or (text := self._scalar(entry[1], "arithmetic is text")) is None:
+            return None
+        arithmetic = read_arithmetic(text, self.report)
+        for name, part in arithmetic.lines() if arithmetic is not None else ():
+            if arithmetic is not None and name not in self.names:
+                help = (
+                    suggest(name, list(self.names)) or "arithmetic may use the lines above it, by their names in quotes"
+                )
+                self.report.error("unknown-name", f"no line above is called `{name}`", arithmetic.span(part), help=help)
+        return arithmetic
+
+    def _rules(self, node: Mapping, key: str) -> tuple[Rule, ...]:
+        entry = node.entries.get(key)
+        texts = (
+            self._texts(entry[1], f"`{key}` is a pattern of tensor names, or a list of them")
+            if entry is not None
+            else []
+        )
+        for text in texts:
+            if not text.text.lstrip("!"):
+                self.report.error("wrong-kind", "this is no pattern of tensor names", text.span)
+        return tuple([Rule(not text.text.startswith("!"), text.text.removeprefix("!")) for text in texts])
+
+    def _overrides(self, node: Mapping) -> dict[str, Any]:
+        from archspec.overrides import parse_override
+
+        entry = node.entries.get("set")
+        values: dict[str, Any] = {}
+        for key, (at, value) in self._entries(entry[1]) if entry is not None else ():
+            text = self._scalar(value, "a hyperparameter's value is text here; a list is put in quotes")
+            if not key.isidentifier():
+                self.report.error("wrong-kind", "this is no name of a hyperparameter", at)
+            elif text is not None:
+                try:
+                    values[key] = parse_override(f"{key}={text.text}")[1]
+                except ArchError as error:
+                    found = error.diagnostics[0]
+                    self.report.error("wrong-kind", found.message, value.span, help=found.help)
+        return values
+
+    def _units(self, node: Mapping) -> dict[str, int]:
+        entry = node.entries.get("units")
+        units: dict[str, int] = {}
+        for key, (at, value) in self._entries(entry[1]) if entry is not None else ():
+            text = self._scalar(value, "a unit is a whole number, as in `M: 1024 * 1024`")
+            arithmetic = read_arithmetic(text, self.report) if text is not None else None
+            if not key.isascii() or not key.isalpha():
+                self.report.error("wrong-kind", "a unit is called by a word of letters", at)
+            if arithmetic is not None:
+                worth = _constant(arithmetic)
+                if worth is None:
+                    self.report.error("wrong-kind", "a unit is a whole number, as in `M: 1024 * 1024`", value.span)
+                units[key] = worth or 1
+        return units
+
+    # Nodes
+
+    def _known(self, node: Mapping, keys: Sequence[str], what: str) -> bool:
+        """Whether all keys of a mapping are `keys`; says which are not."""
+        for key, (span, _) in node.entries.items():
+            if key not in keys:
+                help = suggest(key, list(keys)) or f"its keys are {', '.join(f'`{k}`' for k in keys)}"
+                self.report.error("unknown-name", f"{what} has no key `{key}`", span, help=help)
+        return all(key in keys for key in node.entries)
+
+    def _text(self, node: Mapping, key: str) -> str:
+        entry = node.entries.get(key)
+        text = self._scalar(entry[1], f"`{key}` is text") if entry is not None else None
+        return " ".join(text.text.split()) if text is not None else ""
+
+    def _texts(self, node: Node, message: str) -> list[Text]:
+        items = node.items if isinstance(node, Items) else [node]
+        if not items:
+            self.report.error("wrong-kind", message, node.span)
+        return [text for item in items if (text := self._scalar(item, message)) is not None]
+
+    def _scalar(self, node: Node, message: str) -> Text | None:
+        if isinstance(node, Text) and node.text.strip():
+            return node
+        self.report.error("wrong-kind", message, node.span)
+        return None
+
+    def _items(self, node: Node, message: str) -> list[Node]:
+        if isinstance(node, Items):
+            return node.items
+        self.report.error("wrong-kind", message, node.span)
+        return []
+
+    def _entries(self, node: Node) -> Sequence[tuple[str, tuple[Span, Node]]]:
+        if isinstance(node, Mapping):
+            return list(node.entries.items())
+        self.report.error("wrong-kind", "this is a mapping of names to values", node.span)
+        return []
+
+    def _start(self, node: Mapping) -> Span:
+        """Where a mapping begins: its first key."""
+        first = next(iter(node.entries.values()), None)
+        return first[0] if first is not None else node.span
+
+
+def _constant(arithmetic: Arithmetic) -> int | None:
+    """The positive whole number that an expression without names is; None for any other."""
+
+    def unknown(node: Any) -> Any:
+        raise Fault("unknown-name", "a unit is a number", arithmetic.expr)
+
+    try:
+        value = evaluate(arithmetic.expr, unknown, unknown)
+    except Fault:
+        return None
+    return int(value) if value.denominator == 1 and value > 0 else None

@@ -1,0 +1,300 @@
+"""`archspec audit`: published calculations, line by line."""
+
+import contextlib
+import io
+import json
+import shutil
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import archspec
+from archspec.audits import Audit, bundled_audits
+from archspec.audits.judge import Judged
+from archspec.cli import main
+from archspec.cli.audit import contents
+from archspec.source import ArchError
+
+ROOT = Path(__file__).parent.parent
+AUDITS = ROOT / "specs" / "audits"
+
+
+def printed(*arguments: str) -> tuple[str, str, int]:
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        status = main(arguments)
+    return out.getvalue(), err.getvalue(), status
+
+
+@cache
+def audited(name: str) -> Audit:
+    return archspec.audit(name)
+
+
+def lines(name: str) -> dict[str, Judged]:
+    return {judged.line.name: judged for judged in audited(name).lines}
+
+
+def verdicts(found: dict[str, Judged], verdict: str) -> dict[str, Fraction | None]:
+    return {name: judged.off for name, judged in found.items() if judged.verdict == verdict}
+
+
+# The four published calculations
+
+
+@pytest.mark.parametrize("name", bundled_audits())
+def test_the_report_on_a_published_calculation(name: str, golden: Callable[[str, str], None]) -> None:
+    out, err, status = printed("audit", name)
+    assert err == "" and status == (0 if audited(name).clean else 1)
+    golden(f"audit-{name}.txt", f"$ archspec audit {name}\n{out}[{status}]\n")
+
+
+def test_a_bundled_audit_is_a_file_like_any_other() -> None:
+    name = "bert-base-chinese"
+    assert printed("audit", str(AUDITS / f"{name}.yaml")) == printed("audit", name)
+
+
+def test_a_calculation_that_leaves_things_out_is_right_under_its_convention() -> None:
+    found = lines("bert-base-article")
+    assert verdicts(found, "wrong") == {"feed-forward": 630} and not verdicts(found, "carried")
+    assert list(verdicts(found, "convention")) == ["attention, 12 layers", "feed-forward, 12 layers", "total"]
+    assert found["total"].why == ("without the pooler, without the biases outside the norms",)
+    assert [float(found[f"share of the {part}"].counted or 0) for part in ("embeddings", "transformer layers")] == [
+        pytest.approx(23_835_648 / 109_482_240),
+        pytest.approx(85_054_464 / 109_482_240),
+    ]
+
+
+def test_a_slip_is_found_where_it_was_made_and_what_rests_on_it_is_judged_on_its_own() -> None:
+    found = lines("bert-by-hand")
+    assert verdicts(found, "wrong") == {"a layer": 1_000, "token embedding": 8_960, "total": 21_960}
+    assert verdicts(found, "carried") == {"embeddings": 8_960, "12 layers": 12_000}
+    assert found["a layer"].own == 7_080_960
+    assert found["total"].own == 109_417_952 and found["total"].meant == 109_396_992
+    assert "1,000 too much, one digit is wrong: 8 for 7" in found["total"].why
+    assert [why for why in found["total"].why if "carried on" in why] == [
+        '12,000 too much carried on from "12 layers"',
+        '8,960 too much carried on from "embeddings"',
+    ]
+
+
+def test_a_total_that_is_short_names_every_candidate() -> None:
+    found = lines("bert-discussion")
+    layer = found["large, a layer"]
+    assert (layer.verdict, layer.off, layer.own) == ("wrong", -4_096, 12_596_224)
+    (guesses,) = [why for why in layer.why if why.startswith("it would come about")]
+    assert all(w in guesses for w in ("the norms", "role `attention`", "`encoder.layer.0.intermediate.dense.bias`"))
+    assert verdicts(found, "carried") == {"large, 24 layers": -98_304, "large, total": -98_304}
+    assert list(verdicts(found, "wrong")) == ["the quoted claim", "large, a layer"]
+    assert "it is 1,000 times too large" in found["the quoted claim"].why
+    assert found["large, heading"].why[-1].endswith("no way of counting gives 340M")
+
+
+def test_a_calculation_without_a_mistake() -> None:
+    audit = audited("bert-base-chinese")
+    assert audit.clean and {judged.verdict for judged in audit.lines} == {"right"}
+
+
+NUMBERS = {
+    "bert-base-article": """30522 12 768 512 2 12 3702 23835648 22.7 28311552 27 38400 37.5 56623104 54 108808704 104
+        20 80""",
+    "bert-by-hand": """768 12 3072 30522 512 2,359,296 4,718,592 3072 7,081,960 23,449,856 393,216 1536 23,844,608
+        84,983,520 589,824 109,418,952 110 1024 24 340""",
+    "bert-discussion": """110M 47 10152448 23,837,184 23,440,896 393,216 1,536 7,087,872 85,054,464 590,592 109,482,240
+        31,782,912 31,254,528 524,288 2,048 12,592,128 302,211,072 1,049,600 335,043,584 340M 1,048,576 1,024 4,194,304
+        4,096 768""",
+    "bert-base-chinese": """768 12 3072 12 21128 512 2 21642 16,621,056 16,622,592 590,592 2,362,368 2,359,296 4,722,432
+        3,072 7,087,872 85,054,464 102267648 102.3""",
+}
+"""Every number that the published calculations claim."""
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_every_published_number_is_in_its_audit(name: str) -> None:
+    claimed = {number.text for judged in audited(name).lines for number in judged.line.claimed}
+    claimed |= {word for text in claimed for word in text.split()}
+    assert set(NUMBERS[name].split()) <= claimed
+
+
+# Judging
+
+
+def write(folder: Path, text: str, head: str = "title: t\nspec: bert-base-uncased\n") -> str:
+    path = folder / "a.yaml"
+    path.write_text(f"{head}lines:\n{text}")
+    return str(path)
+
+
+def judged(folder: Path, *texts: str, head: str = "title: t\nspec: bert-base-uncased\n") -> Audit:
+    text = "".join(f"  - {{line: l{n}, {text}}}\n" for n, text in enumerate(texts))
+    return archspec.audit(write(folder, text, head))
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict", "off"),
+    [
+        ("claimed: 3072, arithmetic: ffn", "right", None),
+        ("claimed: 110M, select: '*'", "right", None),
+        ("claimed: 109M, select: '*'", "right", None),
+        ("claimed: 109.4M, select: '*'", "convention", None),
+        ("claimed: 150M, select: '*'", "wrong", None),
+        ("claimed: 108891648, select: '*'", "convention", None),
+        ("claimed: 109482241, select: '*'", "wrong", 1),
+        ("claimed: 590592, select: pooler.*", "right", None),
+        ("claimed: 589824, select: pooler.*", "convention", None),
+        ("claimed: 21.8 %, select: embeddings.*, of: '*'", "right", None),
+        ("claimed: 22.8 %, select: embeddings.*, of: '*'", "wrong", None),
+        ("claimed: [590592, 591 K], select: pooler.*", "right", None),
+        ("claimed: [590592, 592 K], select: pooler.*", "wrong", None),
+        ("claimed: 590593, arithmetic: hidden ** 2 + hidden", "wrong", 1),
+        ("arithmetic: hidden ** 2 + hidden, select: pooler.*", "right", None),
+        ("arithmetic: hidden ** 2, select: pooler.*", "convention", None),
+        ("claimed: 66364416, select: '*', set: {layers: 6, pooler: false}", "right", None),
+        ("claimed: 0, arithmetic: 1 - 1", "right", None),
+        ("claimed: 64, arithmetic: hidden / heads", "right", None),
+        ("claimed: 199, arithmetic: tensors", "right", None),
+    ],
+)
+def test_a_line_is_judged(text: str, verdict: str, off: int | None, tmp_path: Path) -> None:
+    (found,) = judged(tmp_path, text).lines
+    assert (found.verdict, found.off) == (verdict, off)
+
+
+def test_errors_that_cancel_carry_nothing_on(tmp_path: Path) -> None:
+    texts = ("claimed: 769, arithmetic: hidden", "claimed: 767, arithmetic: hidden")
+    audit = judged(tmp_path, *texts, 'claimed: 1536, arithmetic: \'"l0" + "l1"\'')
+    assert [found.verdict for found in audit.lines] == ["wrong", "wrong", "right"]
+
+
+def test_a_wrong_formula_is_not_taken_for_what_was_meant(tmp_path: Path) -> None:
+    audit = judged(
+        tmp_path, "claimed: 100, arithmetic: 10 * 10, select: pooler.*", "claimed: 200, arithmetic: '2 * \"l0\"'"
+    )
+    assert [(found.verdict, found.off) for found in audit.lines] == [
+        ("wrong", 100 - 590_592),
+        ("carried", 200 - 1_181_184),
+    ]
+
+
+def test_the_documents() -> None:
+    document = contents(audited("bert-by-hand"))
+    assert document["format"] == 1 and not document["clean"]
+    assert document["verdicts"] == {"right": 12, "convention": 3, "wrong": 3, "carried": 2}
+    row = next(row for row in document["lines"] if row["line"] == "a layer")
+    assert (row["value"], row["own"], row["model"], row["off"]) == (7_081_960, 7_080_960, 7_087_872, 1_000)
+    assert json.loads(printed("audit", "bert-base-chinese", "--format", "json")[0])["clean"]
+    for format in ("yaml", "csv", "markdown"):
+        assert "16,621,056" in printed("audit", "bert-base-chinese", "--format", format)[0]
+
+
+def test_a_spec_beside_the_audit(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "specs" / "bert.arch", tmp_path / "mine.arch")
+    head = "title: t\nspec: mine.arch:bert-base-uncased\n"
+    assert judged(tmp_path, "claimed: 590592, select: pooler.*", head=head).clean
+
+
+# Malformed files
+
+
+GOOD = "title: t\nspec: bert-base-uncased\nlines:\n  - line: a\n    claimed: 3072\n    arithmetic: ffn\n"
+BAD = {
+    "an empty file": "",
+    "no mapping": "- a\n",
+    "a key that is misspelt": GOOD.replace("claimed", "clamied"),
+    "a key of the file that is misspelt": GOOD.replace("spec:", "spce:"),
+    "a key given twice": GOOD + "    claimed: 4\n",
+    "no lines": "title: t\nspec: bert-base-uncased\n",
+    "a line of text": "title: t\nspec: bert-base-uncased\nlines: [a]\n",
+    "two lines of one name": GOOD + GOOD.partition("lines:\n")[2],
+    "nothing to be judged by": GOOD.replace("    arithmetic: ffn\n", ""),
+    "a share of nothing": GOOD + "    of: '*'\n",
+    "no number": GOOD.replace("3072", "lots"),
+    "no unit": GOOD.replace("3072", "3 X"),
+    "a mapping for a number": GOOD.replace("3072", "{a: b}"),
+    "an unknown name": GOOD.replace("ffn", "1 + fnn"),
+    "a name that is no number": GOOD.replace("ffn", "Layer"),
+    "a line that is not above": GOOD.replace("ffn", "'2 * \"b\"'"),
+    "an expression that does not parse": GOOD.replace("ffn", "'2 * (3 + '"),
+    "a call": GOOD.replace("ffn", "f(1)"),
+    "a division by zero": GOOD.replace("ffn", "1 / (ffn - 3072)"),
+    "a giant power": GOOD.replace("ffn", "9 ** 9 ** 9 ** 9"),
+    "an unknown model": GOOD.replace("uncased", "uncasd"),
+    "a spec elsewhere": GOOD.replace("bert-base-uncased", "../x.arch"),
+    "an unknown hyperparameter": GOOD.replace("spec:", "set: {layes: 3}\nspec:"),
+    "a pattern that matches nothing": GOOD + "    select: ['*', nothing.*]\n",
+    "a pattern without quotes": GOOD + "    select: *.bias\n",
+    "a reference": GOOD.replace("3072", "&a 3072"),
+    "a tag": GOOD.replace("3072", "!!python/object:os.system ls"),
+    "nested too deep": "title: " + "[" * 100_000,
+    "a unit of nothing": "units: {M: 0}\n" + GOOD,
+    "broken YAML": GOOD.replace("3072", "'3072"),
+    "two documents": GOOD + "---\n" + GOOD,
+    "several mistakes": GOOD.replace("3072", "lots").replace("ffn", "1 +").replace("title", "tilte")
+    + "    select: []\n",
+}
+
+
+def test_a_malformed_file_gets_a_diagnostic_with_its_place(tmp_path: Path, golden: Callable[[str, str], None]) -> None:
+    said = ""
+    for what, text in BAD.items():
+        (tmp_path / "a.yaml").write_text(text)
+        with contextlib.chdir(tmp_path):
+            out, err, status = printed("audit", "a.yaml")
+        assert (out, status) == ("", 1) and "--> a.yaml:" in err, what
+        said += f"=== {what}\n{err}\n"
+    golden("audit-errors.txt", said)
+
+
+@pytest.mark.parametrize("name", ["no/such/file.yaml", "missing.yaml", "bert-by-hnd", "a\0b.yaml", "."])
+def test_an_audit_that_is_not_there_ends_with_2(name: str) -> None:
+    out, err, status = printed("audit", name)
+    assert (out, status) == ("", 2) and err.startswith("error[")
+    assert name != "bert-by-hnd" or "did you mean `bert-by-hand`?" in err
+
+
+TEXTS = [path.read_text(encoding="utf-8") for path in sorted(AUDITS.glob("*.yaml"))]
+PIECES = [
+    "'",
+    '"',
+    "[",
+    "]",
+    "{",
+    "}",
+    ":",
+    "- ",
+    "\n",
+    "    ",
+    "*",
+    "&a",
+    "!x",
+    "**",
+    "/ 0",
+    "%",
+    "\t",
+    "\\U",
+    "???",
+    "9" * 30,
+]
+
+
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_no_file_does_more_than_fail(data: st.DataObject, tmp_path: Path) -> None:
+    """A bundled audit with pieces taken out and others put in is judged, or refused with places in it."""
+    text = data.draw(st.sampled_from(TEXTS))
+    for _ in range(data.draw(st.integers(1, 4))):
+        start = data.draw(st.integers(0, len(text)))
+        end = start + data.draw(st.sampled_from([0, 0, 1, 5, 40, 400]))
+        text = text[:start] + data.draw(st.sampled_from(PIECES)) + text[end:]
+    path = tmp_path / "a.yaml"
+    path.write_text(text, encoding="utf-8")
+    try:
+        assert archspec.audit(str(path)).lines
+    except ArchError as error:
+        assert error.diagnostics and all(d.span is not None for d in error.diagnostics)
+        assert "internal" not in {d.code for d in error.diagnostics}

@@ -1,0 +1,266 @@
+"""`archspec explain`: which way of counting gives a number."""
+
+import contextlib
+import io
+import json
+import random
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import archspec
+from archspec.analyses.conventions import Conventions
+from archspec.analyses.explain import Match
+from archspec.analyses.explain import explain as explain_table
+from archspec.analyses.kinds import Universe
+from archspec.analyses.number import read_number, rounded
+from archspec.analyses.slips import slip
+from archspec.analyses.uses import uses
+from archspec.cli import main
+from archspec.pipeline import family_of
+
+QUESTIONS = [
+    ("bert-base-uncased", "108808704"),
+    ("bert-base-uncased", "109_482_240"),
+    ("bert-base-uncased", "110M"),
+    ("bert-base-uncased", "110,106,428"),
+    ("bert-base-uncased", "109418952"),
+    ("bert-base-uncased", "7087872"),
+    ("bert-large-uncased", "335,043,584"),
+    ("bert-large-uncased", "340M"),
+    ("transformer-seq2seq", "10152448"),
+    ("transformer-seq2seq", "15,676,928"),
+    ("transformer-seq2seq", "10,157,448"),
+    ("albert-base-v2", "89,650,176"),
+]
+"""A model and a published number, or one that is a well-known mistake."""
+
+
+def printed(*arguments: str) -> tuple[str, int]:
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        status = main(arguments)
+    return out.getvalue(), status
+
+
+def texts(match: Match) -> list[str]:
+    return [step.text for step in match.steps[1:]]
+
+
+def test_what_people_see(golden: Callable[[str, str], None]) -> None:
+    answers = [(f"$ archspec explain {spec} {number}", *printed("explain", spec, number)) for spec, number in QUESTIONS]
+    golden("explain.txt", "\n".join(f"{command}\n{text}[{status}]\n" for command, text, status in answers))
+
+
+# What the published numbers are
+
+
+def test_a_number_that_leaves_out_biases_and_pooler() -> None:
+    (answer,) = archspec.explain("bert-base-uncased", 108_808_704).answers
+    assert list(map(texts, answer.matches)) == [["without the pooler", "without the biases outside the norms"]]
+
+
+@pytest.mark.parametrize("number", ["109482240", "109,482,240", "109_482_240", "109 482 240"])
+def test_the_plain_count_takes_no_deviation(number: str) -> None:
+    (answer,) = archspec.explain("bert-base-uncased", number).answers
+    assert [(match.rank, texts(match)) for match in answer.matches] == [(0, [])]
+
+
+def test_a_rounded_number_is_read_at_the_digits_it_may_have() -> None:
+    two, three = archspec.explain("bert-base-uncased", "110M").answers
+    assert (two.reading.digits, three.reading.digits) == (2, 3)
+    assert 109_482_240 in {match.params for match in two.matches}
+    assert 109_482_240 not in {match.params for match in three.matches}
+    heads = next(match for match in three.matches if match.params == 110_106_428)
+    assert "bert-base-uncased-pretraining" in heads.steps[1].text
+
+
+def test_a_number_that_is_right_at_two_digits_and_no_count_at_three() -> None:
+    two, three = archspec.explain("bert-large-uncased", "340M").answers
+    assert {335_141_888, 336_226_108} <= {match.params for match in two.matches}
+    assert three.matches == ()
+    assert [match.params for match in three.nearest] == [336_256_630, 366_428_986]
+
+
+def test_all_of_several_explanations_are_shown() -> None:
+    (answer,) = archspec.explain("bert-large-uncased", "335043584").answers
+    assert {match.rank for match in answer.matches} == {1}
+    assert [texts(match)[0] for match in answer.matches] == [
+        "without the biases of the role `attention`",
+        "without the norms in `encoder.layer.*`",
+        "`encoder.layer.*.intermediate.dense.bias` left out, 24 x 4,096",
+    ]
+
+
+def test_a_tie_is_counted_once_or_at_each_name() -> None:
+    (once,) = archspec.explain("transformer-seq2seq", "10152448").answers
+    assert "33,792 frozen included" in once.matches[0].steps[0].text
+    (each,) = archspec.explain("transformer-seq2seq", 10_152_448 + 2 * 2_762_240).answers
+    assert texts(each.matches[0]) == ["with shared tensors counted once for each of their names"]
+
+
+def test_a_shared_layer_is_counted_once_or_at_each_use() -> None:
+    (answer,) = archspec.explain("albert-base-v2", 11_683_584 + 11 * 7_087_872).answers
+    assert list(map(texts, answer.matches)) == [["with each layer counted as often as it is applied"]]
+
+
+def test_buffers_are_counted_or_not(tmp_path: Path) -> None:
+    path = tmp_path / "b.arch"
+    path.write_text(BUFFER)
+    (answer,) = archspec.explain(str(path), 7 + 49).answers
+    assert list(map(texts, answer.matches)) == [["with the buffers"]]
+
+
+BUFFER = """
+layer B(n = 7)(x [..., n]) -> [..., n] {
+  w:    param [n]
+  seen: buffer [n, n]
+  return x * .w * sum(axis = 0)(.seen)
+}
+block M(n = 7)(x [..., n]) -> [..., n] {
+  return x |> b: B(n)
+}
+model "m" = M()
+"""
+
+
+def test_overrides_change_the_model() -> None:
+    assert archspec.explain("bert-base-uncased", 66_364_416, layers=6, pooler=False).answers[0].matches[0].rank == 0
+
+
+# The command
+
+
+@pytest.mark.parametrize(("number", "status"), [("10118656", 0), ("10118657000", 1), ("99M", 1), ("10M", 0)])
+def test_the_status_is_1_where_nothing_fits(number: str, status: int) -> None:
+    for format in ("table", "json", "yaml", "csv", "markdown"):
+        out, ended = printed("explain", "transformer-seq2seq", number, "--format", format)
+        assert ended == status and out
+
+
+@pytest.mark.parametrize("number", ["", "x", "1,5M", "12,34", "110 X", "0M", "-5", "9" * 40, "20 %", "1e-5", "١٢"])
+def test_what_is_no_number_is_wrong_usage(number: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "bert-base-uncased", "--", number]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.startswith("error[usage]: ")
+
+
+def test_the_document_has_the_steps_and_the_parts() -> None:
+    out, _ = printed("explain", "bert-base-uncased", "108808704", "--format", "json")
+    document = json.loads(out)
+    assert document["format"] == 1
+    (match,) = document["answers"][0]["matches"]
+    assert sum(step["params"] for step in match["steps"]) == match["params"] == 108_808_704
+    assert sum(part["times"] * part["each"] for part in match["parts"]) == 108_808_704
+    csv, _ = printed("explain", "bert-base-uncased", "108808704", "--format", "csv")
+    assert csv.splitlines()[0] == "digits,match,kind,counted,params"
+
+
+# Numbers
+
+
+@given(st.integers(1, 10**14), st.integers(1, 6))
+def test_a_count_fits_its_own_rounding(count: int, digits: int) -> None:
+    place = max(0, len(str(count)) - digits)
+    value = (count + 10**place // 2) // 10**place * 10**place
+    number = read_number(f"about {value}")
+    assert any(reading.fits(count) for reading in number.readings)
+    assert all(reading.fits(number.value) for reading in number.readings)
+    assert [r.high - r.low for r in number.readings] == sorted((r.high - r.low for r in number.readings), reverse=True)
+
+
+def test_readings() -> None:
+    def shown(text: str) -> list[tuple[int | None, Fraction, Fraction]]:
+        return [tuple(reading) for reading in read_number(text).readings]
+
+    assert shown("0.34B") == [(2, Fraction(335_000_000), Fraction(345_000_000))]
+    assert shown("0.340B") == [(3, Fraction(339_500_000), Fraction(340_500_000))]
+    assert shown("110 million?") == shown("110M") == [(2, 105_000_000, 115_000_000), (3, 109_500_000, 110_500_000)]
+    assert [digits for digits, _, _ in shown("100M")] == [1, 2, 3]
+    assert shown("110000000") == [(None, 110_000_000, 110_000_000)]
+    assert shown("22.7 Mi")[0][1] == Fraction("22.65") * 1024**2
+    assert shown("20 %") == [(1, Fraction("0.15"), Fraction("0.25")), (2, Fraction("0.195"), Fraction("0.205"))]
+    assert rounded(335_141_888, read_number("340 M"), 4) == "335.1 M"
+    assert rounded(999_999, read_number("1M"), 2) == "1.0M"
+
+
+@given(st.integers(1, 10**9), st.integers(0, 8), st.integers(0, 9))
+def test_a_wrong_digit_is_a_slip(meant: int, place: int, digit: int) -> None:
+    digits = list(str(meant))
+    place %= len(digits)
+    digits[place] = str(digit)
+    written = int("".join(digits))
+    if 0 < written != meant and len(str(written)) == len(str(meant)):
+        assert slip(meant, written) is not None
+    assert slip(meant, meant) is None
+
+
+# All ways of counting, and back
+
+
+@pytest.mark.parametrize("name", archspec.models())
+def test_relatives_and_kinds_hold_what_their_tables_hold(name: str) -> None:
+    model, relatives = family_of(name, {})
+    universe = Universe(model.table, relatives, {})
+    whole = [base for base in universe.bases if base.rank == 0]
+    totals = [model.params.total, *(relative.table.params.total for relative in relatives)]
+    assert [universe.total(base.counted) for base in whole] == totals
+    for relative in relatives:
+        for model_name in relative.models:
+            assert archspec.load(model_name).params.total == relative.table.params.total
+
+
+@pytest.mark.parametrize("name", ["bert-base-uncased", "transformer-base", "albert-base-v2"])
+@settings(max_examples=8, deadline=None)
+@given(seed=st.integers(0, 2**32))
+def test_every_convention_is_found_again(name: str, seed: int) -> None:
+    """A number made by some deviations is explained with no more of them, and every match sums to it."""
+    model, relatives = family_of(name, {})
+    applied = uses(model.body)
+    universe = Universe(model.table, relatives, applied)
+    conventions = Conventions(universe)
+    chance = random.Random(seed)
+    rank = chance.randint(0, 3)
+    convention = chance.choice(conventions.of_rank(rank) or [])
+    number = universe.total(convention.kinds)
+    (answer,) = explain_table(model.table, read_number(str(number)), relatives, applied).answers
+    assert answer.matches and answer.matches[0].rank <= rank
+    for match in answer.matches:
+        assert match.params == number == sum(step.params for step in match.steps)
+        if match.kind != "slip":
+            assert sum(part.times * part.each for part in match.parts) == number
+    if answer.matches[0].rank == rank:
+        plainly = [m for m in answer.matches if m.kind == "convention"]
+        assert len({tuple(texts(match)) for match in plainly}) == len(plainly) >= 1
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 2**32))
+def test_a_kind_left_out_or_counted_twice_is_found(seed: int) -> None:
+    chance = random.Random(seed)
+    model = archspec.load("bert-base-uncased")
+    universe = Universe(model.table, (), {})
+    kind = chance.choice(universe.kinds)
+    sign = chance.choice((-1, 1))
+    number = model.params.total + sign * kind.times * kind.each
+    (answer,) = explain_table(model.table, read_number(str(number))).answers
+    assert answer.matches[0].rank == 1
+    found = [texts(m)[-1] for m in answer.matches]
+    if sign > 0:
+        assert any(text.startswith(f"`{kind.name}` counted twice") for text in found)
+    else:  # where a convention leaves out just that kind, it is said in its words
+        said = any(text.startswith(f"`{kind.name}` left out") for text in found)
+        assert said or any(match.kind == "convention" for match in answer.matches)
+
+
+@given(st.text(max_size=30))
+def test_any_text_is_a_number_or_is_refused(text: str) -> None:
+    try:
+        number = read_number(text)
+    except ValueError:
+        return
+    assert number.readings and number.value >= 0
