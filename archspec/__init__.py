@@ -14,13 +14,20 @@ if TYPE_CHECKING:
     from archspec.model import Model
     from archspec.pipeline import load, models
     from archspec.source import ArchError
+    from archspec.verification import verify
 
-__all__ = ["ArchError", "Model", "__version__", "load", "models"]
+__all__ = ["ArchError", "Model", "__version__", "load", "models", "verify"]
 
 __version__ = "0.1.0"
 
 if not TYPE_CHECKING:  # a checker shall report names that do not exist
-    _HOMES = {"ArchError": "source", "Model": "model", "load": "pipeline", "models": "pipeline"}
+    _HOMES = {
+        "ArchError": "source",
+        "Model": "model",
+        "load": "pipeline",
+        "models": "pipeline",
+        "verify": "verification",
+    }
 
     def __getattr__(name):
         if name not in _HOMES:

@@ -9,8 +9,10 @@ from typing import TextIO
 
 from archspec.source import ArchError, Diagnostic
 
-USAGE = frozenset({"missing-file", "unreadable", "unknown-model", "which-model", "bad-override", "usage"})
-"""Codes of findings about how the command was used, rather than about what is in a file."""
+USAGE = frozenset(
+    {"missing-file", "unreadable", "bad-checkpoint", "unknown-model", "which-model", "bad-override", "usage"}
+)
+"""Codes of findings about how the command was used, or about a file that cannot be read; others are about a spec."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -92,6 +92,26 @@ def _graph(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="let -o replace a file")
 
 
+def _verify(parser: argparse.ArgumentParser) -> None:
+    _spec(parser)
+    parser.add_argument("checkpoint", metavar="CHECKPOINT", help="a file, an index of shards, or a folder of these")
+    parser.add_argument(
+        "--rename",
+        metavar="OLD=NEW",
+        action="append",
+        default=[],
+        dest="renames",
+        help="read names of the checkpoint that match OLD as NEW; each `*` keeps what it stands for (`model.*=*`)",
+    )
+    _format(parser)
+
+
+def _run_verify(options: argparse.Namespace) -> int:
+    from archspec.cli.verify import run_verify
+
+    return run_verify(options)
+
+
 def _show(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="a bundled model")
 
@@ -147,5 +167,8 @@ _COMMANDS = {
     "check": Command(commands.run_check, "check spec files and report every mistake in them", _check),
     "count": Command(commands.run_count, "a model's parameters: by layer, and what the total is made of", _count),
     "graph": Command(commands.run_graph, "a model's graph as a picture (DOT, Mermaid) or as data (JSON)", _graph),
+    "verify": Command(
+        _run_verify, "whether a checkpoint holds the tensors of a model, from its headers alone", _verify
+    ),
     "error": Command(commands.run_error, "what a diagnostic code means, with an example and the mend", _error),
 }

@@ -54,7 +54,7 @@ def run_count(options: Namespace) -> int:
 
     if options.depth is not None and options.by in ("tensor", "role"):
         raise fail("usage", f"--depth has no meaning with --by {options.by}", help="leave it out, or use --by layer")
-    table, warnings = table_of(options.spec, _overrides(options.settings))
+    table, warnings = table_of(options.spec, overrides(options.settings))
     counted = counting.count(table, options.rules, options.by, options.depth)
     if options.format in _DOCUMENTS:
         _document(counting.contents(counted), options.format)
@@ -76,7 +76,7 @@ def run_graph(options: Namespace) -> int:
     if options.output and options.output != "-":
         refuse_existing(options.output, options.force)
     fold = options.to != "json" if options.fold is None else options.fold
-    model = compile_spec(options.spec, _overrides(options.settings))
+    model = compile_spec(options.spec, overrides(options.settings))
     drawn = model.graph(options.level, options.depth, fold=fold)
     if options.to == "dot":
         from archspec.backends.dot import dot as draw
@@ -122,7 +122,8 @@ def _document(contents: dict[str, Any], format: str) -> None:
     sys.stdout.write(documents.json(contents) if format == "json" else documents.yaml(contents))
 
 
-def _overrides(settings: list[str]) -> dict[str, Any]:
+def overrides(settings: list[str]) -> dict[str, Any]:
+    """The hyperparameters that `--set` gives. Raises ArchError."""
     if not settings:
         return {}
     from archspec.overrides import parse_override

@@ -34,8 +34,8 @@ def contents(counted: Count) -> dict[str, Any]:
     whole: dict[str, Any] = {
         "format": 1,
         "model": table.model,
-        "hyperparameters": _finite(table.hyperparameters),
-        "overrides": _finite(table.overrides),
+        "hyperparameters": finite(table.hyperparameters),
+        "overrides": finite(table.overrides),
         "params": table.params._asdict(),
         "selected": selection.total,
         "tensors": tensors,
@@ -50,7 +50,7 @@ def contents(counted: Count) -> dict[str, Any]:
     return whole
 
 
-def _finite(values: Mapping[str, Any]) -> dict[str, Any]:
+def finite(values: Mapping[str, Any]) -> dict[str, Any]:
     """Infinity, which JSON has no word for, as the language writes it."""
     return {
         name: ("inf" if value > 0 else "-inf") if isinstance(value, float) and abs(value) == float("inf") else value
