@@ -10,7 +10,6 @@ from archspec.analyses.spelling import Rename, Spelling, respell
 from archspec.formats.entries import Checkpoint, Entry
 from archspec.table import Table
 
-
 _Fact = tuple[str, tuple[int, ...]]
 """What a spec says of a name: "param" or "buffer", and the shape."""
 

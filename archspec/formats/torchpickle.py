@@ -4,6 +4,7 @@ it from a storage, an offset, a shape and strides. Here both become records of t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, BinaryIO, cast
 
 from archspec.formats.entries import BITS, MOST_DIMENSIONS, is_size
@@ -104,12 +105,12 @@ _NAMES = frozenset(
 )
 
 
-def _call(name: str, arguments: tuple[Any, ...]) -> Any:
+def _call(name: str, arguments: Sequence[Any]) -> Any:
     """What a call stands for: a mapping, a shape, a View."""
-    if name == _SUBCLASS and len(arguments) >= 3:  # a function, a class, what the function takes
-        function, _, inner, *_ = arguments
+    if name == _SUBCLASS and len(arguments) >= 3:  # a function, a class, and what the function takes
+        function, inner = arguments[0], arguments[2]
         if isinstance(function, Global) and function.name != _SUBCLASS and isinstance(inner, tuple):
-            return _call(function.name, cast("tuple[Any, ...]", inner))
+            return _call(function.name, cast("Sequence[Any]", inner))
     if name == "collections.OrderedDict":
         return _mapping(arguments)
     if name == "torch.Size" and len(arguments) == 1 and isinstance(arguments[0], tuple):
@@ -119,12 +120,11 @@ def _call(name: str, arguments: tuple[Any, ...]) -> Any:
     if name in _PARAMETERS and arguments and isinstance(arguments[0], View):
         return arguments[0]
     if name in _TENSORS and len(arguments) >= _TENSORS[name]:
-        storage, start, shape, strides, *more = arguments
-        return _view(storage, start, shape, strides, more[2] if name.endswith("_v3") else None)
+        return _view(arguments[:4], arguments[6] if name.endswith("_v3") else None)
     raise PickleError(f"calls `{name}` with arguments that it does not take")
 
 
-def _mapping(arguments: tuple[Any, ...]) -> dict[str | None, Any]:
+def _mapping(arguments: Sequence[Any]) -> dict[str | None, Any]:
     """An OrderedDict, which older programs write with its items: a list of lists of two."""
     items = cast("list[Any]", arguments[0]) if arguments and isinstance(arguments[0], list) else []
     found: dict[str | None, Any] = {}
@@ -138,7 +138,8 @@ def _mapping(arguments: tuple[Any, ...]) -> dict[str | None, Any]:
     return found
 
 
-def _view(storage: Any, start: Any, shape: Any, strides: Any, written: Any) -> View:
+def _view(arguments: Sequence[Any], written: Any) -> View:
+    storage, start, shape, strides = arguments
     if not isinstance(storage, Storage) or not is_size(start) or not _is_sizes(shape) or not _is_sizes(strides):
         raise PickleError("has a tensor whose shape, strides or place in the file are none")
     if len(shape) != len(strides):
