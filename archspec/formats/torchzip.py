@@ -20,7 +20,7 @@ class Archive:
 
     def __init__(self, file: BinaryIO, size: int) -> None:
         try:
-            with ZipFile(cast("BinaryIO", _Sparing(file, LARGEST_DIRECTORY))) as archive:
+            with ZipFile(cast("BinaryIO", _Sparing(file, size))) as archive:
                 infos = archive.infolist()
                 self._members = {info.filename: info for info in infos}
                 if len(self._members) < len(infos):
@@ -74,21 +74,22 @@ def _unpack(archive: ZipFile, info: ZipInfo) -> bytes:
     if info.file_size > LARGEST:
         raise PickleError(f"has a pickle of {info.file_size:,} bytes, where {LARGEST:,} are allowed")
     with archive.open(info) as member:
-        return member.read(LARGEST + 1)
+        return member.read(info.file_size)
 
 
 class _Sparing:
-    """A file that refuses to read more than `largest` bytes at once: `zipfile` believes the sizes it is told."""
+    """A file of `size` bytes that refuses to read very many at once: `zipfile` believes the sizes it is told."""
 
-    def __init__(self, file: BinaryIO, largest: int) -> None:
+    def __init__(self, file: BinaryIO, size: int) -> None:
         self._file = file
-        self._largest = largest
+        self._size = size
 
     def read(self, count: int = -1) -> bytes:
-        data = self._file.read(min(count, self._largest + 1) if count >= 0 else self._largest + 1)
-        if len(data) > self._largest:
-            raise ValueError(f"a part of more than {self._largest:,} bytes")
-        return data
+        left = max(self._size - self._file.tell(), 0)
+        count = left if count < 0 else min(count, left)
+        if count > LARGEST_DIRECTORY:
+            raise ValueError(f"a part of {count:,} bytes, where {LARGEST_DIRECTORY:,} are allowed")
+        return self._file.read(count)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._file, name)
