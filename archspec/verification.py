@@ -42,6 +42,7 @@ def verify_table(table: Table, path: str, renames: Sequence[Rename] = ()) -> Ver
 
 def _fitting(table: Table, checkpoint: Checkpoint, renames: Sequence[Rename]) -> tuple[str, ...]:
     """The other models of a bundled file, with the same hyperparameters set, that are exactly the checkpoint."""
+    names = len(checkpoint.entries)
     bundled = bundled_models()
     files = {file for file, name in bundled if name == table.model}
     found: list[str] = []
@@ -49,5 +50,6 @@ def _fitting(table: Table, checkpoint: Checkpoint, renames: Sequence[Rename]) ->
         with suppress(ArchError):  # not every model has these hyperparameters
             if file in files and name != table.model:
                 other = table_of(name, table.overrides)[0]
-                found += [name] if compare(other, checkpoint, renames).is_exact else []
+                fits = names <= len(other.tensors) + len(other.buffers)
+                found += [name] if fits and compare(other, checkpoint, renames).is_exact else []
     return tuple(found)

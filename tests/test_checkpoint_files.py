@@ -122,6 +122,7 @@ BAD_HEADERS: dict[str, tuple[bytes, str]] = {
     ),
     "no object": (safetensors(b'{"w": 3}', 0), "`w` lacks one of"),
     "no shape": (safetensors(b'{"w": {"dtype": "F32", "data_offsets": [0, 8]}}', 8), "`w` lacks one of"),
+    "long name": (safetensors(header({"a." * 10_000: (1,)})), "has a name of 20,000 characters, where 10,000 are"),
     "half a pair": (safetensors(b'{"\\ud800": {}}', 0), "the name '\\ud800' is no text"),
     "metadata": (safetensors(b'{"__metadata__": {"a": 1}}', 0), "`__metadata__` is no mapping of strings to strings"),
     "metadata list": (safetensors(b'{"__metadata__": []}', 0), "`__metadata__` is no mapping of strings to strings"),
@@ -326,6 +327,7 @@ BAD_PICKLES: dict[str, tuple[Any, str]] = {
     "shape": (pickle({"w": tensor(RUN, (-6,), 0, (1,))}), "shape, strides or place in the file are none"),
     "shape of reals": (pickle({"w": tensor(RUN, (6.0,), 0, (1,))}), "shape, strides or place"),  # type: ignore[arg-type]
     "shape of truth": (pickle({"w": tensor(RUN, (True,), 0, (1,))}), "shape, strides or place"),
+    "long name": (pickle({"w" * 20_000: tensor(RUN, (6,))}), "has a name of 20,000 characters"),
     "strides": (pickle({"w": tensor(RUN, (6,), 0, (1, 1))}), "another number of strides than dimensions"),
     "negative stride": (pickle({"w": tensor(RUN, (6,), 5, (-1,))}), "shape, strides or place"),
     "rank": (pickle({"w": tensor(RUN, (1,) * 65)}), "shape, strides or place"),

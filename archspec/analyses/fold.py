@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import product
 from typing import Any, NamedTuple, TypeVar
@@ -34,16 +35,16 @@ def fold(items: Iterable[tuple[str, T]]) -> list[tuple[Fold, T]]:
     Only whole segments of a name count as numbers (`layer.0`, not `layer0` or `layer.00`). Each name is in one of the
     folds, these have nothing in common, and they stand in the order of the first of their names.
     """
-    alike: dict[tuple[tuple[str | None, ...], T], dict[tuple[int, ...], str]] = {}
+    alike: dict[tuple[tuple[str, ...], T], dict[tuple[int, ...], str]] = {}
     order: dict[str, int] = {}
     for name, said in items:
-        shape, numbers = _split(name)
-        alike.setdefault((shape, said), {})[numbers] = name
+        around, numbers = _split(name)
+        alike.setdefault((around, said), {})[numbers] = name
         order[name] = len(order)
     folds: list[tuple[Fold, T]] = []
-    for (shape, said), names in alike.items():
+    for (around, said), names in alike.items():
         for box in _boxes(sorted(names)):
-            folds.append((_fold(shape, box, [names[numbers] for numbers in product(*box)]), said))
+            folds.append((_fold(around, box, [names[numbers] for numbers in product(*box)]), said))
     return sorted(folds, key=lambda folded: min(order[name] for name in folded[0].names))
 
 
@@ -58,18 +59,14 @@ def ranges(numbers: Sequence[int]) -> str:
     return ",".join("-".join(map(str, ends)) for ends in found)
 
 
-def _split(name: str) -> tuple[tuple[str | None, ...], tuple[int, ...]]:
-    """The segments of a name, with None for its numbers, and these."""
-    shape: list[str | None] = []
-    numbers: list[int] = []
-    for segment in name.split("."):
-        is_number = segment.isascii() and segment.isdigit() and len(segment) < 19 and str(int(segment)) == segment
-        if is_number and len(numbers) < MOST_NUMBERS:
-            numbers.append(int(segment))
-            shape.append(None)
-        else:
-            shape.append(segment)
-    return tuple(shape), tuple(numbers)
+_NUMBER = re.compile(r"(?<![^.])(0|[1-9][0-9]{0,17})(?![^.])")
+"""A whole segment that is a number, written as numbers are."""
+
+
+def _split(name: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """What stands around the numbers of a name, and these."""
+    parts = _NUMBER.split(name, MOST_NUMBERS)
+    return tuple(parts[::2]), tuple(map(int, parts[1::2]))
 
 
 def _boxes(points: Sequence[tuple[int, ...]]) -> list[tuple[tuple[int, ...], ...]]:
@@ -85,18 +82,8 @@ def _boxes(points: Sequence[tuple[int, ...]]) -> list[tuple[tuple[int, ...], ...
     return [(tuple(numbers), *box) for boxes, numbers in firsts.items() for box in boxes]
 
 
-def _fold(shape: Sequence[str | None], box: Sequence[tuple[int, ...]], names: Sequence[str]) -> Fold:
+def _fold(around: Sequence[str], box: Sequence[tuple[int, ...]], names: Sequence[str]) -> Fold:
     """A number that is the same in all names stays in the pattern."""
-    left = iter(box)
-    segments: list[str] = []
-    numbers: list[tuple[int, ...]] = []
-    for segment in shape:
-        if segment is not None:
-            segments.append(segment)
-            continue
-        values = next(left)
-        first, *more = values
-        if more:
-            numbers.append(values)
-        segments.append("*" if more else str(first))
-    return Fold(".".join(segments), tuple(numbers), tuple(names))
+    marks = ["*" if len(numbers) > 1 else str(min(numbers)) for numbers in box]
+    pattern = "".join(part for pair in zip(around, [*marks, ""], strict=True) for part in pair)
+    return Fold(pattern, tuple(numbers for numbers in box if len(numbers) > 1), tuple(names))

@@ -85,6 +85,7 @@ BITS = {
 }
 """Bits an element takes up, by the name of its type (those of PyTorch, where it has one)."""
 
+LONGEST_NAME = 10_000
 MOST_DIMENSIONS = 64
 LARGEST = 2**63 - 1
 

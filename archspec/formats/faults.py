@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from archspec.formats.entries import LONGEST_NAME
 from archspec.source import ArchError, Diagnostic, fail
 
 
@@ -19,6 +20,18 @@ class Faults:
             self._more[kind] = self._more.get(kind, 0) + 1
         else:
             self._first[kind] = message
+
+    def has_name(self, name: str) -> bool:
+        """Whether a tensor may have this name; if it may not, that is noted as a fault."""
+        if len(name) > LONGEST_NAME:
+            self.add("long name", f"has a name of {len(name):,} characters, where {LONGEST_NAME:,} are allowed")
+            return False
+        try:
+            name.encode("utf-8")
+        except UnicodeEncodeError:  # half a surrogate pair
+            self.add("name", f"the name {name!a} is no text")
+            return False
+        return True
 
     def check(self) -> None:
         """Raises ArchError if there are faults."""

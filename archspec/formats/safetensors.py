@@ -75,8 +75,7 @@ def _check_metadata(metadata: Any, faults: Faults) -> None:
 
 
 def _entry(name: str, info: Any, label: str, faults: Faults) -> Entry | None:
-    if not strictjson.is_text(name):
-        faults.add("name", f"the name {name!a} is no text")
+    if not faults.has_name(name):
         return None
     fields = cast("dict[str, Any]", info) if isinstance(info, dict) else {}
     dtype: Any = fields.get("dtype")

@@ -13,7 +13,7 @@ def parse(data: bytes, label: str, what: str) -> dict[str, Any]:
     """The object in `data`; `what` names it in messages. Raises ArchError where it is none, or is no proper JSON."""
     import json
 
-    if sum(map(data.count, (b",", b"[", b"{", b":"))) > MOST_ITEMS:
+    if sum(map(data.count, (b",", b"[", b"{"))) > MOST_ITEMS:
         raise damaged(label, f"{what} has more than {MOST_ITEMS:,} items")
     try:
         value = json.loads(data.decode("utf-8"), object_pairs_hook=_object, parse_constant=_constant)
@@ -28,15 +28,6 @@ def parse(data: bytes, label: str, what: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise damaged(label, f"{what} is no JSON object")
     return value  # pyright: ignore[reportUnknownVariableType]
-
-
-def is_text(name: str) -> bool:
-    """Whether a string from JSON can be written anywhere: half a surrogate pair can not."""
-    try:
-        name.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

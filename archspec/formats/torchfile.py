@@ -96,7 +96,7 @@ def _entries(root: Any, label: str) -> tuple[list[Entry], list[str]]:
     for name, value in found.items():
         if name is None:
             faults.add("key", "has keys that are no names")
-        elif isinstance(value, View):
+        elif faults.has_name(name) and isinstance(value, View):
             entries.append(_entry(name, value, label))
         else:
             others.append(name)
