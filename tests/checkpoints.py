@@ -11,7 +11,14 @@ from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pytest
+
+from archspec import ArchError
+from archspec.formats.checkpoint import read
+from archspec.formats.entries import Checkpoint
+
 Shapes = Mapping[str, tuple[int, ...]]
+SHAPES = {"b": (3,), "w": (2, 3), "scale": (), "none": (0, 4)}
 WIDTHS = {"F32": 4, "F16": 2, "BF16": 2, "I64": 8, "U8": 1, "F4": 0.5}
 
 
@@ -153,3 +160,25 @@ def torch_old(value: Any, storages: Mapping[str, int], width: int = 4) -> bytes:
     parts.append(pickle(list(storages)))
     parts += [struct.pack("<q", size // width) + bytes(size) for size in storages.values()]
     return b"".join(parts)
+
+
+# Reading them ---------------------------------------------------------------------------------------------------------
+
+
+def read_bytes(folder: Path, data: bytes, name: str = "model.safetensors") -> Checkpoint:
+    """What is read of a file with these bytes."""
+    (folder / name).write_bytes(data)
+    return read(str(folder / name))
+
+
+def said(folder: Path, data: bytes, name: str = "model.safetensors") -> str:
+    """The one diagnostic about a file, without the path."""
+    with pytest.raises(ArchError) as caught:
+        read_bytes(folder, data, name)
+    (found,) = caught.value.diagnostics
+    assert found.code == "bad-checkpoint"
+    return found.message.removeprefix(f"{folder / name}: ")
+
+
+def shapes(checkpoint: Checkpoint) -> dict[str, tuple[int, ...]]:
+    return {entry.name: entry.shape for entry in checkpoint.entries}

@@ -1,9 +1,10 @@
-"""README.md and docs/language.md: every example is compiled, every output shown is what comes out.
+"""README.md and pages of docs/: every example is compiled, every output shown is what comes out.
 
 - ```arch begins a file, named in its first line (`# small.arch`) or `example.arch`, that has no findings; ```arch more
   goes on with it; ```arch wrong has findings.
 - ```console holds commands behind `$` and what they print. A line `...` stands for any lines.
 - ```pycon is a doctest.
+- `model.safetensors` is a checkpoint as BERT's is: `published`.
 
 `python tests/test_docs.py` writes anew what they show of the code: the grammar, two tables, and what commands print.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import doctest
 import io
+import os
 import re
 import shlex
 import tempfile
@@ -20,6 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import checkpoints
 import pytest
 
 import archspec
@@ -34,7 +37,7 @@ from archspec.syntax import build, expressions, lines, tree
 ROOT = Path(__file__).parent.parent
 LANGUAGE = ROOT / "docs" / "language.md"
 README = ROOT / "README.md"
-PAGES = {"README.md": README, "docs/language.md": LANGUAGE}
+PAGES = {"README.md": README, "docs/language.md": LANGUAGE, "docs/verify.md": ROOT / "docs" / "verify.md"}
 
 FENCE = re.compile(r"^```(?P<kind>\w*) ?(?P<mark>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -62,6 +65,7 @@ class Session:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        published(folder / "model.safetensors")
         self.file = folder / "example.arch"
         self.names: dict[str, object] = {}
 
@@ -97,6 +101,19 @@ class Session:
         self.names.update(test.globs)
         if runner.failures:
             yield "".join(report)
+
+
+def published(path: Path) -> None:
+    """Writes a file with the header that the file of bert-base-uncased has: its heads, norms as they once were called.
+
+    The tensors themselves are a hole in it.
+    """
+    tensors = [t for t in archspec.load("bert-base-uncased-pretraining").tensors if not t.tied_to]
+    names = [t.name.replace("LayerNorm.weight", "LayerNorm.gamma") for t in tensors]
+    names = [name.replace("LayerNorm.bias", "LayerNorm.beta") for name in names]
+    head = checkpoints.header({name: t.shape for name, t in zip(names, tensors, strict=True)})
+    path.write_bytes(checkpoints.safetensors(head, 0))
+    os.truncate(path, path.stat().st_size + sum(4 * t.size for t in tensors))
 
 
 def commands(block: Block) -> list[tuple[str, str]]:

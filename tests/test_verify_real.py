@@ -140,8 +140,9 @@ def test_what_safetensors_refuses_is_refused(tmp_path: Path) -> None:
     """Headers changed at random: where the library finds fault, so do we."""
     import random
 
-    from test_checkpoint_files import SHAPES, header, mutated
-    from test_checkpoint_files import safetensors as file_of
+    from checkpoints import SHAPES, header
+    from checkpoints import safetensors as file_of
+    from test_checkpoint_files import mutated
 
     source = random.Random(3)
     path = tmp_path / "model.safetensors"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from archspec.cli import write_findings
 from archspec.cli.counting import finite
 from archspec.cli.tables import Column, View, csv, escape_markdown, markdown, table
+from archspec.cli.views import number, title
 from archspec.source import Diagnostic, fail, printable
 
 if TYPE_CHECKING:
@@ -18,10 +19,13 @@ if TYPE_CHECKING:
     from archspec.analyses.verify import Finding, Stored, Verification
 
 
+MOST_ROWS = 1_000
+"""Findings in a table for people; programs get all of them."""
+
+
 def run_verify(options: Namespace) -> int:
     """`archspec verify SPEC CHECKPOINT`; the status is 1 where they differ."""
     from archspec.cli.commands import overrides
-    from archspec.cli.views import title
     from archspec.pipeline import table_of
     from archspec.verification import verify_table
 
@@ -94,7 +98,7 @@ def page(found: Verification, title: str, format: str) -> str:
     ]
     columns += [Column("spec", "in the spec"), Column("checkpoint", "in the checkpoint"), Column("remark", "")]
     shown = [row | {"remark": _remark(finding)} for row, finding in zip(rows, found.findings, strict=True)]
-    view = View(tuple(columns), shown)
+    view = View(tuple(columns), shown[:MOST_ROWS])
     heading, *lines = (printable(line) for line in (_heading(found, title), *_summary(found)))
     if format == "markdown":
         written = f"{markdown(view)}\n" if rows else ""
@@ -136,15 +140,15 @@ _KINDS = {
 
 def _heading(found: Verification, title: str) -> str:
     if found.is_exact:
-        buffers = f", {_number(found.buffers, 'buffer')}" if found.buffers else ""
-        held = f"{_number(found.stored.names, 'tensor')}, {found.params:,} parameters{buffers}"
+        buffers = f", {number(found.buffers, 'buffer')}" if found.buffers else ""
+        held = f"{number(found.stored.names, 'tensor')}, {found.params:,} parameters{buffers}"
         return f"{found.checkpoint}: {held}: all of {title}, exactly"
     counts = Counter[str]()
     for finding in found.findings:
         counts[finding.kind] += len(finding.fold.names)
     if set(counts) == {"unexpected"}:
-        return f"{found.checkpoint}: all of {title}, and {_number(counts['unexpected'], 'tensor')} besides"
-    said = [f"{_number(counts[kind], 'tensor')} {words}" for kind, words in _KINDS.items() if counts[kind]]
+        return f"{found.checkpoint}: all of {title}, and {number(counts['unexpected'], 'tensor')} besides"
+    said = [f"{number(counts[kind], 'tensor')} {words}" for kind, words in _KINDS.items() if counts[kind]]
     said += ["an index that is wrong about its size"] if "total_size" in counts else []
     return f"{found.checkpoint} is not {title}: {', '.join(said)}"
 
@@ -155,9 +159,11 @@ def _summary(found: Verification) -> list[str]:
     lines = [*map(_spelling, found.spellings), *found.notes]
     names = f" by {stored.names:,} names" if stored.tensors < stored.names else ""
     files = f" in {found.files:,} files" if found.files > 1 else ""
-    held = f"{_number(stored.tensors, 'tensor')}{names}, {stored.elements:,} elements, {stored.bytes:,} bytes{files}"
+    held = f"{number(stored.tensors, 'tensor')}{names}, {stored.elements:,} elements, {stored.bytes:,} bytes{files}"
     lines.append(f"the checkpoint: {held}, {_types(found.dtypes)}")
     also = " (with the same hyperparameters set)" if found.overrides else ""
+    if len(found.findings) > MOST_ROWS:
+        lines.append(f"{len(found.findings) - MOST_ROWS:,} more lines: --format csv or json writes them all")
     return lines + [f"the checkpoint is exactly {name}{also}" for name in found.fits]
 
 
@@ -168,14 +174,10 @@ def _types(dtypes: dict[str, Stored]) -> str:
 
 
 def _spelling(spelling: Spelling) -> str:
-    names = _number(spelling.names, "name")
+    names = number(spelling.names, "name")
     if spelling.kind == "prefix":
         where = "checkpoint" if spelling.checkpoint else "spec"
         return f"`{spelling.checkpoint or spelling.spec}` stands before {names}, in the {where} only"
     if spelling.kind == "norm":
         return f"`{spelling.checkpoint}` is `{spelling.spec}` in {names} of norms"
     return f"`{spelling.checkpoint}` is read as `{spelling.spec}` in {names}"
-
-
-def _number(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"

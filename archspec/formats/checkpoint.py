@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from typing import Any, cast
 
@@ -24,6 +25,9 @@ ENDINGS = (".safetensors", ".safetensors.index.json", ".bin", ".bin.index.json",
 LARGEST_INDEX = 100_000_000
 MOST_SHARDS = 10_000
 
+_SHARD = re.compile(r"-[0-9]{1,9}-of-([0-9]{1,9})\.[a-z]+$")
+"""How shards are called: `model-00001-of-00003.safetensors`."""
+
 _KINDS = {
     b"version https://git-lfs": (
         "a pointer of Git LFS, and not the file it stands for",
@@ -44,6 +48,8 @@ def read(path: str) -> Checkpoint:
     if path.endswith(".json"):
         return _read_sharded(path)
     entries, notes = _read_file(path, path)
+    if shard := _SHARD.search(path):
+        notes.append(f"the name says that this is one of {int(shard[1]):,} shards; their index stands for all of them")
     return Checkpoint(path, tuple(entries), notes=tuple(notes))
 
 

@@ -6,6 +6,11 @@ from archspec.formats.entries import LONGEST_NAME
 from archspec.source import ArchError, Diagnostic, fail
 
 
+def bytes_of(count: int) -> str:
+    """`1 byte`, `2,048 bytes`."""
+    return f"{count:,} byte{'' if count == 1 else 's'}"
+
+
 class Faults:
     """Collects the faults of one file."""
 

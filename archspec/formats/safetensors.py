@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, cast
 
 from archspec.formats import strictjson
 from archspec.formats.entries import BITS, MOST_DIMENSIONS, Entry, is_size
-from archspec.formats.faults import Faults, damaged
+from archspec.formats.faults import Faults, bytes_of, damaged
 
 LARGEST_HEADER = 100_000_000
 """Bytes: the limit of the format itself."""
@@ -97,7 +97,7 @@ def _entry(name: str, info: Any, label: str, faults: Faults) -> Entry | None:
         if bits != 8 * (stop - start):
             needs = f"{bits // 8:,}" if bits % 8 == 0 else f"{bits / 8:,}"
             shown = f"{dtype} of shape {_shown(shape)}"
-            faults.add("size", f"`{name}` takes up {stop - start:,} bytes, and {shown} needs {needs}")
+            faults.add("size", f"`{name}` takes up {bytes_of(stop - start)}, and {shown} needs {needs}")
         return Entry(name, tuple(cast("list[int]", shape)), DTYPES[dtype], stop - start, label, "", start)
     return None
 
@@ -120,7 +120,7 @@ def _check_layout(entries: list[Entry], size: int, faults: Faults) -> None:
     if end > size:
         faults.add("short", f"is cut short: its tensors take up {end:,} bytes, of which {size:,} are there")
     elif end < size:
-        faults.add("rest", f"{size - end:,} bytes at its end belong to no tensor")
+        faults.add("rest", f"its last {bytes_of(size - end)} belong to no tensor")
 
 
 def _shown(value: Any) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, BinaryIO, cast
 
 from archspec.formats.entries import BITS, Entry
-from archspec.formats.faults import Faults, damaged
+from archspec.formats.faults import Faults, bytes_of, damaged
 from archspec.formats.pickled import PickleError
 from archspec.formats.torchpickle import Loader, View
 
@@ -71,7 +71,7 @@ def _read_old(file: BinaryIO, size: int) -> Any:
     if position > size:
         raise PickleError(f"is cut short: its storages take up {position:,} bytes, of which {size:,} are there")
     if position < size:
-        raise PickleError(f"has {size - position:,} bytes at its end that belong to no storage")
+        raise PickleError(f"has {bytes_of(size - position)} at its end that belong to no storage")
     return root
 
 
