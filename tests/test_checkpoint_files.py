@@ -200,14 +200,14 @@ def test_no_change_of_a_file_yields_anything_but_a_diagnostic(tmp_path: Path, na
     }[name]
     source = random.Random(7)
     refused = 0
-    for _ in range(400):
+    for _ in range(250):
         try:
             read_bytes(tmp_path, mutated(good, source), name)
         except ArchError as error:
             refused += 1
             assert all(d.code in ("bad-checkpoint", "missing-file", "unreadable") for d in error.diagnostics)
             assert error.diagnostics[0].render()
-    assert refused > 100
+    assert refused > 60
 
 
 @pytest.mark.parametrize("name", ["m.safetensors", "m.bin", "old.bin"])

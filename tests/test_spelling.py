@@ -39,9 +39,7 @@ TEXT = st.text("ab.", max_size=6)
 
 
 @given(st.lists(TEXT, min_size=1, max_size=4), st.lists(TEXT, min_size=4, max_size=4))
-def test_a_name_made_of_a_pattern_is_matched_and_keeps_what_is_not_the_pattern(
-    pieces: list[str], put: list[str]
-) -> None:
+def test_a_name_made_of_a_pattern_is_matched(pieces: list[str], put: list[str]) -> None:
     name = "".join(part for pair in zip(pieces, [*put[: len(pieces) - 1], ""], strict=True) for part in pair)
     pattern = Rename("*".join(pieces), "*".join(pieces))
     assert pattern.apply(name) == name

@@ -374,7 +374,7 @@ def test_a_table_for_people_ends_somewhere(inside: Path, capsys: pytest.CaptureF
     write(inside / "m.safetensors", {f"x{i}.w": (1,) for i in range(1_500)})
     assert main(["verify", "bert-base-uncased", "m.safetensors", *SETTINGS]) == 1
     out = capsys.readouterr().out
-    assert "1,500 tensors unexpected" in out and "\n525 more lines: --format csv or json writes them all\n" in out
+    assert "1,500 tensors unexpected" in out and "\n523 more lines: --format csv or json writes them all\n" in out
     assert main(["verify", "bert-base-uncased", "m.safetensors", *SETTINGS, "--format", "csv"]) == 1
     assert capsys.readouterr().out.count("\nunexpected,") == 1_500
 

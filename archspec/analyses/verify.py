@@ -21,7 +21,7 @@ class Finding(NamedTuple):
     - "missing": the spec has it, of the shape `spec`, and the checkpoint does not, under any of its names;
     - "unexpected": the checkpoint has it (its own name, shape and `dtype`), and the spec does not;
     - "shape": it is `spec` in the spec and `checkpoint` in the checkpoint;
-    - "tied": in the checkpoint it is one tensor with `other`, and in the spec it is not;
+    - "tied": a parameter that is one tensor with `other` in the checkpoint, and is not in the spec;
     - "total_size": the index of the shards claims another number of bytes, `other`, than they hold; there is no name.
 
     `what` is "param" or "buffer" where it is missing or of another shape, else "".
@@ -87,22 +87,22 @@ def compare(table: Table, checkpoint: Checkpoint, renames: Sequence[Rename] = ()
         *_missing(specified, groups, found),
         *_unexpected(entry for entry in checkpoint.entries if entry.name not in ours),
         *_reshaped(specified, found),
-        *_tied(groups, found),
+        *_tied({t.name: groups[t.name] for t in table.tensors if not t.tied_to}, found),
         *_claims(checkpoint),
     ]
     return Verification(
-        table.model,
-        table.overrides,
-        table.params.total,
-        len(table.buffers),
-        checkpoint.label,
-        checkpoint.files,
-        stored(checkpoint.entries),
-        _by_dtype(checkpoint.entries),
-        tuple(spellings),
-        tuple(findings),
-        (*checkpoint.notes, *_notes(groups, found), *_overlaps(checkpoint.entries)),
-        tuple(idle),
+        model=table.model,
+        overrides=table.overrides,
+        params=table.params.total,
+        buffers=len(table.buffers),
+        checkpoint=checkpoint.label,
+        files=checkpoint.files,
+        stored=stored(checkpoint.entries),
+        dtypes=_by_dtype(checkpoint.entries),
+        spellings=tuple(spellings),
+        findings=tuple(findings),
+        notes=(*checkpoint.notes, *_notes(groups, found), *_overlaps(checkpoint.entries)),
+        idle=tuple(idle),
     )
 
 
