@@ -4,7 +4,7 @@
   goes on with it; ```arch wrong has findings.
 - ```console holds commands behind `$` and what they print. A line `...` stands for any lines.
 - ```pycon is a doctest.
-- `model.safetensors` is a checkpoint as BERT's is: `published`.
+- `model.safetensors` is what `write_checkpoint` writes.
 
 `python tests/test_docs.py` writes anew what they show of the code: the grammar, two tables, and what commands print.
 """
@@ -65,7 +65,7 @@ class Session:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        published(folder / "model.safetensors")
+        write_checkpoint(folder / "model.safetensors")
         self.file = folder / "example.arch"
         self.names: dict[str, object] = {}
 
@@ -103,11 +103,8 @@ class Session:
             yield "".join(report)
 
 
-def published(path: Path) -> None:
-    """Writes a file with the header that the file of bert-base-uncased has: its heads, norms as they once were called.
-
-    The tensors themselves are a hole in it.
-    """
+def write_checkpoint(path: Path) -> None:
+    """Writes BERT-base with its heads, its norms as they once were called; the tensors are a hole in the file."""
     tensors = [t for t in archspec.load("bert-base-uncased-pretraining").tensors if not t.tied_to]
     names = [t.name.replace("LayerNorm.weight", "LayerNorm.gamma") for t in tensors]
     names = [name.replace("LayerNorm.bias", "LayerNorm.beta") for name in names]

@@ -236,8 +236,8 @@ def test_gamma_of_what_is_no_norm_is_a_difference(tmp_path: Path) -> None:
     assert [kind for kind, *_ in brief(verify(tmp_path, ENCODER, stored))] == ["missing", "unexpected"]
 
 
-def test_a_published_checkpoint_of_its_time(tmp_path: Path) -> None:
-    """`bert.` before the encoder, heads, gamma and beta, no decoder: as bert-base-uncased was published."""
+def test_all_spellings_at_once(tmp_path: Path) -> None:
+    """`bert.` before the encoder, heads, gamma and beta, no decoder: what came from TensorFlow looks like this."""
     stored = {old(name): shape for name, shape in tensors(HEADS).items()}
     found = verify(tmp_path, ENCODER, stored)
     assert spelt(found) == [("bert.", "", 55), ("gamma", "weight", 7), ("beta", "bias", 7)]
