@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from archspec.pipeline import load, models
     from archspec.pytorch.build import to_torch
     from archspec.source import ArchError
+    from archspec.verification import verify
 
-__all__ = ["ArchError", "Model", "__version__", "audit", "cost", "explain", "load", "models", "to_torch"]
+__all__ = ["ArchError", "Model", "__version__", "audit", "cost", "explain", "load", "models", "to_torch", "verify"]
 
 __version__ = "0.1.0"
 
@@ -33,6 +34,7 @@ if not TYPE_CHECKING:  # a checker shall report names that do not exist
         "load": "pipeline",
         "models": "pipeline",
         "to_torch": "pytorch.build",
+        "verify": "verification",
     }
 
     def __getattr__(name):

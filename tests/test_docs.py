@@ -5,6 +5,7 @@
 - ```yaml begins an audit that is named in its first line (`# small.yaml`).
 - ```console holds commands behind `$` and what they print. A line `...` stands for any lines.
 - ```pycon is a doctest.
+- `model.safetensors` is what `write_checkpoint` writes.
 
 `python tests/test_docs.py` writes anew what they show of the code: the grammar, two tables, and what commands print.
 """
@@ -14,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import doctest
 import io
+import os
 import re
 import shlex
 import tempfile
@@ -21,6 +23,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import checkpoints
 import pytest
 
 import archspec
@@ -36,7 +39,7 @@ from archspec.syntax import build, expressions, lines, tree
 ROOT = Path(__file__).parent.parent
 LANGUAGE = ROOT / "docs" / "language.md"
 README = ROOT / "README.md"
-TOPICS = ("language", "costs", "pytorch", "explain", "audit")
+TOPICS = ("language", "costs", "pytorch", "explain", "audit", "verify")
 PAGES = {"README.md": README, **{f"docs/{topic}.md": ROOT / "docs" / f"{topic}.md" for topic in TOPICS}}
 
 FENCE = re.compile(r"^```(?P<kind>\w*) ?(?P<mark>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -65,6 +68,7 @@ class Session:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        write_checkpoint(folder / "model.safetensors")
         self.file = folder / "example.arch"
         self.names: dict[str, object] = {}
 
@@ -106,6 +110,16 @@ class Session:
         self.names.update(test.globs)
         if runner.failures:
             yield "".join(report)
+
+
+def write_checkpoint(path: Path) -> None:
+    """Writes BERT-base with its heads, its norms as they once were called; the tensors are a hole in the file."""
+    tensors = [t for t in archspec.load("bert-base-uncased-pretraining").tensors if not t.tied_to]
+    names = [t.name.replace("LayerNorm.weight", "LayerNorm.gamma") for t in tensors]
+    names = [name.replace("LayerNorm.bias", "LayerNorm.beta") for name in names]
+    head = checkpoints.header({name: t.shape for name, t in zip(names, tensors, strict=True)})
+    path.write_bytes(checkpoints.safetensors(head, 0))
+    os.truncate(path, path.stat().st_size + sum(4 * t.size for t in tensors))
 
 
 def commands(block: Block) -> list[tuple[str, str]]:

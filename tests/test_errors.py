@@ -67,7 +67,9 @@ def halves(entry: str) -> tuple[Example, str, Example]:
             command = text.removeprefix("$ ").strip()
         else:
             given = dict(option.split("=") for option in options.split())
-            files[given.get("file", "spec.arch")] = text.encode(given.get("encoding", "utf-8"))
+            encoding = given.get("encoding", "utf-8")
+            data = bytes.fromhex(text) if encoding == "hex" else text.encode(encoding)
+            files[given.get("file", "spec.arch")] = data
     assert message is not None, "an entry shows a message"
     return examples[0], message, Example(files, command)
 

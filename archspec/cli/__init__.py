@@ -11,6 +11,7 @@ from archspec.source import ArchError, Diagnostic
 
 USAGE = frozenset(
     {
+        "bad-checkpoint",
         "bad-override",
         "bad-size",
         "missing-file",
@@ -21,7 +22,7 @@ USAGE = frozenset(
         "which-model",
     }
 )
-"""Codes of findings about how the command was used, rather than about what is in a file."""
+"""Codes of findings about how the command was used, or about a file that cannot be read; others are about a spec."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

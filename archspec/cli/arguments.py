@@ -9,9 +9,6 @@ from typing import Any, NamedTuple
 
 from archspec import __version__
 from archspec.analyses.select import Rule
-from archspec.cli import commands
-from archspec.cli.build import run_build
-from archspec.cli.cost import run_cost
 
 FORMATS = ("table", "json", "yaml", "csv", "markdown")
 
@@ -19,11 +16,17 @@ _SPEC = "a bundled name, a path (`file.arch`, or `-` for standard input), or `fi
 
 
 class Command(NamedTuple):
-    """A command: what runs it, its help, and what adds its arguments to a parser."""
+    """A command: the module here that has its `run_COMMAND`, its help, and what adds its arguments to a parser."""
 
-    run: Callable[[argparse.Namespace], int]
+    module: str
     help: str
     arguments: Callable[[argparse.ArgumentParser], None]
+
+    def run(self, options: argparse.Namespace) -> int:
+        """Runs the command, whose module is imported only now. Returns the exit status."""
+        from importlib import import_module
+
+        return getattr(import_module(f"archspec.cli.{self.module}"), f"run_{options.command}")(options)
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
@@ -128,6 +131,20 @@ def _cost(parser: argparse.ArgumentParser) -> None:
     _format(parser)
 
 
+def _verify(parser: argparse.ArgumentParser) -> None:
+    _spec(parser)
+    parser.add_argument("checkpoint", metavar="CHECKPOINT", help="a file, an index of shards, or a folder of these")
+    parser.add_argument(
+        "--rename",
+        metavar="OLD=NEW",
+        action="append",
+        default=[],
+        dest="renames",
+        help="read names of the checkpoint that match OLD as NEW; each `*` keeps what it stands for (`model.*=*`)",
+    )
+    _format(parser)
+
+
 def _show(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="a bundled model")
 
@@ -198,28 +215,17 @@ def _audit(parser: argparse.ArgumentParser) -> None:
     _format(parser)
 
 
-def _later(command: str) -> Callable[[argparse.Namespace], int]:
-    """`run_COMMAND` of the module `archspec.cli.COMMAND`, imported when it runs."""
-
-    def run(options: argparse.Namespace) -> int:
-        from importlib import import_module
-
-        return getattr(import_module(f"archspec.cli.{command}"), f"run_{command}")(options)
-
-    return run
-
-
 _COMMANDS = {
-    "list": Command(commands.run_list, "the bundled models and their totals", _format),
-    "show": Command(commands.run_show, "the text of the spec that holds a bundled model", _show),
-    "check": Command(commands.run_check, "check spec files and report every mistake in them", _check),
-    "count": Command(commands.run_count, "a model's parameters: by layer, and what the total is made of", _count),
-    "cost": Command(run_cost, "what a model costs: multiply-accumulates, FLOPs, and bytes of memory", _cost),
-    "graph": Command(commands.run_graph, "a model's graph as a picture (DOT, Mermaid) or as data (JSON)", _graph),
-    "build": Command(run_build, "a model as code that runs: a readable Python file for PyTorch", _build),
-    "explain": Command(_later("explain"), "which way of counting gives a published number of parameters", _explain),
-    "audit": Command(
-        _later("audit"), "a published calculation, line by line: what is right, what is not, and why", _audit
-    ),
-    "error": Command(commands.run_error, "what a diagnostic code means, with an example and the mend", _error),
+    "list": Command("commands", "the bundled models and their totals", _format),
+    "show": Command("commands", "the text of the spec that holds a bundled model", _show),
+    "check": Command("commands", "check spec files and report every mistake in them", _check),
+    "count": Command("commands", "a model's parameters: by layer, and what the total is made of", _count),
+    "cost": Command("cost", "what a model costs: multiply-accumulates, FLOPs, and bytes of memory", _cost),
+    "graph": Command("commands", "a model's graph as a picture (DOT, Mermaid) or as data (JSON)", _graph),
+    "build": Command("build", "a model as code that runs: a readable Python file for PyTorch", _build),
+    "explain": Command("explain", "which way of counting gives a published number of parameters", _explain),
+    "audit": Command("audit", "a published calculation, line by line: what is right, what is not, and why", _audit),
+    "verify": Command("verify", "whether a checkpoint holds the tensors of a model, from its headers alone", _verify),
+    "error": Command("commands", "what a diagnostic code means, with an example and the mend", _error),
 }
+"""The commands. `run_COMMAND` takes the parsed arguments, writes to standard output, and returns the exit status."""

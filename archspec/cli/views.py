@@ -97,7 +97,7 @@ def summary(counted: Count) -> list[str]:
     ties = [tensor for tensor in model.tensors if tensor.tied_to]
     names = f" ({len(model.tensors):,} names)" if ties else ""
     lines = [
-        f"{params.total:,} parameters in {_number(len(model.tensors) - len(ties), 'tensor')}{names}, each counted once",
+        f"{params.total:,} parameters in {number(len(model.tensors) - len(ties), 'tensor')}{names}, each counted once",
         f"{params.trainable:,} trainable, {params.frozen:,} frozen",
     ]
     for role in ("head", "pooler"):
@@ -107,7 +107,7 @@ def summary(counted: Count) -> list[str]:
     if len(ties) > _MOST_TIES:
         lines.append(f"tied: {len(ties) - _MOST_TIES:,} more names; --by tensor shows them all")
     if model.buffers:
-        lines.append(f"not counted: {_number(len(model.buffers), 'buffer')} (stored, not parameters)")
+        lines.append(f"not counted: {number(len(model.buffers), 'buffer')} (stored, not parameters)")
     if model.unchecked:
         lines.append("overridden: what the spec expects of the model as written (`expect`) was not checked")
     if counted.rules:
@@ -129,7 +129,8 @@ def _rules(rules: Sequence[Rule]) -> str:
     return " ".join(f"--{'select' if rule.include else 'exclude'} '{rule.pattern}'" for rule in rules)
 
 
-def _number(count: int, what: str) -> str:
+def number(count: int, what: str) -> str:
+    """`1 tensor`, `2 tensors`."""
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 

@@ -1,0 +1,160 @@
+"""Other spellings of a model's tensors in a checkpoint: renamed by hand, under a prefix, norms as they once were."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence, Set
+from typing import NamedTuple
+
+from archspec.source import fail
+
+OLD_NORMS = {"gamma": "weight", "beta": "bias"}
+"""What the tensors of a norm are called in checkpoints that come from TensorFlow, by their names since."""
+
+MOST_SEGMENTS = 8
+"""Segments that a prefix may have."""
+
+
+class Spelling(NamedTuple):
+    """A difference in names that was passed over: `checkpoint` there is `spec` here, in so many `names`.
+
+    `kind` is "rename" (both are patterns), "prefix" (one of them is "") or "norm" (both are last segments of names).
+    """
+
+    kind: str
+    checkpoint: str
+    spec: str
+    names: int
+
+
+class Rename(NamedTuple):
+    """What `--rename OLD=NEW` says: whole names, in which each `*` stands for any characters, and keeps its place."""
+
+    old: str
+    new: str
+
+    def apply(self, name: str) -> str | None:
+        """The new name; None if `old` does not match. A `*` takes as little as it can, and the last one the rest."""
+        head, *pieces = self.old.split("*")
+        if not pieces:
+            return self.new if name == self.old else None
+        *middle, tail = pieces
+        end = len(name) - len(tail)
+        if not name.startswith(head) or not name.endswith(tail) or end < len(head):
+            return None
+        taken: list[str] = []
+        position = len(head)
+        for piece in middle:
+            found = name.find(piece, position, end)
+            if found < 0:
+                return None
+            taken.append(name[position:found])
+            position = found + len(piece)
+        taken.append(name[position:end])
+        parts = self.new.split("*")
+        return "".join(part for pair in zip(parts, [*taken, ""], strict=True) for part in pair)
+
+
+def parse_rename(old: str, new: str) -> Rename:
+    """A Rename of two patterns. Raises ArchError if they do not have as many `*`, or one is empty."""
+    if not old or not new or old.count("*") != new.count("*"):
+        help = "both are whole names with as many `*`, as in `--rename 'model.*=*'`"
+        raise fail("usage", f"`{old}={new}` is no renaming", help=help)
+    return Rename(old, new)
+
+
+def respell(
+    names: Sequence[str], spec: Set[str], norms: Set[str], renames: Sequence[Rename] = ()
+) -> tuple[dict[str, str], list[Spelling], list[Rename]]:
+    """The spec's name for each of the checkpoint's `names` that has one; the spellings used; renamings of no name.
+
+    `spec` are the spec's names, and `norms` those of them that are of norms. A prefix is recognised where it makes the
+    most names agree, on all names in question, and more than agree as they are; it is that of the checkpoint or of the
+    spec. No two names come to the same one of the spec: the one that is spelt like it, or like the others, has it.
+    """
+    called, used, idle = _renamed(names, renames)
+    prefix, missing = _prefix(dict.fromkeys(called.values()).keys(), spec, norms)
+    found: dict[str, str] = {}
+    takers: dict[str, str] = {}
+    spelt: dict[str, tuple[bool, bool]] = {}
+    for name, renamed in called.items():
+        ours, has_prefix = _placed(renamed, prefix, missing, spec)
+        modern = _modern(ours, spec, norms)
+        how = (modern != ours, not has_prefix)
+        if modern not in spec or (modern in takers and spelt[takers[modern]] <= how):
+            continue
+        if modern in takers:
+            del found[takers[modern]]
+        found[name], takers[modern], spelt[name] = modern, name, how
+    spellings = list(used)
+    if prefix or missing:
+        spellings.append(Spelling("prefix", prefix, missing, sum(not spelt[name][1] for name in found)))
+    old = Counter(called[name].rpartition(".")[2] for name in found if spelt[name][0])
+    spellings += [Spelling("norm", was, OLD_NORMS[was], count) for was, count in sorted(old.items(), reverse=True)]
+    return found, spellings, idle
+
+
+def _renamed(names: Sequence[str], renames: Iterable[Rename]) -> tuple[dict[str, str], list[Spelling], list[Rename]]:
+    called = {name: name for name in names}
+    used: list[Spelling] = []
+    idle: list[Rename] = []
+    for rename in renames:
+        changed = {name: new for name, now in called.items() if (new := rename.apply(now)) is not None}
+        called.update(changed)
+        if changed:
+            used.append(Spelling("rename", rename.old, rename.new, len(changed)))
+        else:
+            idle.append(rename)
+    firsts: dict[str, str] = {}
+    for name, now in called.items():
+        if firsts.setdefault(now, name) != name:
+            raise fail("usage", f"by --rename `{firsts[now]}` and `{name}` would both be `{now}`")
+    return called, used, idle
+
+
+def _prefix(names: Set[str], spec: Set[str], norms: Set[str]) -> tuple[str, str]:
+    """What stands before the names of the checkpoint, and what before those of the spec; one of these is ""."""
+    votes = Counter({("", ""): 0})
+    for name in names:
+        for prefix in _prefixes(name):
+            if _modern(name[len(prefix) :], spec, norms) in spec:
+                votes[prefix, ""] += 1
+    for name in spec:
+        for prefix in list(_prefixes(name))[1:]:
+            rest = name[len(prefix) :]
+            if rest in names or (name in norms and _old(rest) in names):
+                votes["", prefix] += 1
+    best, count = max(votes.items(), key=lambda vote: (vote[1], -len(vote[0][0]) - len(vote[0][1])))
+    return best if count > votes["", ""] and 2 * count >= min(len(names), len(spec)) else ("", "")
+
+
+def _prefixes(name: str) -> list[str]:
+    """ "", `a.`, `a.b.` of `a.b.c`."""
+    found = [""]
+    end = name.find(".")
+    while end >= 0 and len(found) <= MOST_SEGMENTS:
+        found.append(name[: end + 1])
+        end = name.find(".", end + 1)
+    return found
+
+
+def _placed(name: str, prefix: str, missing: str, spec: Set[str]) -> tuple[str, bool]:
+    """The name under the spec's prefix, and whether it is one of those that the prefixes are about."""
+    if missing:
+        return (name, False) if name in spec else (missing + name, True)
+    return (name[len(prefix) :], True) if name.startswith(prefix) else (name, False)
+
+
+def _modern(name: str, spec: Set[str], norms: Set[str]) -> str:
+    """The name of a norm's tensor as it is today, if the spec has it and does not have the old one."""
+    before, dot, last = name.rpartition(".")
+    if last not in OLD_NORMS or name in spec:
+        return name
+    modern = before + dot + OLD_NORMS[last]
+    return modern if modern in norms else name
+
+
+def _old(name: str) -> str:
+    """The name of a norm's tensor as it once was."""
+    before, dot, last = name.rpartition(".")
+    return before + dot + next((old for old, new in OLD_NORMS.items() if new == last), last)

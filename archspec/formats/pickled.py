@@ -1,0 +1,237 @@
+"""Pickles read as data. Nothing in them is imported or called: a pickle is a program for a small machine, and this one
+has no instruction that leaves it.
+
+What a pickle names must be in a list of names; what it would call is handed to a function of ours, with inert
+arguments. The module `pickletools` of Python's library describes the machine and its instructions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container
+from struct import unpack
+from typing import Any, BinaryIO, cast
+
+LARGEST = 32 * 1024 * 1024
+MOST_OPERATIONS = 5_000_000
+
+
+class PickleError(Exception):
+    """A pickle that cannot be read, or must not be; the message completes a sentence about the file."""
+
+
+class Global:
+    """A name in a module, which a pickle of objects would import; here nothing but the name."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+class Reader:
+    """Reads pickles from a stream, one after the other, until LARGEST bytes or MOST_OPERATIONS are used up.
+
+    `names` are the names (`module.name`) that a pickle may use; `persistent` makes a value of a persistent identifier,
+    `call` of a call's name and arguments. Values are None, bool, int, float, str, bytes, tuple, list, dict, Global, and
+    what these two return; they raise PickleError for what they do not know.
+    """
+
+    def __init__(
+        self,
+        stream: BinaryIO,
+        names: Container[str],
+        persistent: Callable[[Any], Any],
+        call: Callable[[str, tuple[Any, ...]], Any],
+    ) -> None:
+        self._stream = stream
+        self._left = LARGEST
+        self._operations = MOST_OPERATIONS
+        self._names = names
+        self._persistent = persistent
+        self._call = call
+        self._stack: list[Any] = []
+        self._marks: list[int] = []
+        self._memo: dict[int, Any] = {}
+
+    def load(self) -> Any:
+        """The value of the next pickle. Raises PickleError."""
+        self._stack, self._marks, self._memo = [], [], {}
+        while True:
+            self._operations -= 1
+            if self._operations < 0:
+                raise PickleError(f"has a pickle of more than {MOST_OPERATIONS:,} operations")
+            operation = self._take(1)[0]
+            if operation == 0x2E:  # STOP
+                return self._pop()
+            if operation in _VALUES:
+                self._stack.append(_VALUES[operation](self))
+            elif operation in _STEPS:
+                _STEPS[operation](self)
+            elif operation in _NO_STEP:
+                self._take(_NO_STEP[operation])
+            else:
+                raise PickleError(f"has a pickle with operation 0x{operation:02x}, which no mapping of tensors needs")
+
+    def _take(self, count: int) -> bytes:
+        self._left -= count
+        if self._left < 0:
+            raise PickleError(f"has a pickle of more than {LARGEST:,} bytes")
+        data = self._stream.read(count)
+        if len(data) != count:
+            raise PickleError("has a pickle that is cut short")
+        return data
+
+    def _line(self) -> str:
+        data = self._stream.readline(_LONGEST_LINE)
+        self._left -= len(data)
+        if not data.endswith(b"\n"):
+            raise PickleError("has a pickle with a name that does not end")
+        return _text(data[:-1])
+
+    def _pop(self) -> Any:
+        if len(self._stack) <= (self._marks[-1] if self._marks else 0):
+            raise PickleError("has a pickle that takes what is not there")
+        return self._stack.pop()
+
+    def _pop_to_mark(self) -> list[Any]:
+        if not self._marks:
+            raise PickleError("has a pickle that takes what is not there")
+        start = self._marks.pop()
+        items = self._stack[start:]
+        del self._stack[start:]
+        return items
+
+    def _top(self, kind: type) -> Any:
+        value = self._stack[-1] if self._stack else None
+        if type(value) is not kind:
+            raise PickleError("has a pickle that adds to what is no list and no mapping")
+        return value
+
+    # What the operations do
+
+    def _number(self, size: int, *, signed: bool = False) -> int:
+        return int.from_bytes(self._take(size), "little", signed=signed)
+
+    def _mark(self) -> None:
+        self._marks.append(len(self._stack))
+
+    def _pop_tuple(self, count: int) -> tuple[Any, ...]:
+        return tuple([self._pop() for _ in range(count)][::-1])
+
+    def _append(self) -> None:
+        item = self._pop()
+        self._top(list).append(item)
+
+    def _extend(self) -> None:
+        items = self._pop_to_mark()
+        self._top(list).extend(items)
+
+    def _set_one(self) -> None:
+        value, key = self._pop(), self._pop()
+        self._set(key, value)
+
+    def _set_many(self) -> None:
+        items = self._pop_to_mark()
+        if len(items) % 2:
+            raise PickleError("has a pickle with a key that has no value")
+        for key, value in zip(items[::2], items[1::2], strict=True):
+            self._set(key, value)
+
+    def _set(self, key: Any, value: Any) -> None:
+        """Keys that are no text would be compared in ways that their author chose: all of them are None here."""
+        target = cast("dict[str | None, Any]", self._top(dict))
+        name = key if type(key) is str else None
+        if name is not None and name in target:
+            raise PickleError(f"has `{name}` twice")
+        target[name] = value
+
+    def _keep(self, place: int) -> None:
+        if not self._stack:
+            raise PickleError("has a pickle that keeps what is not there")
+        self._memo[place] = self._stack[-1]
+
+    def _kept(self, place: int) -> Any:
+        if place not in self._memo:
+            raise PickleError("has a pickle that takes what is not there")
+        return self._memo[place]
+
+    def _global(self, module: Any, name: Any) -> Global:
+        if not isinstance(module, str) or not isinstance(name, str):
+            raise PickleError("has a pickle that names what is no name")
+        whole = f"{module}.{name}"
+        if whole not in self._names:
+            raise PickleError(f"names `{whole}`, which no mapping of names to tensors needs; nothing was run")
+        return Global(whole)
+
+    def _reduce(self, function: Any, arguments: Any) -> Any:
+        if not isinstance(function, Global) or type(arguments) is not tuple:
+            raise PickleError("has a pickle that calls what is no function")
+        return self._call(function.name, cast("tuple[Any, ...]", arguments))
+
+    def _build(self) -> None:
+        """The state of an object. What is built here has none: torch adds notes to mappings this way."""
+        self._pop()
+        self._top(dict)
+
+
+_LONGEST_LINE = 1_000
+
+
+def _text(data: bytes) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise PickleError("has a pickle with a name that is no UTF-8 text") from None
+
+
+_NO_STEP = {0x80: 1, 0x95: 8}
+"""Operations that say how the pickle was made (PROTO, FRAME), and how many bytes they take."""
+
+# pyright: reportPrivateUsage=false
+_VALUES: dict[int, Callable[[Reader], Any]] = {
+    0x4E: lambda r: None,  # NONE
+    0x88: lambda r: True,  # NEWTRUE
+    0x89: lambda r: False,  # NEWFALSE
+    0x4A: lambda r: r._number(4, signed=True),  # BININT
+    0x4B: lambda r: r._number(1),  # BININT1
+    0x4D: lambda r: r._number(2),  # BININT2
+    0x8A: lambda r: r._number(r._number(1), signed=True),  # LONG1
+    0x47: lambda r: unpack(">d", r._take(8))[0],  # BINFLOAT
+    0x54: lambda r: _text(r._take(r._number(4))),  # BINSTRING
+    0x55: lambda r: _text(r._take(r._number(1))),  # SHORT_BINSTRING
+    0x58: lambda r: _text(r._take(r._number(4))),  # BINUNICODE
+    0x8C: lambda r: _text(r._take(r._number(1))),  # SHORT_BINUNICODE
+    0x8D: lambda r: _text(r._take(r._number(8))),  # BINUNICODE8
+    0x42: lambda r: r._take(r._number(4)),  # BINBYTES
+    0x43: lambda r: r._take(r._number(1)),  # SHORT_BINBYTES
+    0x8E: lambda r: r._take(r._number(8)),  # BINBYTES8
+    0x5D: lambda r: list[Any](),  # EMPTY_LIST
+    0x29: lambda r: (),  # EMPTY_TUPLE
+    0x7D: lambda r: dict[Any, Any](),  # EMPTY_DICT
+    0x74: lambda r: tuple(r._pop_to_mark()),  # TUPLE
+    0x85: lambda r: r._pop_tuple(1),  # TUPLE1
+    0x86: lambda r: r._pop_tuple(2),  # TUPLE2
+    0x87: lambda r: r._pop_tuple(3),  # TUPLE3
+    0x68: lambda r: r._kept(r._number(1)),  # BINGET
+    0x6A: lambda r: r._kept(r._number(4)),  # LONG_BINGET
+    0x63: lambda r: r._global(r._line(), r._line()),  # GLOBAL
+    0x93: lambda r: r._global(*r._pop_tuple(2)),  # STACK_GLOBAL
+    0x52: lambda r: r._reduce(*r._pop_tuple(2)),  # REDUCE
+    0x51: lambda r: r._persistent(r._pop()),  # BINPERSID
+}
+"""Operations that put a value on the stack."""
+
+_STEPS: dict[int, Callable[[Reader], object]] = {
+    0x28: Reader._mark,  # MARK
+    0x30: Reader._pop,  # POP
+    0x31: Reader._pop_to_mark,  # POP_MARK
+    0x61: Reader._append,  # APPEND
+    0x65: Reader._extend,  # APPENDS
+    0x73: Reader._set_one,  # SETITEM
+    0x75: Reader._set_many,  # SETITEMS
+    0x71: lambda r: r._keep(r._number(1)),  # BINPUT
+    0x72: lambda r: r._keep(r._number(4)),  # LONG_BINPUT
+    0x94: lambda r: r._keep(len(r._memo)),  # MEMOIZE
+    0x62: Reader._build,  # BUILD
+}
+"""Operations that change what is on the stack."""

@@ -1,0 +1,224 @@
+"""Files, indexes and folders of tensors: no path, and no change of a file, brings about anything but a diagnostic."""
+
+import contextlib
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from checkpoints import (
+    SHAPES,
+    header,
+    read_bytes,
+    safetensors,
+    said,
+    shapes,
+    sizes,
+    state,
+    torch_old,
+    torch_zip,
+    write,
+    write_shards,
+)
+
+from archspec import ArchError
+from archspec.formats.checkpoint import read
+
+GOOD = torch_zip(state(SHAPES), sizes(SHAPES))
+
+
+POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:0123\nsize 440473133\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (POINTER, "is a pointer of Git LFS, and not the file it stands for"),
+        (b"<!DOCTYPE html><html>", "is a web page"),
+        (b"GGUF\x03\0\0\0", "is a GGUF file, which is not read here"),
+        (b"\x89HDF\r\n\x1a\n", "is an HDF5 file, which is not read here"),
+        (b"hello", "is neither a safetensors file nor one that `torch.save` wrote"),
+        (b"", "is neither a safetensors file nor one that `torch.save` wrote"),
+    ],
+)
+def test_what_is_no_checkpoint(tmp_path: Path, data: bytes, message: str) -> None:
+    assert said(tmp_path, data, "pytorch_model.bin") == message
+    if message.startswith("is a "):
+        assert said(tmp_path, data, "model.safetensors") == message
+
+
+def test_safetensors_by_another_name(tmp_path: Path) -> None:
+    assert shapes(read_bytes(tmp_path, safetensors(header(SHAPES)), "weights")) == SHAPES
+
+
+def code(path: Path | str) -> str:
+    with pytest.raises(ArchError) as caught:
+        read(str(path))
+    (found,) = caught.value.diagnostics
+    return found.code
+
+
+def test_paths_that_cannot_be_read(tmp_path: Path) -> None:
+    assert code(tmp_path / "nowhere") == "missing-file"
+    assert code(tmp_path / "nowhere.index.json") == "missing-file"
+    assert code("") == "missing-file"
+    assert code("a\0b") == "unreadable"
+    assert code(tmp_path / ("x" * 300)) == "unreadable"
+    (tmp_path / "folder.index.json").mkdir()
+    assert code(tmp_path / "folder.index.json") == "missing-file"
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "pipe.safetensors")
+        os.mkfifo(tmp_path / "pipe.index.json")
+        assert code(tmp_path / "pipe.safetensors") == code(tmp_path / "pipe.index.json") == "unreadable"
+        assert code("/dev/zero") == "unreadable"
+
+
+# Folders and shards ---------------------------------------------------------------------------------------------------
+
+
+def test_a_folder_is_looked_through_as_transformers_does(tmp_path: Path) -> None:
+    def chosen() -> str:
+        return os.path.basename(read(str(tmp_path)).label)
+
+    assert code(tmp_path) == "missing-file"
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "custom.bin").write_bytes(GOOD)
+    assert chosen() == "custom.bin"
+    write(tmp_path / "custom.safetensors", SHAPES)
+    assert code(tmp_path) == "usage"
+    (tmp_path / "pytorch_model.bin").write_bytes(GOOD)
+    assert chosen() == "pytorch_model.bin"
+    write_shards(tmp_path, {"one.safetensors": SHAPES})
+    assert chosen() == "model.safetensors.index.json"
+    write(tmp_path / "model.safetensors", SHAPES)
+    assert chosen() == "model.safetensors"
+
+
+def test_a_sharded_checkpoint(tmp_path: Path) -> None:
+    path = write_shards(tmp_path, {"m-1.safetensors": {"a": (2,), "b": (3,)}, "m-2.safetensors": {"c": (4, 5)}})
+    for given in (path, tmp_path):
+        found = read(str(given))
+        assert shapes(found) == {"a": (2,), "b": (3,), "c": (4, 5)}
+        assert (found.files, found.total_size) == (2, 100)
+
+
+def test_shards_may_be_links_as_in_the_cache_of_hugging_face(tmp_path: Path) -> None:
+    blobs, snapshot = tmp_path / "blobs", tmp_path / "snapshots"
+    blobs.mkdir(), snapshot.mkdir()
+    path = write_shards(snapshot, {"m-1.safetensors": {"a": (2,)}})
+    (snapshot / "m-1.safetensors").rename(blobs / "abc")
+    (snapshot / "m-1.safetensors").symlink_to("../blobs/abc")
+    assert shapes(read(str(path))) == {"a": (2,)}
+
+
+SHARDS = {"m-1.safetensors": {"a": (2,), "b": (3,)}, "m-2.safetensors": {"c": (4,)}}
+ONE, TWO = SHARDS
+INDEXES: dict[str, tuple[Any, str]] = {
+    "absent": ({"a": ONE, "b": ONE, "c": TWO, "d": TWO}, f"places `d` in {TWO}, which does not have it"),
+    "elsewhere": ({"a": ONE, "b": TWO, "c": TWO}, f"places `b` in {TWO}, and it is in {ONE}"),
+    "unlisted": ({"a": ONE, "c": TWO}, f"`b` is in {ONE}, and the index does not have it"),
+    "up": ({"a": "../m.safetensors"}, "places `a` in '../m.safetensors', which is no file in the folder"),
+    "root": ({"a": "/etc/passwd"}, "places `a` in '/etc/passwd', which is no file in the folder"),
+    "drive": ({"a": "C:\\m"}, "which is no file in the folder of the index"),
+    "back": ({"a": "..\\m"}, "which is no file in the folder of the index"),
+    "here": ({"a": "./m"}, "which is no file in the folder of the index"),
+    "itself": ({"a": ""}, "which is no file in the folder of the index"),
+    "a list": ({"a": [ONE]}, "which is no file in the folder of the index"),
+    "a zero byte": ({"a": "a\0"}, "which is no file in the folder of the index"),
+    "no map": ([ONE], "is no index of shards: it has no `weight_map`"),
+    "many": ({str(i): str(i) for i in range(10_001)}, "has more than 10,000 shards"),
+}
+
+
+@pytest.mark.parametrize("case", INDEXES)
+def test_an_index_that_lies(tmp_path: Path, case: str) -> None:
+    weight_map, message = INDEXES[case]
+    path = write_shards(tmp_path, SHARDS, weight_map=weight_map)
+    with pytest.raises(ArchError) as caught:
+        read(str(path))
+    assert message in caught.value.diagnostics[0].message
+    assert {d.code for d in caught.value.diagnostics} == {"bad-checkpoint"}
+
+
+def test_a_tensor_in_two_shards(tmp_path: Path) -> None:
+    path = write_shards(tmp_path, {ONE: {"a": (2,)}, TWO: {"a": (2,), "b": (1,)}}, weight_map={"a": ONE, "b": TWO})
+    with pytest.raises(ArchError, match=f"`a` is in two shards, {ONE} and {TWO}"):
+        read(str(path))
+
+
+def test_shards_that_are_missing(tmp_path: Path) -> None:
+    path = write_shards(tmp_path, SHARDS)
+    (tmp_path / TWO).unlink()
+    with pytest.raises(ArchError, match=rf"missing-file\]: there is no file {TWO}, where .* places 1 tensor$"):
+        read(str(path))
+    (tmp_path / ONE).unlink()
+    with pytest.raises(ArchError, match=rf"there is no file {ONE} \(and 1 more like it\), where .* places 3 tensors$"):
+        read(str(path))
+
+
+@pytest.mark.parametrize("total", ["many", -1, 1.5, [], True, 1e400])
+def test_a_size_that_is_none(tmp_path: Path, total: Any) -> None:
+    path = write_shards(tmp_path, SHARDS, metadata={"total_size": total})
+    assert code(path) == "bad-checkpoint"
+
+
+def test_indexes_of_other_programs(tmp_path: Path) -> None:
+    for index in ({}, {"metadata": {"total_size": 36.0}}, {"metadata": None}, {"more": [1]}):
+        assert len(read(str(write_shards(tmp_path, SHARDS, **index))).entries) == 3
+
+
+# Anything at all ------------------------------------------------------------------------------------------------------
+
+
+def mutated(data: bytes, source: random.Random) -> bytes:
+    """A file with a few bytes changed, removed, added or moved."""
+    out = bytearray(data)
+    for _ in range(source.randint(1, 4)):
+        at, length = source.randrange(len(out) + 1), source.choice([1, 1, 2, 8, 50])
+        match source.randrange(4):
+            case 0:
+                out[at : at + length] = source.randbytes(length)
+            case 1:
+                del out[at : at + length]
+            case 2:
+                out[at:at] = source.choice([b"{", b"]", b"-", b"9" * 30, b'"w"', b"\xff" * 8, b"R", bytes(8)])
+            case _:
+                other = source.randrange(len(out) + 1)
+                out[at:at] = out[other : other + length]
+    return bytes(out)
+
+
+@pytest.mark.parametrize("name", ["m.safetensors", "m.bin", "old.bin", "model.safetensors.index.json"])
+def test_no_change_of_a_file_yields_anything_but_a_diagnostic(tmp_path: Path, name: str) -> None:
+    index = write_shards(tmp_path, SHARDS)
+    good = {
+        "m.safetensors": safetensors(header(SHAPES)),
+        "m.bin": GOOD,
+        "old.bin": torch_old(state(SHAPES), sizes(SHAPES)),
+        "model.safetensors.index.json": index.read_bytes(),
+    }[name]
+    source = random.Random(7)
+    refused = 0
+    for _ in range(250):
+        try:
+            read_bytes(tmp_path, mutated(good, source), name)
+        except ArchError as error:
+            refused += 1
+            assert all(d.code in ("bad-checkpoint", "missing-file", "unreadable") for d in error.diagnostics)
+            assert error.diagnostics[0].render()
+    assert refused > 60
+
+
+@pytest.mark.parametrize("name", ["m.safetensors", "m.bin", "old.bin"])
+def test_no_part_of_a_file_is_taken_for_the_whole(tmp_path: Path, name: str) -> None:
+    whole = {
+        "m.safetensors": safetensors(header(SHAPES)),
+        "m.bin": GOOD,
+        "old.bin": torch_old(state(SHAPES), sizes(SHAPES)),
+    }[name]
+    for end in range(0, len(whole), max(1, len(whole) // 200)):
+        with pytest.raises(ArchError):
+            read_bytes(tmp_path, whole[:end], name)
+    with contextlib.suppress(ArchError):
+        assert shapes(read_bytes(tmp_path, whole + b" ", name)) == SHAPES

@@ -1,0 +1,277 @@
+"""What `torch.save` writes: what is read of it, that it is not believed, and that nothing in it is run."""
+
+import io
+import re
+import struct
+import tracemalloc
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from checkpoints import (
+    MAGIC,
+    ORDERED,
+    SHAPES,
+    Call,
+    Name,
+    Persistent,
+    encode,
+    pickle,
+    read_bytes,
+    said,
+    shapes,
+    sizes,
+    state,
+    storage,
+    tensor,
+    torch_old,
+    torch_zip,
+)
+
+
+@pytest.mark.parametrize("make", [torch_zip, torch_old])
+@pytest.mark.parametrize("name", ["pytorch_model.bin", "model.pt", "weights"])
+def test_a_torch_file(tmp_path: Path, make: Any, name: str) -> None:
+    found = read_bytes(tmp_path, make(state(SHAPES), sizes(SHAPES)), name)
+    assert shapes(found) == SHAPES
+    assert {e.dtype for e in found.entries} == {"float32"} and found.notes == ()
+
+
+@pytest.mark.parametrize("make", [torch_zip, torch_old])
+def test_two_names_of_a_tensor_are_one_place_and_others_are_not(tmp_path: Path, make: Any) -> None:
+    run = storage("0", 12)
+    value = {
+        "a": tensor(run, (2, 3)),
+        "again": tensor(run, (2, 3)),
+        "rest": tensor(run, (2, 3), 6),
+        "turned": tensor(run, (3, 2), 0, (1, 3)),
+        "row": tensor(run, (1, 3), 0, (12, 1)),
+    }
+    places = {e.name: e.place for e in read_bytes(tmp_path, make(value, {"0": 48}), "m.bin").entries}
+    assert places["a"] == places["again"]
+    assert len(set(places.values())) == 4
+
+
+def test_other_ways_to_write_a_tensor(tmp_path: Path) -> None:
+    plain = tensor(storage("0", 6), (2, 3))
+    parameter = Call(Name("torch._utils", "_rebuild_parameter"), (plain, True, Call(ORDERED, ())))
+    first = Call(Name("torch._utils", "_rebuild_tensor"), plain.arguments[:4])
+    third = tensor(storage("1", 6, "UntypedStorage"), (6,), version="v3")
+    third = Call(third.function, (*third.arguments, Name("torch", "float8_e4m3fn")))
+    kind = Call(
+        Name("torch._tensor", "_rebuild_from_type_v2"),
+        (plain.function, Name("torch.nn.parameter", "Parameter"), plain.arguments, {}),
+    )
+    size = Call(plain.function, (plain.arguments[0], 0, Call(Name("torch", "Size"), ((2, 3),)), *plain.arguments[3:]))
+    value = Call(ORDERED, ([["a", plain], ["b", parameter], ["c", first], ["d", third], ["e", kind], ["f", size]],))
+    built = encode(value) + encode({"_metadata": {"": {"version": 1}}}) + b"b"
+    found = read_bytes(tmp_path, torch_zip(b"\x80\x02" + built + b".", {"0": 24, "1": 6}), "m.bin")
+    assert shapes(found) == {"a": (2, 3), "b": (2, 3), "c": (2, 3), "d": (6,), "e": (2, 3), "f": (2, 3)}
+    assert [e.dtype for e in found.entries if e.name == "d"] == ["float8_e4m3fn"]
+
+
+def test_a_view_of_an_old_storage(tmp_path: Path) -> None:
+    run = storage("0", 10, "FloatStorage", ("v", 4, 6))
+    value = {"a": tensor(storage("0", 10, "FloatStorage", None), (4,)), "b": tensor(run, (6,))}
+    found = read_bytes(tmp_path, torch_old(value, {"0": 40}), "m.bin")
+    assert [(e.name, e.start, e.stop) for e in found.entries] == [("a", 0, 16), ("b", 16, 40)]
+
+
+def test_a_tensor_that_repeats_itself_takes_up_its_elements_once(tmp_path: Path) -> None:
+    found = read_bytes(tmp_path, torch_zip({"a": tensor(storage("0", 3), (5, 3), 0, (0, 1))}, {"0": 12}), "m.bin")
+    assert [(e.elements, e.bytes) for e in found.entries] == [(15, 12)]
+
+
+@pytest.mark.parametrize("wrapper", ["state_dict", "model_state_dict", "model"])
+def test_tensors_among_other_things(tmp_path: Path, wrapper: str) -> None:
+    value = {"epoch": 3, "loss": 0.5, wrapper: {**state(SHAPES), "version": "1"}, "optimizer": {0: {"step": 1}}}
+    found = read_bytes(tmp_path, torch_zip(value, sizes(SHAPES)), "m.ckpt")
+    assert shapes(found) == SHAPES
+    assert found.notes == (
+        f"the tensors are those under `{wrapper}` in the file",
+        "passed over, as they are no tensors: `version`",
+    )
+
+
+RUN = storage("0", 6)
+RAN: list[str] = []
+
+
+NOT_OLD = {"empty", "no stop"}  # there the next pickle follows at once
+
+
+def evil(module: str, name: str, *arguments: Any) -> bytes:
+    return pickle({"w": Call(Name(module, name), arguments)})
+
+
+BAD_PICKLES: dict[str, tuple[Any, str]] = {
+    "system": (evil("os", "system", "echo ran > ran"), "names `os.system`, which no mapping"),
+    "posix": (evil("posix", "system", "echo ran > ran"), "names `posix.system`, which no mapping"),
+    "eval": (evil("builtins", "eval", "open('ran', 'w')"), "names `builtins.eval`, which no mapping"),
+    "exec": (evil("__builtin__", "exec", "open('ran', 'w')"), "names `__builtin__.exec`, which no mapping"),
+    "ours": (evil("test_torch_files", "RAN.append", "1"), "names `test_torch_files.RAN.append`"),
+    "torch": (evil("torch.hub", "load", "a", "b"), "names `torch.hub.load`, which no mapping"),
+    "stack global": (b"\x80\x04\x8c\x05posix\x8c\x06system\x93\x8c\x01a\x85R.", "names `posix.system`"),
+    "instance": (b"\x80\x02(S'ls'\nios\nsystem\n.", "operation 0x53"),
+    "inst": (b"\x80\x02(ios\nsystem\n.", "operation 0x69"),
+    "newobj": (pickle(encode(Name("torch", "Size")) + b")\x81"), "operation 0x81"),
+    "extension": (b"\x80\x02\x82\x01.", "operation 0x82"),
+    "call of a value": (pickle({"w": encode("x") + encode((1,)) + b"R"}), "calls what is no function"),
+    "call of a type": (evil("torch", "float32", 1), "calls `torch.float32` with arguments that it does not take"),
+    "a whole module": (evil("mine", "Model"), "names `mine.Model`"),
+    "empty": (b"", "has a pickle that is cut short"),
+    "no stop": (pickle(1)[:-1], "has a pickle that is cut short"),
+    "nothing to take": (b"\x80\x02.", "takes what is not there"),
+    "no mark": (b"\x80\x02t.", "takes what is not there"),
+    "below the mark": (b"\x80\x02K\x01(0.", "takes what is not there"),
+    "no memo": (b"\x80\x02h\x05.", "takes what is not there"),
+    "memo of nothing": (b"\x80\x02q\x05.", "keeps what is not there"),
+    "append to nothing": (b"\x80\x02K\x01K\x02a.", "adds to what is no list and no mapping"),
+    "state of a tuple": (pickle(encode((1,)) + encode({}) + b"b"), "adds to what is no list and no mapping"),
+    "odd": (b"\x80\x02}(K\x01u.", "a key that has no value"),
+    "twice": (b"\x80\x02}(" + (encode("w") + encode(tensor(RUN, (6,)))) * 2 + b"u.", "has `w` twice"),
+    "huge text": (b"\x80\x02X\xff\xff\xff\xff.", "has a pickle of more than 33,554,432 bytes"),
+    "huger text": (b"\x80\x04\x8d" + b"\xff" * 8 + b".", "has a pickle of more than 33,554,432 bytes"),
+    "no text": (b"\x80\x02U\x01\xff.", "a name that is no UTF-8 text"),
+    "endless name": (b"\x80\x02c" + b"a" * 2000 + b"\n.", "a name that does not end"),
+    "names of no text": (b"\x80\x04K\x01K\x02\x93.", "names what is no name"),
+    "a number": (pickle(3), "holds no mapping of names to tensors"),
+    "no tensors": (pickle({"a": 1}), "holds no mapping of names to tensors"),
+    "keys": (pickle({1: tensor(RUN, (6,)), "w": tensor(RUN, (6,))}), "has keys that are no names"),
+    "wrapped list": (pickle({"state_dict": [1]}), "holds no mapping of names to tensors"),
+    "items": (pickle(Call(ORDERED, ([["a"]],))), "an item that is none"),
+    "items twice": (pickle(Call(ORDERED, ([["a", 1], ["a", 2]],))), "has `a` twice"),
+    "storage": (pickle({"w": tensor(Persistent(("storage",)), (6,))}), "a storage that is none"),
+    "storage of words": (
+        pickle({"w": tensor(Persistent(("storage", "FloatStorage", "0", "cpu", 6)), (6,))}),
+        "a storage that is none",
+    ),
+    "kind of storage": (
+        pickle({"w": tensor(Persistent(("storage", Name("torch", "float32"), "0", "cpu", 6)), (6,))}),
+        "a storage of a type that is none, `torch.float32`",
+    ),
+    "negative length": (pickle({"w": tensor(storage("0", -6), (6,))}), "a storage that is none"),
+    "module": (pickle({"w": Persistent(("module", "x", "y", "z", 1))}), "a storage that is none"),
+    "view": (pickle({"w": tensor(storage("0", 6, "FloatStorage", ("v", -4, 6)), (2,))}), "a view of a storage"),
+    "two sizes": (
+        pickle({"a": tensor(storage("0", 6), (6,)), "b": tensor(storage("0", 60), (60,))}),
+        "says two different sizes of storage `0`",
+    ),
+    "shape": (pickle({"w": tensor(RUN, (-6,), 0, (1,))}), "shape, strides or place in the file are none"),
+    "shape of reals": (pickle({"w": tensor(RUN, (6.0,), 0, (1,))}), "shape, strides or place"),  # type: ignore[arg-type]
+    "shape of truth": (pickle({"w": tensor(RUN, (True,), 0, (1,))}), "shape, strides or place"),
+    "long name": (pickle({"w" * 20_000: tensor(RUN, (6,))}), "has a name of 20,000 characters"),
+    "strides": (pickle({"w": tensor(RUN, (6,), 0, (1, 1))}), "another number of strides than dimensions"),
+    "negative stride": (pickle({"w": tensor(RUN, (6,), 5, (-1,))}), "shape, strides or place"),
+    "rank": (pickle({"w": tensor(RUN, (1,) * 65)}), "shape, strides or place"),
+    "beyond": (pickle({"w": tensor(RUN, (7,))}), "reaches beyond the end of its storage, `0`"),
+    "start beyond": (pickle({"w": tensor(RUN, (1,), 6)}), "reaches beyond the end"),
+    "stride beyond": (pickle({"w": tensor(RUN, (2,), 0, (2**62,))}), "reaches beyond the end"),
+    "no type": (pickle({"w": tensor(storage("0", 6, "UntypedStorage"), (6,))}), "a tensor without a type"),
+    "no storage": (pickle({"w": tensor(RUN.identifier, (6,))}), "shape, strides or place"),  # type: ignore[arg-type]
+    "few arguments": (evil("torch._utils", "_rebuild_tensor_v2", 1, 2), "with arguments that it does not take"),
+}
+
+
+@pytest.mark.parametrize("make", [torch_zip, torch_old])
+@pytest.mark.parametrize("case", BAD_PICKLES)
+def test_a_pickle_that_lies_or_wants_to_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str, make: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    data, message = BAD_PICKLES[case]
+    whole = make(data, {"0": 24} if b"storage" in data else {})
+    if make is torch_zip or case not in NOT_OLD:
+        assert message in said(tmp_path, whole, "m.bin")
+    assert not (tmp_path / "ran").exists() and RAN == []
+
+
+def archive(*members: tuple[str, bytes], compression: int = zipfile.ZIP_STORED) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", compression) as file:
+        for name, data in members:
+            file.writestr(name, data)
+    return out.getvalue()
+
+
+GOOD = torch_zip(state(SHAPES), sizes(SHAPES))
+ZIPS: dict[str, tuple[bytes, str]] = {
+    "cut short": (GOOD[:-40], "is a damaged or shortened zip archive"),
+    "begins only": (b"PK\x03\x04", "is a damaged or shortened zip archive"),
+    "no pickle": (archive(("a/b", b"")), "it has no single `data.pkl`"),
+    "two pickles": (archive(("a/data.pkl", b""), ("b/data.pkl", b"")), "it has no single `data.pkl`"),
+    "no storage": (torch_zip(state(SHAPES), {"0": 12}), "lacks storage `1`"),
+    "storage of another size": (torch_zip({"w": tensor(RUN, (6,))}, {"0": 20}), "has 20 bytes in storage `0`, not 24"),
+    "compressed storage": (
+        torch_zip({"w": tensor(RUN, (6,))}, {"0": 24}, zipfile.ZIP_DEFLATED),
+        "has storage `0` compressed, which `torch.save` never does",
+    ),
+    "a bomb": (
+        archive(("a/data.pkl", bytes(40_000_000)), compression=zipfile.ZIP_DEFLATED),
+        "has a pickle of 40,000,000 bytes, where 33,554,432 are allowed",
+    ),
+    "flipped": (GOOD.replace(b"_rebuild_tensor_v2", b"_rebuild_tensor_v9", 1), "is a damaged or shortened zip archive"),
+}
+
+
+@pytest.mark.parametrize("case", ZIPS)
+def test_an_archive_that_lies(tmp_path: Path, case: str) -> None:
+    data, message = ZIPS[case]
+    assert message in said(tmp_path, data, "m.bin")
+
+
+def test_members_of_one_name(tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match="Duplicate name"):
+        data = archive(("a/data.pkl", b""), ("a/data.pkl", pickle({})))
+    assert said(tmp_path, data, "m.bin") == "is an archive with two members of one name"
+
+
+def test_members_that_overlap(tmp_path: Path) -> None:
+    value = {"a": tensor(storage("0", 300), (300,)), "b": tensor(storage("1", 300), (300,))}
+    data = bytearray(torch_zip(value, {"0": 1200, "1": 1200}))
+    entries = [match.start() for match in re.finditer(b"PK\x01\x02", data)]
+    first, second = (at for at in entries if b"archive/data/" in data[at : at + 60])
+    data[second + 42 : second + 46] = data[first + 42 : first + 46]  # where the local header is
+    assert "overlaps what follows it" in said(tmp_path, bytes(data), "m.bin")
+
+
+def test_a_bomb_that_lies_about_its_size(tmp_path: Path) -> None:
+    data = bytearray(archive(("a/data.pkl", bytes(40_000_000)), compression=zipfile.ZIP_DEFLATED))
+    at = data.index(b"PK\x01\x02")
+    data[at + 24 : at + 28] = struct.pack("<I", 100)
+    tracemalloc.start()
+    assert said(tmp_path, bytes(data), "m.bin")
+    assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    tracemalloc.stop()
+
+
+def test_an_old_file_that_lies(tmp_path: Path) -> None:
+    good = torch_old({"w": tensor(RUN, (6,))}, {"0": 24})
+    assert shapes(read_bytes(tmp_path, good, "m.bin")) == {"w": (6,)}
+    assert said(tmp_path, good[:-1], "m.bin").startswith("is cut short: its storages take up")
+    assert said(tmp_path, good + b"x", "m.bin") == "has 1 byte at its end that belong to no storage"
+    assert said(tmp_path, good[:-28], "m.bin") == "is cut short: storages are missing at its end"
+    length = good[:-32] + struct.pack("<q", 7) + bytes(24)
+    assert said(tmp_path, length, "m.bin").startswith("has another number of elements in storage `0`")
+    assert said(tmp_path, torch_old({"w": tensor(RUN, (6,))}, {}), "m.bin").startswith("has other storages")
+    assert said(tmp_path, torch_old({}, {"0": 4}), "m.bin").startswith("has other storages")
+    assert said(tmp_path, pickle(5) + pickle(1001), "m.bin") == "is a pickle, but none that `torch.save` wrote"
+    assert said(tmp_path, pickle(MAGIC) + pickle(7), "m.bin") == "is a pickle, but none that `torch.save` wrote"
+    swapped = good.replace(encode("little_endian") + b"\x88", encode("little_endian") + b"\x89")
+    assert said(tmp_path, swapped, "m.bin") == "was written on a machine with another order of bytes"
+
+
+def test_a_pickle_of_many_operations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("archspec.formats.pickled.MOST_OPERATIONS", 10_000)
+    data = torch_zip(b"\x80\x02" + b"}" * 20_000 + b".", {})
+    assert said(tmp_path, data, "m.bin") == "has a pickle of more than 10,000 operations"
+
+
+def test_structures_that_grow_when_looked_at_are_not_looked_at(tmp_path: Path) -> None:
+    grow = b"\x80\x02" + encode(()) + b"".join(b"q\x01h\x01\x86" for _ in range(5_000)) + b"."
+    assert said(tmp_path, torch_zip(grow, {}), "m.bin") == "holds no mapping of names to tensors"
+    key = b"\x80\x02}(" + grow[2:-1] + b"K\x01" + encode("w") + encode(tensor(RUN, (6,))) + b"u."
+    assert said(tmp_path, torch_zip(key, {"0": 24}), "m.bin") == "has keys that are no names"
+    endless = b"\x80\x02}q\x01(" + encode("state_dict") + b"h\x01u."
+    assert said(tmp_path, torch_zip(endless, {}), "m.bin") == "holds no mapping of names to tensors"
