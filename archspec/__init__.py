@@ -11,16 +11,24 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from archspec.formulas import Formula
     from archspec.model import Model
-    from archspec.pipeline import load, models
+    from archspec.pipeline import formula, load, models
     from archspec.source import ArchError
 
-__all__ = ["ArchError", "Model", "__version__", "load", "models"]
+__all__ = ["ArchError", "Formula", "Model", "__version__", "formula", "load", "models"]
 
 __version__ = "0.1.0"
 
 if not TYPE_CHECKING:  # a checker shall report names that do not exist
-    _HOMES = {"ArchError": "source", "Model": "model", "load": "pipeline", "models": "pipeline"}
+    _HOMES = {
+        "ArchError": "source",
+        "Formula": "formulas",
+        "Model": "model",
+        "formula": "pipeline",
+        "load": "pipeline",
+        "models": "pipeline",
+    }
 
     def __getattr__(name):
         if name not in _HOMES:

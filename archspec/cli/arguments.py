@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from archspec import __version__
 from archspec.analyses.select import Rule
-from archspec.cli import commands
+from archspec.cli import commands, formula
 
 FORMATS = ("table", "json", "yaml", "csv", "markdown")
 
@@ -92,6 +92,16 @@ def _graph(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="let -o replace a file")
 
 
+def _formula(parser: argparse.ArgumentParser) -> None:
+    _spec(parser)
+    parser.add_argument(
+        "--open", metavar="NAME,...", action="append", default=[], help="the hyperparameters that are left open"
+    )
+    parser.add_argument(
+        "--format", choices=("text", "latex", "json", "yaml"), default="text", help="how to write it (text)"
+    )
+
+
 def _show(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="a bundled model")
 
@@ -147,5 +157,6 @@ _COMMANDS = {
     "check": Command(commands.run_check, "check spec files and report every mistake in them", _check),
     "count": Command(commands.run_count, "a model's parameters: by layer, and what the total is made of", _count),
     "graph": Command(commands.run_graph, "a model's graph as a picture (DOT, Mermaid) or as data (JSON)", _graph),
+    "formula": Command(formula.run_formula, "a model's parameters as a polynomial in its hyperparameters", _formula),
     "error": Command(commands.run_error, "what a diagnostic code means, with an example and the mend", _error),
 }
