@@ -94,6 +94,8 @@ class Formula:
         left, operator, right, order = assumption.left, assumption.operator, assumption.right, tuple(self.open)
         if operator == "divisible":
             left, right = cleared(left, right)
+        else:
+            left, operator, right = _sorted(left, operator, right)
         word = (words or _WORDS).get(operator, operator)
         return f"{write(left, order)} {word} {write(right, order)}"
 
@@ -101,6 +103,20 @@ class Formula:
     def _counts(self) -> tuple[str, ...]:
         """The open hyperparameters that say how often something is repeated."""
         return tuple(n for n in self.open if any(n in term.rounds.names for term in self.terms))
+
+
+def _sorted(left: Polynomial, operator: str, right: Polynomial) -> tuple[Polynomial, str, Polynomial]:
+    """A comparison with nothing taken off on either side, and names on the left."""
+    above, below = Polynomial({}), Polynomial({})
+    for powers, scale in (left - right).terms.items():
+        term = Polynomial({powers: abs(scale)})
+        if scale > 0:
+            above += term
+        else:
+            below += term
+    if above.value is not None:
+        return below, operator.translate(str.maketrans("<>", "><")), above
+    return above, operator, below
 
 
 _WORDS = {"divisible": "is divisible by"}

@@ -14,11 +14,12 @@ from archspec.ir import Initial, Member, Module, Type, Weight, find
 from archspec.lower.address import address_text
 from archspec.lower.evaluate import Evaluator
 from archspec.lower.flow import Flow
-from archspec.lower.opening import Opening, Probed, Rescheduled, Rounds, Schedule, Segment, slope_of
+from archspec.lower.opening import Opening
 from archspec.lower.operands import report_require
 from archspec.lower.own import Owner
 from archspec.lower.plan import Repeat, assigned, bound_names, indices, names_in
 from archspec.lower.program import Refused
+from archspec.lower.steps import Probed, Rescheduled, Rounds, Schedule, Segment, slope_of
 from archspec.lower.values import POISON, Several, Tensor, key_of
 from archspec.syntax import tree
 
@@ -109,9 +110,8 @@ class Opened(Evaluator):
             states.append(read())
         base = states[-1]
         steps = _steps(states[-2], base) if len(states) > 1 else {}
-        proved = steps is not None
-        for segment in rounds.segments if steps is not None else ():
-            assert steps is not None
+        proved = True
+        for segment in rounds.segments:
             if steps:
                 write(self._moved(base, steps, segment.position - rounds.start))
             before = report.errors
@@ -324,21 +324,18 @@ class OpenFlow(Opened, Flow):
         return super().resolve(node)
 
 
-def _steps(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any] | None:
-    """What a round adds to what it hands on, for what changes; None if something changes in another way."""
+def _steps(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    """What a round adds to what it hands on, for sizes that it changes."""
     steps: dict[str, Any] = {}
     for name, value in after.items():
         first = before[name]
         if _form(value) == _form(first):
             continue
         if isinstance(value, Tensor) and isinstance(first, Tensor):
-            if value.type.dtype != first.type.dtype or len(value.type.shape) != len(first.type.shape):
-                return None
-            steps[name] = tuple([b - a for a, b in zip(first.type.shape, value.type.shape, strict=True)])
+            if len(value.type.shape) == len(first.type.shape):
+                steps[name] = tuple([b - a for a, b in zip(first.type.shape, value.type.shape, strict=True)])
         elif _is_size(value) and _is_size(first):
             steps[name] = value - first
-        else:
-            return None
     return steps
 
 

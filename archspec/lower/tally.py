@@ -6,7 +6,7 @@ import re
 from typing import Any, NamedTuple
 
 from archspec.algebra import Polynomial, constant, name, polynomial_of, summed
-from archspec.ir import Module, Weight
+from archspec.ir import Module, Weight, prefixes
 from archspec.lower.opening import Assumption, Opening, Segment
 
 
@@ -72,6 +72,10 @@ class Tally:
         self.opening = opening
         self.root = root
         self._known: dict[Module, Numbers] = {}
+        self._tied: dict[str, list[str]] = {}  # the other names of tensors, by every address around them
+        for alias in root.aliases:
+            for around in prefixes(alias):
+                self._tied.setdefault(around, []).append(alias)
 
     def outcome(self) -> Outcome:
         terms = tuple(_merged(self._terms(self.root, "", False)))
@@ -141,7 +145,7 @@ class Tally:
                 terms += self._terms(target, f"{prefix}{address}.", frozen or member.frozen)
                 continue
             numbers = self._member(module, address)
-            tied = [alias for alias in self.root.aliases if f"{alias}.".startswith(f"{prefix}{address}.")]
+            tied = self._tied.get(prefix + address, [])
             for alias in tied:
                 inner = alias[len(prefix) + len(address) + 1 :]
                 one = self._at(target, inner) if isinstance(target, Module) else numbers
@@ -184,7 +188,7 @@ class Tally:
 
 def _owner(module: Module, name: str) -> str:
     """The address of a module at or in which a name lies."""
-    return next(a for a in module.members if name == a or name.startswith(a + "."))
+    return next(around for around in prefixes(name) if around in module.members)
 
 
 def _is_numbered(address: str) -> bool:

@@ -196,7 +196,7 @@ def accepts(default: Any, value: Any) -> bool:
     if wanted == got:
         return True
     return {wanted, got} == {"layer", "block"} or (
-        wanted in ("real", "integer") and got in ("integer" if wanted == "real" else "dimension", "dimension")
+        wanted in ("real", "integer", "dimension") and got in ("integer", "dimension")
     )
 
 
