@@ -1,4 +1,4 @@
-"""README.md and docs/language.md: every example is compiled, every output shown is what comes out.
+"""README.md, docs/language.md and docs/formula.md: every example is compiled, every output shown is what comes out.
 
 - ```arch begins a file, named in its first line (`# small.arch`) or `example.arch`, that has no findings; ```arch more
   goes on with it; ```arch wrong has findings.
@@ -34,7 +34,7 @@ from archspec.syntax import build, expressions, lines, tree
 ROOT = Path(__file__).parent.parent
 LANGUAGE = ROOT / "docs" / "language.md"
 README = ROOT / "README.md"
-PAGES = {"README.md": README, "docs/language.md": LANGUAGE}
+PAGES = {"README.md": README, "docs/language.md": LANGUAGE, "docs/formula.md": ROOT / "docs" / "formula.md"}
 
 FENCE = re.compile(r"^```(?P<kind>\w*) ?(?P<mark>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 

@@ -47,8 +47,9 @@ def _page(derived: Formula) -> str:
         lines.append(f"{what} = {collected}")
         if expanded != collected:
             lines.append(f"{' ' * len(what)} = {expanded}")
-    lines += ["", f"for positive integers {_listed(list(derived.open))}"]
-    lines += [f"assuming {derived.assumed(a)} ({a.span.place})" for a in derived.assumptions]
+    every = "every positive integer" if len(derived.open) == 1 else "all positive integers"
+    lines += ["", f"for {every} {_listed(list(derived.open))}"]
+    lines += [f"assuming {derived.assumed(a)}, by `{a.written}` ({a.span.place})" for a in derived.assumptions]
     point = ", ".join(f"{name} = {value}" for name, value in derived.open.items())
     lines.append(f"at {point}: {derived.at():,}")
     return "\n".join(lines) + "\n"
@@ -102,7 +103,9 @@ def _contents(derived: Formula) -> dict[str, Any]:
             "frozen": written(derived.frozen),
         },
         "terms": [row(term) for term in derived.terms],
-        "assumptions": [{"text": derived.assumed(a), "source": a.span.place} for a in derived.assumptions],
+        "assumptions": [
+            {"text": derived.assumed(a), "written": a.written, "source": a.span.place} for a in derived.assumptions
+        ],
     }
 
 

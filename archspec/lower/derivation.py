@@ -142,7 +142,7 @@ class Derivation:
         for value in range(1, upto + 1):
             small = self.derive(state.replaced(old, value, None, 0, constant(0)), unasked)
             if _numbers(small) != _numbers(_restated(large, old, constant(value), step.span)):
-                message = "the number of parameters depends on what is decided here"
+                message = "what there is depends on this decision"
                 raise fail("no-formula", message, step.span)
             assumptions += small.assumptions
         return large._replace(assumptions=tuple(assumptions))
@@ -191,5 +191,5 @@ def _as_refusal(found: Diagnostic, opening: Opening) -> Diagnostic:
     """What kept a model from being compiled, as a reason why there is no formula."""
     names = ", ".join(f"`{n}`" for n in opening.state.hyperparameters)
     notes = tuple([note._replace(text=opening.translate(note.text)) for note in found.notes])
-    help = f"{names} being open, this is not known; close what it depends on"
+    help = f"this is with {names} open; leave out of --open what it depends on"
     return Diagnostic("no-formula", opening.translate(found.message), found.span, notes, help)

@@ -102,7 +102,7 @@ class Opening:
         known = self.known(operator, left - right)
         if known is None:
             self._split(left - right, span)
-            self.refuse(f"whether {self.told(left)} {operator} {self.told(right)} is not decided here", span)
+            self.refuse(f"whether {self.told(left)} {operator} {self.told(right)} is not known", span)
         return known
 
     def known(self, operator: str, difference: Dim) -> bool | None:

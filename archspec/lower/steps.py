@@ -19,6 +19,11 @@ class Assumption(NamedTuple):
     right: Polynomial
     span: Span
 
+    @property
+    def written(self) -> str:
+        """What the spec says there."""
+        return " ".join(self.span.source.text[self.span.start : self.span.end].split())
+
     def substitute(self, values: dict[str, Polynomial]) -> Assumption:
         return self._replace(left=self.left.substitute(values), right=self.right.substitute(values))
 
