@@ -161,25 +161,20 @@ class Opened(Evaluator):
         words = address.split(".")
         for own in module.members:
             parts = own.split(".")
-            if len(parts) <= len(words) and self._fits(parts, words):
-                return
+            if len(parts) <= len(words):
+                self._take_out(self.opening.around.get(module, {}).get(own, ()), parts, words)
 
-    def _fits(self, parts: list[str], words: list[str]) -> bool:
-        for part, word in zip(parts, words, strict=False):
-            segment = self.opening.segments.get(part)
-            if part == word:
-                continue
-            if segment is None:
-                return False
-            schedule = self.opening.state.schedules.get(segment.key)
-            interval = self.opening.intervals.get(word)
-            begin = interval[0] if interval is not None else int(word) + 1 if word.isdigit() else None
-            origin = self.opening.intervals[part][0] - (schedule.prefix if schedule else 0)
-            if begin is None or not isinstance(begin - origin, int):
-                return False
-            self.opening.reschedule(segment.key, (schedule or Schedule())._replace(prefix=begin - origin))
-            return False
-        return True
+    def _take_out(self, around: tuple[Segment, ...], parts: list[str], words: list[str]) -> None:
+        """Takes the rounds before and at `words` out of the first loop in which these differ from `parts`."""
+        part, word = next(((p, w) for p, w in zip(parts, words, strict=False) if p != w), ("", ""))
+        for segment in around:
+            if segment.text == part:
+                schedule = self.opening.state.schedules.get(segment.key, Schedule())
+                interval = self.opening.intervals.get(word)
+                begin = interval[0] if interval is not None else int(word) + 1 if word.isdigit() else None
+                singles = begin - segment.first + schedule.prefix if begin is not None else None
+                if isinstance(singles, int):
+                    self.opening.reschedule(segment.key, schedule._replace(prefix=singles))
 
 
 class OpenOwner(Opened, Owner):

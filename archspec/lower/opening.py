@@ -56,7 +56,7 @@ class Opening:
         self.assumptions: dict[Any, Assumption] = {}
         self.floors: dict[tuple[Dim, Dim], Span] = {}  # what was divided by what, and where
         self.around: dict[Module, dict[str, tuple[Segment, ...]]] = {}  # the loops around what a module owns
-        self.segments: dict[str, Segment] = {}  # by their text
+        self.segments: dict[str, Segment] = {}  # by their symbol
         self.intervals: dict[str, tuple[Dim, Dim]] = {}  # first and last (exclusive) of an index, by its text
         self._names: dict[Any, str] = {}
 
@@ -172,7 +172,10 @@ class Opening:
 
     def assume(self, operator: str, left: Dim, right: Dim, span: Span) -> None:
         """Makes `left operator right` hold, or takes down that it must. Raises Step or Refusal."""
-        if not symbols(left) | symbols(right) <= self.state.point.keys():
+        assumption = Assumption(operator, polynomial_of(left), polynomial_of(right), span)
+        point = {name: value for name, value in self.state.point.items() if value is not None}
+        names = symbols(left) | symbols(right)
+        if not names <= self.state.point.keys() or (names <= point.keys() and not assumption.holds(point)):
             self.refuse(f"{self.told(left)} {operator} {self.told(right)} would have to be assumed", span)
         difference = left - right
         if operator == "==":
@@ -180,7 +183,6 @@ class Opening:
             if divided is not None:
                 self._assume_divisible(*divided, span)
                 return
-        assumption = Assumption(operator, polynomial_of(left), polynomial_of(right), span)
         if operator in (">=", ">", "<=", "<"):
             self._raise_least(difference if operator[0] == ">" else -difference, operator, assumption)
         self._note(assumption)
@@ -246,7 +248,7 @@ class Opening:
             every = f"%{schedule.stride}+{part}" if schedule.stride > 1 else ""
             text = f"{{{start}~{stop}@{depth}{every}}}"
             segment = Segment(key, marker, index, count, text, variable, start + part, schedule.stride)
-            self.segments[text], self.intervals[text] = segment, (start, stop)
+            self.segments[marker], self.intervals[text] = segment, (start, stop)
             segments.append(segment)
         return Rounds(
             tuple([first + k for k in range(schedule.prefix)]),

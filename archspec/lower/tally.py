@@ -181,7 +181,7 @@ class Tally:
         return Term(shown, type, rounds, each, over.total, over.frozen, index, first, segment.stride)
 
     def _shown(self, text: str) -> str:
-        if text in self.opening.segments:
+        if "~" in text:
             return "*"
         return f"({self.opening.translate(text[1:-1])})"
 
