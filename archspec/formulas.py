@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from archspec.algebra import Polynomial, cleared, notation
-from archspec.lower.opening import Assumption
+from archspec.lower.steps import Assumption
 from archspec.lower.tally import Outcome, Term
 from archspec.source import Diagnostic
 

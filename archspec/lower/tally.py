@@ -7,7 +7,12 @@ from typing import Any, NamedTuple
 
 from archspec.algebra import Polynomial, constant, name, polynomial_of, summed
 from archspec.ir import Module, Weight, prefixes
-from archspec.lower.opening import Assumption, Opening, Segment
+from archspec.lower.opening import Opening
+from archspec.lower.steps import Assumption, Segment
+from archspec.source import fail
+
+MOST_OPENED = 10_000
+"""With more tensors than this, blocks are not opened."""
 
 
 class Term(NamedTuple):
@@ -85,7 +90,8 @@ class Tally:
         made_of = NOTHING
         for term in terms:
             made_of = made_of.plus(Numbers(term.total, term.frozen))
-        assert made_of == numbers
+        if made_of != numbers:
+            raise fail("internal", "the parts of a formula do not add up to it; please report this")
         return Outcome(*numbers, terms, tuple(self.opening.assumptions.values()))
 
     def _owned(self, module: Module) -> Numbers:
@@ -141,7 +147,8 @@ class Tally:
         for address, member in module.members.items():
             around = self._around(module, address)
             target = member.target
-            if isinstance(target, Module) and target.kind == "block" and not around and not _is_numbered(address):
+            is_block = isinstance(target, Module) and target.kind == "block" and self.root.tensors <= MOST_OPENED
+            if isinstance(target, Module) and is_block and not around and not _is_numbered(address):
                 terms += self._terms(target, f"{prefix}{address}.", frozen or member.frozen)
                 continue
             numbers = self._member(module, address)
