@@ -13,24 +13,40 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from archspec.audits import audit
     from archspec.claims import explain
+    from archspec.formulas import Formula
     from archspec.functions import cost
     from archspec.model import Model
-    from archspec.pipeline import load, models
+    from archspec.pipeline import formula, load, models
     from archspec.pytorch.build import to_torch
     from archspec.source import ArchError
     from archspec.verification import verify
 
-__all__ = ["ArchError", "Model", "__version__", "audit", "cost", "explain", "load", "models", "to_torch", "verify"]
+__all__ = [
+    "ArchError",
+    "Formula",
+    "Model",
+    "__version__",
+    "audit",
+    "cost",
+    "explain",
+    "formula",
+    "load",
+    "models",
+    "to_torch",
+    "verify",
+]
 
 __version__ = "0.1.0"
 
 if not TYPE_CHECKING:  # a checker shall report names that do not exist
     _HOMES = {
         "ArchError": "source",
+        "Formula": "formulas",
         "Model": "model",
         "audit": "audits",
         "cost": "functions",
         "explain": "claims",
+        "formula": "pipeline",
         "load": "pipeline",
         "models": "pipeline",
         "to_torch": "pytorch.build",

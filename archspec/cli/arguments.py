@@ -131,6 +131,16 @@ def _cost(parser: argparse.ArgumentParser) -> None:
     _format(parser)
 
 
+def _formula(parser: argparse.ArgumentParser) -> None:
+    _spec(parser)
+    parser.add_argument(
+        "--open", metavar="NAME,...", action="append", default=[], help="the hyperparameters that are left open"
+    )
+    parser.add_argument(
+        "--format", choices=("text", "latex", "json", "yaml"), default="text", help="how to write it (text)"
+    )
+
+
 def _verify(parser: argparse.ArgumentParser) -> None:
     _spec(parser)
     parser.add_argument("checkpoint", metavar="CHECKPOINT", help="a file, an index of shards, or a folder of these")
@@ -221,6 +231,7 @@ _COMMANDS = {
     "check": Command("commands", "check spec files and report every mistake in them", _check),
     "count": Command("commands", "a model's parameters: by layer, and what the total is made of", _count),
     "cost": Command("cost", "what a model costs: multiply-accumulates, FLOPs, and bytes of memory", _cost),
+    "formula": Command("formula", "a model's parameters as a polynomial in its hyperparameters", _formula),
     "graph": Command("commands", "a model's graph as a picture (DOT, Mermaid) or as data (JSON)", _graph),
     "build": Command("build", "a model as code that runs: a readable Python file for PyTorch", _build),
     "explain": Command("explain", "which way of counting gives a published number of parameters", _explain),

@@ -149,16 +149,6 @@ def product(dims: Iterable[Dim]) -> Dim:
     return result
 
 
-def exact_quotient(a: Dim, b: Dim) -> Dim | None:
-    """The q with `q * b == a`, or None if there is none or it is not known."""
-    if isinstance(a, int) and isinstance(b, int):
-        return a // b if b and a % b == 0 else None
-    if b == 0:
-        return None
-    quotient, rest = _division().divide(a, b)
-    return quotient if rest == 0 else None
-
-
 def dim_min(a: Dim, b: Dim) -> Dim:
     """The smaller of two dimensions: itself where it is known which, else an expression `min(a, b)`."""
     return min(a, b) if isinstance(a, int) and isinstance(b, int) else _division().extreme("min", a, b)

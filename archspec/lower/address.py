@@ -52,9 +52,10 @@ def _spelt_out(evaluator: Evaluator, node: tree.Address) -> str | None:
         index = evaluator.value(segment.number)
         if index is POISON:
             return None
-        if index.__class__ is not int or index < 0:
+        text = evaluator.index_text(index)
+        if text is None:
             what = describe(index) if index is not DYNAMIC else "a value that depends on an input"
             evaluator.fault("wrong-kind", f"an index in an address is an integer from 0, not {what}", segment.number)
             return None
-        words.append(str(index))
+        words.append(text)
     return ".".join(words)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
-from archspec.dims import Symbolic
 from archspec.lower.program import Program
 from archspec.lower.units import Definition, Unit
 from archspec.lower.values import (
     DYNAMIC,
+    OPEN,
     POISON,
     StaticError,
     Tensor,
@@ -154,8 +154,10 @@ class Evaluator:
             if operator in ("==", "!=") and (left is None or right is None):
                 return operator == "!="
             return self.operate(operator, (left, right), node, (left_node, right_node))
-        if isinstance(left, Symbolic) or isinstance(right, Symbolic):
+        if isinstance(left, OPEN) or isinstance(right, OPEN):
             self.program.count_symbolic(self.unit.span(node))
+            if self.program.opening is not None:
+                return self.program.opening.combine(operator, left, right, self.unit.span(node))
         try:
             return arithmetic(operator, left, right)
         except StaticError as problem:
@@ -180,6 +182,10 @@ class Evaluator:
     def operate(self, name: str, values: Sequence[Any], node: Any, nodes: Sequence[tree.Expr]) -> Any:
         """An operator on tensors."""
         return DYNAMIC
+
+    def index_text(self, index: Any) -> str | None:
+        """An index as it stands in an address; None if it is none."""
+        return str(index) if index.__class__ is int and index >= 0 else None
 
     def condition(self, expr: tree.Expr) -> Any:
         """True, False, DYNAMIC or POISON."""
@@ -243,6 +249,8 @@ class Evaluator:
     def scalar(self, op: Op, values: Sequence[Any], node: Any) -> Any:
         """An operation on numbers."""
         assert op.scalar is not None
+        if self.program.opening is not None and any(isinstance(value, OPEN) for value in values):
+            return self.program.opening.scalar(op, values, self.unit.span(node))
         try:
             return bounded(op.scalar(*values))
         except StaticError as problem:

@@ -74,12 +74,17 @@ def body_of(program: Program, target: Target, given: tuple[Given, ...], frame: F
             return None
         frames.append(frame)
     program.count_instance(target.definition, target.definition.span)
-    body = (program.flow or Flow)(program, target).run(given)
+    body = flow_of(program, target).run(given)
     program.bodies[key] = body
     program.kept += 1 if body is None else len(body.calls) + 1
     if frame is not None:
         frames.pop()
     return body
+
+
+def flow_of(program: Program, target: Target) -> Flow:
+    """What works out a body of `target`."""
+    return (program.flow or Flow)(program, target)
 
 
 class Flow(Evaluator):
@@ -362,11 +367,14 @@ class Flow(Evaluator):
                     if self.results is not None:
                         return
                 case tree.Require():
-                    if self.condition(statement.condition) is False:
-                        report_require(self, statement)
-                        raise Refused
+                    self.require(statement)
                 case _:
                     pass  # ownership, which the first pass settled
+
+    def require(self, node: tree.Require) -> None:
+        if self.condition(node.condition) is False:
+            report_require(self, node)
+            raise Refused
 
     def _spread(self, statement: tree.Return, several: Several) -> tuple[Any, ...]:
         self._return = statement._replace(values=statement.values * len(several.values))
@@ -446,7 +454,7 @@ Flow.handlers = {
 def constant_body(program: Program, owner: Owner, node: tree.Param, type: Type) -> Body | None:
     """The body that computes a constant table, checked to have the shape declared."""
     assert owner.definition is not None and node.value is not None
-    flow: Flow = (program.flow or Flow)(program, Target(owner.definition, {}, None))
+    flow = flow_of(program, Target(owner.definition, {}, None))
     flow.body.kind, flow.body.type = "fn", "value"
     flow.env = {k: v for k, v in owner.env.items() if v is not DYNAMIC}
     value = flow.value(node.value)

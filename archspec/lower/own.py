@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from archspec.ir import Initial, Member, Module, Type, Weight, find, prefixes
@@ -108,11 +108,7 @@ class Owner(Evaluator):
                 case Bound():
                     self._bind(entry)
                 case Repeat():
-                    local = set(bound_names(entry.body)) - self.env.keys()
-                    for _ in self._rounds(entry.loop, entry.length, run=entry.owns):
-                        for name in local:
-                            self.env.pop(name, None)
-                        self._run(entry.body)
+                    self._repeat(entry)
                 case Branch():
                     self._branch(entry)
                 case Requiring():
@@ -121,6 +117,13 @@ class Owner(Evaluator):
                     self._role(entry.node)
                 case Tying():
                     self._tie(entry.node)
+
+    def _repeat(self, entry: Repeat) -> None:
+        local = set(bound_names(entry.body)) - self.env.keys()
+        for _ in self._rounds(entry.loop, entry.length, run=entry.owns):
+            for name in local:
+                self.env.pop(name, None)
+            self._run(entry.body)
 
     def _tie(self, node: tree.Tie) -> None:
         """Notes a tie, to be made when everything is owned."""
@@ -201,15 +204,15 @@ class Owner(Evaluator):
                 self._given_roles.append((text, address))
 
     def _rounds(self, loop: tree.Loop, length: int, run: bool = True) -> Iterator[int]:
-        bounds = self.loop_bounds(loop, length)
-        if bounds is None:
+        indices = self._indices(loop, length)
+        if indices is None:
             self.env[loop.variable] = POISON
-        for index in range(*bounds) if bounds and run else ():
+        for index in indices if indices and run else ():
             self.env[loop.variable] = index
             yield index
 
-    def loop_bounds(self, loop: tree.Loop, length: int) -> tuple[int, int] | None:
-        """First and last (exclusive) of a loop over `length` characters; None if that was reported."""
+    def _indices(self, loop: tree.Loop, length: int) -> Iterable[Any] | None:
+        """The indices of a loop over `length` characters; None if what is wrong with them was reported."""
         first, last = self.value(loop.first), self.value(loop.last)
         for value, node in ((first, loop.first), (last, loop.last)):
             if value is DYNAMIC:
@@ -223,7 +226,7 @@ class Owner(Evaluator):
             return None
         self.program.count_iterations(max(0, last - first), self.unit.span(loop))
         self.program.count_work(max(0, last - first) * length, self.unit.span(loop))
-        return first, last
+        return range(first, last)
 
     # Owning
 
@@ -231,10 +234,8 @@ class Owner(Evaluator):
         if entry.loop is None:
             self._own_once(entry)
             return
-        bounds = self.loop_bounds(entry.loop, _length(entry))
-        if bounds is None:
-            return
-        for self.env[entry.loop.variable] in range(*bounds):
+        for index in self._indices(entry.loop, _length(entry)) or ():
+            self.env[entry.loop.variable] = index
             self._own_once(entry)
 
     def _own_once(self, entry: Owning) -> None:
@@ -325,14 +326,8 @@ class Owner(Evaluator):
             message = "the shape of a stored tensor depends on an input"
             self.fault("ownership", message, node.shape, help="use hyperparameters only")
             return None
-        size = 1
-        for value, item in zip(sizes, node.shape.items, strict=True):
-            if value.__class__ is not int or value < 1:
-                self._wrong_size(value, item)
-                return None
-            size *= value
-        if size > LARGEST:
-            self.fault("budget", "this tensor has more elements than a 64-bit number counts", node.shape)
+        size = self._elements(sizes, node.shape)
+        if size is None:
             return None
         weight = Weight(
             node.kind,
@@ -347,6 +342,19 @@ class Owner(Evaluator):
         if node.value is not None:
             weight.value = constant_body(self.program, self, node, weight.type)
         return weight
+
+    def _elements(self, sizes: tuple[Any, ...], node: tree.Listing) -> int | None:
+        """The number of elements of a tensor; None if its sizes are wrong, which has been reported."""
+        size = 1
+        for value, item in zip(sizes, node.items, strict=True):
+            if value.__class__ is not int or value < 1:
+                self._wrong_size(value, item)
+                return None
+            size *= value
+        if size > LARGEST:
+            self.fault("budget", "this tensor has more elements than a 64-bit number counts", node)
+            return None
+        return size
 
     def _wrong_size(self, value: Any, node: tree.Expr) -> None:
         help = None

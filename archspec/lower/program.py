@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archspec.ir import Body, Module
 from archspec.lower.units import Definition, Unit
 from archspec.source import Note, Report, Source, Span
 from archspec.syntax import tree
+
+if TYPE_CHECKING:
+    from archspec.lower.opening import Opening
 
 MOST_ITERATIONS = 100_000
 MOST_INSTANCES = 10_000
@@ -68,10 +71,11 @@ class Program:
 
     `modules` and `bodies` stay valid as long as the files they came from do, and so does `checked`: the files and
     definitions in which what does not depend on hyperparameters was found to be right. Everything else is of one
-    compilation.
+    compilation. `opening` is there while hyperparameters are left open.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, opening: Opening | None = None) -> None:
+        self.opening = opening
         self.modules: dict[Any, Module] = {}
         self.definitions: dict[Module, Definition] = {}
         self.bodies: dict[Any, Body | None] = {}
@@ -79,8 +83,8 @@ class Program:
         self.placeholders: dict[int, Any] = {}  # whether a list of arguments has a `_`, kept likewise
         self.checked: set[Any] = set()
         self.kept = 0  # members and applications in them
-        self.owner: Any = None  # what works out ownership and bodies, where that is to be watched
-        self.flow: Any = None
+        self.owner: Any = opening.owner if opening is not None else None  # what works out ownership and bodies,
+        self.flow: Any = opening.flow if opening is not None else None  # where that is not to be done as usual
         self.begin(Report(), None)
 
     def begin(self, report: Report, root: Source | None) -> None:

@@ -37,6 +37,23 @@ DYNAMIC = Marker("DYNAMIC")
 POISON = Marker("POISON")
 
 
+class Unknown(float):
+    """A real number that depends on hyperparameters left open; UNKNOWN is the one there is."""
+
+    __slots__ = ()
+
+    def __neg__(self) -> Unknown:
+        return self
+
+    def __str__(self) -> str:
+        return "(not known)"
+
+
+UNKNOWN = Unknown("nan")
+OPEN = (Symbolic, Unknown)
+"""The classes of numbers that are not known when a spec is compiled."""
+
+
 class Tensor(NamedTuple):
     """A tensor in a body: its slot and type."""
 
@@ -179,12 +196,12 @@ def accepts(default: Any, value: Any) -> bool:
     if wanted == got:
         return True
     return {wanted, got} == {"layer", "block"} or (
-        wanted in ("real", "integer") and got in ("integer" if wanted == "real" else "dimension", "dimension")
+        wanted in ("real", "integer", "dimension") and got in ("integer", "dimension")
     )
 
 
 def is_number(value: Any) -> bool:
-    return value.__class__ in (int, float) or isinstance(value, Symbolic)
+    return value.__class__ in (int, float) or isinstance(value, OPEN)
 
 
 def bounded(value: Any) -> Any:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable
 from typing import Any, TypeAlias, TypeGuard
 
-from archspec.dims import LARGEST, Dim, Symbolic, bounds
+from archspec.dims import LARGEST, Dim, Symbolic, at_least, bounds
 from archspec.ir import Type
 from archspec.ops.record import MOST_DIMENSIONS, OpError
 
@@ -100,6 +100,11 @@ def flag(value: object, argument: str) -> bool:
 def dimension(value: object, argument: str) -> Dim:
     """An integer or a symbolic dimension."""
     return value if isinstance(value, Symbolic) else whole(value, argument)
+
+
+def amount(value: object, argument: str, least: int) -> Dim:
+    """An integer from `least` up, or a dimension that is never below it."""
+    return value if isinstance(value, Symbolic) and at_least(value, least) else whole(value, argument, least)
 
 
 def size_of(value: object, argument: str) -> Dim:

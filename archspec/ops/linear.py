@@ -8,6 +8,7 @@ from typing import Any
 from archspec.dims import Dim
 from archspec.ir import Type
 from archspec.ops.check import (
+    amount,
     axis_of,
     broadcast,
     certainly_below,
@@ -21,7 +22,6 @@ from archspec.ops.check import (
     shown,
     typed,
     wants,
-    whole,
 )
 from archspec.ops.record import Attribute, Input, Op, OpError
 
@@ -58,13 +58,13 @@ def _expert_linear(x: Type, experts: Type, weight: Type, bias: Type | None) -> T
     return Type(shape, numeric(("x", x), ("weight", weight), ("bias", bias)))
 
 
-def _each(value: object, count: int, argument: str, least: int) -> list[int]:
-    """One integer for every spatial axis, from an integer or a list."""
+def _each(value: object, count: int, argument: str, least: int) -> list[Dim]:
+    """One integer, or dimension, for every spatial axis, from one alone or a list."""
     if not is_list(value):
-        return [whole(value, argument, least)] * count
+        return [amount(value, argument, least)] * count
     if len(value) != count:
         raise OpError(f"takes an integer or a list of {count} as `{argument}`, not a list of {len(value)}", argument)
-    return [whole(item, argument, least) for item in value]
+    return [amount(item, argument, least) for item in value]
 
 
 def _conv(
@@ -81,7 +81,7 @@ def _conv(
     if len(weight.shape) != len(x.shape):
         raise OpError(f"takes a `weight` of {len(x.shape)} axes for {typed(x)}, not {typed(weight)}", "weight")
     first, second, *kernel = weight.shape
-    count, parts, turned = len(spatial), whole(groups, "groups", 1), flag(transposed, "transposed")
+    count, parts, turned = len(spatial), amount(groups, "groups", 1), flag(transposed, "transposed")
     strides, paddings = _each(stride, count, "stride", 1), _each(padding, count, "padding", 0)
     dilations = _each(dilation, count, "dilation", 1)
     taken = first if turned else second * parts

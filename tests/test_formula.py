@@ -1,0 +1,286 @@
+"""Numbers of parameters with hyperparameters left open: what compiling with numbers gives, or no formula."""
+
+import random
+import re
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import combinations
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from conftest import GOLDEN
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from small import DENSE
+
+import archspec
+from archspec.algebra import Polynomial, constant, name, polynomial_of, summed
+from archspec.algebra.notation import text
+from archspec.cli import main
+from archspec.dims import symbol
+
+EXAMPLES = [f"specs/std/examples.arch:small-{name}" for name in ("decoder", "vision", "speech")]
+SIZES = [1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 48]
+
+
+def integers(spec: str) -> dict[str, int]:
+    """The hyperparameters that can be left open."""
+    values = archspec.load(spec).hyperparameters
+    return {n: v for n, v in values.items() if type(v) is int and v > 0}
+
+
+def check_against_numbers(spec: str, names: tuple[str, ...], times: int, seed: int = 0) -> archspec.Formula:
+    """Compares a formula with what compiling gives, where the formula claims anything."""
+    formula = archspec.formula(spec, names)
+    model = archspec.load(spec)
+    assert formula.at() == model.params.total
+    assert formula.frozen.at(formula.open) == model.params.frozen
+    rng = random.Random(seed)
+    compared = 0
+    for _ in range(30 * times):
+        values = {n: rng.choice(SIZES) for n in names}
+        try:
+            claimed = formula.at(**values)
+        except ValueError:
+            continue  # an assumption does not hold
+        params = archspec.load(spec, **values).params
+        numbers = {**formula.open, **values}
+        assert (claimed, formula.frozen.at(numbers)) == (params.total, params.frozen), values
+        assert sum(term.total.at(numbers) for term in formula.terms) == claimed
+        compared += 1
+        if compared == times:
+            break
+    assert compared, "no values were found for which the assumptions hold"
+    return formula
+
+
+# Bundled models -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("spec", [*archspec.models(), *EXAMPLES])
+def test_every_bundled_model_has_a_formula_in_all_its_integers(spec: str) -> None:
+    check_against_numbers(spec, tuple(integers(spec)), 3)
+
+
+@pytest.mark.parametrize("spec", ["bert-base-uncased-mlm", "albert-base-v2", "transformer-base", *EXAMPLES])
+def test_any_of_them_may_be_open(spec: str) -> None:
+    names = list(integers(spec))
+    rng = random.Random(spec)
+    chosen = [rng.sample(names, k) for k in (1, 2, 3)]
+    for open in chosen:
+        check_against_numbers(spec, tuple(open), 2)
+
+
+def test_the_formula_of_bert(golden: Callable[[str, str], None], capsys: pytest.CaptureFixture[str]) -> None:
+    for format in ("text", "latex", "json"):
+        assert main(["formula", "bert-base-uncased", "--open", "hidden,layers,ffn", "--format", format]) == 0
+        golden(f"formula/bert.{format}", capsys.readouterr().out)
+    formula = archspec.formula("bert-base-uncased", open=["hidden", "layers", "ffn"])
+    hidden, layers, ffn = map(name, ("hidden", "layers", "ffn"))
+    each = hidden**2 * 4 + hidden * ffn * 2 + hidden * 9 + ffn
+    assert formula.total == layers * each + hidden**2 + hidden * (30522 + 512 + 2 + 3)
+    assert formula.at() == 109_482_240
+    large = archspec.formula("bert-base-uncased", open=["hidden", "layers", "heads", "ffn"])
+    assert large.at(hidden=1024, layers=24, heads=16, ffn=4096) == 335_141_888
+    with pytest.raises(ValueError, match="the formula assumes hidden is divisible by 12"):
+        formula.at(hidden=1000)
+    with pytest.raises(ValueError, match="`heads` is not open"):
+        formula.at(heads=4)
+    for wrong in (0, -12, True, 12.0):
+        with pytest.raises(ValueError, match="a positive integer"):
+            formula.at(layers=wrong)  # pyright: ignore[reportArgumentType]
+
+
+def test_frozen_tied_and_shared(golden: Callable[[str, str], None], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["formula", "transformer-base", "--open", "hidden,layers", "--open", "words"]) == 0
+    golden("formula/transformer.text", capsys.readouterr().out)
+    formula = archspec.formula("transformer-base", ["hidden", "positions"])
+    assert formula.frozen == name("hidden") * name("positions") * 2
+    assert formula.trainable + formula.frozen == formula.total
+    assert "layers" not in archspec.formula("albert-base-v2", ["hidden", "layers"]).total.names
+
+
+def test_what_does_not_change_the_count_may_still_be_bound() -> None:
+    """`heads` divides a `hidden` that is not open."""
+    formula = archspec.formula("bert-base-uncased", ["heads"])
+    assert formula.total == constant(109_482_240)
+    assert [formula.assumed(a) for a in formula.assumptions] == ["768 is divisible by heads"]
+
+
+def test_a_value_for_what_is_open_is_the_models_own() -> None:
+    formula = archspec.formula("bert-base-uncased", ["layers"], layers=6, hidden=384)
+    assert formula.open == {"layers": 6}
+    assert formula.at() == archspec.load("bert-base-uncased", layers=6, hidden=384).params.total
+
+
+# Small specs: the formula with hyperparameters open and what it assumes, or why there is none -------------------------
+
+STAGE = (
+    DENSE
+    + """
+block Stage(n, width, depth)(x [..., n]) -> [..., n] {
+  for j in 0..depth { side[j]: unused Dense(n, width * (j + 1)) }
+  return x |> l[j]: Dense(n) for j in 0..depth
+}
+"""
+)
+
+
+class Case(NamedTuple):
+    """A spec, and what its comments say by their first word."""
+
+    spec: str
+    facts: dict[str, list[str]]
+
+    @property
+    def open(self) -> tuple[str, ...]:
+        return tuple(self.facts["open"][0].split(","))
+
+
+def cases(file: str) -> dict[str, Case]:
+    found: dict[str, Case] = {}
+    for part in re.split(r"^=== ", (GOLDEN / "formula" / file).read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
+        title, _, spec = part.partition("\n")
+        facts: dict[str, list[str]] = {}
+        for word, fact in re.findall(r"^# (\w+): (.*)$", spec, re.MULTILINE):
+            facts.setdefault(word, []).append(fact)
+        found[title] = Case(spec, facts)
+    return found
+
+
+DERIVED, REFUSED = cases("derived.txt"), cases("refused.txt")
+
+
+def write(folder: Path, definition: str) -> str:
+    path = folder / "spec.arch"
+    library = STAGE if "Stage(" in definition else DENSE if "Dense(" in definition else ""
+    path.write_text(f'{library}\n{definition}\nmodel "it" = B()\n', encoding="utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize("title", DERIVED)
+def test_what_can_be_derived(title: str, tmp_path: Path) -> None:
+    case = DERIVED[title]
+    spec = write(tmp_path, case.spec)
+    formula = check_against_numbers(spec, case.open, 8)
+    assert [formula.text(formula.total, collect=False)] == case.facts["formula"]
+    assert [formula.assumed(a) for a in formula.assumptions] == case.facts.get("assuming", [])
+    names = list(integers(spec))
+    for subset in (s for k in range(1, len(names) + 1) for s in combinations(names, k)):
+        check_against_numbers(spec, subset, 2)
+
+
+@pytest.mark.parametrize("title", REFUSED)
+def test_what_cannot_be_derived_is_refused_with_its_place(title: str, tmp_path: Path) -> None:
+    case = REFUSED[title]
+    spec = write(tmp_path, case.spec)
+    archspec.load(spec)
+    with pytest.raises(archspec.ArchError) as caught:
+        archspec.formula(spec, case.open)
+    (finding,) = caught.value.diagnostics
+    assert (finding.code, finding.message) == ("no-formula", *case.facts["refused"])
+    assert finding.span is not None
+    assert [finding.span.source.text[finding.span.start : finding.span.end]] == case.facts["at"]
+
+
+# Wrong usage ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "no hyperparameter is to be left open"),
+        (["--open", "hiden"], "has no hyperparameter called `hiden`\nhelp: did you mean `hidden`?"),
+        (["--open", "pooler"], "`pooler` cannot be left open: only a hyperparameter that is a positive integer can"),
+        (["--open", "Layer,hidden"], "`Layer` cannot be left open"),
+        (["--open", "hidden", "--set", "hidden=-8"], None),
+    ],
+)
+def test_what_is_to_be_open(arguments: list[str], message: str | None, capsys: pytest.CaptureFixture[str]) -> None:
+    status = main(["formula", "bert-base-uncased", *arguments])
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert status == (2 if message else 1)
+    assert (message or "error[") in said.err
+
+
+def test_a_model_that_does_not_compile_has_no_formula(tmp_path: Path) -> None:
+    spec = write(tmp_path, "block B(n = 4)(x [..., n]) -> [..., n] {\n  return x |> l: Dense(n + 1)\n}")
+    with pytest.raises(archspec.ArchError) as caught:
+        archspec.formula(spec, ["n"])
+    assert [d.code for d in caught.value.diagnostics] == ["dimension"]
+
+
+def test_a_spec_that_would_take_long_is_refused(tmp_path: Path) -> None:
+    loops = "".join(
+        f"  for i{k} in 0..k {{ a{k}[i{k}]: unused Dense(n + {k}, bias = i{k} == 12) }}\n" for k in range(40)
+    )
+    spec = write(tmp_path, f"block B(n = 4, k = 20)(x [..., n]) -> [..., n] {{\n{loops}  return x\n}}")
+    check_against_numbers(spec, ("n", "k"), 1)
+
+
+# The algebra ----------------------------------------------------------------------------------------------------------
+
+NAMES = ("a", "b", "c")
+numbers = st.fixed_dictionaries({n: st.integers(1, 12) for n in NAMES})
+terms = st.tuples(st.fractions(-5, 5, max_denominator=4), st.tuples(*[st.integers(0, 3)] * 3))
+polynomials = st.lists(terms, max_size=4).map(
+    lambda found: sum(
+        (name("a") ** e[0] * name("b") ** e[1] * name("c") ** e[2] * scale for scale, e in found), constant(0)
+    )
+)
+
+
+def value(polynomial: Polynomial, at: dict[str, Any]) -> Fraction:
+    result = polynomial.substitute({n: constant(v) for n, v in at.items()}).value
+    assert result is not None
+    return result
+
+
+@settings(max_examples=50, deadline=None)
+@given(polynomials, polynomials, numbers, st.integers(0, 3))
+def test_arithmetic_is_that_of_the_values(p: Polynomial, q: Polynomial, at: dict[str, int], exponent: int) -> None:
+    assert value(p + q, at) == value(p, at) + value(q, at)
+    assert value(p - q, at) == value(p, at) - value(q, at)
+    assert value(p * q, at) == value(p, at) * value(q, at)
+    assert value(p**exponent, at) == value(p, at) ** exponent
+    assert value(p.substitute({"a": q}), at) == value(p, {**at, "a": value(q, at)})
+    assert p + q == q + p and p * q == q * p and p - p == constant(0)
+
+
+@settings(max_examples=30, deadline=None)
+@given(polynomials, numbers, st.integers(0, 9))
+def test_sums_are_those_of_the_rounds(p: Polynomial, at: dict[str, int], rounds: int) -> None:
+    closed = summed(p, "a", name("n"))
+    assert closed is not None
+    added = sum((value(p, {**at, "a": a}) for a in range(1, rounds + 1)), Fraction(0))
+    assert value(closed, {**at, "n": rounds}) == added
+
+
+@settings(max_examples=30, deadline=None)
+@given(polynomials, numbers)
+def test_text_is_python(p: Polynomial, at: dict[str, int]) -> None:
+    exact = {n: Fraction(v) for n, v in at.items()}
+    for collect in ((), ("a", "b")):
+        assert eval(text(p, NAMES, collect), dict(exact)) == pytest.approx(float(value(p, at)))
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(-9, 9), st.integers(1, 9), st.integers(1, 9), numbers)
+def test_floors_and_remainders_of_sizes(shift: int, by: int, other: int, at: dict[str, int]) -> None:
+    a, b = symbol("a"), symbol("b")
+    dim = (a * b + shift) // by + (b * other + a) % by
+    expected = (at["a"] * at["b"] + shift) // by + (at["b"] * other + at["a"]) % by
+    assert value(polynomial_of(dim), at) == expected
+
+
+def test_negative_powers() -> None:
+    ratio = name("a") * name("b") ** -1
+    assert ratio * name("b") == name("a")
+    assert text(ratio * Fraction(3, 2) + 1) == "1 + 3*a/(2*b)"
+    assert ratio.at({"a": 12, "b": 4}) == 3
+    with pytest.raises(ValueError, match="no integer"):
+        ratio.at({"a": 1, "b": 4})
+    with pytest.raises(ValueError, match="no inverse"):
+        _ = (name("a") + 1) ** -1
