@@ -56,7 +56,7 @@ def test_the_version_has_an_entry_in_the_changelog() -> None:
 
 
 def test_the_readmes_test_command_is_the_one_that_ci_runs() -> None:
-    command = re.search(r"^.* -m pytest -q$", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
+    command = re.search(r"^.* -m pytest -q -n auto$", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
     assert command and f"\n{command[0]}\n" in (ROOT / "README.md").read_text()
 
 
