@@ -63,6 +63,6 @@ def _activations(model: Model, values: Mapping[str, int], dtype: str, attention:
         raise fail("usage", f"`{attention}` is no form of attention", help=f"its forms are {', '.join(ATTENTION)}")
     left = [name for name in dimensions(model.body.inputs) if name not in values]
     if left:
-        message = f"the memory of activations takes a size for every dimension; {', '.join(left)} has none"
+        message = f"the memory of activations takes a size for every dimension, and there is none for {', '.join(left)}"
         raise fail("usage", message, help=f"add {' '.join(f'--dim {name}=N' for name in left)}")
     return Activations(attention, activation_bytes(model, values, dtype, attention))
