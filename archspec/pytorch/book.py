@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
 from archspec.ir import Constant, Module, Type
-from archspec.lower.plan import parts
 from archspec.lower.trace import Trace, Use
 from archspec.lower.units import Definition
 from archspec.ops import Op
@@ -309,13 +308,11 @@ class Book:
 
     def _computed(self, making: Making, word: str) -> ast.stmt:
         """The default of a hyperparameter, put in where it is not given."""
-        definition = making.definition
-        parameter = definition.hyperparameters[word]
-        variable = self.parameters(definition)[word]
+        parameter = making.definition.hyperparameters[word]
+        variable = self.parameters(making.definition)[word]
         assert parameter.default is not None
-        foreign = parameter.unit is not making.unit and not _words(parameter.default) <= set(self.parameters(definition))
-        if foreign or any(v is None for v in self.values(definition, word)):
-            making.refuse(f"the default of `{word}` has no form in PyTorch", definition.node.name)
+        if parameter.unit is not making.unit or any(v is None for v in self.values(making.definition, word)):
+            making.refuse(f"the default of `{word}` has no form in PyTorch", making.definition.node.name)
         value = making.static(parameter.default)
         return ast.If(py("x is None", x=name(variable)), [ast.Assign([name(variable)], value, lineno=0)], [])
 
@@ -362,11 +359,6 @@ def _returned(body: list[ast.stmt]) -> list[ast.stmt]:
             return body if earlier else [*body[:-2], ast.Return(value)]
         case _:
             return body
-
-
-def _words(expr: tree.Expr) -> set[str]:
-    """The bare words in an expression."""
-    return {expr.text} if isinstance(expr, tree.Name) else {word for part in parts(expr) for word in _words(part)}
 
 
 def _is_check(statement: ast.stmt) -> bool:
