@@ -1,11 +1,12 @@
 """The PyTorch modules compute what the real models compute: recorded weights in, recorded outputs out."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 from reference import Array
-from test_numeric import PARTS, WHOLE, Case, Record, load, record
+from test_numeric import PARTS, WHOLE, Case, Record, hidden_states, load, record
 
 import archspec
 
@@ -24,20 +25,27 @@ def built(case: Case, expected: Record, dtype: Any) -> Any:
 
 
 def run(case: Case, expected: Record, dtype: Any) -> dict[str, Array]:
-    """The outputs by name, and hidden states from hooks on the blocks whose outputs they are."""
+    """The outputs by name, and hidden states from hooks on the modules whose outputs they are."""
     module = built(case, expected, dtype)
-    states: list[Array] = []
+    trace: dict[str, tuple[Array]] = {}
     hooks: list[Any] = []
-    for name in dict.fromkeys(state.partition("@")[0] for state in case.states):
-        hooks.append(module.get_submodule(name).register_forward_hook(lambda *a: states.append(a[2].numpy())))
+
+    def keep(name: str) -> Callable[[Any, Any, Any], None]:
+        def hook(module: Any, given: Any, output: Any) -> None:
+            again = sum(key.partition("@")[0] == name for key in trace) + 1
+            trace[name if again == 1 else f"{name}@{again}"] = (output.numpy(),)
+
+        return hook
+
+    for name in {part.partition("@")[0] for state in (*case.states, *case.decoder) for part in state.split(" + ")}:
+        hooks.append(module.get_submodule(name).register_forward_hook(keep(name)))
     inputs = {"token_type_ids": np.zeros_like(next(iter(expected.inputs.values()))), **expected.inputs}
     known = load(case).inputs
     with torch.no_grad():
         outputs = module(**{name: torch.tensor(value) for name, value in inputs.items() if name in known})
     for hook in hooks:
         hook.remove()
-    found = {name: value.numpy() for name, value in outputs._asdict().items()}
-    return found | {f"hidden_{i}": value for i, value in enumerate(states)}
+    return {name: value.numpy() for name, value in outputs._asdict().items()} | hidden_states(case, trace)
 
 
 @pytest.mark.parametrize("case", WHOLE, ids=str)
