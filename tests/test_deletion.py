@@ -96,6 +96,8 @@ model "few uneven"      = Few(groups = 3)
 
 UNEVEN: dict[str, dict[str, Any]] = {
     "albert-base-v2": {"heads": 7},
+    "distilbert-base-uncased": {"heads": 7},
+    "modernbert-base": {"heads": 7},
     "transformer-seq2seq": {"heads": 7},
     "small-decoder": {"heads": 6},
     "small-vision": {"image": 225},
