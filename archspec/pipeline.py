@@ -186,8 +186,8 @@ def text_of(name: str) -> str:
 def import_config(path: str) -> str:
     """The text of the spec that a configuration (a `config.json`, as `transformers` writes it) describes.
 
-    Raises ArchError if there is no such file, if it has a field that is not understood, or if what it describes does not
-    compile.
+    Raises ArchError if there is no such file, if it has a field that is not understood, or if what it describes does
+    not compile.
     """
     if not path.endswith(".json"):
         raise fail("usage", f"`{path}` is no configuration: its name does not end in .json")
@@ -340,7 +340,9 @@ def _load_config(path: str, library: Library, report: Report) -> Unit | None:
     spec = spec_of(Source(path, text), library, report)
     if spec is None:
         return None
-    return library.define(Source(f"the spec of {path}", spec), report, folder=None, root=None, path=os.path.realpath(path))
+    return library.define(
+        Source(f"the spec of {path}", spec), report, folder=None, root=None, path=os.path.realpath(path)
+    )
 
 
 def _load_stdin(report: Report) -> Loaded:

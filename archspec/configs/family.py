@@ -16,7 +16,10 @@ class Field(NamedTuple):
 
     It `sets` a hyperparameter, to its own value or to what `values` gives for that; where `values` gives mappings, each
     sets several. A field that only some architectures have a use for says so in `among`. `only` lists the values of a
-    field that can have no others. `kind` is integer, number, boolean or cycle, `least` the smallest integer.
+    field that can have no others. `kind` is integer, number, boolean or cycle, `least` the smallest integer. Where the
+    field is null, the hyperparameter is the same as `like`; where it is the same as `unless`, it is left to its
+    definition. `needs` are fields that must be given with a value of this one. A `cycle` is a list in which every n-th
+    item is the first word and all others are the second; it has as many items as the hyperparameter `length` says.
     """
 
     name: str
@@ -29,16 +32,25 @@ class Field(NamedTuple):
     least: int
     among: list[str] | None
     cycle: list[str]
+    like: str | None
+    unless: str | None
+    needs: dict[Any, list[str]]
+    length: str | None
+
+
+class Architecture(NamedTuple):
+    """The definition that an architecture is, the bundled file it is in, and hyperparameters it always has."""
+
+    file: str
+    definition: str
+    settings: dict[str, Any]
 
 
 class Family(NamedTuple):
-    """A model type: the bundled file with its definitions, these by architecture, its fields by every name they have,
-    and the fields that change nothing.
-    """
+    """A model type: its architectures, its fields by every name they have, and the fields that change nothing."""
 
     type: str
-    spec: str
-    architectures: dict[str, str]
+    architectures: dict[str, Architecture]
     fields: dict[str, Field]
     ignored: frozenset[str]
 
@@ -68,7 +80,14 @@ def read_family(specs: str, type: str, raw: dict[str, bytes]) -> Family:
         field = _field(name, entry, common["values"])
         for known_as in (name, *entry.get("also", ())):
             fields[known_as] = field
-    return Family(type, merged["spec"], merged["architectures"], fields, frozenset(ignored - set(fields)))
+    architectures = {name: _architecture(entry) for name, entry in merged["architectures"].items()}
+    return Family(type, architectures, fields, frozenset(ignored - set(fields)))
+
+
+def _architecture(entry: str | dict[str, Any]) -> Architecture:
+    place, settings = (entry, {}) if isinstance(entry, str) else (entry["is"], entry["with"])
+    file, _, definition = place.partition(".")
+    return Architecture(file, definition, settings)
 
 
 def _field(name: str, entry: dict[str, Any], shared: dict[str, Any]) -> Field:
@@ -90,6 +109,10 @@ def _field(name: str, entry: dict[str, Any], shared: dict[str, Any]) -> Field:
         entry.get("least", 1),
         entry.get("for"),
         cycle,
+        entry.get("like"),
+        entry.get("unless"),
+        entry.get("needs", {}),
+        entry.get("length"),
     )
 
 

@@ -12,7 +12,7 @@ DEEPEST = 16
 MOST_VALUES = 50_000
 LONGEST_NUMBER = 400
 
-Plain: TypeAlias = "None | bool | int | float | str | list[Value] | dict[str, Member]"
+Plain: TypeAlias = "bool | int | float | str | list[Value] | dict[str, Member] | None"
 
 
 class Value(NamedTuple):
@@ -155,7 +155,7 @@ class _Reader:
         self.at = found.end()
         return text
 
-    def _scalar(self) -> None | bool | int | float:
+    def _scalar(self) -> bool | int | float | None:
         found = _NUMBER.match(self.text, self.at)
         if found is not None:
             if len(found[0]) > LONGEST_NUMBER:

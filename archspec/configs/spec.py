@@ -1,4 +1,4 @@
-"""From a configuration to the text of a spec: each field is carried over, is known to change nothing, or is an error."""
+"""From a configuration to the text of a spec: each field is carried over, changes nothing, or is an error."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def spec_of(source: Source, library: Library, report: Report) -> str | None:
     settings.complete()
     if architecture is None or report.failed:
         return None
-    unit = library.bundled(family.spec, report)
+    unit = library.bundled(family.architectures[architecture].file, report)
     if unit is None:
         return None
     return _text(source.label, family, architecture, unit, settings.found)
@@ -100,13 +100,16 @@ class _Settings:
         self.report = report
         self.found: dict[str, Setting] = {}
         self._given: dict[str, Member] = {}
+        self._cycles: list[tuple[str, Field, Member]] = []  # what they say depends on other fields
 
     def take(self, members: dict[str, Member], prefix: str) -> None:
         """Takes the members of an object, and those of objects in it whose fields are known."""
         for name, member in members.items():
             full = prefix + name
             field = self.family.fields.get(full)
-            if field is not None:
+            if field is not None and field.kind == "cycle":
+                self._cycles.append((full, field, member))
+            elif field is not None:
                 self._field(full, field, member)
             elif full in self.family.ignored:
                 continue
@@ -121,10 +124,47 @@ class _Settings:
 
     def complete(self) -> None:
         """Sets what no field of the configuration says to the defaults of the family."""
-        for field in {id(f): f for f in self.family.fields.values()}.values():
-            if field.name not in self._given and field.has_default and self._applies(field):
+        for name, field, member in self._cycles:
+            self._field(name, field, member)
+        fields = [f for f in {id(f): f for f in self.family.fields.values()}.values() if self._applies(f)]
+        for field in fields:
+            if field.name not in self._given and field.has_default:
                 for name, value in _settings(field, field.default):
-                    self.found.setdefault(name, Setting(value, None))
+                    self._set(field.name, name, value, None)
+            self._check_needs(field)
+        if self.report.failed:
+            return
+        for field in fields:
+            if field.sets is not None and field.like is not None:
+                self.found.setdefault(field.sets, self.found[field.like])
+            if field.sets is not None and field.unless is not None and self._repeats(field.sets, field.unless):
+                del self.found[field.sets]
+        for name, field, member in self._cycles:
+            items, length = member.value.plain, self.found[field.length or ""].value
+            if isinstance(items, list) and len(items) != length:
+                self._wrong("wrong-kind", f"`{name}` has {len(items)} items, and not {length}", member)
+
+    def _check_needs(self, field: Field) -> None:
+        member = self._given.get(field.name)
+        for name in field.needs.get(member.value.plain, ()) if member and isinstance(member.value.plain, str) else ():
+            if name not in self._given and member is not None:
+                message = f"`{field.name}` is {member.value.written()}, which takes a `{name}`"
+                self._wrong("missing-argument", message, member)
+
+    def _repeats(self, one: str, other: str) -> bool:
+        return one in self.found and self.found[one].value == self.found[other].value
+
+    def _set(self, name: str, hyperparameter: str, value: Any, member: Member | None) -> None:
+        """Sets a hyperparameter; two fields that say different things of one are an error."""
+        other = self.found.setdefault(hyperparameter, Setting(value, member))
+        if other.value == value:
+            return
+        where = member or other.member
+        assert where is not None, f"defaults of the family say different things of {hyperparameter}"
+        now = f"`{name}`" if member is not None else f"`{name}`, which is not given,"
+        message = f"{now} says that `{hyperparameter}` is {_written(value)}; elsewhere it is {_written(other.value)}"
+        notes = (Note("elsewhere is here", other.member.name),) if member and other.member else ()
+        self.report.error("unsupported", message, where.name, notes=notes)
 
     def _applies(self, field: Field) -> bool:
         return field.among is None or self.architecture in field.among
@@ -139,11 +179,7 @@ class _Settings:
             return
         value = self._value(name, field, member)
         for hyperparameter, setting in _settings(field, value) if value is not ... else ():
-            other = self.found.setdefault(hyperparameter, Setting(setting, member))
-            if other.member is not None and other.value != setting:
-                note = Note("that is said here", other.member.name)
-                message = f"`{name}` says that `{hyperparameter}` is {_written(setting)}, and not {_written(other.value)}"
-                self.report.error("duplicate-name", message, member.name, notes=(note,))
+            self._set(name, hyperparameter, setting, member)
 
     def _value(self, name: str, field: Field, member: Member) -> Any:
         """The value of a field, checked; Ellipsis with a diagnostic where it cannot be carried over."""
@@ -168,13 +204,14 @@ class _Settings:
         return float(data) if field.kind == "number" and isinstance(data, int) else data
 
     def _cycle(self, name: str, field: Field, member: Member) -> Any:
-        """The n for which every n-th item of a list, from the first, is the one word of a cycle, and others the other."""
+        """The n for which every n-th item of a list, from the first, is the first word, and all others the second."""
         items = member.value.data()
         if not isinstance(items, list) or not items:
             return self._wrong("wrong-kind", f"`{name}` is a list of words", member)
         one, other = field.cycle
-        for n in (field.default, *range(1, len(items) + 1)):
-            if n is not None and all(item == (one if i % n == 0 else other) for i, item in enumerate(items)):
+        said = self.found.get(field.sets or "")
+        for n in (said.value if said is not None else field.default, *range(1, len(items) + 1)):
+            if all(item == (one if i % n == 0 else other) for i, item in enumerate(items)):
                 return n
         return self._unsupported(name, member, f"known are lists in which every n-th is {one}, and others are {other}")
 
@@ -195,7 +232,7 @@ class _Settings:
 
 
 def _settings(field: Field, value: Any) -> list[tuple[str, Any]]:
-    """What a value of a field sets: hyperparameters and their values. None leaves a hyperparameter to its definition."""
+    """The hyperparameters that a value of a field sets, and to what. None leaves one to its definition."""
     if field.values is not None:
         value = next((mapped for each, mapped in field.values if _same(value, each)), None)
         if isinstance(value, dict):
@@ -236,10 +273,10 @@ _WORDS = re.compile(r"[A-Za-z0-9][\w.+-]*", re.ASCII)
 
 
 def _text(label: str, family: Family, architecture: str, unit: Unit, found: dict[str, Setting]) -> str:
-    name = family.architectures[architecture]
+    file, name, fixed = family.architectures[architecture]
     binding = unit.names[name].target
     assert isinstance(binding, Definition)
-    given = {n: s.value for n, s in found.items() if not _is_default(binding, n, s.value)}
+    given = fixed | {n: s.value for n, s in found.items() if not _is_default(binding, n, found)}
     arguments = [f"{n} = {_written(given[n])}" for n in binding.hyperparameters if n in given]
     assert len(arguments) == len(given), f"{name} has no hyperparameter for some of {sorted(given)}"
     model = f'model "{_title(label, family)}" = {name}('
@@ -248,7 +285,7 @@ def _text(label: str, family: Family, architecture: str, unit: Unit, found: dict
         body = model + "".join(f"\n  {line}" for line in _filled(arguments)) + "\n)"
     words = {value.text for value in given.values() if isinstance(value, Name)}
     own = {word for word in words if word in unit.names and not unit.names[word].imported}
-    imports = [f"import {family.spec} {{ {', '.join([name, *sorted(own)])} }}"]
+    imports = [f"import {file} {{ {', '.join([name, *sorted(own)])} }}"]
     if words - own:
         imports.insert(0, f"import std {{ {', '.join(sorted(words - own))} }}")
     heading = f"# {architecture}, from {os.path.basename(label)}."
@@ -274,14 +311,15 @@ def _filled(arguments: list[str]) -> list[str]:
     return lines
 
 
-def _is_default(definition: Definition, name: str, value: Any) -> bool:
-    """Whether a hyperparameter has a value without being set, as far as its default is a word or a number."""
+def _is_default(definition: Definition, name: str, found: dict[str, Setting]) -> bool:
+    """Whether a hyperparameter has its value without being set, as far as its default is a word or a number."""
+    value = found[name].value
     declared = definition.hyperparameters.get(name)
     match declared.default if declared is not None else None:
         case tree.Literal(value=default):
             return _same(default, value)
         case tree.Name(text=text):
-            return value == Name(text)
+            return value == (found[text].value if text in found else Name(text))
         case _:
             return False
 
