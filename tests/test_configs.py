@@ -19,6 +19,8 @@ pytestmark = pytest.mark.slow
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
+torch.set_num_threads(1)  # the models are tiny
+
 CONFIGURATIONS = 25
 TYPES = known_types(specs_root())
 CASES = [(type, seed) for type in TYPES for seed in range(CONFIGURATIONS)]

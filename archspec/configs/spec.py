@@ -200,7 +200,7 @@ class _Settings:
             return self._cycle(name, field, member)
         problem = _problem(field, value.plain)
         if problem:
-            return self._wrong("wrong-kind", f"`{name}` is {problem}", member)
+            return self._wrong("wrong-kind", f"`{name}` takes {problem}", member)
         return float(data) if field.kind == "number" and isinstance(data, int) else data
 
     def _cycle(self, name: str, field: Field, member: Member) -> Any:
