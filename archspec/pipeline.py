@@ -261,7 +261,7 @@ def _table_key(spec: str, overrides: dict[str, Any]) -> str | None:
     if parsed.path == "-":
         return None
     specs = specs_root()
-    place = os.path.realpath(parsed.path) if parsed.path else sorted(os.listdir(specs))
+    place = _place(parsed.path) if parsed.path else sorted(os.listdir(specs))
     try:
         return dumps([specs, parsed.path, place, parsed.model, sorted(overrides.items())])
     except TypeError:
@@ -306,8 +306,15 @@ def _load_file(path: str, report: Report) -> Loaded:
     if "\0" in path:
         raise fail("missing-file", "no file has a zero byte in its name")
     if path.endswith(".json"):
-        return _once(os.path.realpath(path), lambda library: _load_config(path, library, report), report)
+        from archspec.configs.spec import load_config
+
+        return _once(_place(path), lambda library: load_config(path, library, report), report)
     return _once(os.path.realpath(path), lambda library: library.load(path, report, label=path), report)
+
+
+def _place(path: str) -> str:
+    """What tells a file from others; what a configuration describes is called after its path, links not followed."""
+    return os.path.abspath(path) if path.endswith(".json") else os.path.realpath(path)
 
 
 def _once(path: str, load: Callable[[Library], Unit | None], report: Report) -> Loaded:
@@ -325,24 +332,6 @@ def _once(path: str, load: Callable[[Library], Unit | None], report: Report) -> 
         if report.failed:
             _forget(loaded)
     return loaded
-
-
-def _load_config(path: str, library: Library, report: Report) -> Unit | None:
-    """The unit that a configuration describes; None with diagnostics."""
-    from archspec.configs.spec import spec_of
-    from archspec.lower.units import decode, read_bytes
-
-    data = read_bytes(path, path, report)
-    text = decode(data, path, report) if data is not None else None
-    if data is None or text is None:
-        return None
-    library.raw[os.path.abspath(path)] = data
-    spec = spec_of(Source(path, text), library, report)
-    if spec is None:
-        return None
-    return library.define(
-        Source(f"the spec of {path}", spec), report, folder=None, root=None, path=os.path.realpath(path)
-    )
 
 
 def _load_stdin(report: Report) -> Loaded:

@@ -85,19 +85,19 @@ def read_family(specs: str, type: str, raw: dict[str, bytes]) -> Family:
 
 
 def _architecture(entry: str | dict[str, Any]) -> Architecture:
-    place, settings = (entry, {}) if isinstance(entry, str) else (entry["is"], entry["with"])
+    place: str = entry if isinstance(entry, str) else entry["is"]
     file, _, definition = place.partition(".")
-    return Architecture(file, definition, settings)
+    return Architecture(file, definition, {} if isinstance(entry, str) else entry["with"])
 
 
 def _field(name: str, entry: dict[str, Any], shared: dict[str, Any]) -> Field:
-    default = entry.get("default")
+    default: Any = entry.get("default")
     values = entry.get("values")
     if isinstance(values, str):
         values = shared[values]
     cycle = entry.get("cycle", [])
-    kinds = {int: "integer", float: "number", bool: "boolean"}
-    kind = entry.get("kind") or ("cycle" if cycle else kinds.get(type(default), ""))
+    kinds = {"int": "integer", "float": "number", "bool": "boolean"}
+    kind: str = entry.get("kind") or ("cycle" if cycle else kinds.get(default.__class__.__name__, ""))
     return Field(
         name,
         entry.get("sets"),
