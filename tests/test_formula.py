@@ -25,7 +25,7 @@ SIZES = [1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 48]
 
 
 def integers(spec: str) -> dict[str, int]:
-    """The hyperparameters that can be left open: all integers but a period, which decides in each round what is there."""
+    """The hyperparameters that can be left open: integers, but for a period, which decides what each round does."""
     values = archspec.load(spec).hyperparameters
     return {n: v for n, v in values.items() if type(v) is int and v > 0 and n != "period"}
 

@@ -122,7 +122,11 @@ PARTS = [
     Case("roberta", "roberta-base", {**TINY, "pooler": False}, "roberta.", layers("")),
     Case("bart", "bart-base-model", TINY, "model.", **bart("")),
     Case(
-        "electra", "electra-small-discriminator", {**TINY, "factor": 16}, "electra.", layers("", "embeddings_project")
+        "electra",
+        "electra-small-discriminator",
+        {**TINY, "factor": 16},
+        "electra.",
+        layers("", "embeddings_project"),
     ),
     Case("distilbert", "distilbert-base-uncased", TINY, "distilbert.", layers("", stack="transformer.layer")),
     Case("modernbert", "modernbert-base", MODERN, "model.", modern("")),
@@ -236,14 +240,16 @@ def test_applications_are_the_nodes_of_the_graph(case: Case) -> None:
     assert all(len(data["shape"]) == trace[name][0].ndim for name, data in nodes.items())
 
 
-def test_padding_and_the_rest_of_the_batch_do_not_matter() -> None:
-    case = WHOLE[0]
+@pytest.mark.parametrize("case", [case for case in WHOLE if case.states], ids=str)
+def test_padding_and_the_rest_of_the_batch_do_not_matter(case: Case) -> None:
     expected = record(case.family)
-    together = run(case, expected.inputs, expected.weights).outputs["prediction_logits"]
+    together = run(case, expected.inputs, expected.weights).outputs
     for row, length in enumerate(expected.inputs["attention_mask"].sum(1)):
         alone = {name: value[row : row + 1, :length] for name, value in expected.inputs.items()}
-        logits = run(case, alone, expected.weights).outputs["prediction_logits"]
-        np.testing.assert_allclose(logits[0], together[row, :length], atol=1e-13)
+        for name, output in run(case, alone, expected.weights).outputs.items():
+            whole = together[name][row]
+            compared = whole[:length] if whole.shape != output[0].shape else whole
+            np.testing.assert_allclose(output[0], compared, atol=1e-13)
 
 
 def test_an_absent_mask_is_a_mask_of_ones(tmp_path: Path) -> None:

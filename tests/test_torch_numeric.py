@@ -71,3 +71,18 @@ def test_models_without_the_recorded_heads(case: Case) -> None:
     found = expected.differences({name: v for name, v in outputs.items() if name.startswith("hidden_")})
     assert len(found) == len(case.states)
     assert max(found.values()) <= 3 * expected.meta["f64_max_abs_diff"]
+
+
+@pytest.mark.parametrize("case", [case for case in WHOLE if case.states], ids=str)
+def test_padding_does_not_matter_even_where_a_token_sees_nothing_else(case: Case) -> None:
+    """With a window, a token deep in the padding sees no key at all; nothing of it may reach the others."""
+    expected = record(case.family)
+    module = built(case, expected, torch.float64)
+    row = {name: torch.tensor(value[:1, :8]) for name, value in expected.inputs.items()}
+    padded = {name: torch.nn.functional.pad(value, (0, 10)) for name, value in row.items()}
+    padded["input_ids"][:, 8:] = load(case).hyperparameters.get("padding") or 0
+    with torch.no_grad():
+        alone, together = module(**row), module(**padded)
+    for one, other in zip(alone, together, strict=True):
+        compared = other[:, :8] if other.shape[1:2] == (18,) else other
+        assert torch.allclose(one, compared, rtol=0, atol=1e-12)
