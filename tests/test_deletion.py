@@ -97,6 +97,9 @@ model "few uneven"      = Few(groups = 3)
 UNEVEN: dict[str, dict[str, Any]] = {
     "albert-base-v2": {"heads": 7},
     "transformer-seq2seq": {"heads": 7},
+    "bart-base-model": {"heads": 7},
+    "gpt2": {"heads": 7},
+    "t5-small": {"furthest": 8},
     "small-decoder": {"heads": 6},
     "small-vision": {"image": 225},
 }
