@@ -2,7 +2,7 @@
 
 `oracle/numeric/FAMILY` holds weights, inputs and outputs of a model made with other software in float32, and the
 largest difference that float64 makes to the outputs. Run in float64, a spec must differ from the record by that figure
-itself.
+itself; to 1e-6 where the other software computes RMS norms and angles in float32 also when all else is in float64.
 """
 
 import json
@@ -21,6 +21,8 @@ ORACLE = Path(__file__).parent / "oracle" / "numeric"
 TINY = {"vocab": 97, "hidden": 32, "layers": 2, "heads": 4, "ffn": 48, "positions": 20}
 MODERN = {"vocab": 97, "hidden": 32, "layers": 4, "heads": 4, "ffn": 48, "window": 4}
 SHARED = "encoder.albert_layer_groups.0.albert_layers.0"
+
+NORMS_IN_FLOAT32 = {"t5", "t5-v1_1", "llama"}
 
 
 class Case(NamedTuple):
@@ -142,6 +144,12 @@ class Record(NamedTuple):
     outputs: dict[str, Array]
     compared: Array | None
 
+    def is_scale(self, difference: float, precision: float) -> bool:
+        """Whether the largest difference that is found in float64 is the one recorded."""
+        return abs(difference - self.meta["f64_max_abs_diff"]) < (
+            1e-6 if self.meta["family"] in NORMS_IN_FLOAT32 else precision
+        )
+
     def differences(self, result: dict[str, Array]) -> dict[str, float]:
         """The largest difference of each output that is in `result`."""
         found: dict[str, float] = {}
@@ -192,7 +200,7 @@ def test_every_recorded_output_is_computed(case: Case) -> None:
     scale = expected.meta["f64_max_abs_diff"]
     assert set(found) == set(expected.outputs)
     assert all(difference <= 3 * scale for difference in found.values())
-    assert abs(max(found.values()) - scale) < case.rounding
+    assert expected.is_scale(max(found.values()), case.rounding)
 
 
 @pytest.mark.parametrize("case", WHOLE, ids=str)

@@ -61,19 +61,19 @@ def test_in_float64_the_difference_is_that_of_the_record(case: Case) -> None:
     expected = record(case.family)
     found = expected.differences(run(case, expected, torch.float64))
     assert set(found) == set(expected.outputs)
-    assert abs(max(found.values()) - expected.meta["f64_max_abs_diff"]) < max(case.rounding, 1e-9)
+    assert expected.is_scale(max(found.values()), max(case.rounding, 1e-9))
 
 
 @pytest.mark.parametrize("case", PARTS, ids=str)
 def test_models_without_the_recorded_heads(case: Case) -> None:
     expected = record(case.family)
     outputs = run(case, expected, torch.float64)
-    found = expected.differences({name: v for name, v in outputs.items() if name.startswith("hidden_")})
-    assert len(found) == len(case.states)
+    found = expected.differences({name: v for name, v in outputs.items() if name in expected.outputs})
+    assert sum("hidden_" in name and name[-1].isdigit() for name in found) == len(case.states) + len(case.decoder)
     assert max(found.values()) <= 3 * expected.meta["f64_max_abs_diff"]
 
 
-@pytest.mark.parametrize("case", [case for case in WHOLE if case.states], ids=str)
+@pytest.mark.parametrize("case", [case for case in WHOLE if case.states and not case.decoder], ids=str)
 def test_padding_does_not_matter_even_where_a_token_sees_nothing_else(case: Case) -> None:
     """With a window, a token deep in the padding sees no key at all; nothing of it may reach the others."""
     expected = record(case.family)
