@@ -184,6 +184,29 @@ def test_a_llama3_scale_needs_all_its_numbers(tmp_path: Path) -> None:
         archspec.load(path)
 
 
+def test_a_list_of_kinds_of_layers_is_one_number(tmp_path: Path) -> None:
+    one, other = "full_attention", "sliding_attention"
+    for layers, period in (
+        ([one] * 4, 1),
+        ([one, other, one, other], 2),
+        ([one, other, other, one], 3),
+        ([one, other, other, other], 4),
+        ([one, other], 3),  # as by default
+    ):
+        config = {"model_type": "modernbert", "num_hidden_layers": len(layers), "layer_types": layers}
+        assert archspec.load(write(tmp_path, config)).hyperparameters["period"] == period
+    both = {"layer_types": [one, other], "global_attn_every_n_layers": 2, "num_hidden_layers": 2}
+    assert archspec.load(write(tmp_path, {"model_type": "modernbert", **both})).hyperparameters["period"] == 2
+    mixed = {"layer_types": [one, *[other] * 9_000, "linear"], "num_hidden_layers": 9_002}
+    assert [code for code, _ in codes(write(tmp_path, {"model_type": "modernbert", **mixed}))] == ["unsupported"]
+
+
+def test_very_many_mistakes_end_somewhere(tmp_path: Path) -> None:
+    found = codes(write(tmp_path, {"model_type": "bert", **{f"field_{i}": i for i in range(300)}}))
+    assert len(found) == 101
+    assert found[-1][0] == "budget"
+
+
 def test_every_mistake_is_found_in_one_run(tmp_path: Path) -> None:
     config = {"model_type": "bert", "is_decoder": True, "hidden_size": "big", "mystery": 1, "num_attention_heads": 0}
     assert [code for code, _ in codes(write(tmp_path, config))] == [

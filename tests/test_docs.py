@@ -2,8 +2,8 @@
 
 - ```arch begins a file, named in its first line (`# small.arch`) or `example.arch`, that has no findings; ```arch more
   goes on with it; ```arch wrong has findings.
-- ```yaml begins an audit that is named in its first line (`# small.yaml`), ```json a configuration (`# small.json`, which
-  is not part of it); ```yaml NAME is how configurations of a family are read.
+- ```yaml begins an audit that is named in its first line (`# small.yaml`), ```json a configuration (`# small.json`,
+  which is not part of it); ```yaml NAME is how configurations of a family are read.
 - ```console holds commands behind `$` and what they print. A line `...` stands for any lines.
 - ```pycon is a doctest.
 - `model.safetensors` is what `write_checkpoint` writes.

@@ -51,7 +51,7 @@ class Settings:
                 if isinstance(inner, dict):
                     self.take(inner, f"{full}.")
                 elif inner is not None:
-                    self._wrong("wrong-kind", f"`{full}` is an object", member)
+                    self._wrong("wrong-kind", f"`{full}` takes an object", member)
             else:
                 self._unknown(full, member)
 
@@ -140,10 +140,11 @@ class Settings:
         """The n for which every n-th item of a list, from the first, is the first word, and all others the second."""
         items = [item.plain for item in member.value.plain] if isinstance(member.value.plain, list) else []
         if not items:
-            return self._wrong("wrong-kind", f"`{name}` is a list of words", member)
+            return self._wrong("wrong-kind", f"`{name}` takes a list of words", member)
         one, other = field.cycle
         said = self.found.get(field.sets or "")
-        for n in (said.value if said is not None else field.default, *range(1, len(items) + 1)):
+        again = items.index(one, 1) if one in items[1:] else len(items)
+        for n in (said.value if said is not None else field.default, again):
             if all(item == (one if i % n == 0 else other) for i, item in enumerate(items)):
                 return n
         return self._unsupported(name, member, f"known are lists in which every n-th is {one}, and others are {other}")
