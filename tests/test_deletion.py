@@ -172,8 +172,8 @@ def items(path: Path) -> tuple[tree.Item, ...]:
 
 
 def outcome(spec: str, overrides: dict[str, Any]) -> Iterator[Any]:
-    """What comes out of a model: what is wrong with it, or its table, inputs and outputs, and then its graph, but for the
-    places it comes from.
+    """What comes out of a model: what is wrong with it, or its table, inputs and outputs, and then its graph, but for
+    the places it comes from.
     """
     try:
         model = archspec.load(spec, **overrides)
