@@ -1,4 +1,4 @@
-"""The first count of the largest bundled model, which has ten times the layers of BERT-base, against that of BERT-base."""
+"""The first count of the largest bundled model, of ten times the layers of BERT-base, against that of BERT-base."""
 
 from __future__ import annotations
 
