@@ -1,4 +1,4 @@
-"""The first count of the largest bundled model against that of BERT-base: it has ten times the layers, and as many lines."""
+"""The first count of the largest bundled model, of ten times the layers of BERT-base, against that of BERT-base."""
 
 from __future__ import annotations
 
