@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from archspec.formulas import Formula
     from archspec.functions import cost
     from archspec.model import Model
-    from archspec.pipeline import formula, load, models
+    from archspec.pipeline import formula, import_config, load, models
     from archspec.pytorch.build import to_torch
     from archspec.source import ArchError
     from archspec.verification import verify
@@ -30,6 +30,7 @@ __all__ = [
     "cost",
     "explain",
     "formula",
+    "import_config",
     "load",
     "models",
     "to_torch",
@@ -47,6 +48,7 @@ if not TYPE_CHECKING:  # a checker shall report names that do not exist
         "cost": "functions",
         "explain": "claims",
         "formula": "pipeline",
+        "import_config": "pipeline",
         "load": "pipeline",
         "models": "pipeline",
         "to_torch": "pytorch.build",

@@ -46,8 +46,8 @@ _loaded: dict[str, Loaded] = {}
 
 
 def parse_spec(spec: str) -> Spec:
-    """Takes a SPEC apart: `name`, `path.arch`, `path.arch:model name`, `-`."""
-    if spec == "-" or spec.endswith(".arch"):
+    """Takes a SPEC apart: `name`, `path.arch`, `path.arch:model name`, `-`, `path.json`."""
+    if spec == "-" or spec.endswith((".arch", ".json")):
         return Spec(spec, None)
     if spec.startswith("-:"):
         return Spec("-", spec[2:].strip())
@@ -60,7 +60,8 @@ def parse_spec(spec: str) -> Spec:
 def load(spec: str, /, **overrides: Any) -> Model:
     """Compiles a model.
 
-    `spec` is a bundled name, a path to an `.arch` file, or "path.arch:model name"; `overrides` set hyperparameters
+    `spec` is a bundled name, a path to an `.arch` file, "path.arch:model name", or a path to a configuration that ends
+    in `.json`; `overrides` set hyperparameters
     instead of those written: numbers, booleans, strings, lists, None; a definition or function by its name in the
     spec's file.
 
@@ -182,6 +183,17 @@ def text_of(name: str) -> str:
     return loaded.unit.source.text
 
 
+def import_config(path: str) -> str:
+    """The text of the spec that a configuration (a `config.json`, as `transformers` writes it) describes.
+
+    Raises ArchError if there is no such file, if it has a field that is not understood, or if what it describes does
+    not compile.
+    """
+    if not path.endswith(".json"):
+        raise fail("usage", f"`{path}` is no configuration: its name does not end in .json")
+    return _compile(path, {})[1].unit.source.text
+
+
 def check(spec: str) -> Report:
     """Checks a whole file (or one model of it): every definition, every model. Findings are in the report."""
     from archspec.ir import uncollected
@@ -249,7 +261,7 @@ def _table_key(spec: str, overrides: dict[str, Any]) -> str | None:
     if parsed.path == "-":
         return None
     specs = specs_root()
-    place = os.path.realpath(parsed.path) if parsed.path else sorted(os.listdir(specs))
+    place = _place(parsed.path) if parsed.path else sorted(os.listdir(specs))
     try:
         return dumps([specs, parsed.path, place, parsed.model, sorted(overrides.items())])
     except TypeError:
@@ -293,7 +305,16 @@ def _load_file(path: str, report: Report) -> Loaded:
         return _load_stdin(report)
     if "\0" in path:
         raise fail("missing-file", "no file has a zero byte in its name")
+    if path.endswith(".json"):
+        from archspec.configs.spec import load_config
+
+        return _once(_place(path), lambda library: load_config(path, library, report), report)
     return _once(os.path.realpath(path), lambda library: library.load(path, report, label=path), report)
+
+
+def _place(path: str) -> str:
+    """What tells a file from others; what a configuration describes is called after its path, links not followed."""
+    return os.path.abspath(path) if path.endswith(".json") else os.path.realpath(path)
 
 
 def _once(path: str, load: Callable[[Library], Unit | None], report: Report) -> Loaded:

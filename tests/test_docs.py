@@ -2,7 +2,8 @@
 
 - ```arch begins a file, named in its first line (`# small.arch`) or `example.arch`, that has no findings; ```arch more
   goes on with it; ```arch wrong has findings.
-- ```yaml begins an audit that is named in its first line (`# small.yaml`).
+- ```yaml begins an audit that is named in its first line (`# small.yaml`), ```json a configuration (`# small.json`,
+  which is not part of it); ```yaml NAME is how configurations of a family are read.
 - ```console holds commands behind `$` and what they print. A line `...` stands for any lines.
 - ```pycon is a doctest.
 - `model.safetensors` is what `write_checkpoint` writes.
@@ -29,6 +30,7 @@ import pytest
 import archspec
 from archspec.analyses import effort
 from archspec.cli import main
+from archspec.configs.family import known_types, read_family
 from archspec.lower import address, evaluate, program, units
 from archspec.lower.own import INITIALS
 from archspec.ops import OPS, record
@@ -39,7 +41,7 @@ from archspec.syntax import build, expressions, lines, tree
 ROOT = Path(__file__).parent.parent
 LANGUAGE = ROOT / "docs" / "language.md"
 README = ROOT / "README.md"
-TOPICS = ("language", "extending", "costs", "pytorch", "explain", "audit", "verify", "formula")
+TOPICS = ("language", "extending", "costs", "pytorch", "explain", "audit", "verify", "formula", "import")
 PAGES = {"README.md": README, **{f"docs/{topic}.md": ROOT / "docs" / f"{topic}.md" for topic in TOPICS}}
 
 FENCE = re.compile(r"^```(?P<kind>\w*) ?(?P<mark>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -82,10 +84,10 @@ class Session:
         self.file.write_text(block.text)
 
     def save(self, block: Block) -> None:
-        """Saves a YAML block that is named in its first line (`# small.yaml`)."""
-        named = re.match(r"# (\w+\.yaml)\b", block.text)
+        """Saves a YAML or JSON block that is named in its first line (`# small.yaml`)."""
+        named = re.match(r"# (\w+\.(yaml|json))\b.*\n", block.text)
         if named:
-            (self.folder / named[1]).write_text(block.text)
+            (self.folder / named[1]).write_text(block.text[named.end() if block.kind == "json" else 0 :])
 
     def findings(self) -> str:
         with contextlib.chdir(self.folder):
@@ -152,8 +154,10 @@ def faults(block: Block, session: Session) -> Iterator[str]:
             found = session.findings()
             if bool(found) != (block.mark == "wrong"):
                 yield found or "no findings"
-        case "yaml":
+        case "yaml" | "json":
             session.save(block)
+            if block.kind == "yaml" and block.mark and block.text != configurations(block.mark):
+                yield "run `python tests/test_docs.py`"
         case "console":
             for command, shown in commands(block):
                 real = session.output(command)
@@ -264,7 +268,21 @@ def elementwise_work() -> Iterator[str]:
         yield f"| {', '.join(names)} | {figure} |"
 
 
+def configurations(type: str) -> str:
+    """How configurations of a family are read."""
+    return (ROOT / "specs" / "configs" / f"{type}.yaml").read_text()
+
+
+def families() -> Iterator[str]:
+    """The rows of the table of families."""
+    specs = str(ROOT / "specs")
+    for type in known_types(specs):
+        names = read_family(specs, type, {}).architectures
+        yield f"| `{type}` | {', '.join(f'`{name}`' for name in names)} |"
+
+
 TABLES = {
+    "| `model_type` | Architectures |": (PAGES["docs/import.md"], families),
     "| Definition | What it is |": (LANGUAGE, library),
     "| What | Limit |": (LANGUAGE, budgets),
     "| Operation | Elementwise operations |": (PAGES["docs/costs.md"], elementwise_work),
@@ -329,8 +347,9 @@ def _renewed(block: Block, session: Session) -> str:
         return session.output("archspec graph bert-base-uncased --level block --to mermaid")
     if block.kind == "arch":
         session.write(block)
-    if block.kind == "yaml":
+    if block.kind in ("yaml", "json"):
         session.save(block)
+        return configurations(block.mark) if block.mark else block.text
     if block.kind != "console":
         return block.text
     ran = ((command, shown if "...\n" in shown else session.output(command)) for command, shown in commands(block))

@@ -24,7 +24,8 @@ MAY_IMPORT = {
     "backends": {"graph", "ops", "ir", "dims", "table"},
     "model": {"lower", "graph", "expand", "ir", "source", "table"},
     "pytorch": {"dims", "ir", "lower", "model", "ops", "source", "syntax"},
-    "pipeline": {"cache", "formulas", "ir", "lower", "model", "resources", "source", "syntax", "table"},
+    "configs": {"lower", "source", "syntax"},
+    "pipeline": {"cache", "configs", "formulas", "ir", "lower", "model", "resources", "source", "syntax", "table"},
     "functions": {"analyses", "model", "pipeline", "pytorch", "source"},
     "overrides": {"pipeline", "source", "syntax"},
     "cli": {

@@ -229,6 +229,40 @@ block Net(layers = 3)(x [..., 4]) -> [..., 4] {
     assert len(layers(load(text, layers=12))) == 12
 
 
+REACHED = (
+    DENSE
+    + """
+block Part(own = false)(x [4]) -> [4] {
+  table: Dense(4) if own
+  scale: param [4] if own
+  return x |> dense: Dense(4) |> + x
+}
+block Net(layers = 3)(x [4]) -> [4] {
+  part[i]: Part(i == 0) for i in 0..layers
+  y = .part.0.table(x) * .part[0].scale
+  return y |> .part[i] for i in 0..layers
+}
+"""
+)
+
+
+def test_what_a_part_owns_may_be_used_by_whoever_owns_the_part() -> None:
+    model = load(REACHED)
+    assert model.params.total == 20 + 4 + 3 * 20
+    assert layers(model) == ["part.0.table", "part.0.dense", "part.1.dense", "part.2.dense"]
+    graph = model.graph()
+    assert {n: graph.nodes[n]["params"] for n in ("part.0.table", "part.0.scale")} == {
+        "part.0.table": 20,
+        "part.0.scale": 4,
+    }
+
+
+def test_a_model_in_which_nobody_uses_it_is_in_error() -> None:
+    assert codes(REACHED.replace("Part(i == 0)", "Part(true)")) == ["unused-layer", "unused-tensor"]
+    assert codes(REACHED.replace(".part.0.table(x)", "x")) == ["unused-layer"]
+    assert codes(REACHED.replace(" * .part[0].scale", "")) == ["unused-tensor"]
+
+
 def test_what_nothing_applies_is_an_error_or_marked() -> None:
     text = DENSE + "block Net()(x [4]) -> [4] {\n  idle: Dense(4)\n  return x |> a: Dense(4)\n}\n"
     assert codes(text) == ["unused-layer"]

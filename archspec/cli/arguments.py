@@ -12,7 +12,10 @@ from archspec.analyses.select import Rule
 
 FORMATS = ("table", "json", "yaml", "csv", "markdown")
 
-_SPEC = "a bundled name, a path (`file.arch`, or `-` for standard input), or `file.arch:model name`"
+_SPEC = (
+    "a bundled name, a path (`file.arch`, or `-` for standard input), `file.arch:model name`, or a configuration "
+    "(`config.json`)"
+)
 
 
 class Command(NamedTuple):
@@ -99,6 +102,11 @@ def _graph(parser: argparse.ArgumentParser) -> None:
 def _build(parser: argparse.ArgumentParser) -> None:
     _spec(parser)
     parser.add_argument("--to", choices=("torch",), default="torch", help="what to write (torch)")
+    _output(parser)
+
+
+def _import(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("config", metavar="CONFIG", help="a configuration that ends in .json")
     _output(parser)
 
 
@@ -234,6 +242,7 @@ _COMMANDS = {
     "formula": Command("formula", "a model's parameters as a polynomial in its hyperparameters", _formula),
     "graph": Command("commands", "a model's graph as a picture (DOT, Mermaid) or as data (JSON)", _graph),
     "build": Command("build", "a model as code that runs: a readable Python file for PyTorch", _build),
+    "import": Command("imports", "a spec from the configuration of a model (`config.json`)", _import),
     "explain": Command("explain", "which way of counting gives a published number of parameters", _explain),
     "audit": Command("audit", "a published calculation, line by line: what is right, what is not, and why", _audit),
     "verify": Command("verify", "whether a checkpoint holds the tensors of a model, from its headers alone", _verify),

@@ -397,7 +397,9 @@ class DefinitionCheck:
         for owned in self.owned:
             if owned.applied or "unused" in owned.node.modifiers:
                 continue
-            if not any(covers(owned.pattern, p) for p in referred.get(owned.pattern[0], ())):
+            if any(covers(owned.pattern, p) for p in referred.get(owned.pattern[0], ())):
+                continue
+            if not self.unit.reaches(owned.pattern):  # else each model is asked whether it does use it
                 span = self.unit.span(owned.node.address)
                 report_unused(
                     self.program, pattern_text(owned.pattern), span, tensor=isinstance(owned.node, tree.Param)

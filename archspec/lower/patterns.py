@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any, cast
+
 from archspec.source import nearest
 from archspec.syntax import tree
 
@@ -18,6 +21,21 @@ def pattern_of(address: tree.Address) -> Pattern:
         if segment.number is not None:
             words.append(None)
     return tuple(words)
+
+
+def tails(node: Any) -> Iterator[Pattern]:
+    """What each `.address` of a tree may be to a definition further in, which owns the end of it."""
+    if isinstance(node, tree.Reference):
+        whole = numbered(pattern_of(node.address))
+        yield from (whole[k:] for k in range(1, len(whole)))
+    elif isinstance(node, tuple):
+        for part in cast("tuple[Any, ...]", node):
+            yield from tails(part)
+
+
+def numbered(pattern: Pattern) -> Pattern:
+    """A pattern with None for each number, too."""
+    return tuple(None if word is None or word.isdecimal() else word for word in pattern)
 
 
 def by_first_word(patterns: list[Pattern]) -> dict[str | None, list[Pattern]]:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias, cast
 
+from archspec.lower.patterns import Pattern, numbered, tails
 from archspec.ops import OPS, Op
 from archspec.source import Note, Report, Source, Span, nearest, suggest
 from archspec.syntax import tree
@@ -78,7 +79,7 @@ class Binding(NamedTuple):
 class Unit:
     """One loaded file: its names, dimensions and models."""
 
-    __slots__ = ("broken", "dims", "exports", "folder", "models", "names", "root", "source", "tree")
+    __slots__ = ("_tails", "broken", "dims", "exports", "folder", "models", "names", "root", "source", "tree")
 
     def __init__(self, source: Source, file: tree.File, folder: str | None, root: str | None) -> None:
         self.source = source
@@ -90,6 +91,13 @@ class Unit:
         self.dims: dict[str, Span] = {}
         self.models: dict[str, tree.Model] = {}
         self.broken = {name for part in file.broken for name in part.names}
+        self._tails: set[Pattern] | None = None
+
+    def reaches(self, pattern: Pattern) -> bool:
+        """Whether a definition of this file may refer to what another one, further in, owns there."""
+        if self._tails is None:
+            self._tails = set(tails(self.tree))
+        return numbered(pattern) in self._tails
 
     def span(self, node: Any) -> Span:
         """Where a node of this file's tree stands."""

@@ -1,0 +1,1 @@
+"""Configurations (`config.json`): from one to the text of a spec."""

@@ -1,0 +1,149 @@
+"""From a configuration to a spec of one model."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from archspec.configs.family import Family, known_types, read_family
+from archspec.configs.read import Member, Value, read_json
+from archspec.configs.settings import Name, Setting, Settings, same, written
+from archspec.lower.units import Definition, Library, Unit, decode, read_bytes
+from archspec.source import Report, Source, Span, suggest
+from archspec.syntax import tree
+
+WIDEST = 100
+
+
+def load_config(path: str, library: Library, report: Report) -> Unit | None:
+    """The unit that the configuration at `path` describes; None with diagnostics. What was read is in `library.raw`."""
+    data = read_bytes(path, path, report)
+    text = decode(data, path, report) if data is not None else None
+    if data is None or text is None:
+        return None
+    library.raw[os.path.abspath(path)] = data
+    spec = spec_of(Source(path, text), library, report)
+    if spec is None:
+        return None
+    return library.define(
+        Source(f"the spec of {path}", spec), report, folder=None, root=None, path=os.path.realpath(path)
+    )
+
+
+def spec_of(source: Source, library: Library, report: Report) -> str | None:
+    """The text of a spec of one model, which is called after the file; None with diagnostics.
+
+    What was read to make it is added to `library.raw`. Raises ArchError where the source is no JSON.
+    """
+    root = read_json(source)
+    if not isinstance(root.plain, dict):
+        report.error("wrong-kind", "a configuration is an object: `{...}`", root.span)
+        return None
+    family = _family(root, root.plain, library, report)
+    if family is None:
+        return None
+    architecture = _architecture(root.plain, family, report)
+    members = {name: member for name, member in root.plain.items() if name not in ("model_type", "architectures")}
+    settings = Settings(family, architecture or "", report)
+    settings.take(members, "")
+    settings.complete()
+    if architecture is None or report.failed:
+        return None
+    unit = library.bundled(family.architectures[architecture].file, report)
+    if unit is None:
+        return None
+    return _text(source.label, family, architecture, unit, settings.found)
+
+
+def _family(root: Value, members: dict[str, Member], library: Library, report: Report) -> Family | None:
+    known = known_types(library.specs)
+    member = members.get("model_type")
+    if member is None:
+        at = Span(root.span.source, root.span.start, root.span.start + 1)
+        help = f"known are {', '.join(known)}"
+        report.error("missing-argument", "a configuration needs a `model_type`", at, help=help)
+        return None
+    type = member.value.plain
+    if not isinstance(type, str):
+        report.error("wrong-kind", "`model_type` is text", member.value.span)
+        return None
+    if type not in known:
+        help = suggest(type, known) or f"known are {', '.join(known)}"
+        report.error("unknown-name", f"no model type is called `{type}` here", member.value.span, help=help)
+        return None
+    return read_family(library.specs, type, library.raw)
+
+
+def _architecture(members: dict[str, Member], family: Family, report: Report) -> str | None:
+    """The architecture that a configuration names, or the family's first."""
+    member = members.get("architectures")
+    if member is None or member.value.plain in (None, []):
+        return next(iter(family.architectures))
+    items = member.value.plain
+    names = [item.plain for item in items] if isinstance(items, list) else []
+    if len(names) != 1 or not isinstance(names[0], str):
+        report.error("wrong-kind", "`architectures` is a list of one name", member.value.span)
+        return None
+    if names[0] not in family.architectures:
+        help = suggest(names[0], [*family.architectures]) or f"known are {', '.join(family.architectures)}"
+        message = f"`{names[0]}` is no architecture of `{family.type}` that is known here"
+        report.error("unknown-name", message, member.value.span, help=help)
+        return None
+    return names[0]
+
+
+# The text -------------------------------------------------------------------------------------------------------------
+
+_WORDS = re.compile(r"[A-Za-z0-9][\w.+-]*", re.ASCII)
+
+
+def _text(label: str, family: Family, architecture: str, unit: Unit, found: dict[str, Setting]) -> str:
+    file, name, fixed = family.architectures[architecture]
+    binding = unit.names[name].target
+    assert isinstance(binding, Definition)
+    given = fixed | {n: s.value for n, s in found.items() if not _is_default(binding, n, found)}
+    arguments = [f"{n} = {written(given[n])}" for n in binding.hyperparameters if n in given]
+    assert len(arguments) == len(given), f"{name} has no hyperparameter for some of {sorted(given)}"
+    model = f'model "{_title(label, family)}" = {name}('
+    body = f"{model}{', '.join(arguments)})"
+    if len(body) > WIDEST:
+        body = model + "".join(f"\n  {line}" for line in _filled(arguments)) + "\n)"
+    words = {value.text for value in given.values() if isinstance(value, Name)}
+    own = {word for word in words if word in unit.names and not unit.names[word].imported}
+    imports = [f"import {file} {{ {', '.join([name, *sorted(own)])} }}"]
+    if words - own:
+        imports.insert(0, f"import std {{ {', '.join(sorted(words - own))} }}")
+    heading = f"# {architecture}, from {os.path.basename(label)}."
+    return "\n".join([heading, "", *imports, "", body]) + "\n"
+
+
+def _title(label: str, family: Family) -> str:
+    """The name of the model: that of the file, or for a `config.json` that of its folder."""
+    folder, file = os.path.split(os.path.abspath(label))
+    name = file.removesuffix(".json")
+    name = os.path.basename(folder) if name == "config" else name
+    return name if _WORDS.fullmatch(name) else family.type
+
+
+def _filled(arguments: list[str]) -> list[str]:
+    """The arguments on as few lines as hold them."""
+    lines = [""]
+    for i, argument in enumerate(arguments):
+        text = argument + ("," if i + 1 < len(arguments) else "")
+        if lines[-1] and len(lines[-1]) + len(text) > WIDEST - 4:
+            lines.append("")
+        lines[-1] = f"{lines[-1]} {text}".strip()
+    return lines
+
+
+def _is_default(definition: Definition, name: str, found: dict[str, Setting]) -> bool:
+    """Whether a hyperparameter has its value without being set, as far as its default is a word or a number."""
+    value = found[name].value
+    declared = definition.hyperparameters.get(name)
+    match declared.default if declared is not None else None:
+        case tree.Literal(value=default):
+            return same(default, value)
+        case tree.Name(text=text):
+            return value == (found[text].value if text in found else Name(text))
+        case _:
+            return False

@@ -1,0 +1,298 @@
+"""Specs from configurations: published ones give the bundled models, and nothing in one is passed over."""
+
+import contextlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import archspec
+from archspec.cli import main
+from archspec.configs.family import known_types, read_family
+from archspec.configs.read import read_json
+from archspec.pipeline import table_of
+from archspec.resources import specs_root
+from archspec.source import ArchError, Source
+
+PUBLISHED = sorted((Path(__file__).parent / "configs").glob("*.json"))
+FAMILIES = {type: read_family(specs_root(), type, {}) for type in known_types(specs_root())}
+ARCHITECTURES = [(type, name) for type, family in FAMILIES.items() for name in family.architectures]
+
+
+def write(folder: Path, config: Any, name: str = "small.json") -> str:
+    path = folder / name
+    path.write_text(config if isinstance(config, str) else json.dumps(config))
+    return str(path)
+
+
+def codes(path: str) -> list[tuple[str, str]]:
+    """What is wrong with a configuration: the codes, and the characters that are pointed at."""
+    with pytest.raises(ArchError) as caught:
+        archspec.import_config(path)
+    spans = [(d.code, d.span) for d in caught.value.diagnostics]
+    return [(code, span.source.text[span.start : span.end] if span else "") for code, span in spans]
+
+
+# What it gives --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", PUBLISHED, ids=lambda p: p.stem)
+def test_a_published_configuration_gives_the_bundled_model(path: Path) -> None:
+    ours, bundled = archspec.load(str(path)), archspec.load(path.stem)
+    assert ours.name == path.stem
+    assert ours.tensors == bundled.tensors
+    assert ours.buffers == bundled.buffers
+    assert {n: v for n, v in ours.hyperparameters.items() if v != bundled.hyperparameters[n]} == {}
+
+
+@pytest.mark.parametrize(("type", "architecture"), ARCHITECTURES)
+def test_every_architecture_compiles_with_all_at_default(type: str, architecture: str, tmp_path: Path) -> None:
+    model = archspec.load(write(tmp_path, {"model_type": type, "architectures": [architecture]}))
+    assert model.params.total > 10_000_000
+    assert model.warnings == ()
+
+
+def test_the_first_architecture_is_meant_where_none_is_named(tmp_path: Path) -> None:
+    for config in ({}, {"architectures": None}, {"architectures": []}):
+        text = archspec.import_config(write(tmp_path, {"model_type": "bert", **config}))
+        assert text == '# BertModel, from small.json.\n\nimport bert { Bert }\n\nmodel "small" = Bert()\n'
+
+
+def test_the_text_is_a_spec_of_the_same_model(tmp_path: Path) -> None:
+    config = write(tmp_path, {"model_type": "albert", "hidden_act": "relu", "hidden_size": 64, "embedding_size": 16})
+    text = archspec.import_config(config)
+    (tmp_path / "small.arch").write_text(text)
+    assert text.splitlines()[2:] == [
+        "import std { relu }",
+        "import albert { Albert }",
+        "",
+        'model "small" = Albert(factor = 16, hidden = 64, heads = 64, ffn = 16384, activation = relu)',
+    ]
+    assert archspec.load(str(tmp_path / "small.arch")).tensors == archspec.load(config).tensors
+
+
+def test_a_configuration_goes_wherever_a_spec_does(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path, {"model_type": "bert", "num_hidden_layers": 2, "vocab_size": 99}, "config.json")
+    for command in (
+        ["count", path, "--set", "layers=3"],
+        ["cost", path, "--batch", "2", "--seq", "8"],
+        ["graph", path],
+        ["build", path],
+        ["formula", path, "--open", "layers,vocab"],
+        ["check", path],
+    ):
+        assert main(command) == 0, capsys.readouterr().err
+        said = capsys.readouterr()
+        assert said.err == ""
+        assert tmp_path.name in said.out or command[0] in ("check", "formula")  # the folder gives the model its name
+
+
+def test_output_to_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, out = write(tmp_path, {"model_type": "bert"}), tmp_path / "out.arch"
+    assert main(["import", path, "-o", str(out)]) == 0
+    assert out.read_text() == archspec.import_config(path)
+    out.write_text("mine")
+    assert main(["import", path, "-o", str(out)]) == 2
+    assert main(["import", write(tmp_path, "{", "bad.json"), "-o", str(out), "--force"]) == 1
+    assert out.read_text() == "mine"
+    assert main(["import", path, "-o", str(out), "--force"]) == 0
+    assert out.read_text().startswith("# BertModel")
+    assert main(["import", str(out)]) == 2
+
+
+def test_a_table_is_kept_while_the_configuration_stays(tmp_path: Path) -> None:
+    for vocabulary in (100, 200, 100):
+        path = write(tmp_path, {"model_type": "bert", "vocab_size": vocabulary})
+        table, _ = table_of(path, {})
+        assert table.tensors[0].shape == (vocabulary, 768)
+
+
+# What is refused ------------------------------------------------------------------------------------------------------
+
+WRONG = [
+    ({"model_type": "bert", "is_decoder": True}, "unsupported", "true"),
+    ({"model_type": "bert", "add_cross_attention": True}, "unsupported", "true"),
+    ({"model_type": "bert", "hidden_act": "relu"}, "unsupported", '"relu"'),
+    ({"model_type": "bert", "position_embedding_type": "relative_key"}, "unsupported", '"relative_key"'),
+    ({"model_type": "bert", "pruned_heads": {"1": [2]}}, "unsupported", '{"1": [2]}'),
+    ({"model_type": "bert", "quantization_config": {"bits": 4}}, "unsupported", '{"bits": 4}'),
+    ({"model_type": "bert", "auto_map": {"AutoModel": "mine.Model"}}, "unsupported", '{"AutoModel": "mine.Model"}'),
+    ({"model_type": "bert", "hidden_sizes": 3}, "unknown-name", '"hidden_sizes"'),
+    ({"model_type": "bert", "architectures": ["BertForQuestionAnswering"]}, "unknown-name", None),
+    ({"model_type": "bert", "architectures": ["BertModel", "BertForMaskedLM"]}, "wrong-kind", None),
+    ({"model_type": "bert", "architectures": "BertModel"}, "wrong-kind", '"BertModel"'),
+    ({"model_type": "bert", "hidden_size": 0}, "wrong-kind", "0"),
+    ({"model_type": "bert", "hidden_size": 768.0}, "wrong-kind", "768.0"),
+    ({"model_type": "bert", "hidden_size": True}, "wrong-kind", "true"),
+    ({"model_type": "bert", "hidden_size": None}, "wrong-kind", "null"),
+    ({"model_type": "bert", "hidden_size": 10**18}, "wrong-kind", str(10**18)),
+    ({"model_type": "bert", "layer_norm_eps": -1.0}, "wrong-kind", "-1.0"),
+    ({"model_type": "bert", "architectures": ["BertForMaskedLM"], "tie_word_embeddings": 1}, "wrong-kind", "1"),
+    ({"model_type": "roberta", "pad_token_id": None}, "wrong-kind", "null"),
+    ({"model_type": "albert", "num_hidden_groups": 2}, "unsupported", "2"),
+    ({"model_type": "gpt2", "n_embd": 768, "hidden_size": 512}, "duplicate-name", '"hidden_size"'),
+    ({"model_type": "bart", "encoder_attention_heads": 8}, "unsupported", '"encoder_attention_heads"'),
+    ({"model_type": "bart", "is_encoder_decoder": False}, "unsupported", "false"),
+    ({"model_type": "t5", "feed_forward_proj": "gated-silu"}, "unsupported", '"gated-silu"'),
+    ({"model_type": "t5", "is_gated_act": True}, "unsupported", '"is_gated_act"'),
+    ({"model_type": "llama", "rope_scaling": {"type": "yarn", "factor": 2.0}}, "unsupported", '"yarn"'),
+    ({"model_type": "llama", "rope_parameters": {"rope_type": "default", "factor": 2.0}}, "unsupported", '"factor"'),
+    ({"model_type": "llama", "rope_parameters": {"partial_rotary_factor": 0.5}}, "unknown-name", None),
+    ({"model_type": "llama", "rope_parameters": 3}, "wrong-kind", "3"),
+    ({"model_type": "modernbert", "layer_types": ["full_attention"]}, "wrong-kind", '["full_attention"]'),
+    ({"model_type": "modernbert", "layer_types": ["sliding_attention"] * 22}, "unsupported", None),
+    ({"model_type": "modernbert", "layer_types": "full_attention"}, "wrong-kind", '"full_attention"'),
+    ({"model_type": "borg"}, "unknown-name", '"borg"'),
+    ({"model_type": "../configs/bert"}, "unknown-name", '"../configs/bert"'),
+    ({"model_type": "_common"}, "unknown-name", '"_common"'),
+    ({"model_type": ["bert"]}, "wrong-kind", '["bert"]'),
+    ({"hidden_size": 768}, "missing-argument", "{"),
+    ([1], "wrong-kind", "[1]"),
+    ("", "syntax", ""),
+    ("{", "syntax", "{"),
+    ('{"model_type": "bert"} x', "syntax", "x"),
+    ('{"model_type": "bert",}', "syntax", ","),
+    ('{"model_type" "bert"}', "syntax", '"model_type"'),
+    ('{"model_type": "bert" "a": 1}', "syntax", '"a"'),
+    ('{"model_type": "bert", "hidden_size": NaN}', "syntax", "NaN"),
+    ('{"model_type": "bert", "hidden_size": 01}', "syntax", "01"),
+    ('{"model_type": "bert", "layer_norm_eps": 1e999}', "syntax", "1e999"),
+    ('{"model_type": "bert", "a": "\\x"}', "syntax", None),
+    ('{"model_type": "bert", "a": "b\n"}', "syntax", None),
+    ('{"model_type": "bert", "model_type": "bert"}', "duplicate-name", '"model_type"'),
+    ('{"model_type": "bert", "hidden_size": %s}' % ("9" * 5000), "budget", None),
+    ("[" * 100_000, "budget", "["),
+    ("[" + "1," * 60_000 + "1]", "budget", None),
+]
+
+
+@pytest.mark.parametrize(("config", "code", "word"), WRONG, ids=lambda v: str(v)[:60])
+def test_what_is_not_understood_is_an_error_that_points_at_it(
+    config: Any, code: str, word: str | None, tmp_path: Path
+) -> None:
+    found = codes(write(tmp_path, config))
+    assert [each for each, _ in found] == [code]
+    assert word is None or found[0][1].strip() == word
+
+
+def test_a_llama3_scale_needs_all_its_numbers(tmp_path: Path) -> None:
+    path = write(tmp_path, {"model_type": "llama", "rope_scaling": {"rope_type": "llama3", "factor": 8.0}})
+    with pytest.raises(ArchError, match=r"takes a `rope_parameters\.low_freq_factor`"):
+        archspec.load(path)
+
+
+def test_a_list_of_kinds_of_layers_is_one_number(tmp_path: Path) -> None:
+    one, other = "full_attention", "sliding_attention"
+    for layers, period in (
+        ([one] * 4, 1),
+        ([one, other, one, other], 2),
+        ([one, other, other, one], 3),
+        ([one, other, other, other], 4),
+        ([one, other], 3),  # as by default
+    ):
+        config = {"model_type": "modernbert", "num_hidden_layers": len(layers), "layer_types": layers}
+        assert archspec.load(write(tmp_path, config)).hyperparameters["period"] == period
+    both = {"layer_types": [one, other], "global_attn_every_n_layers": 2, "num_hidden_layers": 2}
+    assert archspec.load(write(tmp_path, {"model_type": "modernbert", **both})).hyperparameters["period"] == 2
+    mixed = {"layer_types": [one, *[other] * 9_000, "linear"], "num_hidden_layers": 9_002}
+    assert [code for code, _ in codes(write(tmp_path, {"model_type": "modernbert", **mixed}))] == ["unsupported"]
+
+
+def test_very_many_mistakes_end_somewhere(tmp_path: Path) -> None:
+    found = codes(write(tmp_path, {"model_type": "bert", **{f"field_{i}": i for i in range(300)}}))
+    assert len(found) == 101
+    assert found[-1][0] == "budget"
+
+
+def test_every_mistake_is_found_in_one_run(tmp_path: Path) -> None:
+    config = {"model_type": "bert", "is_decoder": True, "hidden_size": "big", "mystery": 1, "num_attention_heads": 0}
+    assert [code for code, _ in codes(write(tmp_path, config))] == [
+        "unsupported",
+        "wrong-kind",
+        "unknown-name",
+        "wrong-kind",
+    ]
+
+
+PLAIN = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+VALUES = st.recursive(PLAIN, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3))
+
+
+@given(st.text(min_size=1), VALUES)
+@settings(max_examples=25, deadline=None)
+def test_no_field_is_ignored_that_is_not_known(name: str, value: Any) -> None:
+    family = FAMILIES["bert"]
+    if name in family.fields or name in family.ignored or name in ("model_type", "architectures"):
+        return
+    with pytest.raises(ArchError) as caught:
+        import_text(json.dumps({"model_type": "bert", name: value}))
+    assert [d.code for d in caught.value.diagnostics] == ["unknown-name"]
+    assert "may change the structure" in caught.value.diagnostics[0].message
+
+
+@given(st.sampled_from(sorted(FAMILIES)), st.data())
+@settings(max_examples=25, deadline=None)
+def test_any_value_of_any_field_gives_a_spec_or_a_diagnostic(type: str, data: Any) -> None:
+    names = sorted(FAMILIES[type].fields)
+    fields = data.draw(st.dictionaries(st.sampled_from(names), VALUES, max_size=3))
+    with contextlib.suppress(ArchError):
+        assert import_text(json.dumps({"model_type": type, **fields})).startswith("# ")
+
+
+def import_text(config: str) -> str:
+    from archspec.configs.spec import spec_of
+    from archspec.lower.units import Library
+    from archspec.pipeline import parsed
+    from archspec.source import Report
+
+    report = Report()
+    text = spec_of(Source("config.json", config), Library(specs_root(), parsed), report)
+    report.check()
+    assert text is not None
+    return text
+
+
+@given(VALUES, st.sampled_from([None, 1, 4]))
+@settings(max_examples=50, deadline=None)
+def test_json_is_read_as_the_standard_library_reads_it(value: Any, indent: int | None) -> None:
+    text = json.dumps(value, indent=indent)
+    assert read_json(Source("config.json", text)).data() == json.loads(text)
+
+
+@given(st.text(alphabet='{}[],:"\\01.-e truefalsn/', max_size=12))
+@settings(max_examples=100, deadline=None)
+def test_what_is_no_json_for_the_standard_library_is_none_here(text: str) -> None:
+    def refuse(word: str) -> None:
+        raise ValueError(word)
+
+    try:
+        expected = [json.loads(text, object_pairs_hook=pairs, parse_constant=refuse)]
+    except ValueError:
+        expected = []
+    try:
+        found = [read_json(Source("config.json", text)).data()]
+    except ArchError:
+        found = []
+    assert found == expected
+
+
+def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(dict(items)) < len(items):
+        raise ValueError("a name twice")
+    return dict(items)
+
+
+# The data -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("type", sorted(FAMILIES))
+def test_the_data_of_a_family_is_consistent(type: str) -> None:
+    family = FAMILIES[type]
+    assert not set(family.fields) & family.ignored
+    for field in family.fields.values():
+        assert set(field.among or ()) <= set(family.architectures), field.name
+        assert field.only is not None or field.values is not None or field.kind or field.among == [], field.name
+        assert all(name in family.fields for names in field.needs.values() for name in names), field.name
