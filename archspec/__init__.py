@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from archspec.model import Model
     from archspec.pipeline import formula, load, models
     from archspec.pytorch.build import to_torch
+    from archspec.scaffolds import scaffold
     from archspec.source import ArchError
     from archspec.verification import verify
 
@@ -32,6 +33,7 @@ __all__ = [
     "formula",
     "load",
     "models",
+    "scaffold",
     "to_torch",
     "verify",
 ]
@@ -49,6 +51,7 @@ if not TYPE_CHECKING:  # a checker shall report names that do not exist
         "formula": "pipeline",
         "load": "pipeline",
         "models": "pipeline",
+        "scaffold": "scaffolds",
         "to_torch": "pytorch.build",
         "verify": "verification",
     }

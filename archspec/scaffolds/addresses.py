@@ -1,0 +1,71 @@
+"""Addresses as a spec writes them, and names for definitions made of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from archspec.scaffolds.structure import Index
+
+KEYWORDS = frozenset(
+    "if else for in return tie require role param buffer unused expect and or not true false none inf as".split()
+)
+"""Words that are quoted where an address begins with them."""
+
+LONGEST = 40
+"""Characters of a definition's name."""
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_WORD = re.compile(r"[A-Za-z0-9_]+")
+
+
+def written(address: Sequence[str | Index]) -> str:
+    """An address with what must be quoted in quotes, numbers that are counted up in brackets."""
+    text = ""
+    for place, word in enumerate(address):
+        if isinstance(word, Index):
+            text += f"[{_index(word)}]"
+            continue
+        plain = _WORD.fullmatch(word) if place else _NAME.fullmatch(word) and word not in KEYWORDS
+        text += ("." if place else "") + (word if plain else f'"{word}"')
+    return text
+
+
+def _index(index: Index) -> str:
+    if index.step == 1:
+        return "i"
+    return f"{index.step} * i" + (f" + {index.start}" if index.start else "")
+
+
+def rounds(index: Index, count: int) -> str:
+    """The loop that counts an index up."""
+    first = index.start if index.step == 1 else 0
+    return f"for i in {first}..{first + count}"
+
+
+def definition_name(path: Sequence[str | Index], taken: set[str]) -> str:
+    """A name for what stands at a path: its last word, with those before it where that name is taken."""
+    words = [word for word in path if isinstance(word, str) and not word.isdigit()]
+    last = words.pop() if words else "part"
+    if isinstance(path[-1], Index) or path[-1].isdigit():
+        last = _singular(last)
+    name = _camel(last)
+    before = [_camel(word) for word in reversed(words)]
+    if before and re.search("encoder|decoder", words[-1], re.IGNORECASE) and before[0] not in name:
+        name = before.pop(0) + name
+    while name in taken and before:
+        name = before.pop(0) + name
+    name = name[-LONGEST:].lstrip("0123456789") or "Part"
+    return next(n for n in (name, *(f"{name}{k}" for k in range(2, len(taken) + 3))) if n not in taken)
+
+
+def _singular(word: str) -> str:
+    """`layers` -> `layer`; a single letter says nothing."""
+    if len(word) < 2:
+        return "layer"
+    return word[:-1] if word.endswith("s") and not word.endswith("ss") and len(word) > 3 else word
+
+
+def _camel(word: str) -> str:
+    parts = re.findall("[A-Za-z0-9]+", word)
+    return "".join(part[0].upper() + part[1:] for part in parts).lstrip("0123456789") or "Part"
