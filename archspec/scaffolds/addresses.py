@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import count
 
-from archspec.scaffolds.structure import Index
+from archspec.scaffolds.structure import NUMBER, Index
 
 KEYWORDS = frozenset(
     "if else for in return tie require role param buffer unused expect and or not true false none inf as".split()
@@ -37,26 +38,39 @@ def _index(index: Index) -> str:
     return f"{index.step} * i" + (f" + {index.start}" if index.start else "")
 
 
-def rounds(index: Index, count: int) -> str:
+def rounds(index: Index, number: int) -> str:
     """The loop that counts an index up."""
     first = index.start if index.step == 1 else 0
-    return f"for i in {first}..{first + count}"
+    return f"for i in {first}..{first + number}"
 
 
-def definition_name(path: Sequence[str | Index], taken: set[str]) -> str:
-    """A name for what stands at a path: its last word, with those before it where that name is taken."""
-    words = [word for word in path if isinstance(word, str) and not word.isdigit()]
+def definition_name(paths: Sequence[Sequence[str | Index]], taken: set[str]) -> str:
+    """A name for what stands at these paths: the last word of the first, with those before it where that name is taken,
+    and with its number if all have the same.
+    """
+    path = paths[0]
+    words = [word for word in path if isinstance(word, str) and not NUMBER.fullmatch(word)]
     last = words.pop() if words else "part"
-    if isinstance(path[-1], Index) or path[-1].isdigit():
+    number = path[-1]
+    if isinstance(number, Index) or NUMBER.fullmatch(number):
         last = _singular(last)
     name = _camel(last)
+    if isinstance(number, str) and NUMBER.fullmatch(number) and {path[-1] for path in paths} == {number}:
+        name += number
     before = [_camel(word) for word in reversed(words)]
     if before and re.search("encoder|decoder", words[-1], re.IGNORECASE) and before[0] not in name:
         name = before.pop(0) + name
     while name in taken and before:
         name = before.pop(0) + name
     name = name[-LONGEST:].lstrip("0123456789") or "Part"
-    return next(n for n in (name, *(f"{name}{k}" for k in range(2, len(taken) + 3))) if n not in taken)
+    return next(n for suffix in _suffixes() if (n := name + suffix) not in taken)
+
+
+def _suffixes() -> Iterator[str]:
+    """None, B, C, ..., Z, B2, C2, ...: digits alone would look like the number of a layer."""
+    yield ""
+    yield from "BCDEFGHIJKLMNOPQRSTUVWXYZ"
+    yield from (f"{letter}{round}" for round in count(2) for letter in "BCDEFGHIJKLMNOPQRSTUVWXYZ")
 
 
 def _singular(word: str) -> str:

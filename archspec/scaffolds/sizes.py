@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from archspec.scaffolds.layers import Form
@@ -24,15 +25,13 @@ class Place(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """ "in" and "out" of a linear map, the "width" of anything, a "count" of rows, an "axis", or "other"."""
-        name = self.argument
-        if not name:
-            return "axis"
-        if name == "count":
-            return name
-        if name.startswith(("in_", "out_")):
-            return name.partition("_")[0]
-        return "width" if name == "features" else "other"
+        """ "in" and "out" of a linear map, the "width" of anything else, a "count" of rows, an "axis", or "other"."""
+        if self.argument in _KINDS:
+            return _KINDS[self.argument]
+        return "width" if self.argument.startswith(("in_", "out_")) else "other"
+
+
+_KINDS = {"": "axis", "in_features": "in", "out_features": "out", "features": "width", "count": "count"}
 
 
 class Sizes(NamedTuple):
@@ -55,14 +54,31 @@ def places(block: Block, inner: Callable[[Block], Sequence[Place]]) -> Iterator[
             yield from (place._replace(words=(*words, *place.words)) for place in inner(what))
 
 
-def name_sizes(found: Sequence[Place], uses: Sequence[Column]) -> Sizes:
-    """Names sizes by where they stand; `uses` are the sizes in each use.
+def name_sizes(found: Sequence[Place], uses: Sequence[Column], shown: Sequence[bool]) -> Sizes:
+    """Names sizes by where they stand; `uses` are the sizes in each use, and `shown` says which are written here.
 
     Sizes that are equal in every use are one. A size without a name that fits is a number if it is always the same.
     """
     columns = list(zip(*uses, strict=True)) if found else []
     named = _Namer(found, columns)
-    return Sizes(tuple(map(named.text, found, columns)), named.parameters)
+    texts = tuple(
+        named.text(place, column) if show else "" for place, column, show in zip(found, columns, shown, strict=True)
+    )
+    order = {name: place for place, name in enumerate(_ORDER)}
+    ordered = sorted(named.parameters, key=lambda name: order.get(name, len(order)))
+    return Sizes(texts, {name: named.parameters[name] for name in ordered})
+
+
+_ORDER = ("vocab", "hidden", "inner", "expert", "kv", "positions", "types")
+"""Hyperparameters that come first, in this order."""
+
+
+def _foremost(votes: Counter[Column]) -> Column | None:
+    """The column with at least twice the votes of any other."""
+    ranked = votes.most_common(2)
+    if not ranked or (len(ranked) > 1 and ranked[0][1] < 2 * ranked[1][1]):
+        return None
+    return ranked[0][0]
 
 
 _KEY_OR_VALUE = re.compile(r"(?:k|v|kv|key|value|keys|values)(?:_|$)")
@@ -80,6 +96,7 @@ class _Namer:
         self._widths: dict[Column, str] = {}
         self._rows: dict[Column, str] = {}
         self._others: dict[tuple[Column, str], str] = {}
+        self._columns: dict[str, Column] = {}
         self._name(list(zip(found, columns, strict=True)))
 
     def text(self, place: Place, column: Column) -> str:
@@ -95,9 +112,9 @@ class _Namer:
                 return text
         if len(set(column)) == 1:
             return str(column[0])
-        key = column, "axis" if kind == "axis" else kind
+        key = column, place.argument if kind == "other" else "width"
         if key not in self._others:
-            self._others[key] = self._fresh(place.argument or "size")
+            self._others[key] = self._fresh(key[1])
             self.parameters[self._others[key]] = column
         return self._others[key]
 
@@ -106,39 +123,45 @@ class _Namer:
         return next(n for n in (name, *(f"{name}{k}" for k in range(2, len(taken) + 3))) if n not in taken)
 
     def _name(self, pairs: list[tuple[Place, Column]]) -> None:
-        self._columns: dict[str, Column] = {}
-        linear = Counter(column for place, column in pairs if place.kind in ("in", "out") and min(column) > 1)
+        maps = [
+            (one, other)
+            for ((place, one), (partner, other)) in pairwise(pairs)
+            if (place.kind, partner.kind) == ("in", "out") and min(one + other) > 1
+        ]
+        linear = Counter(column for pair in maps for column in pair)
         norms = Counter(column for place, column in pairs if place.role == "norm" and min(column) > 1)
-        stream = norms or linear
-        if stream:
-            self._call("hidden", max(stream, key=lambda column: (stream[column], linear[column])), self._widths)
+        stream = _foremost(norms) or _foremost(linear)
+        if stream is None and not norms and maps and linear[maps[0][0]] == max(linear.values()):
+            stream = maps[0][0]
+        if stream is not None:
+            self._call("hidden", stream, self._widths)
         for place, column in pairs:
-            if place.kind == "count" and column not in self._rows and min(column) > 1:
+            if place.kind == "count" and min(column) > 1:
                 last = place.words[-1].lower() if place.words else ""
-                for name, parts in _ROWS.items():
-                    if any(part in last for part in parts):
-                        self._call(name, column, self._rows)
-                        break
+                name = next((name for name, parts in _ROWS.items() if any(part in last for part in parts)), None)
+                if name and column not in self._rows:
+                    self._call(name, column, self._rows)
         for column in sorted(linear, key=lambda column: -linear[column]):
-            self._name_width(column, [place for place, other in pairs if other == column])
+            if column not in self._widths and column not in self._rows:
+                used = [place for place, other in pairs if other == column and place.kind in ("in", "out")]
+                self._name_width(column, maps, used)
 
-    def _name_width(self, column: Column, used: list[Place]) -> None:
+    def _name_width(self, column: Column, maps: Sequence[tuple[Column, Column]], used: Sequence[Place]) -> None:
         """A width besides the stream's: that of keys and values, that inside of a network, or a multiple of another."""
-        if column in self._widths or column in self._rows:
+        for name, base in list(self._columns.items()):
+            factors = {size // part for size, part in zip(column, base, strict=True) if size % part == 0}
+            if self._widths.get(base) == name and (base, column) in maps and (column, base) not in maps:
+                if len(factors) == 1 and factors < {2, 3, 4} and all(s % b == 0 for s, b in zip(column, base, strict=True)):
+                    self._widths[column] = f"{factors.pop()} * {name}"
+                    return
+        stream = self._columns.get("hidden")
+        if stream is None:
             return
-        outs = [place for place in used if place.kind == "out"]
-        ins = [place for place in used if place.kind == "in"]
-        if outs and not ins:
-            for base, name in list(self._widths.items()):
-                for factor in (2, 3, 4):
-                    if " " not in name and all(size == factor * part for size, part in zip(column, base, strict=True)):
-                        self._widths[column] = f"{factor} * {name}"
-                        return
-            if all(place.words and _KEY_OR_VALUE.match(place.words[-1]) for place in outs):
-                self._call("kv", column, self._widths)
-        elif outs and ins:
-            inside = "expert" if all("expert" in " ".join(place.words) for place in outs + ins) else "inner"
+        if (column, stream) in maps:
+            inside = "expert" if all("expert" in " ".join(place.words) for place in used) else "inner"
             self._call(inside, column, self._widths)
+        elif (stream, column) in maps and all(place.words and _KEY_OR_VALUE.match(place.words[-1]) for place in used):
+            self._call("kv", column, self._widths)
 
     def _call(self, name: str, column: Column, table: dict[Column, str]) -> None:
         """Names a column, unless another has the name."""

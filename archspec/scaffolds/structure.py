@@ -119,11 +119,14 @@ class Structure:
             part = self._one(part)
         return Part(tuple(s._replace(address=(word, *s.address)) for s in part.statements), part.sizes)
 
-    def _one(self, part: Part, repeatable: bool = False) -> Part:
-        """A part as one statement, a block that may be written out later; if `repeatable`, without a loop of its own."""
-        if len(part.statements) == 1 and not (repeatable and part.statements[0].rounds):
-            return part
-        return _single(self._block(part.statements), part.sizes)
+    def _one(self, part: Part, numbered: bool = False) -> Part:
+        """A part as one statement, perhaps of a block. What is `numbered` may be repeated: it has no loop of its own, and
+        a block in it begins at the number.
+        """
+        (first, *more) = part.statements
+        if more or (numbered and (first.rounds or (first.address and isinstance(first.what, Block)))):
+            return _single(self._block(part.statements), part.sizes)
+        return part
 
     def _block(self, statements: tuple[Statement, ...]) -> Block:
         return self._blocks.setdefault(statements, Block(statements))
@@ -137,7 +140,7 @@ class Structure:
             if _is_list(part):
                 runs.append(([number], part))
             else:
-                alike.setdefault(self._one(part, repeatable=True), []).append(number)
+                alike.setdefault(self._one(part, numbered=True), []).append(number)
         runs += [(run, part) for part, numbers in alike.items() for run in progressions(numbers)]
         runs.sort(key=lambda run: run[0][0])
         parts = [self._repeated(run, part) for run, part in runs]

@@ -9,7 +9,7 @@ from archspec.scaffolds.layers import Form
 from archspec.scaffolds.sizes import Place, Sizes, name_sizes, places
 from archspec.scaffolds.structure import Block, Index, Statement
 
-WIDEST = 44
+WIDEST = 60
 """Addresses that are longer do not make others wait for them."""
 
 OUTERMOST = "Model"
@@ -25,15 +25,27 @@ class Writer:
         self._taken = {*taken, OUTERMOST}
         self._uses: dict[Block, dict[tuple[int, ...], None]] = {}
         self._order: dict[Block, None] = {}  # what is inside of others first
+        self._paths: dict[Block, list[tuple[str | Index, ...]]] = {}
         self._walk(outermost, sizes, ())
+        for block, paths in self._paths.items():
+            self._names[block] = definition_name(paths, self._taken)
+            self._taken.add(self._names[block])
         self._places: dict[Block, list[Place]] = {}
         self._sizes: dict[Block, Sizes] = {}
         for block in self._order:
             self._places[block] = list(places(block, self._places.__getitem__))
-            self._sizes[block] = name_sizes(self._places[block], list(self._uses[block]))
+            shown = [show for statement in block.statements for show in self._shown(statement)]
+            self._sizes[block] = name_sizes(self._places[block], list(self._uses[block]), shown)
+
+    def _shown(self, statement: Statement) -> list[bool]:
+        """Which of its sizes a statement shows: one for each hyperparameter of a block."""
+        if not isinstance(statement.what, Block):
+            return [True] * statement.arity
+        given = {self._position(statement.what, name) for name in self._sizes[statement.what].parameters}
+        return [place in given for place in range(statement.arity)]
 
     def _walk(self, block: Block, sizes: tuple[int, ...], path: tuple[str | Index, ...]) -> None:
-        """Notes with which sizes each block is used, and names it by its first place."""
+        """Notes with which sizes each block is used, and where."""
         uses = self._uses.setdefault(block, {})
         if sizes in uses:
             return
@@ -44,9 +56,7 @@ class Writer:
             start += statement.arity
             if isinstance(statement.what, Block):
                 place = (*path, *statement.address)
-                if statement.what not in self._names:
-                    self._names[statement.what] = definition_name(place, self._taken)
-                    self._taken.add(self._names[statement.what])
+                self._paths.setdefault(statement.what, []).append(place)
                 self._walk(statement.what, own, place)
         self._order.setdefault(block)
 
