@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from archspec.formats.entries import Checkpoint, Entry
 from archspec.lower.address import LONGEST, MOST_SEGMENTS
 from archspec.lower.program import MOST_TENSORS
-from archspec.ops.record import MOST_DIMENSIONS
 from archspec.source import ArchError, Diagnostic, fail
 from archspec.syntax.expressions import LONGEST_INTEGER, UNFIT
 
@@ -54,7 +53,5 @@ def _unfit(entries: tuple[Entry, ...]) -> Iterator[tuple[str, str]]:
             yield name, "a tensor lies inside the address of another"
         if 0 in shape:
             yield name, "a tensor without elements has no place in a spec, where sizes are from 1"
-        if len(shape) > MOST_DIMENSIONS:
-            yield name, f"a tensor has at most {MOST_DIMENSIONS} axes"
         if entry.elements >= 10**LONGEST_INTEGER:
             yield name, f"a number in a spec has at most {LONGEST_INTEGER} digits"
