@@ -97,9 +97,7 @@ def compile_text(text: str, label: str) -> Model:
     raise fail("no-model", f"{label} has not one model")
 
 
-def _compile_node(
-    loaded: Loaded, node: tree.Model, spec: str, overrides: dict[str, Any], report: Report
-) -> Model:
+def _compile_node(loaded: Loaded, node: tree.Model, spec: str, overrides: dict[str, Any], report: Report) -> Model:
     from archspec.ir import uncollected
     from archspec.lower.compile import check_files, compile_model
     from archspec.lower.program import OverBudget

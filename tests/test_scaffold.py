@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -163,7 +164,7 @@ def test_progressions() -> None:
 def test_progressions_are_all_of_the_numbers(numbers: set[int]) -> None:
     runs = progressions(sorted(numbers))
     assert sorted(n for run in runs for n in run) == sorted(numbers)
-    assert all(len({b - a for a, b in zip(run, run[1:], strict=False)}) <= 1 for run in runs)
+    assert all(len({b - a for a, b in pairwise(run)}) <= 1 for run in runs)
 
 
 def test_layers_that_differ(tmp_path: Path) -> None:
@@ -174,12 +175,22 @@ def test_layers_that_differ(tmp_path: Path) -> None:
         found |= {f"layers.{i}.table": (4, 2)} if i == 0 else {}
         found |= {f"layers.{i}.gate": (8,)} if i in (3, 6, 9) else {}
     lines = owned(scaffold(tmp_path, found))
-    assert [line.partition(":")[0] for line in lines] == ["layers.0", "layers[3 * i + 1]", "layers[3 * i + 2]", "layers[3 * i + 3]"]
+    assert [line.partition(":")[0] for line in lines] == [
+        "layers.0",
+        "layers[3 * i + 1]",
+        "layers[3 * i + 2]",
+        "layers[3 * i + 3]",
+    ]
     assert [line.partition(" for ")[2] for line in lines] == ["", "i in 0..3", "i in 0..3", "i in 0..3"]
 
 
 def test_one_block_for_parts_of_different_sizes(tmp_path: Path) -> None:
-    found = layer("left.layers.0") | layer("left.layers.1") | layer("right.layers.0", 6, 10) | layer("right.layers.1", 6, 10)
+    found = (
+        layer("left.layers.0")
+        | layer("left.layers.1")
+        | layer("right.layers.0", 6, 10)
+        | layer("right.layers.1", 6, 10)
+    )
     text = scaffold(tmp_path, found)
     assert text.count("\nblock ") == 2 and "block Layer(hidden, inner)" in text and "Linear(hidden, 3 * hidden)" in text
     assert owned(text) == [
@@ -190,13 +201,13 @@ def test_one_block_for_parts_of_different_sizes(tmp_path: Path) -> None:
 
 def test_a_large_model_stays_short(tmp_path: Path) -> None:
     found: Tensors = {}
-    for i in range(60):
+    for i in range(30):
         found |= norm(f"model.layers.{i}.norm", 4)
-        for j in range(64):
+        for j in range(32):
             found |= {f"model.layers.{i}.experts.{j}.{part}.weight": (2, 4) for part in ("up", "gate")}
     text = scaffold(tmp_path, found)
-    assert len(found) == 7_800 and text.count("\n") < 40
-    assert owned(text) == ["model.layers[i]: unused Layer(hidden) for i in 0..60"]
+    assert len(found) == 1_980 and text.count("\n") < 40
+    assert owned(text) == ["model.layers[i]: unused Layer(hidden) for i in 0..30"]
 
 
 def test_lists_of_lists(tmp_path: Path) -> None:
@@ -204,12 +215,32 @@ def test_lists_of_lists(tmp_path: Path) -> None:
     assert owned(scaffold(tmp_path, found)) == [f"blocks.{i}[i]: unused Block for i in 0..4" for i in range(3)]
 
 
-WORDS = ("0", "1", "2", "3", "07", "a", "b", "layers", "weight", "bias", "for", "x-y", "model", "h", "param", "std", "i", "x", "batch")
+WORDS = (
+    "0",
+    "1",
+    "2",
+    "3",
+    "07",
+    "a",
+    "b",
+    "layers",
+    "weight",
+    "bias",
+    "for",
+    "x-y",
+    "model",
+    "h",
+    "param",
+    "std",
+    "i",
+    "x",
+    "batch",
+)
 NAMES = st.lists(st.sampled_from(WORDS), min_size=1, max_size=5).map(".".join)
 SHAPES = st.lists(st.integers(1, 4), max_size=4).map(tuple)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(NAMES, SHAPES, min_size=1, max_size=40))
 def test_any_names_and_shapes(tmp_path: Path, found: Tensors) -> None:
     found = {n: s for n, s in found.items() if not any(n.startswith(f"{other}.") for other in found)}
@@ -236,7 +267,7 @@ def test_names_of_one_storage_are_tied(tmp_path: Path) -> None:
     path.write_bytes(torch_zip(value, used))
     assert [line for line in owned(proven(tmp_path, path)) if line.startswith("tie")] == [
         "tie other[i].table = layers[i].table for i in 0..3",
-        "tie layers[i].norm.bias = layers[0].norm.bias for i in 1..3",
+        "tie layers[i].norm.bias = layers.0.norm.bias for i in 1..3",
         "tie head.weight = words.weight",
     ]
     table = archspec.load(str(tmp_path / "scaffold.arch"))
@@ -281,7 +312,7 @@ def test_every_reason_is_told(tmp_path: Path) -> None:
 
 
 def test_too_much_that_does_not_repeat(tmp_path: Path) -> None:
-    path = write(tmp_path / "m.safetensors", {f"tensor_{i}": (1,) for i in range(9_000)})
+    path = write(tmp_path / "m.safetensors", {f"{'x' * 450}{i}": (1,) for i in range(600)})
     with pytest.raises(ArchError, match=r"error\[budget\].*the scaffold of .* would have [\d,]+ bytes"):
         archspec.scaffold(path)
 
@@ -290,7 +321,7 @@ def test_sizes_that_no_number_is_large_enough_for(tmp_path: Path) -> None:
     run = storage("0", 1)
     path = tmp_path / "m.bin"
     path.write_bytes(torch_zip({"a": tensor(run, (10**9, 10**9), strides=(0, 0))}, {"0": 4}))
-    with pytest.raises(ArchError, match="no-scaffold|bad-checkpoint|budget"):
+    with pytest.raises(ArchError, match="18 digits"):
         archspec.scaffold(path)
 
 

@@ -89,7 +89,9 @@ def _prove(checkpoint: Checkpoint, found: Mapping[str, Tensor], text: str) -> No
     try:
         table = compile_text(text, "the scaffold").table
     except ArchError as error:
-        over = [diagnostic._replace(span=None, notes=()) for diagnostic in error.diagnostics if diagnostic.code == "budget"]
+        over = [
+            diagnostic._replace(span=None, notes=()) for diagnostic in error.diagnostics if diagnostic.code == "budget"
+        ]
         if over:
             raise ArchError(over) from None
         raise fail("internal", f"the scaffold of {checkpoint.label} does not compile; please report this") from error

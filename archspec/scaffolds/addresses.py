@@ -9,7 +9,28 @@ from itertools import count
 from archspec.scaffolds.structure import NUMBER, Index
 
 KEYWORDS = frozenset(
-    "if else for in return tie require role param buffer unused expect and or not true false none inf as".split()
+    (
+        "if",
+        "else",
+        "for",
+        "in",
+        "return",
+        "tie",
+        "require",
+        "role",
+        "param",
+        "buffer",
+        "unused",
+        "expect",
+        "and",
+        "or",
+        "not",
+        "true",
+        "false",
+        "none",
+        "inf",
+        "as",
+    )
 )
 """Words that are quoted where an address begins with them."""
 

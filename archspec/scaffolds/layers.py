@@ -46,7 +46,7 @@ class Form(NamedTuple):
 
 
 class _Tensor(NamedTuple):
-    """A parameter of a layer: its axes are hyperparameters; `option` is the one that leaves it out where it is false."""
+    """A parameter of a layer: its axes are hyperparameters; where `option`, one that is a boolean, is false it is absent."""
 
     axes: tuple[str, ...]
     option: str | None
@@ -59,7 +59,7 @@ class Pattern(NamedTuple):
 
     name: str
     role: str
-    defaults: dict[str, object]
+    defaults: Mapping[str, object]
     needed: frozenset[str]
     tensors: dict[str, _Tensor]
 
@@ -98,7 +98,9 @@ def library() -> list[Pattern]:
 
 def names() -> set[str]:
     """Every name that the standard library hands on."""
-    return {entry.alias for item in _file(f"{LIBRARY}.arch").items if isinstance(item, tree.Import) for entry in item.names}
+    return {
+        entry.alias for item in _file(f"{LIBRARY}.arch").items if isinstance(item, tree.Import) for entry in item.names
+    }
 
 
 def recognise(patterns: list[Pattern], word: str, shapes: Mapping[str, Shape]) -> Form | None:
@@ -147,7 +149,9 @@ def _pattern(definition: tree.Definition) -> Pattern | None:
     """None for what is no layer, or owns something else than parameters that its sizes and options describe."""
     if definition.kind != "layer":
         return None
-    defaults = {p.name: p.default.value if isinstance(p.default, tree.Literal) else None for p in definition.hyperparameters}
+    defaults = {
+        p.name: p.default.value if isinstance(p.default, tree.Literal) else None for p in definition.hyperparameters
+    }
     role = ""
     tensors: dict[str, _Tensor] = {}
     for statement in definition.body:

@@ -1,4 +1,4 @@
-"""Names for the sizes of a block, from where they occur: what repeats with other sizes takes them as hyperparameters."""
+"""Names for the sizes of a block, from where they occur; what repeats with others takes them as hyperparameters."""
 
 from __future__ import annotations
 
@@ -148,12 +148,12 @@ class _Namer:
 
     def _name_width(self, column: Column, maps: Sequence[tuple[Column, Column]], used: Sequence[Place]) -> None:
         """A width besides the stream's: that of keys and values, that inside of a network, or a multiple of another."""
-        for name, base in list(self._columns.items()):
-            factors = {size // part for size, part in zip(column, base, strict=True) if size % part == 0}
-            if self._widths.get(base) == name and (base, column) in maps and (column, base) not in maps:
-                if len(factors) == 1 and factors < {2, 3, 4} and all(s % b == 0 for s, b in zip(column, base, strict=True)):
-                    self._widths[column] = f"{factors.pop()} * {name}"
-                    return
+        for name, base in self._columns.items():
+            factors = {size / part for size, part in zip(column, base, strict=True)}
+            of = self._widths.get(base) == name and (base, column) in maps and (column, base) not in maps
+            if of and len(factors) == 1 and factors < {2, 3, 4}:
+                self._widths[column] = f"{int(factors.pop())} * {name}"
+                return
         stream = self._columns.get("hidden")
         if stream is None:
             return

@@ -120,8 +120,8 @@ class Structure:
         return Part(tuple(s._replace(address=(word, *s.address)) for s in part.statements), part.sizes)
 
     def _one(self, part: Part, numbered: bool = False) -> Part:
-        """A part as one statement, perhaps of a block. What is `numbered` may be repeated: it has no loop of its own, and
-        a block in it begins at the number.
+        """A part as one statement, perhaps of a block. What is `numbered` may be repeated: it has no loop of its own,
+        and a block in it begins at the number.
         """
         (first, *more) = part.statements
         if more or (numbered and (first.rounds or (first.address and isinstance(first.what, Block)))):

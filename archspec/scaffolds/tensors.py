@@ -25,7 +25,7 @@ STATISTICS = ("running_mean", "running_var")
 
 
 def tensors(entries: Sequence[Entry]) -> dict[str, Tensor]:
-    """What each tensor is, by name. Integers and booleans are buffers, and so are statistics; all else is a parameter."""
+    """What each tensor is, by name: integers, booleans and statistics are buffers, all else is a parameter."""
     shapes = {entry.name: entry.shape for entry in entries}
     matrices = {name: shape for name, shape in shapes.items() if len(shape) == 2 and name.endswith(".weight")}
     biases = {name: shapes.get(f"{name.removesuffix('weight')}bias") for name in matrices}

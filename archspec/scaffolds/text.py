@@ -32,16 +32,20 @@ class Writer:
             self._taken.add(self._names[block])
         self._places: dict[Block, list[Place]] = {}
         self._sizes: dict[Block, Sizes] = {}
+        self._given: dict[Block, list[int]] = {}  # for each hyperparameter the first size that is its value
         for block in self._order:
             self._places[block] = list(places(block, self._places.__getitem__))
             shown = [show for statement in block.statements for show in self._shown(statement)]
-            self._sizes[block] = name_sizes(self._places[block], list(self._uses[block]), shown)
+            sizes = name_sizes(self._places[block], list(self._uses[block]), shown)
+            columns = list(zip(*self._uses[block], strict=True))
+            self._sizes[block] = sizes
+            self._given[block] = [columns.index(column) for column in sizes.parameters.values()]
 
     def _shown(self, statement: Statement) -> list[bool]:
         """Which of its sizes a statement shows: one for each hyperparameter of a block."""
         if not isinstance(statement.what, Block):
             return [True] * statement.arity
-        given = {self._position(statement.what, name) for name in self._sizes[statement.what].parameters}
+        given = set(self._given[statement.what])
         return [place in given for place in range(statement.arity)]
 
     def _walk(self, block: Block, sizes: tuple[int, ...], path: tuple[str | Index, ...]) -> None:
@@ -74,7 +78,9 @@ class Writer:
         lines = [*self._statements(block, sizes.texts), *(f"  {tie}" for tie in ties)]
         name = self._names[block]
         parameters = f"({head})" if head else ""
-        return "\n".join([f"block {name}{parameters}{inputs} {{", *lines, "  return x  # not known: the wiring", "}", ""])
+        return "\n".join(
+            [f"block {name}{parameters}{inputs} {{", *lines, "  return x  # not known: the wiring", "}", ""]
+        )
 
     def _statements(self, block: Block, texts: Sequence[str]) -> Iterator[str]:
         addresses = [written(statement.address) for statement in block.statements]
@@ -95,19 +101,10 @@ class Writer:
             given = {slot.axis: text for slot, text in zip(what.slots, texts, strict=True)}
             return _form(what, given), _doubts(what, given)
         if isinstance(what, Block):
-            inner = self._sizes[what]
-            arguments = [
-                texts[self._position(what, name)] for name in inner.parameters
-            ]
+            arguments = [texts[place] for place in self._given[what]]
             return self._names[what] + (f"({', '.join(arguments)})" if arguments else ""), ""
         type = f"{what.type} " if what.type else ""
         return f"{what.kind} {type}[{', '.join(texts)}]", what.remark
-
-    def _position(self, block: Block, name: str) -> int:
-        """The first of a block's sizes that is the value of its hyperparameter."""
-        sizes = self._sizes[block]
-        columns = list(zip(*self._uses[block], strict=True))
-        return columns.index(sizes.parameters[name])
 
 
 def _form(form: Form, given: dict[tuple[str, int], str]) -> str:
