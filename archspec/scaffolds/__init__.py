@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from archspec.source import ArchError, fail, printable
+from archspec.source import ArchError, Diagnostic, fail, printable
 
 if TYPE_CHECKING:
     from archspec.formats.entries import Checkpoint
@@ -90,7 +90,9 @@ def _prove(checkpoint: Checkpoint, found: Mapping[str, Tensor], text: str) -> No
         table = compile_text(text, "the scaffold").table
     except ArchError as error:
         over = [
-            diagnostic._replace(span=None, notes=()) for diagnostic in error.diagnostics if diagnostic.code == "budget"
+            Diagnostic("budget", f"the scaffold of {checkpoint.label}: {fault.message}", help=fault.help)
+            for fault in error.diagnostics
+            if fault.code == "budget"
         ]
         if over:
             raise ArchError(over) from None

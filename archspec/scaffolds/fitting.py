@@ -21,13 +21,13 @@ def check(checkpoint: Checkpoint) -> None:
     if len(checkpoint.entries) > MOST_TENSORS:
         message = f"{checkpoint.label} holds {len(checkpoint.entries):,} tensors, and a spec at most {MOST_TENSORS:,}"
         raise fail("budget", message)
-    if sum(entry.elements for entry in checkpoint.entries) >= 10**LONGEST_INTEGER:
-        raise fail("budget", f"{checkpoint.label} claims more than 10^{LONGEST_INTEGER} elements")
     reasons: dict[str, list[str]] = {}
     for name, reason in _unfit(checkpoint.entries):
         reasons.setdefault(reason, []).append(name)
     if reasons:
         raise ArchError([_diagnostic(checkpoint.label, reason, names) for reason, names in reasons.items()])
+    if sum(entry.elements for entry in checkpoint.entries) >= 10**LONGEST_INTEGER:
+        raise fail("budget", f"{checkpoint.label} claims more than 10^{LONGEST_INTEGER} elements")
 
 
 def _diagnostic(label: str, reason: str, names: list[str]) -> Diagnostic:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from itertools import takewhile
 from typing import NamedTuple
 
 from archspec.pipeline import parsed
@@ -17,6 +18,9 @@ from archspec.source import Report, Source
 from archspec.syntax import tree
 
 LIBRARY = "std"
+
+MOST_LEADING = 2
+"""Sizes that are given to a layer without their names; more would not be understood."""
 
 Shape = tuple[int, ...]
 Axis = tuple[str, int]
@@ -33,20 +37,21 @@ class Slot(NamedTuple):
 class Form(NamedTuple):
     """A layer with all but its sizes: `slots` take these in order, `fixed` are other arguments (`bias = false`).
 
-    `role` is the definition's. `others` are the forms that fit as well; `open` are the integer hyperparameters that
-    no shape shows.
+    The first `leading` slots are its first hyperparameters, and need no names. `role` is the definition's. `others` are
+    the forms that fit as well; `open` are the integer hyperparameters that no shape shows.
     """
 
     name: str
     role: str
     slots: tuple[Slot, ...]
+    leading: int
     fixed: tuple[str, ...]
     others: tuple[Form, ...] = ()
     open: tuple[str, ...] = ()
 
 
 class _Tensor(NamedTuple):
-    """A parameter of a layer: its axes are hyperparameters; where `option`, one that is a boolean, is false it is absent."""
+    """A parameter of a layer: its axes are hyperparameters; it is absent where `option`, a boolean one, is false."""
 
     axes: tuple[str, ...]
     option: str | None
@@ -88,7 +93,9 @@ class Pattern(NamedTuple):
         )
         known = {*slots, *options}
         left = tuple(n for n, default in self.defaults.items() if type(default) is int and n not in known)
-        return Form(self.name, self.role, tuple(slots[n] for n in self.defaults if n in slots), fixed, (), left)
+        found = tuple(slots[n] for n in self.defaults if n in slots)
+        leading = sum(1 for _ in takewhile(slots.__contains__, self.defaults))
+        return Form(self.name, self.role, found, min(leading, MOST_LEADING), fixed, (), left)
 
 
 def library() -> list[Pattern]:

@@ -65,6 +65,7 @@ class Structure:
     def __init__(self, patterns: list[Pattern], tensors: Mapping[str, Tensor]) -> None:
         self.patterns = patterns
         self._tensors = tensors
+        self._known: dict[tuple[str, tuple[tuple[str, tuple[int, ...]], ...]], Form | None] = {}
         self._blocks: dict[tuple[Statement, ...], Block] = {}
         self._lists: list[set[Block]] = []
 
@@ -110,7 +111,10 @@ class Structure:
         if any(self._tensors[entry.name] != Tensor("param", "", len(entry.shape)) for entry in leaves.values()):
             return None  # something is to be said of it
         shapes = {name: entry.shape for name, entry in leaves.items()}
-        form = recognise(self.patterns, word, shapes)
+        key = word, tuple(shapes.items())
+        if key not in self._known:
+            self._known[key] = recognise(self.patterns, word, shapes)
+        form = self._known[key]
         return form and _single(form, tuple(shapes[tensor][axis] for _, (tensor, axis) in form.slots))
 
     def _at(self, word: str | Index, part: Part) -> Part:
@@ -129,7 +133,9 @@ class Structure:
         return part
 
     def _block(self, statements: tuple[Statement, ...]) -> Block:
-        return self._blocks.setdefault(statements, Block(statements))
+        if statements not in self._blocks:
+            self._blocks[statements] = Block(statements)
+        return self._blocks[statements]
 
     def _list(self, children: dict[int, _Node], word: str) -> Part:
         """Numbered parts: equal ones are repeated by one statement."""

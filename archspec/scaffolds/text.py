@@ -109,8 +109,8 @@ class Writer:
 
 def _form(form: Form, given: dict[tuple[str, int], str]) -> str:
     sizes = [given[slot.axis] for slot in form.slots]
-    named = [f"{slot.name} = {text}" for slot, text in zip(form.slots[2:], sizes[2:], strict=True)]
-    return f"{form.name}({', '.join([*sizes[:2], *named, *form.fixed])})"
+    named = [f"{slot.name} = {given[slot.axis]}" for slot in form.slots[form.leading :]]
+    return f"{form.name}({', '.join([*sizes[: form.leading], *named, *form.fixed])})"
 
 
 def _doubts(form: Form, given: dict[tuple[str, int], str]) -> str:
