@@ -36,10 +36,10 @@ class Writer:
         for block in self._order:
             self._places[block] = list(places(block, self._places.__getitem__))
             shown = [show for statement in block.statements for show in self._shown(statement)]
-            sizes = name_sizes(self._places[block], list(self._uses[block]), shown)
+            named = name_sizes(self._places[block], list(self._uses[block]), shown)
             columns = list(zip(*self._uses[block], strict=True))
-            self._sizes[block] = sizes
-            self._given[block] = [columns.index(column) for column in sizes.parameters.values()]
+            self._sizes[block] = named
+            self._given[block] = [columns.index(column) for column in named.parameters.values()]
 
     def _shown(self, statement: Statement) -> list[bool]:
         """Which of its sizes a statement shows: one for each hyperparameter of a block."""
