@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from archspec.model import Model
     from archspec.pipeline import formula, import_config, load, models
     from archspec.pytorch.build import to_torch
+    from archspec.scaffolds import scaffold
     from archspec.source import ArchError
     from archspec.verification import verify
 
@@ -33,6 +34,7 @@ __all__ = [
     "import_config",
     "load",
     "models",
+    "scaffold",
     "to_torch",
     "verify",
 ]
@@ -51,6 +53,7 @@ if not TYPE_CHECKING:  # a checker shall report names that do not exist
         "import_config": "pipeline",
         "load": "pipeline",
         "models": "pipeline",
+        "scaffold": "scaffolds",
         "to_torch": "pytorch.build",
         "verify": "verification",
     }

@@ -76,17 +76,34 @@ def compile_spec(spec: str, overrides: dict[str, Any]) -> Model:
 
 
 def _compile(spec: str, overrides: dict[str, Any]) -> tuple[Model, Loaded]:
-    from archspec.ir import uncollected
-    from archspec.lower.compile import check_files, compile_model
-    from archspec.lower.program import OverBudget
-    from archspec.model import Model
-
     for name, value in overrides.items():
         if not _is_plain(value):
             help = "numbers, booleans, strings, None and lists of these are"
             raise fail("bad-override", f"`{value!r:.80}` is no value for `{name}`", help=help)
     report = Report()
     loaded, node = _open(parse_spec(spec), spec, report)
+    return _compile_node(loaded, node, spec, overrides, report), loaded
+
+
+def compile_text(text: str, label: str) -> Model:
+    """The only model of a text, as `load` compiles that of a file. It can import bundled files only."""
+    report = Report()
+    library, program = _fresh()
+    with suppress(Enough):
+        unit = library.define(Source(label, text), report, folder=None, root=None, path=label)
+        if len(unit.models) == 1:
+            (node,) = unit.models.values()
+            return _compile_node(Loaded(library, program, unit), node, label, {}, report)
+    report.check()
+    raise fail("no-model", f"{label} has not one model")
+
+
+def _compile_node(loaded: Loaded, node: tree.Model, spec: str, overrides: dict[str, Any], report: Report) -> Model:
+    from archspec.ir import uncollected
+    from archspec.lower.compile import check_files, compile_model
+    from archspec.lower.program import OverBudget
+    from archspec.model import Model
+
     program = loaded.program
     program.begin(report, loaded.unit.source)
     compiled = None
@@ -100,7 +117,7 @@ def _compile(spec: str, overrides: dict[str, Any]) -> tuple[Model, Loaded]:
             report.error("internal", f"{spec} could not be compiled, and nothing said why; please report this")
         report.check()
     assert compiled is not None
-    return Model(compiled, overrides, tuple(report.diagnostics), lambda: _trace(loaded.unit, node, overrides)), loaded
+    return Model(compiled, overrides, tuple(report.diagnostics), lambda: _trace(loaded.unit, node, overrides))
 
 
 def _trace(unit: Unit, node: tree.Model, overrides: dict[str, Any]) -> Trace:

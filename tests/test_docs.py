@@ -6,7 +6,7 @@
   which is not part of it); ```yaml NAME is how configurations of a family are read.
 - ```console holds commands behind `$` and what they print. A line `...` stands for any lines.
 - ```pycon is a doctest.
-- `model.safetensors` is what `write_checkpoint` writes.
+- `model.safetensors` is what `write_checkpoint` writes, and `decoder.safetensors` holds the tensors of DECODER.
 
 `python tests/test_docs.py` writes anew what they show of the code: the grammar, two tables, and what commands print.
 """
@@ -41,7 +41,18 @@ from archspec.syntax import build, expressions, lines, tree
 ROOT = Path(__file__).parent.parent
 LANGUAGE = ROOT / "docs" / "language.md"
 README = ROOT / "README.md"
-TOPICS = ("language", "extending", "costs", "pytorch", "explain", "audit", "verify", "formula", "import")
+TOPICS = (
+    "language",
+    "extending",
+    "costs",
+    "pytorch",
+    "explain",
+    "audit",
+    "verify",
+    "formula",
+    "import",
+    "scaffold",
+)
 PAGES = {"README.md": README, **{f"docs/{topic}.md": ROOT / "docs" / f"{topic}.md" for topic in TOPICS}}
 
 FENCE = re.compile(r"^```(?P<kind>\w*) ?(?P<mark>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -71,6 +82,7 @@ class Session:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         write_checkpoint(folder / "model.safetensors")
+        checkpoints.write(folder / "decoder.safetensors", DECODER)
         self.file = folder / "example.arch"
         self.names: dict[str, object] = {}
 
@@ -112,6 +124,19 @@ class Session:
         self.names.update(test.globs)
         if runner.failures:
             yield "".join(report)
+
+
+def _layer(name: str) -> dict[str, tuple[int, ...]]:
+    shapes: dict[str, tuple[int, ...]] = {f"{name}.attn_norm.weight": (64,)}
+    shapes |= {f"{name}.attn.{part}.weight": (rows, 64) for part, rows in (("q", 64), ("k", 16), ("v", 16), ("o", 64))}
+    shapes |= {f"{name}.mlp_norm.weight": (64,), f"{name}.mlp.up.weight": (160, 64), f"{name}.mlp.up.bias": (160,)}
+    return shapes | {f"{name}.mlp.down.weight": (64, 160), f"{name}.mlp.down.bias": (64,)}
+
+
+DECODER: dict[str, tuple[int, ...]] = {"embed_tokens.weight": (1000, 64), "scale": ()}
+for _number in range(4):
+    DECODER |= _layer(f"layers.{_number}")
+DECODER |= {"norm.weight": (64,), "head.weight": (1000, 64)}
 
 
 def write_checkpoint(path: Path) -> None:

@@ -163,6 +163,11 @@ def _verify(parser: argparse.ArgumentParser) -> None:
     _format(parser)
 
 
+def _scaffold(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("checkpoint", metavar="CHECKPOINT", help="a file, an index of shards, or a folder of these")
+    _output(parser)
+
+
 def _show(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="a bundled model")
 
@@ -246,6 +251,7 @@ _COMMANDS = {
     "explain": Command("explain", "which way of counting gives a published number of parameters", _explain),
     "audit": Command("audit", "a published calculation, line by line: what is right, what is not, and why", _audit),
     "verify": Command("verify", "whether a checkpoint holds the tensors of a model, from its headers alone", _verify),
+    "scaffold": Command("scaffold", "a first spec of a checkpoint, from its headers: what it owns", _scaffold),
     "error": Command("commands", "what a diagnostic code means, with an example and the mend", _error),
 }
 """The commands. `run_COMMAND` takes the parsed arguments, writes to standard output, and returns the exit status."""

@@ -65,7 +65,7 @@ def shallow(node: Any) -> Any:
 
 # Addresses ------------------------------------------------------------------------------------------------------------
 
-_UNFIT = re.compile(r"[.\[\]\s\"\\@#:*]|[^ -~]")  # `@ # : *` have a meaning in the names of graph nodes
+UNFIT = re.compile(r"[.\[\]\s\"\\@#:*]|[^ -~]")  # `@ # : *` have a meaning in the names of graph nodes
 
 
 def place(children: Children) -> Expr:
@@ -101,7 +101,7 @@ def segment(children: Children) -> tree.Segment:
 
 
 def _segment(start: int, end: int, text: str) -> tree.Segment:
-    if not text or _UNFIT.search(text):
+    if not text or UNFIT.search(text):
         message = f"`{text}` cannot be one part of an address" if text else "a part of an address cannot be empty"
         help = 'quote each part alone: `"in".weight`' if "." in text else None
         raise Fault(message, start, end, help)

@@ -1,0 +1,106 @@
+"""Addresses as a spec writes them, and names for definitions made of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import count
+
+from archspec.scaffolds.structure import NUMBER, Index
+
+KEYWORDS = frozenset(
+    (
+        "if",
+        "else",
+        "for",
+        "in",
+        "return",
+        "tie",
+        "require",
+        "role",
+        "param",
+        "buffer",
+        "unused",
+        "expect",
+        "and",
+        "or",
+        "not",
+        "true",
+        "false",
+        "none",
+        "inf",
+        "as",
+    )
+)
+"""Words that are quoted where an address begins with them."""
+
+LONGEST = 40
+"""Characters of a definition's name."""
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_WORD = re.compile(r"[A-Za-z0-9_]+")
+
+
+def written(address: Sequence[str | Index]) -> str:
+    """An address with what must be quoted in quotes, numbers that are counted up in brackets."""
+    text = ""
+    for place, word in enumerate(address):
+        if isinstance(word, Index):
+            text += f"[{_index(word)}]"
+            continue
+        plain = _WORD.fullmatch(word) if place else _NAME.fullmatch(word) and word not in KEYWORDS
+        text += ("." if place else "") + (word if plain else f'"{word}"')
+    return text
+
+
+def _index(index: Index) -> str:
+    if index.step == 1:
+        return "i"
+    return f"{index.step} * i" + (f" + {index.start}" if index.start else "")
+
+
+def rounds(index: Index, number: int) -> str:
+    """The loop that counts an index up."""
+    first = index.start if index.step == 1 else 0
+    return f"for i in {first}..{first + number}"
+
+
+def definition_name(paths: Sequence[Sequence[str | Index]], taken: set[str]) -> str:
+    """A name for what stands at these paths: the last word of the first, with those before it where that name is taken,
+    and with its number if all have the same.
+    """
+    path = paths[0]
+    words = [word for word in path if isinstance(word, str) and not NUMBER.fullmatch(word)]
+    last = words.pop() if words else "part"
+    number = path[-1]
+    if isinstance(number, Index) or NUMBER.fullmatch(number):
+        last = _singular(last)
+    name = _camel(last)
+    if isinstance(number, str) and NUMBER.fullmatch(number) and {path[-1] for path in paths} == {number}:
+        name += number
+    before = [_camel(word) for word in reversed(words)]
+    if before and re.search("encoder|decoder", words[-1], re.IGNORECASE) and before[0] not in name:
+        name = before.pop(0) + name
+    while name in taken and before:
+        name = before.pop(0) + name
+    name = name[-LONGEST:].lstrip("0123456789") or "Part"
+    return next(n for suffix in _suffixes() if (n := name + suffix) not in taken)
+
+
+def _suffixes() -> Iterator[str]:
+    """None, B, C, ..., Z, B2, C2, ...: digits alone would look like the number of a layer."""
+    yield ""
+    yield from "BCDEFGHIJKLMNOPQRSTUVWXYZ"
+    yield from (f"{letter}{round}" for round in count(2) for letter in "BCDEFGHIJKLMNOPQRSTUVWXYZ")
+
+
+def _singular(word: str) -> str:
+    """`layers` -> `layer`; a single letter says nothing."""
+    if len(word) < 2:
+        return "layer"
+    return word[:-1] if word.endswith("s") and not word.endswith("ss") and len(word) > 3 else word
+
+
+def _camel(word: str) -> str:
+    parts = re.findall("[A-Za-z0-9]+", word)
+    return "".join(part[0].upper() + part[1:] for part in parts).lstrip("0123456789") or "Part"

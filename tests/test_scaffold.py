@@ -1,0 +1,347 @@
+"""Scaffolds: the tensors of a checkpoint exactly, repeated parts said once, what is not known marked."""
+
+import re
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from checkpoints import header, safetensors, state, storage, tensor, torch_zip, write
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import archspec
+from archspec import ArchError
+from archspec.cli import main
+from archspec.pipeline import check
+from archspec.scaffolds.structure import progressions
+
+Tensors = dict[str, tuple[int, ...]]
+
+
+def scaffold(folder: Path, shapes: Tensors) -> str:
+    """The scaffold of a checkpoint with these tensors; it has no findings and is the checkpoint exactly."""
+    return proven(folder, write(folder / "model.safetensors", shapes))
+
+
+def proven(folder: Path, path: Path) -> str:
+    text = archspec.scaffold(path)
+    spec = folder / "scaffold.arch"
+    spec.write_text(text)
+    assert check(str(spec)).diagnostics == []
+    found = archspec.verify(str(spec), path)
+    assert found.is_exact and not found.spellings and not found.notes
+    return text
+
+
+def owned(text: str) -> list[str]:
+    """The statements of the outermost block, without comments."""
+    body = text[text.index("block Model") :].partition("\n}")[0].split("\n")[1:-1]
+    return [re.sub(" +", " ", line.partition("#")[0]).strip() for line in body]
+
+
+def linear(name: str, out: int, into: int) -> Tensors:
+    return {f"{name}.weight": (out, into), f"{name}.bias": (out,)}
+
+
+def norm(name: str, size: int) -> Tensors:
+    return {f"{name}.weight": (size,), f"{name}.bias": (size,)}
+
+
+def layer(name: str, hidden: int = 8, inner: int = 32) -> Tensors:
+    """A pre-norm layer with fused queries, keys and values."""
+    found = norm(f"{name}.ln1", hidden) | linear(f"{name}.attn.qkv", 3 * hidden, hidden)
+    found |= linear(f"{name}.attn.out", hidden, hidden) | norm(f"{name}.ln2", hidden)
+    return found | linear(f"{name}.mlp.up", inner, hidden) | linear(f"{name}.mlp.down", hidden, inner)
+
+
+def encoder() -> Tensors:
+    found: Tensors = {"embed.tokens.weight": (50, 8), "embed.positions.weight": (20, 8), "cls": (1, 1, 8)}
+    found |= {"patches.conv.weight": (8, 3, 4, 4), "patches.conv.bias": (8,), "final_norm.weight": (8,)}
+    for i in range(3):
+        found |= layer(f"encoder.layers.{i}")
+    for i in range(4):
+        found |= layer(f"vision.layers.{i}", 12, 20)
+        for j in range(5) if i % 2 else ():
+            found |= linear(f"vision.layers.{i}.experts.{j}.up", 6, 12)
+            found |= linear(f"vision.layers.{i}.experts.{j}.down", 12, 6)
+    found |= norm("stem.bn", 8) | {"stem.bn.running_mean": (8,), "stem.bn.running_var": (8,)}
+    return found | {"h.c_fc.weight": (8, 32), "h.c_fc.bias": (32,), "h.c_proj.weight": (8, 8), "h.c_proj.bias": (8,)}
+
+
+def test_what_it_writes(tmp_path: Path, golden: Callable[[str, str], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    scaffold(tmp_path, encoder())
+    monkeypatch.chdir(tmp_path)
+    golden("scaffold/encoder.arch", archspec.scaffold("model.safetensors"))
+
+
+def test_it_can_be_counted(tmp_path: Path) -> None:
+    scaffold(tmp_path, encoder())
+    model = archspec.load(str(tmp_path / "scaffold.arch"))
+    assert {t.name: t.shape for t in model.tensors} | {b.name: b.shape for b in model.buffers} == encoder()
+    assert [b.name for b in model.buffers] == ["stem.bn.running_mean", "stem.bn.running_var"]
+    assert main(["count", str(tmp_path / "scaffold.arch")]) == 0
+
+
+# Recognising ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("shapes", "statement"),
+    [
+        (linear("a", 3, 5), "a: unused Linear(5, 3)"),
+        (norm("a", 5), "a: unused LayerNorm(5)"),
+        ({"norm.weight": (5,)}, "norm: unused RMSNorm(5) # not known: or LayerNorm(5, bias = false)"),
+        ({"q.weight": (3, 5)}, "q: unused Linear(5, 3, bias = false) # not known: or Embedding(3, 5)"),
+        ({"embed.weight": (3, 5)}, "embed: unused Embedding(3, 5) # not known: or Linear(5, 3, bias = false)"),
+        (
+            {"a.weight": (3, 5, 7), "a.bias": (3,)},
+            "a: unused Conv1d(5, 3, kernel = 7) # not known: stride, padding, dilation, groups",
+        ),
+        (
+            {"conv.weight": (3, 5, 7, 7)},
+            "conv: unused Conv2d(5, 3, kernel = 7, bias = false) # not known: stride, padding, dilation, groups",
+        ),
+        ({"a.weight": (3, 5, 7, 7)}, "a.weight: unused param [3, 5, 7, 7]"),
+        ({"a.weight": (3, 5, 7)}, "a.weight: unused param [3, 5, 7]"),
+        ({"a.weight": (3, 5), "a.bias": (4,)}, "a.weight: unused param [3, 5]"),
+        (
+            {"a.weight": (3, 5), "a.bias": (5,)},
+            "a.weight: unused param [3, 5] # not known: a linear map, stored [in, out]?",
+        ),
+        ({"a.weight": (3, 5), "a.scale": (5,)}, "a.weight: unused param [3, 5]"),
+        ({"scale": ()}, "scale: unused param []"),
+        ({"for.in-put": (2,)}, '"for"."in-put": unused param [2]'),
+        ({"0.weight": (2, 2), "0.bias": (2,)}, '"0": unused Linear(2, 2)'),
+    ],
+)
+def test_what_is_recognised(tmp_path: Path, shapes: Tensors, statement: str) -> None:
+    text = re.sub(" +", " ", scaffold(tmp_path, shapes))
+    text = re.sub(r"\b(hidden|vocab)\b", lambda name: sizes(text)[name[0]], text)
+    assert f" {statement}\n" in text
+
+
+def sizes(text: str) -> dict[str, str]:
+    return dict(re.findall(r"(\w+) = (\d+)", text))
+
+
+@pytest.mark.parametrize(("dtype", "kind"), [("I64", "buffer int"), ("U8", "buffer int"), ("F16", "param")])
+def test_integers_are_buffers(tmp_path: Path, dtype: str, kind: str) -> None:
+    path = write(tmp_path / "m.safetensors", {"ids": (1, 4)}, dtype)
+    (line,) = owned(proven(tmp_path, path))
+    assert line == f"ids: unused {kind} [1, 4]"
+
+
+def test_the_library_is_what_is_recognised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A library with one layer of another kind: nothing is known but what it says."""
+    specs = tmp_path / "specs"
+    specs.mkdir()
+    (specs / "std.arch").write_text('export "own.arch" { Affine }\n')
+    (specs / "own.arch").write_text(
+        "layer Affine(n, m, shift = true)(x [..., n]) -> [..., m] {\n  w: param [n, m]\n  b: param [m] if shift\n"
+        "  y = matmul(x, .w)\n  return y + .b if shift else y\n}\n"
+    )
+    for room in ("archspec.pipeline", "archspec.scaffolds.layers"):
+        monkeypatch.setattr(f"{room}.specs_root", lambda: str(specs))
+    shapes = {"a.w": (3, 5), "a.b": (5,), "affine.w": (3, 5), "c.weight": (3, 5), "c.bias": (5,)}
+    found = owned(archspec.scaffold(write(tmp_path / "m.safetensors", shapes)))
+    assert found[:2] == ["a: unused Affine(3, 5)", "affine: unused Affine(3, 5, shift = false)"]
+    assert found[2].startswith("c.weight: unused param")
+
+
+# Repetition -----------------------------------------------------------------------------------------------------------
+
+
+def test_progressions() -> None:
+    assert progressions([0, 1, 2, 3]) == [[0, 1, 2, 3]]
+    assert progressions([2, 5, 8]) == [[2, 5, 8]]
+    assert progressions([0, 1, 3, 4, 6, 7]) == [[0, 3, 6], [1, 4, 7]]
+    assert progressions([0, 2]) == [[0], [2]]
+    assert progressions([]) == []
+
+
+@given(st.sets(st.integers(0, 60)))
+def test_progressions_are_all_of_the_numbers(numbers: set[int]) -> None:
+    runs = progressions(sorted(numbers))
+    assert sorted(n for run in runs for n in run) == sorted(numbers)
+    assert all(len({b - a for a, b in pairwise(run)}) <= 1 for run in runs)
+
+
+def test_layers_that_differ(tmp_path: Path) -> None:
+    """Layer 0 has a table of its own; of the others every third has more."""
+    found: Tensors = {}
+    for i in range(10):
+        found |= layer(f"layers.{i}")
+        found |= {f"layers.{i}.table": (4, 2)} if i == 0 else {}
+        found |= {f"layers.{i}.gate": (8,)} if i in (3, 6, 9) else {}
+    lines = owned(scaffold(tmp_path, found))
+    assert [line.partition(":")[0] for line in lines] == [
+        "layers.0",
+        "layers[3 * i + 1]",
+        "layers[3 * i + 2]",
+        "layers[3 * i + 3]",
+    ]
+    assert [line.partition(" for ")[2] for line in lines] == ["", "i in 0..3", "i in 0..3", "i in 0..3"]
+
+
+def test_one_block_for_parts_of_different_sizes(tmp_path: Path) -> None:
+    found = (
+        layer("left.layers.0")
+        | layer("left.layers.1")
+        | layer("right.layers.0", 6, 10)
+        | layer("right.layers.1", 6, 10)
+    )
+    text = scaffold(tmp_path, found)
+    assert text.count("\nblock ") == 2 and "block Layer(hidden, inner)" in text and "Linear(hidden, 3 * hidden)" in text
+    assert owned(text) == [
+        "left.layers[i]: unused Layer(8, 32) for i in 0..2",
+        "right.layers[i]: unused Layer(6, 10) for i in 0..2",
+    ]
+
+
+def test_a_large_model_stays_short(tmp_path: Path) -> None:
+    found: Tensors = {}
+    for i in range(30):
+        found |= norm(f"model.layers.{i}.norm", 4)
+        for j in range(32):
+            found |= {f"model.layers.{i}.experts.{j}.{part}.weight": (2, 4) for part in ("up", "gate")}
+    text = scaffold(tmp_path, found)
+    assert len(found) == 1_980 and text.count("\n") < 40
+    assert owned(text) == ["model.layers[i]: unused Layer(hidden) for i in 0..30"]
+
+
+def test_lists_of_lists(tmp_path: Path) -> None:
+    found = {f"blocks.{i}.{j}.{part}": (2,) for i in range(3) for j in range(4) for part in ("a", "b")}
+    assert owned(scaffold(tmp_path, found)) == [f"blocks.{i}[i]: unused Block for i in 0..4" for i in range(3)]
+
+
+WORDS = (
+    "0",
+    "1",
+    "2",
+    "3",
+    "07",
+    "a",
+    "b",
+    "layers",
+    "weight",
+    "bias",
+    "for",
+    "x-y",
+    "model",
+    "h",
+    "param",
+    "std",
+    "i",
+    "x",
+    "batch",
+)
+NAMES = st.lists(st.sampled_from(WORDS), min_size=1, max_size=5).map(".".join)
+SHAPES = st.lists(st.integers(1, 4), max_size=4).map(tuple)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.dictionaries(NAMES, SHAPES, min_size=1, max_size=40))
+def test_any_names_and_shapes(tmp_path: Path, found: Tensors) -> None:
+    found = {n: s for n, s in found.items() if not any(n.startswith(f"{other}.") for other in found)}
+    text = scaffold(tmp_path, found)
+    model = archspec.load(str(tmp_path / "scaffold.arch"))
+    assert {t.name: t.shape for t in model.tensors} | {b.name: b.shape for b in model.buffers} == found
+    assert archspec.scaffold(tmp_path / "model.safetensors") == text
+
+
+# Ties -----------------------------------------------------------------------------------------------------------------
+
+
+def test_names_of_one_storage_are_tied(tmp_path: Path) -> None:
+    shapes: Tensors = {"words.weight": (5, 4)}
+    for i in range(3):
+        shapes |= norm(f"layers.{i}.norm", 4) | {f"layers.{i}.table": (2, 4)} | {f"other.{i}.table": (2, 4)}
+    value = state(shapes)
+    value["head.weight"] = value["words.weight"]
+    for i in range(3):
+        value[f"layers.{i}.norm.bias"] = value["layers.0.norm.bias"]
+        value[f"other.{i}.table"] = value[f"layers.{i}.table"]
+    used = {call.arguments[0].identifier[2]: call.arguments[0].identifier[4] * 4 for call in value.values()}
+    path = tmp_path / "pytorch_model.bin"
+    path.write_bytes(torch_zip(value, used))
+    assert [line for line in owned(proven(tmp_path, path)) if line.startswith("tie")] == [
+        "tie other[i].table = layers[i].table for i in 0..3",
+        "tie layers[i].norm.bias = layers.0.norm.bias for i in 1..3",
+        "tie head.weight = words.weight",
+    ]
+    table = archspec.load(str(tmp_path / "scaffold.arch"))
+    assert {t.name: t.tied_to for t in table.tensors if t.tied_to} == {
+        "head.weight": "words.weight",
+        "layers.1.norm.bias": "layers.0.norm.bias",
+        "layers.2.norm.bias": "layers.0.norm.bias",
+        **{f"other.{i}.table": f"layers.{i}.table" for i in range(3)},
+    }
+
+
+# What cannot be said --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("shapes", "message"),
+    [
+        ({}, "holds no tensors"),
+        ({"a": (2,), "a.b": (3,)}, "a tensor lies inside the address of another: `a.b`"),
+        ({"a..b": (2,)}, "a part of an address cannot be empty: `a..b`"),
+        ({"": (2,)}, "a part of an address cannot be empty: ``"),
+        ({"x y": (2,), "é.w": (2,), "a#b": (1,)}, "these characters cannot stand in an address: `x y`, `é.w`, `a#b`"),
+        ({"\x1b[31m": (2,)}, "these characters cannot stand in an address"),
+        ({"none": (0, 4)}, "a tensor without elements has no place in a spec, where sizes are from 1: `none`"),
+        ({".".join("a" * 65): (2,)}, "an address has at most 64 parts and 500 characters"),
+        ({"a" * 501: (2,)}, "an address has at most 64 parts and 500 characters"),
+        ({f"t{i}.": (1,) for i in range(7)}, "`t4.` (and 2 more)"),
+    ],
+)
+def test_what_no_spec_can_say(tmp_path: Path, shapes: Tensors, message: str) -> None:
+    path = write(tmp_path / "m.safetensors", shapes)
+    with pytest.raises(ArchError) as caught:
+        archspec.scaffold(path)
+    (found,) = caught.value.diagnostics
+    assert found.code == "no-scaffold" and message in found.message
+
+
+def test_every_reason_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ArchError) as caught:
+        archspec.scaffold(write(tmp_path / "m.safetensors", {"a": (2,), "a.b": (0,), "c d": (1,)}))
+    assert len(caught.value.diagnostics) == 3
+
+
+def test_too_much_that_does_not_repeat(tmp_path: Path) -> None:
+    path = write(tmp_path / "m.safetensors", {f"{'x' * 450}{i}": (1,) for i in range(600)})
+    with pytest.raises(ArchError, match=r"error\[budget\].*the scaffold of .* would have [\d,]+ bytes"):
+        archspec.scaffold(path)
+
+
+def test_sizes_that_no_number_is_large_enough_for(tmp_path: Path) -> None:
+    run = storage("0", 1)
+    path = tmp_path / "m.bin"
+    path.write_bytes(torch_zip({"a": tensor(run, (10**9, 10**9), strides=(0, 0))}, {"0": 4}))
+    with pytest.raises(ArchError, match="18 digits"):
+        archspec.scaffold(path)
+
+
+# The command ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(write(tmp_path / "m.safetensors", linear("a", 3, 5)))
+    assert main(["scaffold", path]) == 0
+    text = capsys.readouterr().out
+    assert text == archspec.scaffold(path)
+    out = tmp_path / "out.arch"
+    assert main(["scaffold", path, "-o", str(out)]) == 0 and out.read_text() == text
+    out.write_text("mine")
+    assert main(["scaffold", path, "-o", str(out)]) == 2 and out.read_text() == "mine"
+    assert main(["scaffold", path, "-o", str(out), "--force"]) == 0 and out.read_text() == text
+    assert main(["scaffold", str(tmp_path / "nowhere")]) == 2
+    (tmp_path / "bad.safetensors").write_bytes(safetensors(header({"a": (1,)}))[:-1])
+    assert main(["scaffold", str(tmp_path / "bad.safetensors"), "-o", str(tmp_path / "new.arch")]) == 2
+    assert not (tmp_path / "new.arch").exists()
+    unfit = str(write(tmp_path / "unfit.safetensors", {"x y": (1,)}))
+    assert main(["scaffold", unfit]) == 1
+    assert "Traceback" not in capsys.readouterr().err
