@@ -13,6 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from archspec.audits import audit
     from archspec.claims import explain
+    from archspec.differences import diff
     from archspec.formulas import Formula
     from archspec.functions import cost
     from archspec.model import Model
@@ -28,6 +29,7 @@ __all__ = [
     "__version__",
     "audit",
     "cost",
+    "diff",
     "explain",
     "formula",
     "load",
@@ -45,6 +47,7 @@ if not TYPE_CHECKING:  # a checker shall report names that do not exist
         "Model": "model",
         "audit": "audits",
         "cost": "functions",
+        "diff": "differences",
         "explain": "claims",
         "formula": "pipeline",
         "load": "pipeline",

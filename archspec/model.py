@@ -87,6 +87,11 @@ class Model:
         return self._compiled.body
 
     @property
+    def bare(self) -> Body:
+        """What the model computes when no optional input is given; `body` is for all of them given."""
+        return self._compiled.bare
+
+    @property
     def inputs(self) -> dict[str, Type]:
         """The inputs by name, with shape and element type; dimensions left open are symbolic."""
         return dict(self.body.inputs)

@@ -225,6 +225,24 @@ def _audit(parser: argparse.ArgumentParser) -> None:
     _format(parser)
 
 
+def _diff(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("a", metavar="A", help=_SPEC)
+    parser.add_argument("b", metavar="B", help="what it is compared with, of the same form")
+    _settings(parser)
+    _format(parser)
+
+
+def _settings(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--set",
+        metavar="[K:]NAME=VALUE",
+        action="append",
+        default=[],
+        dest="settings",
+        help="override a hyperparameter of every model, or of the K-th alone (`2:layers=6`)",
+    )
+
+
 _COMMANDS = {
     "list": Command("commands", "the bundled models and their totals", _format),
     "show": Command("commands", "the text of the spec that holds a bundled model", _show),
@@ -236,6 +254,7 @@ _COMMANDS = {
     "build": Command("build", "a model as code that runs: a readable Python file for PyTorch", _build),
     "explain": Command("explain", "which way of counting gives a published number of parameters", _explain),
     "audit": Command("audit", "a published calculation, line by line: what is right, what is not, and why", _audit),
+    "diff": Command("diff", "what differs between two models: tensors, and operations between layers", _diff),
     "verify": Command("verify", "whether a checkpoint holds the tensors of a model, from its headers alone", _verify),
     "error": Command("commands", "what a diagnostic code means, with an example and the mend", _error),
 }

@@ -32,7 +32,7 @@ _HARMLESS = {"unused-import", "unused-dimension", "expect"}
 
 
 class Compiled(NamedTuple):
-    """A compiled model. `body` is what it computes when every optional input is given.
+    """A compiled model. `body` is what it computes when every optional input is given, `bare` when none is.
 
     `expectations` are how many `expect` lines it has.
     """
@@ -41,6 +41,7 @@ class Compiled(NamedTuple):
     hyperparameters: dict[str, Any]
     module: Module
     body: Body
+    bare: Body
     doc: str
     expectations: int
 
@@ -77,8 +78,9 @@ def compile_model(program: Program, unit: Unit, model: tree.Model, overrides: di
 
 def compile_definition(
     program: Program, definition: Definition, values: dict[str, Any], use: Frame
-) -> tuple[Module, Body] | None:
-    """What a definition with hyperparameters owns and computes, for symbolic input shapes.
+) -> tuple[Module, Body, Body] | None:
+    """What a definition with hyperparameters owns and computes, for symbolic input shapes: with every optional input
+    given, and with none.
 
     `use` is what asks for it. Raises OverBudget.
     """
@@ -89,18 +91,16 @@ def compile_definition(
         return None
     target = Target(definition, values, module)
     body = body_of(program, target, types)
-    if definition not in program.checked:
-        inputs = zip(definition.node.inputs, types, strict=True)
-        absent = tuple([None if entry.default is not None else type for entry, type in inputs])
-        if absent != types:
-            body_of(program, target, absent)
-    if body is None:
+    inputs = zip(definition.node.inputs, types, strict=True)
+    absent = tuple([None if entry.default is not None else type for entry, type in inputs])
+    bare = body_of(program, target, absent) if absent != types else body
+    if body is None or bare is None:
         return None
     if _is_right(program):
         _check_idle(program, module, body)
     if not program.report.diagnostics:
         program.checked.add(definition)
-    return module, body
+    return module, body, bare
 
 
 def _is_right(program: Program) -> bool:
