@@ -13,6 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from archspec.audits import audit
     from archspec.claims import explain
+    from archspec.comparison import compare
     from archspec.differences import diff
     from archspec.formulas import Formula
     from archspec.functions import cost
@@ -28,6 +29,7 @@ __all__ = [
     "Model",
     "__version__",
     "audit",
+    "compare",
     "cost",
     "diff",
     "explain",
@@ -46,6 +48,7 @@ if not TYPE_CHECKING:  # a checker shall report names that do not exist
         "Formula": "formulas",
         "Model": "model",
         "audit": "audits",
+        "compare": "comparison",
         "cost": "functions",
         "diff": "differences",
         "explain": "claims",

@@ -90,10 +90,7 @@ class Values:
             slots[slot] = self.tensor(body, name, prefix)
         for call in body.calls:
             given = [self.operand(operand, slots) for _, operand in call.inputs]
-            if call.body is not None:
-                results = applied(call, given)
-            else:
-                results = self._operation(call, given)
+            results = applied(call, given) if call.body is not None else self._operation(call, given)
             at = call.first
             for type, result in zip(call.outputs, results, strict=True):
                 if type is not None:
@@ -146,7 +143,7 @@ def arguments(call: Call, given: Sequence[Number]) -> list[Number]:
 
 
 def exact(value: Any) -> Hashable:
-    """A number, text, dimension or list so that what is told apart by the language is: 1, 1.0 and true, 0.0 and -0.0."""
+    """A number, text, dimension or list, with what the language tells apart told apart: 1, 1.0, true; 0.0, -0.0."""
     if isinstance(value, tuple | list):
         return ("list", *map(exact, cast("Sequence[Any]", value)))
     if isinstance(value, bool | float):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from archspec.analyses.canonical import Atom, Number, Operation, Values, arguments
 from archspec.analyses.repeats import Fold, fold
@@ -21,7 +21,7 @@ from archspec.ir import Body, Call, Leaf, Type, leaves
 class Change(NamedTuple):
     """A difference at `address` ("" for the model itself), which is that of a layer or block.
 
-    `kind` is "reads" (it is given something else), "moved" (and what it gives is read elsewhere), "computes" (a layer
+    `kind` is "reads" (it is given something else), "moved" (that, and others read what it gives), "computes" (a layer
     does something else with it), "returns" (a block's output `what`), "times" (how often it is applied), "added",
     "removed", "input", "output" (of the model), "table" (a constant tensor), or "differs" (no words were found).
     """
@@ -83,6 +83,9 @@ def folded(changes: Sequence[Change]) -> list[FoldedChange]:
     return [change for _, change in sorted(found, key=lambda pair: pair[0])]
 
 
+_Typed: TypeAlias = tuple[str, Type]
+
+
 class _Step(NamedTuple):
     """One application of a layer or block: what it is given, as values and in words."""
 
@@ -99,7 +102,7 @@ class _Listing(NamedTuple):
     steps: dict[str, list[_Step]]
     calls: dict[tuple[str, int], Body]
     outputs: list[tuple[str, Number, str]]
-    readers: dict[str, set[str]]
+    readers: dict[str, dict[str, None]]
 
 
 class _Comparison:
@@ -130,9 +133,7 @@ class _Comparison:
             found += self._around("added", theirs, b.home) if inner_b is not theirs else []
         return found or [Change("differs", "", "", "", "")]
 
-    def _interface(
-        self, kind: str, ours: Sequence[tuple[str, Type]], theirs: Sequence[tuple[str, Type]]
-    ) -> list[Change]:
+    def _interface(self, kind: str, ours: Sequence[_Typed], theirs: Sequence[_Typed]) -> list[Change]:
         """Inputs or outputs of the model that are not the same, by name."""
         before, after = ({name: _type_text(type) for name, type in side} for side in (ours, theirs))
         names = [*before, *(name for name in after if name not in before)]
@@ -222,7 +223,9 @@ class _Comparison:
             if old == new:
                 what = f"in {old}"
                 old, new = self._inside([n for key in before for n in key], [n for key in after for n in key])
-            kind = "moved" if a.readers.get(label) != b.readers.get(label) else "reads"
+            kind = "reads"
+            if a.readers.get(label) != b.readers.get(label) and not what:
+                kind, old, new = "moved", _between(old, label, a), _between(new, label, b)
             found.append(Change(kind, label, what, old, new))
         if len(ours) != len(theirs):
             before, after = (Counter(s.address for s in steps) for steps in (ours, theirs))
@@ -264,10 +267,11 @@ class _Comparison:
             for key, body in here.calls.items():
                 address = key[0]
                 label = _label(address, patterns)
-                if key not in there.calls and label in there.steps and label in kinds:
-                    if self.values.whole(body) not in kinds[label]:
-                        text = self._summary(self.values.whole(body))
-                        found.append(Change(kind, address, "unlike the others", *_sided(kind, text)))
+                if key not in there.calls and self.values.whole(body) not in kinds.get(
+                    label, {self.values.whole(body)}
+                ):
+                    text = self._summary(self.values.whole(body))
+                    found.append(Change(kind, address, "unlike the others", *_sided(kind, text)))
         return found
 
     def _returned(self, a: _Listing, b: _Listing) -> list[Change]:
@@ -310,7 +314,7 @@ class _Comparison:
         steps: dict[str, list[_Step]] = {}
         calls: dict[tuple[str, int], Body] = {}
         times: Counter[str] = Counter()
-        readers: dict[str, set[str]] = {}
+        readers: dict[str, dict[str, None]] = {}
         wording = Wording(body, lambda address: _label(prefix + address, patterns))
 
         def applied(call: Call, given: list[Number]) -> Sequence[Number]:
@@ -323,7 +327,7 @@ class _Comparison:
             calls[address, times[address]] = call.body
             times[address] += 1
             for source in wording.sources(call):
-                readers.setdefault(source, set()).add(label)
+                readers.setdefault(source, {})[label] = None
             turn = times[address] if single else 0
             return [values.number(Atom("output", (label, turn, i))) for i in range(len(call.outputs))]
 
@@ -339,7 +343,7 @@ class _Comparison:
         ]
         for _, operand in body.outputs:
             for source in wording.behind(operand):
-                readers.setdefault(source, set()).add("")
+                readers.setdefault(source, {})[""] = None
         return _Listing(steps, calls, outputs, readers)
 
 
@@ -391,6 +395,12 @@ def _prefix(home: str) -> str:
 
 def _sided(kind: str, text: str) -> tuple[str, str]:
     return ("", text) if kind == "added" else (text, "")
+
+
+def _between(words: str, label: str, listing: _Listing) -> str:
+    """Where a layer or block stands: after what, and before what reads it."""
+    readers = listing.readers.get(label, {})
+    return f"after {words}, before {', '.join(reader or 'the result' for reader in readers)}"
 
 
 def _times(number: int) -> str:

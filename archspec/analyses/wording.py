@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, cast
 
 from archspec.analyses.canonical import Atom, Operation, Values
 from archspec.ir import Body, Call, Constant, Operand
@@ -103,7 +103,7 @@ def settings(type: str, attributes: dict[str, Any]) -> str:
 def plain(value: Any) -> Any:
     """What `canonical.exact` was made of."""
     if isinstance(value, tuple):
-        kind, *rest = value
+        kind, *rest = cast("tuple[Any, ...]", value)
         if kind == "list":
             return tuple(map(plain, rest))
         return rest[0] == "True" if kind == "bool" else float(rest[0])
@@ -113,7 +113,7 @@ def plain(value: Any) -> Any:
 def literal(value: Any) -> str:
     """A number, list or dimension as the language writes it."""
     if isinstance(value, tuple | list):
-        return f"[{', '.join(map(literal, value))}]"
+        return f"[{', '.join(map(literal, cast('Sequence[Any]', value)))}]"
     if value is None:
         return "none"
     return str(value).lower() if isinstance(value, bool) else str(value)

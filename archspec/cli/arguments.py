@@ -111,6 +111,18 @@ def _cost(parser: argparse.ArgumentParser) -> None:
     from archspec.analyses.memory import ATTENTION, BYTES
 
     _spec(parser)
+    _dims(parser)
+    parser.add_argument("--dtype", choices=(*BYTES,), default="float32", help="the type of the weights (float32)")
+    parser.add_argument(
+        "--attention",
+        choices=ATTENTION,
+        help="count the memory of activations, with this form of attention (needs torch)",
+    )
+    parser.add_argument("--depth", metavar="N", type=_depth, help="sum up what is nested deeper than N levels")
+    _format(parser)
+
+
+def _dims(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--batch", metavar="B", type=_size, help="the size of the dimension `batch`")
     parser.add_argument("--seq", metavar="S", type=_size, help="the size of the dimension `seq`")
     parser.add_argument(
@@ -121,14 +133,6 @@ def _cost(parser: argparse.ArgumentParser) -> None:
         dest="dims",
         help="the size of any dimension; what depends on one that has none is a formula",
     )
-    parser.add_argument("--dtype", choices=(*BYTES,), default="float32", help="the type of the weights (float32)")
-    parser.add_argument(
-        "--attention",
-        choices=ATTENTION,
-        help="count the memory of activations, with this form of attention (needs torch)",
-    )
-    parser.add_argument("--depth", metavar="N", type=_depth, help="sum up what is nested deeper than N levels")
-    _format(parser)
 
 
 def _formula(parser: argparse.ArgumentParser) -> None:
@@ -225,6 +229,17 @@ def _audit(parser: argparse.ArgumentParser) -> None:
     _format(parser)
 
 
+def _compare(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("a", metavar="A", help=_SPEC)
+    parser.add_argument("others", metavar="B", nargs="+", help="what it is compared with, of the same form")
+    _settings(parser)
+    parser.add_argument("--depth", metavar="N", type=_depth, default=1, help="open the parts N levels deep (1)")
+    _dims(parser)
+    parser.add_argument("--svg", metavar="FILE", help="draw the parts of two models as bars, in a file")
+    parser.add_argument("--force", action="store_true", help="let --svg replace a file")
+    _format(parser)
+
+
 def _diff(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("a", metavar="A", help=_SPEC)
     parser.add_argument("b", metavar="B", help="what it is compared with, of the same form")
@@ -254,6 +269,7 @@ _COMMANDS = {
     "build": Command("build", "a model as code that runs: a readable Python file for PyTorch", _build),
     "explain": Command("explain", "which way of counting gives a published number of parameters", _explain),
     "audit": Command("audit", "a published calculation, line by line: what is right, what is not, and why", _audit),
+    "compare": Command("compare", "models side by side: hyperparameters, parameters by part and role, costs", _compare),
     "diff": Command("diff", "what differs between two models: tensors, and operations between layers", _diff),
     "verify": Command("verify", "whether a checkpoint holds the tensors of a model, from its headers alone", _verify),
     "error": Command("commands", "what a diagnostic code means, with an example and the mend", _error),

@@ -142,7 +142,7 @@ def _prefixed(prefix: Prefix, first: str, second: str) -> list[str]:
             f"`{prefix.added}` stands before every name of {first} in {second}, and is no difference in these lines"
         ]
     if prefix.removed:
-        return [f"`{prefix.removed}` stands before names in {first} only, and is no difference in these lines"]
+        return [f"`{prefix.removed}` stands before names in {first} only, which is no difference in these lines"]
     return []
 
 

@@ -8,7 +8,10 @@ from archspec.source import fail
 
 
 def overrides_for(count: int, settings: list[str]) -> list[dict[str, Any]]:
-    """What `--set NAME=VALUE` gives all of so many models, and `--set K:NAME=VALUE` the K-th alone. Raises ArchError."""
+    """What the `--set` options give each of so many models: NAME=VALUE all of them, K:NAME=VALUE the K-th alone.
+
+    Raises ArchError.
+    """
     from archspec.cli.commands import overrides_of
 
     found: list[list[str]] = [[] for _ in range(count)]
