@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from archspec.formulas import Formula
+    from archspec.ir import Body
+    from archspec.lower.compile import Compiled
     from archspec.lower.program import Program
     from archspec.lower.trace import Trace
     from archspec.lower.units import Library, Unit
@@ -99,7 +101,29 @@ def _compile(spec: str, overrides: dict[str, Any]) -> tuple[Model, Loaded]:
             report.error("internal", f"{spec} could not be compiled, and nothing said why; please report this")
         report.check()
     assert compiled is not None
-    return Model(compiled, overrides, tuple(report.diagnostics), lambda: _trace(loaded.unit, node, overrides)), loaded
+    model = Model(
+        compiled,
+        overrides,
+        tuple(report.diagnostics),
+        lambda: _trace(loaded.unit, node, overrides),
+        lambda: _bare(loaded, node, compiled),
+    )
+    return model, loaded
+
+
+def _bare(loaded: Loaded, node: tree.Model, compiled: Compiled) -> Body:
+    from archspec.ir import uncollected
+    from archspec.lower.compile import bare_body
+    from archspec.lower.program import OverBudget
+
+    report = Report()
+    loaded.program.begin(report, loaded.unit.source)
+    body = None
+    with uncollected(), suppress(Enough, OverBudget):
+        body = bare_body(loaded.program, loaded.unit, node, compiled)
+    report.check()
+    assert body is not None
+    return body
 
 
 def _trace(unit: Unit, node: tree.Model, overrides: dict[str, Any]) -> Trace:

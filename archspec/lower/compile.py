@@ -32,7 +32,7 @@ _HARMLESS = {"unused-import", "unused-dimension", "expect"}
 
 
 class Compiled(NamedTuple):
-    """A compiled model. `body` is what it computes when every optional input is given, `bare` when none is.
+    """A compiled model. `body` is what it computes when every optional input is given.
 
     `expectations` are how many `expect` lines it has.
     """
@@ -41,7 +41,6 @@ class Compiled(NamedTuple):
     hyperparameters: dict[str, Any]
     module: Module
     body: Body
-    bare: Body
     doc: str
     expectations: int
 
@@ -78,9 +77,8 @@ def compile_model(program: Program, unit: Unit, model: tree.Model, overrides: di
 
 def compile_definition(
     program: Program, definition: Definition, values: dict[str, Any], use: Frame
-) -> tuple[Module, Body, Body] | None:
-    """What a definition with hyperparameters owns and computes, for symbolic input shapes: with every optional input
-    given, and with none.
+) -> tuple[Module, Body] | None:
+    """What a definition with hyperparameters owns and computes, for symbolic input shapes.
 
     `use` is what asks for it. Raises OverBudget.
     """
@@ -91,16 +89,34 @@ def compile_definition(
         return None
     target = Target(definition, values, module)
     body = body_of(program, target, types)
-    inputs = zip(definition.node.inputs, types, strict=True)
-    absent = tuple([None if entry.default is not None else type for entry, type in inputs])
-    bare = body_of(program, target, absent) if absent != types else body
-    if body is None or bare is None:
+    if definition not in program.checked:
+        absent = _without_optional(definition, types)
+        if absent != types:
+            body_of(program, target, absent)
+    if body is None:
         return None
     if _is_right(program):
         _check_idle(program, module, body)
     if not program.report.diagnostics:
         program.checked.add(definition)
-    return module, body, bare
+    return module, body
+
+
+def bare_body(program: Program, unit: Unit, model: tree.Model, compiled: Compiled) -> Body | None:
+    """What a model that was compiled computes when no optional input is given."""
+    target = unit.names.get(model.callee.text)
+    assert target is not None and isinstance(target.target, Definition)
+    definition, values = target.target, compiled.hyperparameters
+    program.frames[:] = [Frame(definition, unit, model.arguments or model)]
+    types = _input_types(program, definition, values)
+    if types is None:
+        return None
+    return body_of(program, Target(definition, values, compiled.module), _without_optional(definition, types))
+
+
+def _without_optional(definition: Definition, types: tuple[Type, ...]) -> tuple[Type | None, ...]:
+    inputs = zip(definition.node.inputs, types, strict=True)
+    return tuple([None if entry.default is not None else type for entry, type in inputs])
 
 
 def _is_right(program: Program) -> bool:
