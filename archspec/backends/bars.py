@@ -41,8 +41,9 @@ def svg(names: tuple[str, str], rows: Sequence[Pair]) -> str:
                 y += HEIGHT + 2
         lines.append("</g>")
         y += 9
-    width, height = left + WIDTH + 110, y + 11
-    title = escape(f"{names[0]} and {names[1]}: parameters by part")
+    heading = f"{names[0]} and {names[1]}: parameters by part"
+    width, height = max(left + WIDTH + 110, 40 + LABEL * len(heading)), y + 11
+    title = escape(heading)
     description = escape(". ".join(_sentence(names, row) for row in rows))
     keys = "".join(
         f'<rect class="m{side}" x="20" y="{30 + 17 * side}" width="11" height="11"/>'

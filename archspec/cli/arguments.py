@@ -267,10 +267,10 @@ _COMMANDS = {
     "formula": Command("formula", "a model's parameters as a polynomial in its hyperparameters", _formula),
     "graph": Command("commands", "a model's graph as a picture (DOT, Mermaid) or as data (JSON)", _graph),
     "build": Command("build", "a model as code that runs: a readable Python file for PyTorch", _build),
-    "explain": Command("explain", "which way of counting gives a published number of parameters", _explain),
-    "audit": Command("audit", "a published calculation, line by line: what is right, what is not, and why", _audit),
     "compare": Command("compare", "models side by side: hyperparameters, parameters by part and role, costs", _compare),
     "diff": Command("diff", "what differs between two models: tensors, and operations between layers", _diff),
+    "explain": Command("explain", "which way of counting gives a published number of parameters", _explain),
+    "audit": Command("audit", "a published calculation, line by line: what is right, what is not, and why", _audit),
     "verify": Command("verify", "whether a checkpoint holds the tensors of a model, from its headers alone", _verify),
     "error": Command("commands", "what a diagnostic code means, with an example and the mend", _error),
 }
