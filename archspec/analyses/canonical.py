@@ -44,6 +44,8 @@ class Values:
         self._numbers: dict[Operation | Atom, int] = {}
         self._effort = Effort()
         self._whole: dict[Body, tuple[Number, ...]] = {}
+        self._attributes: dict[Call, tuple[tuple[str, Hashable], ...]] = {}
+        self._leaves: dict[tuple[Body, str], tuple[str, Number]] = {}
 
     def number(self, value: Operation | Atom) -> int:
         """The number of a value, the next one for a new one."""
@@ -106,17 +108,22 @@ class Values:
 
     def tensor(self, body: Body, name: str, prefix: str) -> int:
         """The value of a stored tensor: by its name, its type of elements, and what it holds if it is a table."""
-        leaf = find(body.module, name) if body.module is not None else None
-        assert isinstance(leaf, Leaf)
-        return self.number(Atom("tensor", (prefix + name, leaf.weight.type.dtype, self.table(leaf))))
+        known = self._leaves.get((body, name))
+        if known is None:
+            leaf = find(body.module, name) if body.module is not None else None
+            assert isinstance(leaf, Leaf)
+            known = self._leaves[body, name] = leaf.weight.type.dtype, self.table(leaf)
+        return self.number(Atom("tensor", (prefix + name, *known)))
 
     def table(self, leaf: Leaf) -> Number:
         """The value of a constant table; None for a tensor that is none."""
         return self.whole(leaf.weight.value)[0] if leaf.weight.value is not None else None
 
     def _operation(self, call: Call, given: list[Number]) -> list[Number]:
-        defaults = {a.name: a.default for a in OPS[call.type].attributes if a.default is not REQUIRED}
-        attributes = tuple(sorted((name, exact(value)) for name, value in (defaults | call.attributes).items()))
+        attributes = self._attributes.get(call)
+        if attributes is None:
+            said = {a.name: a.default for a in OPS[call.type].attributes if a.default is not REQUIRED} | call.attributes
+            attributes = self._attributes[call] = tuple(sorted((name, exact(value)) for name, value in said.items()))
         if call.type in COMMUTATIVE:
             given = sorted(given, key=lambda number: -1 if number is None else number)
         operands = tuple(given)

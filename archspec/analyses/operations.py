@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 from archspec.analyses.canonical import Atom, Number, Operation, Values, arguments
 from archspec.analyses.repeats import Fold, fold
 from archspec.analyses.wording import Wording, operation_text
-from archspec.ir import Body, Call, Leaf, Type, leaves
+from archspec.ir import Body, Call, Leaf, Type, leaves, uncollected
 
 
 class Change(NamedTuple):
@@ -58,8 +58,9 @@ def compare(a: Side, b: Side) -> list[FoldedChange]:
     input given and with none.
     """
     comparison = _Comparison()
-    found = comparison.models(a, b, a.body, b.body)
-    bare = comparison.models(a, b, a.bare, b.bare)
+    with uncollected():
+        found = comparison.models(a, b, a.body, b.body)
+        bare = [] if (a.bare, b.bare) == (a.body, b.body) else comparison.models(a, b, a.bare, b.bare)
     said = {change[:2] for change in found}
     found += [change._replace(what=_bare(change.what)) for change in bare if change[:2] not in said]
     return folded(found)
@@ -127,6 +128,8 @@ class _Comparison:
         inner_a, inner_b = _at(ours, a.home), _at(theirs, b.home)
         if inner_a is None or inner_b is None:  # the prefix is one of names only
             found += self._blocks(ours, theirs, prefix_a, prefix_b)
+        elif inner_a is ours and inner_b is theirs and ours.kind == theirs.kind == "block":
+            found += self._blocks(ours, theirs)
         else:
             found += [_within(change, b.home) for change in self._pair(inner_a, inner_b)]
             found += self._around("removed", ours, a.home) if inner_a is not ours else []

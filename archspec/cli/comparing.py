@@ -138,7 +138,7 @@ def _bars(found: Comparison, titles: Sequence[str]) -> list[View]:
     """A bar for each part of each of two models, all to one scale."""
     if len(titles) != 2 or not found.parts:
         return []
-    encoding = sys.stdout.encoding or "ascii"
+    encoding = sys.stdout.encoding or "utf-8"  # a stream without one takes any text
     most = max(_number(value) or 0 for part in found.parts for value in part.params.values)
     rows: list[dict[str, Any]] = []
     for part, labels in zip(found.parts, _labels(found), strict=True):
