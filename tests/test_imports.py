@@ -52,6 +52,7 @@ MAY_IMPORT = {
     "": {
         "audits",
         "claims",
+        "comparison",
         "differences",
         "formulas",
         "functions",
@@ -61,7 +62,7 @@ MAY_IMPORT = {
         "source",
         "verification",
     },
-    "comparison": {"analyses", "functions", "model", "pipeline", "source", "table"},
+    "comparison": {"analyses", "functions", "model", "pipeline", "source", "table", "work"},
     "differences": {"analyses", "model", "pipeline", "table"},
     "claims": {"analyses", "pipeline", "source"},
     "audits": {"analyses", "lower", "overrides", "pipeline", "resources", "source", "syntax", "table"},
