@@ -298,6 +298,16 @@ def test_the_whole_model_within_another() -> None:
     assert back.prefix == Prefix(removed="bert.") and back.apply(masked.table) == contents(base.table)
 
 
+def test_too_much_to_compare() -> None:
+    doubled = "\n".join(
+        f"block B{i}(n)(x [..., n]) -> [..., n] {{\n  return x |> a: B{i - 1}(n) |> .a\n}}" for i in range(1, 21)
+    )
+    base = "block B0(n)(x [..., n]) -> [..., n] {\n  return x |> d: Dense(n) |> tanh\n}\n"
+    large = load(DENSE + base + doubled + "\nblock It(n = 2)(x [..., n]) -> [..., n] {\n  return x |> b: B20(n)\n}\n")
+    with pytest.raises(archspec.ArchError, match="the limit is 2,000,000"):
+        archspec.diff(large, large)
+
+
 # The command ----------------------------------------------------------------------------------------------------------
 
 PAIRS = {

@@ -27,7 +27,7 @@ import checkpoints
 import pytest
 
 import archspec
-from archspec.analyses import effort
+from archspec.analyses import effort, operations
 from archspec.cli import main
 from archspec.lower import address, evaluate, program, units
 from archspec.lower.own import INITIALS
@@ -248,6 +248,7 @@ def budgets() -> Iterator[str]:
         "operations, with everything opened": program.MOST_OPERATIONS,
         "operations on symbolic sizes": program.MOST_SYMBOLIC,
         "applications that values are followed through for costs": effort.MOST_FOLLOWED,
+        "operations of two models that `diff` compares": operations.MOST_COMPARED,
     }.items():
         yield f"| {what} | {limit:,} |"
 

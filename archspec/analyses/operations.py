@@ -16,6 +16,10 @@ from archspec.analyses.canonical import Atom, Number, Operation, Values, argumen
 from archspec.analyses.repeats import Fold, fold
 from archspec.analyses.wording import Wording, operation_text
 from archspec.ir import Body, Call, Leaf, Type, leaves, uncollected
+from archspec.source import fail
+
+MOST_COMPARED = 2_000_000
+"""Operations of two models, with everything opened, that are compared."""
 
 
 class Change(NamedTuple):
@@ -55,8 +59,11 @@ class Side(NamedTuple):
 
 def compare(a: Side, b: Side) -> list[FoldedChange]:
     """What differs. Nothing only if both compute the same from equal inputs and equal tensors, with every optional
-    input given and with none.
+    input given and with none. Raises ArchError for models of more than MOST_COMPARED operations together.
     """
+    if a.body.size + b.body.size > MOST_COMPARED:
+        message = f"these models have {a.body.size + b.body.size:,} operations; the limit is {MOST_COMPARED:,}"
+        raise fail("budget", message, help="compare them with fewer layers")
     comparison = _Comparison()
     with uncollected():
         found = comparison.models(a, b, a.body, b.body)
