@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from archspec.analyses.operations import FoldedChange, Side, compare
+from archspec.analyses.operations import Side, compare
+from archspec.analyses.rewiring import FoldedChange
 from archspec.analyses.structure import (
     Contents,
     Folded,

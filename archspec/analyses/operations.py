@@ -13,38 +13,13 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 from archspec.analyses.canonical import Atom, Number, Operation, Values, arguments
-from archspec.analyses.repeats import Fold, fold
+from archspec.analyses.rewiring import Change, FoldedChange, folded
 from archspec.analyses.wording import Wording, operation_text
 from archspec.ir import Body, Call, Leaf, Type, leaves, uncollected
 from archspec.source import fail
 
 MOST_COMPARED = 2_000_000
 """Operations of two models, with everything opened, that are compared."""
-
-
-class Change(NamedTuple):
-    """A difference at `address` ("" for the model itself), which is that of a layer or block.
-
-    `kind` is "reads" (it is given something else), "moved" (that, and others read what it gives), "computes" (a layer
-    does something else with it), "returns" (a block's output `what`), "times" (how often it is applied), "added",
-    "removed", "input", "output" (of the model), "table" (a constant tensor), or "differs" (no words were found).
-    """
-
-    kind: str
-    address: str
-    what: str
-    before: str
-    after: str
-
-
-class FoldedChange(NamedTuple):
-    """The same change at all addresses of `fold`."""
-
-    kind: str
-    fold: Fold
-    what: str
-    before: str
-    after: str
 
 
 class Side(NamedTuple):
@@ -75,20 +50,6 @@ def compare(a: Side, b: Side) -> list[FoldedChange]:
 
 def _bare(what: str) -> str:
     return f"{what}, without optional inputs" if what else "without optional inputs"
-
-
-def folded(changes: Sequence[Change]) -> list[FoldedChange]:
-    """Changes that differ in the numbers of their addresses only, as one."""
-    alike: dict[tuple[str, str, str, str], dict[str, None]] = {}
-    for kind, address, what, before, after in changes:
-        alike.setdefault((kind, what, before, after), {})[address] = None
-    found: list[tuple[int, FoldedChange]] = []
-    order = {address: i for i, address in reversed([*enumerate(c.address for c in changes)])}
-    for (kind, what, before, after), addresses in alike.items():
-        for names, _ in fold((address, None) for address in addresses):
-            place = min(order[name] for name in names.names)
-            found.append((place, FoldedChange(kind, names, what, before, after)))
-    return [change for _, change in sorted(found, key=lambda pair: pair[0])]
 
 
 _Typed: TypeAlias = tuple[str, Type]

@@ -17,7 +17,7 @@ from archspec.source import printable
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from archspec.analyses.operations import FoldedChange
+    from archspec.analyses.rewiring import FoldedChange
     from archspec.analyses.structure import Folded, Prefix, Repetition, Stored
     from archspec.differences import Difference
 
