@@ -13,6 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from archspec.audits import audit
     from archspec.claims import explain
+    from archspec.comparison import compare
+    from archspec.differences import diff
     from archspec.formulas import Formula
     from archspec.functions import cost
     from archspec.model import Model
@@ -28,7 +30,9 @@ __all__ = [
     "Model",
     "__version__",
     "audit",
+    "compare",
     "cost",
+    "diff",
     "explain",
     "formula",
     "import_config",
@@ -47,7 +51,9 @@ if not TYPE_CHECKING:  # a checker shall report names that do not exist
         "Formula": "formulas",
         "Model": "model",
         "audit": "audits",
+        "compare": "comparison",
         "cost": "functions",
+        "diff": "differences",
         "explain": "claims",
         "formula": "pipeline",
         "import_config": "pipeline",

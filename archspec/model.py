@@ -34,12 +34,14 @@ class Model:
         overrides: dict[str, Any],
         warnings: tuple[Diagnostic, ...],
         trace: Callable[[], Trace],
+        bare: Callable[[], Body],
     ) -> None:
         self.name = compiled.name
         self.doc = compiled.doc
         self.overrides = overrides
         self.warnings = warnings
         self.trace = trace
+        self._bare = bare
         self._compiled = compiled
         self._table: Table | None = None
 
@@ -85,6 +87,11 @@ class Model:
     def body(self) -> Body:
         """What the model computes, as `archspec.ir` has it: for analyses and backends."""
         return self._compiled.body
+
+    @property
+    def bare(self) -> Body:
+        """What the model computes when no optional input is given; `body` is for all of them given."""
+        return self._bare()
 
     @property
     def inputs(self) -> dict[str, Type]:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from archspec.formulas import Formula
+    from archspec.ir import Body
+    from archspec.lower.compile import Compiled
     from archspec.lower.program import Program
     from archspec.lower.trace import Trace
     from archspec.lower.units import Library, Unit
@@ -117,7 +119,28 @@ def _compile_node(loaded: Loaded, node: tree.Model, spec: str, overrides: dict[s
             report.error("internal", f"{spec} could not be compiled, and nothing said why; please report this")
         report.check()
     assert compiled is not None
-    return Model(compiled, overrides, tuple(report.diagnostics), lambda: _trace(loaded.unit, node, overrides))
+    return Model(
+        compiled,
+        overrides,
+        tuple(report.diagnostics),
+        lambda: _trace(loaded.unit, node, overrides),
+        lambda: _bare(loaded, node, compiled),
+    )
+
+
+def _bare(loaded: Loaded, node: tree.Model, compiled: Compiled) -> Body:
+    from archspec.ir import uncollected
+    from archspec.lower.compile import bare_body
+    from archspec.lower.program import OverBudget
+
+    report = Report()
+    loaded.program.begin(report, loaded.unit.source)
+    body = None
+    with uncollected(), suppress(Enough, OverBudget):
+        body = bare_body(loaded.program, loaded.unit, node, compiled)
+    report.check()
+    assert body is not None
+    return body
 
 
 def _trace(unit: Unit, node: tree.Model, overrides: dict[str, Any]) -> Trace:

@@ -28,7 +28,7 @@ import checkpoints
 import pytest
 
 import archspec
-from archspec.analyses import effort
+from archspec.analyses import effort, operations
 from archspec.cli import main
 from archspec.configs.family import known_types, read_family
 from archspec.lower import address, evaluate, program, units
@@ -52,6 +52,7 @@ TOPICS = (
     "formula",
     "import",
     "scaffold",
+    "compare",
 )
 PAGES = {"README.md": README, **{f"docs/{topic}.md": ROOT / "docs" / f"{topic}.md" for topic in TOPICS}}
 
@@ -277,6 +278,7 @@ def budgets() -> Iterator[str]:
         "operations, with everything opened": program.MOST_OPERATIONS,
         "operations on symbolic sizes": program.MOST_SYMBOLIC,
         "applications that values are followed through for costs": effort.MOST_FOLLOWED,
+        "operations of two models that `diff` compares": operations.MOST_COMPARED,
     }.items():
         yield f"| {what} | {limit:,} |"
 

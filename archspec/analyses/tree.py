@@ -36,31 +36,31 @@ def tree(table: Table, selection: Selection, depth: int | None = None) -> list[B
 
     `depth` leaves out what is nested deeper. The outermost lines' `total` sum to the selection's.
     """
-    grown = _grow(table, selection)
-    grown.settle(_add, fold=True)
-    return [_branch(line) for line in grown.lines(depth)]
+    return [_branch(line) for line in grown(table, selection).lines(depth)]
 
 
-_Own: TypeAlias = tuple[Tensor, int, str]
+Own: TypeAlias = tuple[Tensor, int, str]
 """A tensor, what it counts for, and its name within the node."""
 
 
-def _grow(table: Table, selection: Selection) -> Tree[_Own, int]:
-    grown: Tree[_Own, int] = Tree(0)
+def grown(table: Table, selection: Selection) -> Tree[Own, int]:
+    """The tree itself, equal numbered parts joined; each node's sum is the parameters in it."""
+    tree: Tree[Own, int] = Tree(0)
     layers = {module.address for module in table.modules if module.kind == "layer"}
     for tensor, chosen, params in zip(table.tensors, selection.chosen, selection.params, strict=True):
         if chosen:
             in_layer = tensor.layer in layers
             home = tensor.layer if in_layer else tensor.name
-            grown.at(home).own.append((tensor, params, tensor.name[len(home) :]))
+            tree.at(home).own.append((tensor, params, tensor.name[len(home) :]))
     for module in table.modules:
-        node = grown.find(module.address)
+        node = tree.find(module.address)
         if node is not None:
             node.type = module.type
-    return grown
+    tree.settle(_add, fold=True)
+    return tree
 
 
-def _add(node: Node[_Own, int]) -> Hashable:
+def _add(node: Node[Own, int]) -> Hashable:
     node.each = sum(params for _, params, _ in node.own)
     node.each += sum(child.each * child.times for child in node.children.values())
     return tuple(
@@ -69,7 +69,7 @@ def _add(node: Node[_Own, int]) -> Hashable:
     )
 
 
-def _branch(line: Line[_Own, int]) -> Branch:
+def _branch(line: Line[Own, int]) -> Branch:
     node = line.node
     own = [(tensor, params) for tensor, params, _ in node.own]
     return Branch(

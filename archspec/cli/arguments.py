@@ -119,6 +119,18 @@ def _cost(parser: argparse.ArgumentParser) -> None:
     from archspec.analyses.memory import ATTENTION, BYTES
 
     _spec(parser)
+    _dims(parser)
+    parser.add_argument("--dtype", choices=(*BYTES,), default="float32", help="the type of the weights (float32)")
+    parser.add_argument(
+        "--attention",
+        choices=ATTENTION,
+        help="count the memory of activations, with this form of attention (needs torch)",
+    )
+    parser.add_argument("--depth", metavar="N", type=_depth, help="sum up what is nested deeper than N levels")
+    _format(parser)
+
+
+def _dims(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--batch", metavar="B", type=_size, help="the size of the dimension `batch`")
     parser.add_argument("--seq", metavar="S", type=_size, help="the size of the dimension `seq`")
     parser.add_argument(
@@ -129,14 +141,6 @@ def _cost(parser: argparse.ArgumentParser) -> None:
         dest="dims",
         help="the size of any dimension; what depends on one that has none is a formula",
     )
-    parser.add_argument("--dtype", choices=(*BYTES,), default="float32", help="the type of the weights (float32)")
-    parser.add_argument(
-        "--attention",
-        choices=ATTENTION,
-        help="count the memory of activations, with this form of attention (needs torch)",
-    )
-    parser.add_argument("--depth", metavar="N", type=_depth, help="sum up what is nested deeper than N levels")
-    _format(parser)
 
 
 def _formula(parser: argparse.ArgumentParser) -> None:
@@ -238,6 +242,35 @@ def _audit(parser: argparse.ArgumentParser) -> None:
     _format(parser)
 
 
+def _compare(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("a", metavar="A", help=_SPEC)
+    parser.add_argument("others", metavar="B", nargs="+", help="what it is compared with, of the same form")
+    _settings(parser)
+    parser.add_argument("--depth", metavar="N", type=_depth, default=1, help="open the parts N levels deep (1)")
+    _dims(parser)
+    parser.add_argument("--svg", metavar="FILE", help="draw the parts of two models as bars, in a file")
+    parser.add_argument("--force", action="store_true", help="let --svg replace a file")
+    _format(parser)
+
+
+def _diff(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("a", metavar="A", help=_SPEC)
+    parser.add_argument("b", metavar="B", help="what it is compared with, of the same form")
+    _settings(parser)
+    _format(parser)
+
+
+def _settings(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--set",
+        metavar="[K:]NAME=VALUE",
+        action="append",
+        default=[],
+        dest="settings",
+        help="override a hyperparameter of every model, or of the K-th alone (`2:layers=6`)",
+    )
+
+
 _COMMANDS = {
     "list": Command("commands", "the bundled models and their totals", _format),
     "show": Command("commands", "the text of the spec that holds a bundled model", _show),
@@ -247,6 +280,8 @@ _COMMANDS = {
     "formula": Command("formula", "a model's parameters as a polynomial in its hyperparameters", _formula),
     "graph": Command("commands", "a model's graph as a picture (DOT, Mermaid) or as data (JSON)", _graph),
     "build": Command("build", "a model as code that runs: a readable Python file for PyTorch", _build),
+    "compare": Command("compare", "models side by side: hyperparameters, parameters by part and role, costs", _compare),
+    "diff": Command("diff", "what differs between two models: tensors, and operations between layers", _diff),
     "import": Command("imports", "a spec from the configuration of a model (`config.json`)", _import),
     "explain": Command("explain", "which way of counting gives a published number of parameters", _explain),
     "audit": Command("audit", "a published calculation, line by line: what is right, what is not, and why", _audit),

@@ -20,9 +20,9 @@ def run_cost(options: Namespace) -> int:
     from archspec.overrides import parse_override
     from archspec.pipeline import compile_spec
 
-    dims = _dims(options.dims)
+    sizes = dims(options.dims)
     model = compile_spec(options.spec, dict(map(parse_override, options.settings)))
-    found = cost(model, options.batch, options.seq, dims=dims, dtype=options.dtype, attention=options.attention)
+    found = cost(model, options.batch, options.seq, dims=sizes, dtype=options.dtype, attention=options.attention)
     lines = tree(found, options.depth, fold=options.format in ("table", "markdown"))
     if options.format in ("json", "yaml"):
         contents = costing.contents(model, found, lines)
@@ -33,7 +33,7 @@ def run_cost(options: Namespace) -> int:
     return 0
 
 
-def _dims(settings: list[str]) -> dict[str, int]:
+def dims(settings: list[str]) -> dict[str, int]:
     """The sizes of `--dim NAME=N`. Raises ArchError."""
     found: dict[str, int] = {}
     for setting in settings:

@@ -75,14 +75,14 @@ def tree_view(counted: Count, *, whole_addresses: bool) -> View:
 
 def title(model: Table) -> str:
     """The model's name, and what was overridden."""
-    changed = ", ".join(f"{name} = {_literal(value)}" for name, value in model.overrides.items())
+    changed = ", ".join(f"{name} = {literal(value)}" for name, value in model.overrides.items())
     return f"{model.model}, with {changed}" if changed else model.model
 
 
-def _literal(value: Any) -> str:
+def literal(value: Any) -> str:
     """A value as the language writes it; a string without its quotes, as it may be the name of a definition."""
     if isinstance(value, list):
-        return f"[{', '.join(map(_literal, cast('list[Any]', value)))}]"
+        return f"[{', '.join(map(literal, cast('list[Any]', value)))}]"
     if value is None:
         return "none"
     return str(value).lower() if isinstance(value, bool) else str(value)

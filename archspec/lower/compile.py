@@ -90,8 +90,7 @@ def compile_definition(
     target = Target(definition, values, module)
     body = body_of(program, target, types)
     if definition not in program.checked:
-        inputs = zip(definition.node.inputs, types, strict=True)
-        absent = tuple([None if entry.default is not None else type for entry, type in inputs])
+        absent = _without_optional(definition, types)
         if absent != types:
             body_of(program, target, absent)
     if body is None:
@@ -101,6 +100,23 @@ def compile_definition(
     if not program.report.diagnostics:
         program.checked.add(definition)
     return module, body
+
+
+def bare_body(program: Program, unit: Unit, model: tree.Model, compiled: Compiled) -> Body | None:
+    """What a model that was compiled computes when no optional input is given."""
+    target = unit.names.get(model.callee.text)
+    assert target is not None and isinstance(target.target, Definition)
+    definition, values = target.target, compiled.hyperparameters
+    program.frames[:] = [Frame(definition, unit, model.arguments or model)]
+    types = _input_types(program, definition, values)
+    if types is None:
+        return None
+    return body_of(program, Target(definition, values, compiled.module), _without_optional(definition, types))
+
+
+def _without_optional(definition: Definition, types: tuple[Type, ...]) -> tuple[Type | None, ...]:
+    inputs = zip(definition.node.inputs, types, strict=True)
+    return tuple([None if entry.default is not None else type for entry, type in inputs])
 
 
 def _is_right(program: Program) -> bool:

@@ -1,0 +1,311 @@
+"""`archspec compare`: parts line up whatever they are called, sums are the models' totals, and nothing is pretended."""
+
+import csv
+import io
+import json
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+from small import load
+
+import archspec
+from archspec.analyses.compare import Comparison, compare_tables
+from archspec.cli import main
+from archspec.cli.bars import bar
+from archspec.pipeline import table_of
+
+BUNDLED = archspec.models()
+EXAMPLES = str(Path(__file__).parent.parent / "specs" / "std" / "examples.arch")
+
+GPT = """
+import std { Embedding, LayerNorm, Linear, FeedForward, split_heads, merge_heads, attention }
+
+dim batch, seq
+
+block Attention(hidden, heads)(x [batch, seq, hidden]) -> [batch, seq, hidden] {
+  role attention
+  a = x |> c_attn: Linear(hidden, 3 * hidden)
+  q, k, v = split([hidden, hidden, hidden], axis = -1)(a)
+  return attention(causal = true)(split_heads(heads)(q), split_heads(heads)(k), split_heads(heads)(v))
+    |> merge_heads
+    |> c_proj: Linear(hidden, hidden)
+}
+
+block Layer(hidden, heads)(x [batch, seq, hidden]) -> [batch, seq, hidden] {
+  h = x |> ln_1: LayerNorm(hidden) |> attn: Attention(hidden, heads) |> + x
+  return h |> ln_2: LayerNorm(hidden) |> mlp: FeedForward(hidden, 4 * hidden) |> + h
+}
+
+block Gpt(vocab = 100, hidden = 16, layers = 3, heads = 2)(ids int [batch, seq]) -> [batch, seq, hidden] {
+  return wte: Embedding(vocab, hidden)(ids)
+    |> + wpe: Embedding(64, hidden)(arange(seq))
+    |> h[i]: Layer(hidden, heads) for i in 0..layers
+    |> ln_f: LayerNorm(hidden)
+}
+
+model "gpt" = Gpt()
+"""
+
+
+def matched(found: Comparison) -> list[tuple[int, tuple[str, ...], str]]:
+    """Level, addresses and how they were found, of each line."""
+    return [
+        (
+            part.row.level,
+            tuple(" + ".join(component.address for component in group) for group in part.row.groups),
+            part.row.by[1],
+        )
+        for part in found.parts
+    ]
+
+
+# Parts ----------------------------------------------------------------------------------------------------------------
+
+
+def test_the_parts_of_any_bundled_models_are_all_of_them() -> None:
+    tables = [table_of(name, {})[0] for name in BUNDLED]
+    for table in tables:
+        for other in tables:
+            found = compare_tables([table, other], 2)
+            for i, model in enumerate((table, other)):
+                outer = [part for part in found.parts if part.row.level == 0]
+                assert sum(part.params.values[i] or 0 for part in outer) == model.params.total  # type: ignore[misc]
+                assert sum(figure.values[i] for figure in found.roles) == model.params.total  # type: ignore[misc]
+                names = [c.address for part in outer for c in part.row.groups[i]]
+                assert len(names) == len(set(names))
+            same = [group for part in found.parts for group in part.row.groups]
+            if table is other:
+                assert same[::2] == same[1::2] and not found.settings
+
+
+def test_layers_line_up_by_what_they_consist_of() -> None:
+    assert matched(archspec.compare("bert-base-uncased", "albert-base-v2", depth=2)) == [
+        (0, ("embeddings", "embeddings"), "address"),
+        (1, ("embeddings.word_embeddings", "embeddings.word_embeddings"), "address"),
+        (1, ("embeddings.position_embeddings", "embeddings.position_embeddings"), "address"),
+        (1, ("embeddings.token_type_embeddings", "embeddings.token_type_embeddings"), "address"),
+        (1, ("embeddings.LayerNorm", "embeddings.LayerNorm"), "address"),
+        (0, ("encoder.layer.*", "encoder.albert_layer_groups.0.albert_layers.0"), "structure"),
+        (1, ("encoder.layer.*.attention", "encoder.albert_layer_groups.0.albert_layers.0.attention"), "address"),
+        (1, ("encoder.layer.*.intermediate.dense", "encoder.albert_layer_groups.0.albert_layers.0.ffn"), "structure"),
+        (1, ("encoder.layer.*.output", "encoder.albert_layer_groups.0.albert_layers.0.ffn_output"), "role"),
+        (1, ("", "encoder.albert_layer_groups.0.albert_layers.0.full_layer_layer_norm"), ""),
+        (0, ("pooler.dense", "pooler"), "structure"),
+        (0, ("", "encoder.embedding_hidden_mapping_in"), ""),
+    ]
+
+
+def test_a_prefix_is_no_hindrance() -> None:
+    assert matched(archspec.compare("bert-base-uncased", "bert-base-uncased-mlm")) == [
+        (0, ("embeddings", "bert.embeddings"), "address"),
+        (0, ("encoder.layer.*", "bert.encoder.layer.*"), "address"),
+        (0, ("pooler.dense", ""), ""),
+        (0, ("", "cls.predictions"), ""),
+    ]
+
+
+def test_a_decoder_of_other_names_lines_up() -> None:
+    gpt = load(GPT)
+    assert matched(archspec.compare("bert-base-uncased", gpt, depth=2)) == [
+        (0, ("embeddings", "wte + wpe"), "role"),
+        (
+            1,
+            (
+                "embeddings.word_embeddings + embeddings.position_embeddings + embeddings.token_type_embeddings",
+                "wte + wpe",
+            ),
+            "role",
+        ),
+        (1, ("embeddings.LayerNorm", ""), ""),
+        (0, ("encoder.layer.*", "h.*"), "structure"),
+        (1, ("encoder.layer.*.attention", "h.*.attn"), "role"),
+        (1, ("encoder.layer.*.intermediate.dense + encoder.layer.*.output", "h.*.mlp"), "role"),
+        (1, ("", "h.*.ln_1"), ""),
+        (1, ("", "h.*.ln_2"), ""),
+        (0, ("pooler.dense", ""), ""),
+        (0, ("", "ln_f"), ""),
+    ]
+
+
+def test_the_layer_of_an_encoder_is_not_taken_for_that_of_a_decoder() -> None:
+    found = matched(archspec.compare("bert-base-uncased", "transformer-base"))
+    assert (0, ("encoder.layer.*", "encoder.layer_stack.*"), "structure") in found
+    assert (0, ("", "decoder.layer_stack.*"), "") in found
+
+
+def test_three_models() -> None:
+    found = archspec.compare("bert-base-uncased", "albert-base-v2", "bert-base-uncased-mlm")
+    rows = {tuple(g[0].address if g else "" for g in part.row.groups): part.row.by for part in found.parts}
+    layers = ("encoder.layer.*", "encoder.albert_layer_groups.0.albert_layers.0", "bert.encoder.layer.*")
+    assert rows[layers] == ("", "structure", "address")
+    assert ("", "encoder.embedding_hidden_mapping_in", "") in rows and ("", "", "cls.predictions") in rows
+
+
+# Figures --------------------------------------------------------------------------------------------------------------
+
+
+def test_figures() -> None:
+    found = archspec.compare("bert-base-uncased", "albert-base-v2")
+    totals = {figure.name: figure for figure in found.totals}
+    assert totals["all"].values == (109_482_240, 11_683_584)
+    assert totals["all"].differences == (0, 11_683_584 - 109_482_240)
+    assert totals["all"].ratios == (1.0, 11_683_584 / 109_482_240)
+    assert totals["without embeddings"].values == (109_482_240 - 23_835_648, 11_683_584 - 4_004_864)
+    assert totals["per layer of its stack"].values == (7_087_872, 7_087_872)
+    assert {setting.name: setting.values for setting in found.settings} == {
+        "vocab": {0: 30522, 1: 30000},
+        "padding": {0: None},
+        "Layer": {0: "BertLayer"},
+        "factor": {0: None, 1: 128},
+        "activation": {1: "gelu_tanh"},
+    }
+
+
+def test_what_is_not_known_is_not_given() -> None:
+    found = archspec.compare(
+        load("layer It(n = 4)(x [..., n]) -> [..., n] {\n  w: param [n]\n  return x * .w\n}\n"), "roberta-base"
+    )
+    totals = {figure.name: figure for figure in found.totals}
+    assert totals["without embeddings"].values[0] is None and totals["without embeddings"].ratios == (None, None)
+    assert totals["per layer of its stack"].values == (None, 7_087_872)
+
+
+def test_costs_are_those_of_cost() -> None:
+    found = archspec.compare("bert-base-uncased", "albert-base-v2", batch=2, seq=64).costs
+    assert found is not None and found.notes == ("", "")
+    one, two = (archspec.cost(name, 2, 64) for name in ("bert-base-uncased", "albert-base-v2"))
+    figures = {figure.name: figure.values for figure in found.figures}
+    assert figures["FLOPs of matrix products"] == (one.work.flops, two.work.flops)
+    assert figures["elementwise operations"] == (one.work.elementwise, two.work.elementwise)
+    assert figures["bytes of weights, float32"] == (one.memory.weights, two.memory.weights)
+
+
+def test_sizes_are_for_the_models_that_have_them() -> None:
+    sizes = {"batch": 1, "seq": 8, "source": 8, "target": 4}
+    found = archspec.compare("bert-base-uncased", "transformer-base", dims=sizes).costs
+    assert found is not None
+    assert found.notes == ("has no dimension `source`; has no dimension `target`", "has no dimension `seq`")
+    assert all(isinstance(value, int) for figure in found.figures for value in figure.values)
+    open_ = archspec.compare("bert-base-uncased", "transformer-base", batch=1, seq=8).costs
+    assert open_ is not None and open_.notes[1] == "has no dimension `seq`; source, target left open"
+    assert open_.figures[0].differences == (0, None) and "source" in str(open_.figures[0].values[1])
+    long = archspec.compare("bert-base-uncased", "roberta-base", batch=1, seq=513).costs
+    assert long is not None and "ends at 511" not in long.notes[0] and "end at 511" in long.notes[0]
+    assert long.figures[0].values[0] is None
+    with pytest.raises(archspec.ArchError, match="none of the models has a dimension called `frames`"):
+        archspec.compare("bert-base-uncased", "roberta-base", dims={"frames": 3})
+
+
+def test_wrong_arguments() -> None:
+    with pytest.raises(ValueError, match="depth"):
+        archspec.compare("bert-base-uncased", "roberta-base", depth=0)
+    with pytest.raises(ValueError, match="nothing to compare"):
+        archspec.compare("bert-base-uncased")
+
+
+# The command ----------------------------------------------------------------------------------------------------------
+
+PAIRS = {
+    "base-large": ("bert-base-uncased", "bert-large-uncased", "--batch", "1", "--seq", "128"),
+    "base-roberta": ("bert-base-uncased", "roberta-base"),
+    "base-albert": ("bert-base-uncased", "albert-base-v2", "--depth", "2"),
+    "transformer-base": ("transformer-base", "bert-base-uncased", "--batch", "1", "--seq", "128"),
+    "three": ("bert-base-uncased", "albert-base-v2", "roberta-base"),
+}
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    status = main(["compare", *words])
+    return status, *capsys.readouterr()
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_pages(pair: str, capsys: pytest.CaptureFixture[str], golden: Callable[[str, str], None]) -> None:
+    status, out, err = run(capsys, *PAIRS[pair])
+    assert (status, err) == (0, "")
+    golden(f"compare/{pair}.txt", out)
+
+
+def test_formats(capsys: pytest.CaptureFixture[str], golden: Callable[[str, str], None]) -> None:
+    models = ("bert-base-uncased", "albert-base-v2", "--batch", "1", "--seq", "128")
+    texts = {f: run(capsys, *models, "--format", f)[1] for f in ("json", "yaml", "csv", "markdown")}
+    document = json.loads(texts["json"])
+    assert yaml.safe_load(texts["yaml"]) == document
+    assert [m["params"]["total"] for m in document["models"]] == [109_482_240, 11_683_584]
+    golden("compare/base-albert.md", texts["markdown"])
+    rows = list(csv.DictReader(io.StringIO(texts["csv"])))
+    assert {row["section"] for row in rows} == {"hyperparameters", "totals", "roles", "components", "costs"}
+    second = sum(int(r["value"]) for r in rows if r["section"] == "components" and r["model"] == "albert-base-v2")
+    assert second == 11_683_584
+
+
+def test_settings_are_for_all_models_or_for_one(capsys: pytest.CaptureFixture[str]) -> None:
+    models = ("bert-base-uncased", "bert-base-uncased", "--set", "layers=2", "--set", "2:hidden=96")
+    status, out, _ = run(capsys, *models)
+    assert status == 0
+    assert out.startswith("bert-base-uncased, with layers = 2 and bert-base-uncased, with layers = 2, hidden = 96\n")
+
+
+def test_nothing_heavy_is_imported() -> None:
+    script = (
+        "import sys\nfrom archspec.cli import main\n"
+        "words = ['compare', 'bert-base-uncased', 'albert-base-v2', '--format', 'json']\n"
+        "main(words); first = set(sys.modules)\n"
+        "heavy = {'rich', 'networkx', 'lark', 'yaml', 'torch', 'archspec.lower', 'archspec.functions', 'archspec.ir'}\n"
+        "print(sorted(heavy & first))\n"
+    )
+    for _ in range(2):  # the first fills the cache
+        out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert out.splitlines()[-1] == "[]"
+
+
+# Pictures -------------------------------------------------------------------------------------------------------------
+
+
+def test_bars_in_a_terminal() -> None:
+    assert bar(100, 100, 10, "utf-8") == "█" * 10
+    assert bar(0, 100, 10, "utf-8") == "" and bar(0, 0, 10, "utf-8") == ""
+    assert bar(1, 10**9, 10, "utf-8") == "▏"
+    assert bar(50, 100, 10, "ascii") == "#####"
+    assert [len(bar(n, 80, 10, "utf-8")) for n in range(81)] == [-(-n // 8) for n in range(81)]
+
+
+def test_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "two.svg"
+    words = ("bert-base-uncased", "albert-base-v2", "--svg", str(path))
+    assert run(capsys, *words)[0] == 0
+    text = path.read_text(encoding="utf-8")
+    root = ElementTree.fromstring(text)
+    space = {"s": "http://www.w3.org/2000/svg"}
+    title, description = root.find("s:title", space), root.find("s:desc", space)
+    assert title is not None and title.text == "bert-base-uncased and albert-base-v2: parameters by part"
+    assert description is not None and "encoder.layer.* (12 x) of bert-base-uncased has 85,054,464" in str(
+        description.text
+    )
+    assert "prefers-color-scheme:dark" in text and not re.search(r"(href|src|url\()", text)
+    bars = {
+        re.sub(r" parameters$", "", str(group.findtext("s:title", "", space))): float(rect.attrib["width"])
+        for group in root.iterfind(".//s:g", space)
+        if (rect := group.find("s:rect", space)) is not None
+    }
+    most = max(bars.values())
+    for said, length in bars.items():
+        params = int(said.rpartition(" ")[2].replace(",", ""))
+        assert abs(length - most * params / 85_054_464) < 0.01
+    assert len(bars) == 7
+    status, out, err = run(capsys, *words)
+    assert (status, out) == (2, "") and "exists already" in err
+    path.write_text("old")
+    assert run(capsys, *words, "--force")[0] == 0 and path.read_text(encoding="utf-8") == text
+
+
+def test_a_picture_is_of_two_models(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "three.svg"
+    status, out, err = run(capsys, "bert-base-uncased", "roberta-base", "albert-base-v2", "--svg", str(path))
+    assert (status, out) == (2, "") and "two models" in err and not path.exists()

@@ -1,0 +1,384 @@
+"""`archspec diff`: what makes one model of another is exact, and no two computations are called the same."""
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from small import DENSE, load
+
+import archspec
+from archspec import Model
+from archspec.analyses.structure import (
+    Contents,
+    Prefix,
+    Stored,
+    changed,
+    changes,
+    common_prefix,
+    contents,
+    folded,
+    renamed,
+    repetitions,
+)
+from archspec.cli import main
+from archspec.differences import Difference
+from archspec.pipeline import table_of
+
+README = Path(__file__).parent.parent / "README.md"
+BUNDLED = archspec.models()
+
+
+def brief(found: Difference) -> list[tuple[str, str, str, str]]:
+    return [(change.kind, change.fold.pattern, change.before, change.after) for change in found.operations]
+
+
+def prenorm(folder: Path) -> str:
+    """The variant that the README writes down."""
+    text = re.search(r"^```arch\n(# prenorm\.arch\n.*?)^```$", README.read_text(), re.MULTILINE | re.DOTALL)
+    assert text is not None
+    path = folder / "prenorm.arch"
+    path.write_text(text[1])
+    return str(path)
+
+
+# Tensors --------------------------------------------------------------------------------------------------------------
+
+
+def test_applied_to_any_bundled_model_it_gives_any_other() -> None:
+    tensors = [contents(table_of(name, {})[0]) for name in BUNDLED]
+    for before in tensors:
+        for after in tensors:
+            prefix = common_prefix(before, after)
+            steps = changes(renamed(before, prefix), after)
+            assert changed(before, prefix, steps) == after
+            assert bool(steps or any(prefix)) == (before != after)
+            assert sorted(n for f in folded(steps) for n in f.fold.names) == sorted(step.name for step in steps)
+
+
+NAMES = st.lists(st.sampled_from(["a", "b", "0", "1", "2", "w"]), min_size=1, max_size=4).map(".".join)
+
+
+@st.composite
+def tensors(draw: st.DrawFn) -> Contents:
+    """Parameters and buffers, some tied to others; names may be parts of each other, as no spec's are."""
+    names = draw(st.lists(NAMES, unique=True, max_size=12))
+    shapes = st.sampled_from([(), (2,), (3,), (2, 3)])
+    found: Contents = {}
+    for name in names:
+        kind = draw(st.sampled_from(["param", "param", "buffer"]))
+        tied = draw(st.sampled_from([None, *found])) if kind == "param" else None
+        found[name] = Stored(kind, draw(shapes), kind == "param" and draw(st.booleans()), tied)
+    return found
+
+
+@settings(max_examples=150, deadline=None)
+@given(tensors(), tensors(), st.sampled_from(["", "a.", "enc.0."]))
+def test_applying_changes_gives_what_they_lead_to(before: Contents, after: Contents, around: str) -> None:
+    after = renamed(after, Prefix(added=around))
+    prefix = common_prefix(before, after)
+    start = renamed(before, prefix)
+    assert len(start) == len(before)
+    steps = changes(start, after)
+    assert changed(before, prefix, steps) == after
+    for repetition in repetitions(start, after, steps):
+        names = {step.name for step in steps if step.name.startswith(repetition.address[:-1])}
+        inside = {n for i in repetition.numbers for n in names if n.startswith(f"{repetition.address[:-1]}{i}.")}
+        assert len(inside) == repetition.tensors * len(repetition.numbers)
+
+
+@given(tensors())
+def test_a_model_behind_a_prefix_has_no_other_changes(before: Contents) -> None:
+    after = renamed(before, Prefix(added="enc."))
+    if before:
+        for a, b in ((before, after), (after, before)):
+            prefix = common_prefix(a, b)
+            assert changes(renamed(a, prefix), b) == () or len(before) < 3
+
+
+def test_kinds_of_changes() -> None:
+    text = (
+        DENSE
+        + """
+block It(n = 4, tied = true, wide = 4)(x [..., n]) -> [..., n] {
+  a: Dense(n, n, bias = false)
+  b: Dense(n, n, bias = false)
+  c: Dense(n, wide, bias = false)
+  tie b.weight = a.weight if tied
+  h = x |> .a |> .b
+  return h + sum(axis = -1, keep = true)(.c(h))
+}
+"""
+    )
+    base, wide, untied = load(text), load(text, wide=5), load(text, tied=False)
+    frozen = load(text.replace("  c: Dense", "  c: frozen Dense"))
+    found = archspec.diff(base, wide).tensors
+    assert [(c.name, c.kinds, c.before and c.before.shape, c.after and c.after.shape) for c in found] == [
+        ("c.weight", ("reshaped",), (4, 4), (5, 4))
+    ]
+    assert [(c.name, c.kinds) for c in archspec.diff(base, untied).tensors] == [("b.weight", ("untied",))]
+    assert [(c.name, c.kinds) for c in archspec.diff(untied, base).tensors] == [("b.weight", ("tied",))]
+    assert [(c.name, c.kinds) for c in archspec.diff(base, frozen).tensors] == [("c.weight", ("frozen",))]
+    assert [(c.name, c.kinds) for c in archspec.diff(frozen, base).tensors] == [("c.weight", ("unfrozen",))]
+    with pytest.raises(ValueError, match="start from"):
+        archspec.diff(base, wide).apply(wide.table)
+
+
+def test_buffers() -> None:
+    layer = "layer It(n = 4)(x [..., n]) -> [..., n] {{\n  t: {}\n  return x + .t\n}}\n"
+    stored, trained, wider = (load(layer.format(kind)) for kind in ("buffer [n]", "param [n]", "buffer [1, n]"))
+    assert [c.kinds for c in archspec.diff(stored, trained).tensors] == [("param",)]
+    assert [c.kinds for c in archspec.diff(trained, wider).tensors] == [("buffer", "reshaped")]
+
+
+def test_repetition_is_said_once_if_the_new_ones_are_as_the_others() -> None:
+    small = {"vocab": 20, "hidden": 8, "heads": 2, "ffn": 16, "positions": 10}
+    two, five = (archspec.load("bert-base-uncased", layers=n, **small) for n in (2, 5))
+    found = archspec.diff(two, five)
+    assert [(r.address, r.before, r.after, r.numbers, r.tensors) for r in found.repetitions] == [
+        ("encoder.layer.*", 2, 5, (2, 3, 4), 16)
+    ]
+    assert brief(found) == [("times", "encoder.layer.*", "2 times", "5 times")]
+    assert [r.numbers for r in archspec.diff(five, two).repetitions] == [(2, 3, 4)]
+    assert found.apply(two.table) == contents(five.table)
+
+
+# Operations -----------------------------------------------------------------------------------------------------------
+
+SPEC = (
+    "dim rows\n"
+    + DENSE
+    + """
+fn scaled(x [...]) -> [...] { return tanh(x * 0.5) }
+
+block Part(n)(x [rows, n], mask bool [rows, 1] = none) -> [rows, n] {
+  h = x
+    |> up:   Dense(n, 2 * n)
+    |> scaled
+    |> down: Dense(2 * n, n)
+  return h + x
+    |> where(mask, _, 0.0) if mask != none
+}
+
+block It(n = 4)(x [rows, n], mask bool [rows, 1] = none) -> (y [rows, n], z [rows, n]) {
+  a = x |> part.0: Part(n)(_, mask)
+  b = a |> part.1: Part(n)(_, mask)
+  c = a + b |> part.2: Part(n)(_, mask)
+  extra: Dense(n, n)
+  y = c + b |> .extra
+  return y, a - c
+}
+"""
+)
+BASE = load(SPEC)
+
+
+def variant(*changes: tuple[str, str]) -> Model:
+    text = SPEC
+    for old, new in changes:
+        assert old in text, old
+        text = text.replace(old, new)
+    return load(text)
+
+
+MUTATIONS = {
+    "another function": ("tanh(x", "sigmoid(x"),
+    "another constant": ("* 0.5", "* 0.25"),
+    "a constant of another type": ("* 0.5", "* 1"),
+    "operands of a subtraction": ("a - c", "c - a"),
+    "a residual left out": ("return h + x\n    |>", "return h * 1.0 + x * 0.0\n    |>"),
+    "another repetition read": ("return y, a - c", "return y, b - c"),
+    "another round read": ("c = a + b |>", "c = a + a + b |>"),
+    "applied again": ("c + b |> .extra", "c + b |> .extra |> .extra"),
+    "only without optional inputs": ("return y, a - c", "return y if mask != none else y * 2.0, a - c"),
+    "only with optional inputs": ("where(mask, _, 0.0)", "where(mask, _, 1.0)"),
+    "outputs exchanged": ("return y, a - c", "return a - c, y"),
+    "sum over another axis": ("a - c", "a - c + sum(axis = -1, keep = true)(a)"),
+    "without a bias": ("extra: Dense(n, n)", "extra: Dense(n, n, bias = false)"),
+}
+
+
+@pytest.mark.parametrize("what", MUTATIONS)
+def test_other_computations_differ(what: str) -> None:
+    other = variant(MUTATIONS[what])
+    for a, b in ((BASE, other), (other, BASE)):
+        assert archspec.diff(a, b).operations
+        assert archspec.diff(a, b).apply(a.table) == contents(b.table)
+
+
+REWRITINGS = {
+    "a function under another name": ("scaled", "halved"),
+    "a function written out": ("|> scaled", "|> * 0.5 |> tanh"),
+    "a block under another name": ("Part", "Mixer"),
+    "the order of a sum": ("h + x", "x + h"),
+    "a value under another name": ("  h = x\n", "  g = x\n"),
+}
+
+
+@pytest.mark.parametrize("what", REWRITINGS)
+def test_the_same_computation_written_otherwise_does_not_differ(what: str) -> None:
+    old, new = REWRITINGS[what]
+    text = SPEC.replace(old, new)
+    if what == "a function written out":
+        text = text.replace("fn scaled(x [...]) -> [...] { return tanh(x * 0.5) }\n", "")
+    if what == "a value under another name":
+        text = text.replace("h + x", "g + x")
+    assert text != SPEC and not archspec.diff(BASE, load(text))
+
+
+def test_a_block_opened_where_it_stands_does_not_differ() -> None:
+    outer = "\nblock It(n = 4)(x [..., n]) -> [..., n] {\n  return x |> STEPS\n}\n"
+    inner = "\nblock Two(n)(x [..., n]) -> [..., n] {\n  return x |> a: Dense(n) |> tanh |> b: Dense(n)\n}\n"
+    nested = load(DENSE + inner + outer.replace("STEPS", "part: Two(n)"))
+    flat = load(DENSE + outer.replace("STEPS", "part.a: Dense(n) |> tanh |> part.b: Dense(n)"))
+    assert not archspec.diff(nested, flat)
+
+
+def test_constant_tables_are_compared() -> None:
+    text = "layer It(n = 4)(x [..., n]) -> [..., n] {{\n  t: frozen param [n] = {}\n  return x + .t\n}}\n"
+    one, two = load(text.format("arange(n) * 1.0")), load(text.format("arange(n) * 2.0"))
+    assert not archspec.diff(one, one)
+    assert ("table", "t", "* 1.0", "* 2.0") in brief(archspec.diff(one, two))
+
+
+def test_attributes_and_activations_are_said() -> None:
+    base = archspec.load("bert-base-uncased", layers=2)
+    found = brief(archspec.diff(base, archspec.load("bert-base-uncased", layers=2, eps=1e-5)))
+    assert ("computes", "encoder.layer.*.output.LayerNorm", "layer_norm(1e-12)", "layer_norm(1e-05)") in found
+    heads = archspec.diff(base, archspec.load("bert-base-uncased", layers=2, heads=6))
+    assert not heads.tensors
+    ((kind, at, before, after),) = brief(heads)
+    assert (kind, at) == ("returns", "encoder.layer.*.attention.self")
+    assert "[batch, seq, 12, 64]" in before and "[batch, seq, 6, 128]" in after
+
+
+def test_post_norm_to_pre_norm(tmp_path: Path) -> None:
+    found = archspec.diff("bert-base-uncased", prenorm(tmp_path))
+    assert not found.tensors
+    assert (
+        "moved",
+        "encoder.layer.*.output.LayerNorm",
+        "after output.dense + attention.output.LayerNorm, before the result",
+        "after attention.output.dense + x, before intermediate.dense",
+    ) in brief(found)
+    assert {change.fold.ranges for change in found.operations} == {"0-11"}
+
+
+def test_a_layer_unlike_the_others_among_those_added() -> None:
+    text = DENSE + (
+        "\nblock Act(n, soft)(x [..., n]) -> [..., n] {\n  h = x |> a: Dense(n)\n"
+        "  return tanh(h) if soft else max(h, 0.0)\n}\n"
+        "block It(n = 4, layers = 2, odd = 9)(x [..., n]) -> [..., n] {\n"
+        "  return x |> l[i]: Act(n, i != odd) for i in 0..layers\n}\n"
+    )
+    two, four, odd = load(text), load(text, layers=4), load(text, layers=4, odd=3)
+    assert brief(archspec.diff(two, four)) == [("times", "l.*", "2 times", "4 times")]
+    assert [change[:2] for change in brief(archspec.diff(two, odd))] == [("times", "l.*"), ("added", "l.3")]
+
+
+def test_the_whole_model_within_another() -> None:
+    base, masked = archspec.load("bert-base-uncased-nopooler"), archspec.load("bert-base-uncased-mlm")
+    found = archspec.diff(base, masked)
+    assert found.prefix == Prefix(added="bert.")
+    assert {change.kinds for change in found.tensors} == {("added",)}
+    assert all(change.name.startswith("cls.") for change in found.tensors)
+    assert {(kind, at) for kind, at, _, _ in brief(found)} == {
+        ("output", ""),
+        ("returns", ""),
+        ("added", "cls.predictions"),
+    }
+    back = archspec.diff(masked, base)
+    assert back.prefix == Prefix(removed="bert.") and back.apply(masked.table) == contents(base.table)
+
+
+def test_too_much_to_compare() -> None:
+    doubled = "\n".join(
+        f"block B{i}(n)(x [..., n]) -> [..., n] {{\n  return x |> a: B{i - 1}(n) |> .a\n}}" for i in range(1, 21)
+    )
+    base = "block B0(n)(x [..., n]) -> [..., n] {\n  return x |> d: Dense(n) |> tanh\n}\n"
+    large = load(DENSE + base + doubled + "\nblock It(n = 2)(x [..., n]) -> [..., n] {\n  return x |> b: B20(n)\n}\n")
+    with pytest.raises(archspec.ArchError, match="the limit is 2,000,000"):
+        archspec.diff(large, large)
+
+
+# The command ----------------------------------------------------------------------------------------------------------
+
+PAIRS = {
+    "base-large": ("bert-base-uncased", "bert-large-uncased"),
+    "base-roberta": ("bert-base-uncased", "roberta-base"),
+    "base-albert": ("bert-base-uncased", "albert-base-v2"),
+    "base-mlm": ("bert-base-uncased", "bert-base-uncased-mlm"),
+    "transformer-base": ("transformer-base", "bert-base-uncased"),
+}
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    status = main(["diff", *words])
+    return status, *capsys.readouterr()
+
+
+@pytest.mark.parametrize("pair", [*PAIRS, "base-prenorm"])
+def test_pages(
+    pair: str, capsys: pytest.CaptureFixture[str], golden: Callable[[str, str], None], tmp_path: Path
+) -> None:
+    a, b = PAIRS.get(pair) or ("bert-base-uncased", prenorm(tmp_path))
+    status, out, err = run(capsys, a, b)
+    assert (status, err) == (1, "")
+    golden(f"compare/diff-{pair}.txt", out)
+
+
+def test_formats(capsys: pytest.CaptureFixture[str], golden: Callable[[str, str], None]) -> None:
+    models = ("bert-base-uncased", "roberta-base")
+    texts = {f: run(capsys, *models, "--format", f) for f in ("json", "yaml", "csv", "markdown")}
+    assert {status for status, _, _ in texts.values()} == {1}
+    document = json.loads(texts["json"][1])
+    assert yaml.safe_load(texts["yaml"][1]) == document
+    golden("compare/diff-base-roberta.md", texts["markdown"][1])
+    rows = list(csv.DictReader(io.StringIO(texts["csv"][1])))
+    assert len(rows) == len(document["tensors"]) + len(document["operations"])
+    assert [row["name"] for row in rows if row["part"] == "tensors"] == [t["name"] for t in document["tensors"]]
+
+
+def stored(row: dict[str, Any] | None) -> Stored | None:
+    return Stored(row["kind"], tuple(row["shape"]), row["trainable"], row["tied_to"]) if row else None
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_the_document_is_enough_to_make_b_of_a(pair: str, capsys: pytest.CaptureFixture[str]) -> None:
+    a, b = PAIRS[pair]
+    document = json.loads(run(capsys, a, b, "--format", "json")[1])
+    found = renamed(contents(table_of(a, {})[0]), Prefix(**document["prefix"]))
+    for change in document["tensors"]:
+        for name in change["names"]:
+            assert found.get(name) == stored(change["before"])
+            after = stored(change["after"])
+            if after is None:
+                del found[name]
+            else:
+                found[name] = after
+    assert found == contents(table_of(b, {})[0])
+
+
+def test_nothing_differs(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = run(capsys, "bert-base-uncased", "bert-base-uncased")
+    assert status == 0 and "do not differ: the same 199 tensors, the same operations" in out
+    status, out, _ = run(capsys, "bert-base-uncased", "bert-base-uncased", "--format", "json")
+    assert status == 0 and json.loads(out)["equal"] is True
+
+
+def test_settings_are_for_all_models_or_for_one(capsys: pytest.CaptureFixture[str]) -> None:
+    models = ("bert-base-uncased", "bert-base-uncased", "--set", "layers=2")
+    assert run(capsys, *models)[0] == 0
+    status, out, _ = run(capsys, *models, "--set", "2:layers=3")
+    assert status == 1 and out.startswith("bert-base-uncased, with layers = 2 -> bert-base-uncased, with layers = 3: ")
+    for wrong in ("3:layers=2", "0:layers=2", "99999999999999999999:layers=2"):
+        status, out, err = run(capsys, *models[:2], "--set", wrong)
+        assert (status, out) == (2, "") and "the models are 1 to 2" in err
+    assert run(capsys, "bert-base-uncased", "no-such-model")[0] == 2
