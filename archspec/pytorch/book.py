@@ -6,28 +6,30 @@ import ast
 from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
-from archspec.ir import Constant, Module, Type
+from archspec.ir import Body, Constant, Module, Type, Weight
 from archspec.lower.trace import Trace, Use
 from archspec.lower.units import Definition
 from archspec.ops import Op
-from archspec.pytorch.code import apply, literal, name, names_in, prune, py, sequence, stored, text
+from archspec.pytorch.checks import checks
+from archspec.pytorch.code import apply, bind, literal, name, names_in, prune, py, sequence, stored
 from archspec.pytorch.forms import function_form, is_causal_mask
 from archspec.pytorch.forward import Forward
 from archspec.pytorch.making import Making
-from archspec.pytorch.names import TAKEN_BY_FILES, TAKEN_BY_MODULES, usable
+from archspec.pytorch.names import TAKEN_BY_FILES, TAKEN_BY_MODULES, TAKEN_BY_RECORDS, usable
 from archspec.pytorch.places import Places
 from archspec.pytorch.scope import untranslatable
-from archspec.pytorch.values import FREE, REAL, STATIC, Val
+from archspec.pytorch.values import REAL, STATIC, Several, Val
 from archspec.pytorch.wrappers import wrapper
 from archspec.syntax import tree
 
 
 class Slot(NamedTuple):
-    """An input as a parameter of a function; `kind` is that of its value."""
+    """An input as a parameter of a function; `kind` is that of its value. `by_name`: it stands behind a `*`."""
 
     name: str
     kind: str
     optional: bool
+    by_name: bool = False
 
 
 class Output(NamedTuple):
@@ -122,7 +124,7 @@ class Book:
 
     def attribute(self, definition: Definition, word: str) -> str:
         """The attribute of a module that keeps a hyperparameter."""
-        owned = {pattern[0] for pattern in self.places(definition).owned}
+        owned = {pattern[0] for pattern in self.places(definition).targets}
         return usable(word, owned | TAKEN_BY_MODULES)
 
     # Writing
@@ -138,39 +140,39 @@ class Book:
         forward = Forward(self, definition, uses, Places([]))
         inputs = self._inputs(forward, uses)
         form = function_form(uses)
+        body: list[ast.stmt]
         if form is not None:
-            code = py(form, x=forward.inputs[0].code)
-            outputs = (Output("", REAL, None),)
-            return Written(
-                self.names[definition],
-                definition,
-                (),
-                inputs,
-                outputs,
-                None,
-                frozenset(),
-                False,
-                "",
-                [],
-                [ast.Return(code)],
-            )
-        forward.execute(definition.node.body)
-        body = self._finished(forward)
-        used = names_in(body)
-        kept = self._kept(definition, used)
-        return Written(
-            self.names[definition],
-            definition,
-            kept,
-            inputs,
-            self._outputs(forward, uses, None),
-            None,
-            frozenset(forward.needs & used),
-            is_causal_mask(uses),
-            "",
-            [],
-            body,
-        )
+            body = [ast.Return(py(form, x=forward.inputs[0].code))]
+            outputs, kept = (Output("", REAL, None),), self._kept(definition, set())
+        else:
+            forward.execute(definition.node.body)
+            body, live = prune(forward.body, set())
+            outputs, kept = self._outputs(forward, uses, None), self._kept(definition, live | names_in(body))
+            body = [*self._checked(definition, uses, kept), *_returned(body)]
+        needs = frozenset(forward.needs & names_in(body))
+        causal = is_causal_mask(uses)
+        body = [*forward.prelude(names_in(body)), *body]
+        return Written(self.names[definition], definition, kept, inputs, outputs, None, needs, causal, "", [], body)
+
+    def _checked(self, definition: Definition, uses: Sequence[Use], kept: Sequence[str]) -> list[ast.stmt]:
+        """The checks of a function, or those in `forward`, which are about sizes."""
+        scope = Forward(self, definition, uses, self.places(definition))
+        sizes = {scope.variable(d) for d in self.sizes(scope)}
+        if scope.is_function:
+            parameters = self.parameters(definition)
+            return checks(scope, sizes | {parameters[w] for w in kept}, lambda _: True)
+        attributes = {self.attribute(definition, word) for word in kept}
+
+        def wanted(test: ast.expr) -> bool:
+            return bool(names_in([test]) & sizes) and set(stored([test])) <= attributes
+
+        return checks(scope, sizes | {"self"}, wanted)
+
+    def sizes(self, forward: Forward) -> list[str]:
+        """The dimensions that inputs which are always given bind."""
+        shapes = [entry.shape for entry, _ in forward.given_entries() if entry.shape is not None]
+        names = [item.text for shape in shapes for item in shape.items if isinstance(item, tree.Name)]
+        return [word for word in dict.fromkeys(names) if forward.is_dimension(word)]
 
     def _module(self, definition: Definition) -> Written:
         uses = self.trace.uses.get(definition, [])
@@ -179,18 +181,16 @@ class Book:
             return known
         making = Making(self, definition, uses)
         making.run()
-        computing: list[ast.stmt] | None = None
-        inputs: tuple[Slot | None, ...] = ()
-        outputs: tuple[Output, ...] = ()
-        record = None
-        if uses:
-            forward = Forward(self, definition, uses, self.places(definition))
-            record = self._record(definition, uses)
-            forward.execute(definition.node.body)
-            computing = self._finished(forward)
-            inputs = self._inputs(forward, uses)
-            outputs = self._outputs(forward, uses, record)
-        return self.page(definition, making, inputs, outputs, record, "nn.Module", computing)
+        if not uses:
+            return self.page(definition, making, (), (), None, frozenset(), "nn.Module", None)
+        forward = Forward(self, definition, uses, self.places(definition))
+        inputs = self._inputs(forward, uses)
+        record = self._record(definition, uses)
+        forward.execute(definition.node.body)
+        body, live = prune(forward.body, set())
+        outputs = self._outputs(forward, uses, record)
+        needs = frozenset(forward.needs & live)
+        return self.page(definition, making, inputs, outputs, record, needs, "nn.Module", body, forward)
 
     def page(
         self,
@@ -199,34 +199,29 @@ class Book:
         inputs: tuple[Slot | None, ...],
         outputs: tuple[Output, ...],
         record: str | None,
+        needs: frozenset[str],
         base: str,
-        computing: list[ast.stmt] | None,
+        body: list[ast.stmt] | None,
+        forward: Forward | None = None,
     ) -> Written:
-        """A class, its checks confined to the hyperparameters that it takes."""
+        """A class, with checks of what it is given."""
         parameters = self.parameters(definition)
         attributes = {self.attribute(definition, word): word for word in parameters}
-        in_forward = [attributes[a] for a in stored(computing or ()) if a in attributes]
-        checks = [s for s in making.body if _is_check(s)]
-        rest, live = prune([s for s in making.body if not _is_check(s)], set())
+        made, live = prune(making.body, set())
+        in_forward = {attributes[a] for a in stored(body or ()) if a in attributes}
         kept = self._kept(definition, live | {parameters[w] for w in in_forward})
-        taken = {parameters[w] for w in kept}
-        bound = {t.id for s in rest if isinstance(s, ast.Assign) for t in s.targets if isinstance(t, ast.Name)}
-        useful = [s for s in checks if isinstance(s, ast.If) and names_in([s.test]) <= taken | bound | {"len"}]
+        if body is not None and forward is not None:
+            body = [*self._checked(definition, making.uses, kept), *_returned(body)]
+            body = [*forward.prelude(names_in(body)), *body]
+        in_forward = {attributes[a] for a in stored(body or ()) if a in attributes}
         computed = [self._computed(making, w) for w in kept if self.is_computed(definition, w)]
-        first = [py_statement("super().__init__()")]
-        first += [
-            py_statement(f"self.{self.attribute(definition, w)} = {parameters[w]}")
-            for w in kept
-            if w in set(in_forward)
-        ]
-        if base != "nn.Module":
-            first = []
-        early = [s for s in useful if names_in([s.test]) <= taken | {"len"}]  # pyright: ignore
-        late = [s for s in useful if s not in early]
-        body = [*computed, *early, *first, *rest, *late]
-        return Written(
-            self.names[definition], definition, kept, inputs, outputs, record, frozenset(), False, base, body, computing
-        )
+        scope = Making(self, definition, making.uses)
+        checked = checks(scope, {parameters[w] for w in kept}, lambda _: True)
+        first = [py_statement("super().__init__()")] if base == "nn.Module" else []
+        first += [bind(f"self.{self.attribute(definition, w)}", name(parameters[w])) for w in kept if w in in_forward]
+        whole = without_repeats([*computed, *checked, *first, *made])
+        word = self.names[definition]
+        return Written(word, definition, kept, inputs, outputs, record, needs, False, base, whole, body)
 
     def _kept(self, definition: Definition, used: set[str]) -> tuple[str, ...]:
         """The hyperparameters that the code reads; all of them where others must be called alike."""
@@ -234,11 +229,6 @@ class Book:
         if definition in self.varying and definition.kind != "fn":
             return tuple(parameters)
         return tuple(word for word, parameter in parameters.items() if parameter in used)
-
-    def _finished(self, forward: Forward) -> list[ast.stmt]:
-        body, live = prune(forward.body, set())
-        body = _returned(body)
-        return [*forward.prelude(live | names_in(body)), *body]
 
     def _inputs(self, forward: Forward, uses: Sequence[Use]) -> tuple[Slot | None, ...]:
         slots: list[Slot | None] = []
@@ -250,10 +240,12 @@ class Book:
                 continue
             optional = entry.default is not None and (root or None in given)
             slots.append(Slot(forward.variable(entry.name), value.kind, optional))
-        for i in reversed(range(len(slots) - 1)):  # a parameter without a default cannot follow one with
-            slot, later = slots[i], [s for s in slots[i + 1 :] if s is not None]
-            if slot is not None and slot.optional and any(not s.optional for s in later):
-                slots[i] = slot._replace(optional=False)
+        seen = by_name = False
+        for i, slot in enumerate(slots):  # a parameter without a default cannot follow one with
+            if slot is not None:
+                by_name = by_name or (seen and not slot.optional)
+                seen = seen or slot.optional
+                slots[i] = slot._replace(by_name=by_name)
         return tuple(slots)
 
     # Outputs
@@ -275,7 +267,7 @@ class Book:
             types = [r for use in uses if (r := use.body.results[i]) is not None]
             ranks = {len(t.shape) for t in types}
             kind = forward.kinds.get(i, REAL) if present else None
-            word = usable(declared[i].name, ()) if record and i < len(declared) else ""
+            word = usable(declared[i].name, TAKEN_BY_RECORDS) if record and i < len(declared) else ""
             found.append(Output(word, kind, ranks.pop() if len(ranks) == 1 else None))
         return tuple(found)
 
@@ -294,6 +286,28 @@ class Book:
         else:
             result = codes[0] if len(codes) == 1 else sequence(codes)
         forward.body.append(ast.Return(result))
+
+    def give_all(self, forward: Forward, several: Several) -> None:
+        """Appends the `return` of all outputs of something applied."""
+        present = [i for i, kind in enumerate(several.kinds) if kind is not None]
+        for i in present:
+            forward.kinds[i] = several.kinds[i] or REAL
+        own = [i for i, p in enumerate(self._present(forward.uses)) if p]
+        if own != present:
+            forward.refuse("these outputs are not there in every use", forward.definition.node.name)
+        record = None if forward.is_function else self._record(forward.definition, forward.uses)
+        code = several.code
+        if record is not None:
+            code = apply(name(record), [ast.Starred(code, ast.Load()) if len(present) > 1 else code])
+        forward.body.append(ast.Return(code))
+
+    def tables(self, definition: Definition) -> list[Body]:
+        """What computes the constant tables of a definition."""
+        found: list[Body] = []
+        for module in self.modules(definition):
+            weights = [m.target for m in module.members.values() if isinstance(m.target, Weight)]
+            found += [weight.value for weight in weights if weight.value is not None]
+        return found
 
     # Hyperparameters
 
@@ -361,12 +375,24 @@ def _returned(body: list[ast.stmt]) -> list[ast.stmt]:
             return body
 
 
-def _is_check(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.If) and any(isinstance(s, ast.Raise) for s in statement.body)
+def without_repeats(body: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """A body without an assignment to a variable of what it holds already."""
+    held: dict[str, str] = {}
+    kept: list[ast.stmt] = []
+    for statement in body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(target)], value=value):
+                if held.get(target) == ast.dump(value):
+                    continue
+                held = {t: v for t, v in held.items() if t != target and f"id='{target}'" not in v}
+                held[target] = ast.dump(value)
+            case _:
+                assigned = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name)}
+                if isinstance(statement, ast.For | ast.If):
+                    held = {t: v for t, v in held.items() if t not in assigned}
+        kept.append(statement)
+    return kept
 
 
 def py_statement(code: str) -> ast.stmt:
     return ast.parse(code).body[0]
-
-
-__all__ = ["FREE", "Book", "Output", "Slot", "Written", "text"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import Any
 
 from archspec.lower.trace import Trace
@@ -10,7 +11,7 @@ from archspec.lower.units import Definition
 from archspec.ops import Op
 from archspec.pytorch.book import Book, Written
 from archspec.pytorch.code import apply, name, names_in, text
-from archspec.pytorch.layout import docstring, lines_of, wrapped
+from archspec.pytorch.layout import bracketed, docstring, lines_of
 from archspec.pytorch.values import STATIC
 from archspec.syntax import tree
 
@@ -31,11 +32,26 @@ _HELPERS = {
         module._parameters[last] = part
     else:
         module._buffers[last] = part''',
-    "tie": '''def tie(alias: nn.Module, counted: nn.Module) -> None:
-    """Makes every tensor of one module that of the same name in another."""
-    for address, parameter in list(counted.named_parameters(remove_duplicate=False)):
-        owner, _, last = address.rpartition(".")
-        alias.get_submodule(owner)._parameters[last] = parameter''',
+    "tie": '''def tie(
+    whole: nn.Module, alias: nn.Module | Tensor, counted: nn.Module | Tensor
+) -> None:
+    """Makes tensors one, under every name that they have in a module."""
+    pairs = [(alias, counted)]
+    if isinstance(alias, nn.Module):
+        others = counted.state_dict(keep_vars=True)
+        pairs = [
+            (tensor, others[name])
+            for name, tensor in alias.state_dict(keep_vars=True).items()
+        ]
+    replaced = {id(one): other for one, other in pairs}
+    for module in whole.modules():
+        for tensors in (module._parameters, module._buffers):
+            for name, tensor in tensors.items():
+                tensors[name] = replaced.get(id(tensor), tensor)''',
+    "topk": '''def topk(x: Tensor, k: int, dim: int) -> tuple[Tensor, Tensor]:
+    """The k largest elements and their indices; of equal ones the first is first."""
+    values, indices = torch.sort(x, dim=dim, descending=True, stable=True)
+    return values.narrow(dim, 0, k), indices.narrow(dim, 0, k)''',
 }
 
 
@@ -87,15 +103,9 @@ def _page(book: Book, page: Written) -> list[str]:
 
 
 def _function(book: Book, page: Written) -> list[str]:
-    parameters = [*_inputs(page)]
-    words = [_parameter(book, page.definition, word) for word in page.kept]
-    words += [parameter for word, parameter in _PLACES.items() if word in page.needs]
-    words.sort(key=lambda w: "=" in w)
-    if words:
-        parameters += ["*", *words]
-    head = f"def {page.name}({', '.join(parameters)}) -> {_result(page)}:"
-    body = lines_of(page.computing or [], 1)
-    return [*wrapped(head, 0), *_doc(page, 1), *body]
+    parameters = _parameters(page, [_parameter(book, page.definition, word) for word in page.kept])
+    head = bracketed(f"def {page.name}(", parameters, f") -> {_result(page)}:", 0)
+    return [*head, *_doc(page, 1), *lines_of(page.computing or [], 1)]
 
 
 def _class(book: Book, page: Written) -> list[str]:
@@ -109,11 +119,11 @@ def _class(book: Book, page: Written) -> list[str]:
     lines += [*told, *([""] if told else [])]
     if page.making and not (page.base == "nn.Module" and len(page.making) == 1):
         parameters = ["self", *_ordered([_parameter(book, page.definition, word) for word in page.kept])]
-        lines += [*wrapped(f"def __init__({', '.join(parameters)}) -> None:", 1), *lines_of(page.making, 2)]
+        lines += [*bracketed("def __init__(", parameters, ") -> None:", 1), *lines_of(page.making, 2)]
         lines += [""]
     if page.computing is not None:
-        head = f"def forward({', '.join(['self', *_inputs(page)])}) -> {_result(page)}:"
-        lines += [*wrapped(head, 1), *_signature(page), *lines_of(page.computing, 2)]
+        head = bracketed("def forward(", ["self", *_parameters(page, [])], f") -> {_result(page)}:", 1)
+        lines += [*head, *_signature(page), *lines_of(page.computing, 2)]
     while lines and not lines[-1]:
         lines.pop()
     return lines if len(lines) > 1 else [*lines, "    pass"]
@@ -127,14 +137,18 @@ def _ordered(parameters: list[str]) -> list[str]:
     return parameters
 
 
-def _inputs(page: Written) -> list[str]:
+def _parameters(page: Written, words: Sequence[str]) -> list[str]:
+    """The inputs, and behind a `*` what goes by name: hyperparameters `words`, and what new tensors are made of."""
     found: list[str] = []
+    by_name = [*words, *[parameter for word, parameter in _PLACES.items() if word in page.needs]]
     for slot in page.inputs:
         if slot is None:
             continue
         kind = "float" if slot.kind == STATIC else "Tensor"
-        found.append(f"{slot.name}: {kind} | None = None" if slot.optional else f"{slot.name}: {kind}")
-    return found
+        parameter = f"{slot.name}: {kind} | None = None" if slot.optional else f"{slot.name}: {kind}"
+        (by_name if slot.by_name else found).append(parameter)
+    by_name.sort(key=lambda parameter: "=" in parameter)
+    return [*found, "*", *by_name] if by_name else found
 
 
 def _parameter(book: Book, definition: Definition, word: str) -> str:

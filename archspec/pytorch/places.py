@@ -42,19 +42,25 @@ class Places:
     """The containers of a definition, from all the modules that are uses of it."""
 
     def __init__(self, modules: Sequence[Module]) -> None:
-        self.owned: dict[Pattern, Module | Weight] = {}
+        self.targets: dict[Pattern, list[Module | Weight]] = {}
+        self.always: set[Pattern] = set()  # owned in every use, once
         self.lists: set[Pattern] = set()
         self.open: set[Pattern] = set()
         self.containers: set[Pattern] = set()
         for module in modules:
             self._add(module)
         self.lists -= self.open
+        for i, module in enumerate(modules):
+            plain = {pattern_of(address.split(".")) for address in module.members if not _has_number(address)}
+            self.always = self.always & plain if i else plain
 
     def _add(self, module: Module) -> None:
         children: dict[tuple[str, ...], dict[str, bool]] = {}
         for address, member in module.members.items():
             words = tuple(address.split("."))
-            self.owned.setdefault(pattern_of(words), member.target)
+            targets = self.targets.setdefault(pattern_of(words), [])
+            if not any(target is member.target for target in targets):
+                targets.append(member.target)
             for end in range(len(words)):
                 inside = children.setdefault(words[:end], {})
                 is_weight = end + 1 == len(words) and isinstance(member.target, Weight)
@@ -70,6 +76,9 @@ class Places:
             else:
                 self.open.add(pattern)
 
+    def _target(self, pattern: Pattern) -> Module | Weight | None:
+        return self.targets.get(pattern, [None])[0]
+
     def is_open(self, pattern: Pattern) -> bool:
         """Whether what stands there is reached by its address as text."""
         return any(pattern[:end] in self.open for end in range(len(pattern)))
@@ -79,7 +88,7 @@ class Places:
         root = root if root is not None else name("self")
         pattern = pattern_of(parts)
         if self.is_open(pattern):
-            target = self.owned.get(pattern)
+            target = self._target(pattern)
             kind = (
                 "submodule" if not isinstance(target, Weight) else "parameter" if target.kind == "param" else "buffer"
             )
@@ -87,7 +96,7 @@ class Places:
         code = container = root
         for end, part in enumerate(parts):
             container = code
-            target = self.owned.get(pattern[: end + 1])
+            target = self._target(pattern[: end + 1])
             code = step(container, part, pattern[:end] in self.lists, target)
         return Place(tuple(parts), code, container, parts[-1])
 
@@ -116,3 +125,7 @@ def address(parts: Sequence[Part]) -> ast.expr:
         else:
             values.append(ast.Constant(dot + part))
     return ast.JoinedStr(values)
+
+
+def _has_number(address: str) -> bool:
+    return any(word.isdigit() for word in address.split("."))

@@ -45,9 +45,6 @@ def wrapper(book: Book, definition: Definition, uses: Sequence[Use]) -> Written 
     arguments = _arguments(book, making, definition, uses, form, tensors)
     if arguments is None:
         return None
-    for entry in plan:
-        if isinstance(entry, Requiring):
-            making.require(making.static(entry.node.condition), entry.node.message)
     making.body.append(ast.Expr(apply(py("super().__init__"), *arguments)))
     for word, entry in tensors.items():
         _start(making, form, word, entry)
@@ -55,7 +52,7 @@ def wrapper(book: Book, definition: Definition, uses: Sequence[Use]) -> Written 
     entry = definition.node.inputs[0]
     kind = {"int": "int", "bool": "bool"}.get(entry.type, REAL)
     slot = Slot(making.variable(entry.name), kind, False)
-    return book.page(definition, making, (slot,), (output,), None, form.name, None)
+    return book.page(definition, making, (slot,), (output,), None, frozenset(), form.name, None)
 
 
 def _arguments(
@@ -155,7 +152,7 @@ def _start(making: Making, form: LayerForm, word: str, entry: Owning) -> None:
         if node.initial is not None:
             written = f"{node.initial.name}({', '.join(text(making.static(a)) for a in node.initial.arguments)})"
             if _OWN_START.get(form.name, {}).get(word) != written:
-                making.initialise(place.code, node, len(node.shape.items))
+                making.initialise(place.code, node)
         if "frozen" in node.modifiers:
             making.body.append(ast.Expr(py("x.requires_grad_(False)", x=place.code)))
     inner, making.body = making.body, outer

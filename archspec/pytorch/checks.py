@@ -1,0 +1,195 @@
+"""What is checked of the numbers that a class or function is given.
+
+A `require` of the spec; and that conditions which the model settles, so that the code has one side of them only, come
+out the same: with other numbers it would silently compute something else.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+
+from archspec.lower.plan import parts
+from archspec.pytorch.code import literal, name, names_in, negated, prune, py
+from archspec.pytorch.forward import Forward
+from archspec.pytorch.layout import written
+from archspec.pytorch.values import STATIC, Val
+from archspec.source import ArchError
+from archspec.syntax import tree
+
+_BUILTIN = frozenset({"abs", "float", "int", "len", "math", "max", "min", "range"})
+
+
+def checks(scope: Forward, known: set[str], wanted: Callable[[ast.expr], bool]) -> list[ast.stmt]:
+    """The checks that can be made from the variables `known`, of tests that are `wanted`.
+
+    `scope` is new: what names stand for where the checks are to be made.
+    """
+    walk = _Walk(scope)
+    walk.statements(scope.definition.node.body)
+    body, _ = prune(_confined(scope.body, known | _BUILTIN, wanted), set())
+    return body
+
+
+class _Walk:
+    """Goes through a definition, and appends checks to the body of its scope."""
+
+    def __init__(self, scope: Forward) -> None:
+        self.scope = scope
+        self.said: set[str] = set()
+
+    def statements(self, statements: Sequence[tree.Statement]) -> None:
+        for statement in statements:
+            self._statement(statement)
+
+    def _statement(self, statement: tree.Statement) -> None:
+        scope = self.scope
+        match statement:
+            case tree.Bind(targets=[target], value=value):
+                self._expr(value)
+                if scope.is_static(value) and target.text != "_":
+                    scope.bind(scope.variable(target.text), scope.static(value))
+                    scope.env[target.text] = Val(name(scope.variable(target.text)), STATIC, 0)
+            case tree.Bind(value=value):
+                self._expr(value)
+            case tree.Return(values=values):
+                for value in values:
+                    self._expr(value)
+            case tree.Require(condition=condition, message=message):
+                if scope.is_static(condition):
+                    self._refuse(negated(scope.static(condition)), message)
+            case tree.Declare(value=value, condition=condition, loop=loop):
+                self._looped(loop, value, lambda: self._options(condition, lambda: self._expr(value), None))
+            case tree.Param(condition=condition, loop=loop, shape=shape):
+                self._looped(loop, shape, lambda: self._options(condition, lambda: self._expr(shape), None))
+            case tree.Tie(condition=condition, loop=loop) if condition is not None:
+                self._looped(loop, condition, lambda: self._settled(condition))
+            case tree.If(condition=condition, body=body, otherwise=otherwise):
+                self._options(condition, lambda: self.statements(body), lambda: self.statements(otherwise))
+            case tree.For(loop=loop, body=body):
+                self._looped(loop, None, lambda: self.statements(body))
+            case _:
+                pass
+
+    def _expr(self, expr: tree.Expr) -> None:
+        match expr:
+            case tree.Conditional(condition=condition, value=value, otherwise=otherwise):
+                self._options(
+                    condition,
+                    lambda: self._expr(value),
+                    (lambda: self._expr(otherwise)) if otherwise is not None else None,
+                )
+            case tree.Chain(head=head, steps=steps):
+                self._expr(head)
+                for step in steps:
+                    self._looped(step.loop, step, lambda step=step: self._step(step))
+            case tree.Binary(operator="and" | "or", left=left, right=right):
+                for side in (left, right):
+                    self._settled(side)
+                    self._expr(side)
+            case _:
+                for part in parts(expr):
+                    self._expr(part)
+
+    def _step(self, step: tree.Step) -> None:
+        otherwise = step.otherwise
+        self._options(
+            step.condition,
+            lambda: self._expr(step.value),
+            (lambda: self._expr(otherwise)) if otherwise is not None else None,
+        )
+
+    def _options(
+        self, condition: tree.Expr | None, then: Callable[[], None], otherwise: Callable[[], None] | None
+    ) -> None:
+        """What is under a condition, on the sides that are ever taken."""
+        if condition is None:
+            then()
+            return
+        self._expr(condition)
+        self._settled(condition)
+        scope = self.scope
+        chosen = scope.truth(condition)
+        if chosen is not None:
+            if chosen:
+                then()
+            elif otherwise is not None:
+                otherwise()
+        elif scope.is_static(condition):
+            env, said = dict(scope.env), set(self.said)
+            first, _ = scope.aside(then)
+            scope.env, self.said = dict(env), set(said)
+            second, _ = scope.aside(otherwise or (lambda: None))
+            scope.env, self.said = env, said
+            if first or second:
+                scope.body.append(ast.If(scope.static(condition), first or [ast.Pass()], second))
+
+    def _looped(self, loop: tree.Loop | None, repeated: tree.Expr | tree.Step | None, work: Callable[[], None]) -> None:
+        """What is repeated, in a loop of its own."""
+        scope = self.scope
+        if loop is None:
+            work()
+            return
+        if not (scope.is_static(loop.first) and scope.is_static(loop.last)):
+            return
+        index, rounds = scope.rounds(loop)
+        if repeated is not None and not scope.was_seen(repeated):
+            self._refuse(py("a < b", a=scope.static(loop.first), b=scope.static(loop.last)), None)
+            return
+        outer, said = dict(scope.env), set(self.said)
+        scope.env[loop.variable] = Val(index, STATIC, 0)
+        inner, _ = scope.aside(work)
+        scope.env, self.said = outer, said
+        if inner:
+            scope.body.append(ast.For(index, rounds, inner, []))
+
+    def _settled(self, condition: tree.Expr) -> None:
+        """A check of a condition that comes out the same in all uses."""
+        chosen = self.scope.truth(condition)
+        if chosen is None:
+            return
+        try:
+            test = self.scope.static(condition)
+        except ArchError:
+            return  # it is about what has no form here, and so cannot be another
+        self._refuse(negated(test) if chosen else test, None)
+
+    def _refuse(self, test: ast.expr, message: str | None) -> None:
+        shown = written(test)
+        if names_in([test]) and shown not in self.said:
+            self.said.add(shown)
+            told = literal(message or f"this was not written for {shown}")
+            self.scope.body.append(ast.If(test, [ast.Raise(py("ValueError(told)", told=told))], []))
+
+
+def _confined(body: Sequence[ast.stmt], known: set[str], wanted: Callable[[ast.expr], bool]) -> list[ast.stmt]:
+    """What can be computed from known variables."""
+    known = set(known)
+    kept: list[ast.stmt] = []
+    for statement in body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(target)], value=value):
+                if names_in([value]) <= known:
+                    known.add(target)
+                    kept.append(statement)
+                else:
+                    known.discard(target)
+            case ast.If(test=test, body=[ast.Raise()]):
+                if names_in([test]) <= known and wanted(test):
+                    kept.append(statement)
+            case ast.If(test=test, body=then, orelse=otherwise) if names_in([test]) <= known:
+                first, second = _confined(then, known, wanted), _confined(otherwise, known, wanted)
+                kept.append(ast.If(test, first or [ast.Pass()], second))
+                known -= _assigned(then) ^ _assigned(otherwise)
+            case ast.For(target=target, iter=rounds, body=inner) if names_in([rounds]) <= known:
+                known -= _assigned(inner)
+                kept.append(ast.For(target, rounds, _confined(inner, known | names_in([target]), wanted), []))
+            case _:
+                known -= _assigned([statement])
+    return kept
+
+
+def _assigned(body: Sequence[ast.stmt]) -> set[str]:
+    """The variables that statements bind."""
+    found = [n for s in body for n in ast.walk(s) if isinstance(n, ast.Assign)]
+    return {target.id for assign in found for target in assign.targets if isinstance(target, ast.Name)}
