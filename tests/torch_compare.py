@@ -1,6 +1,6 @@
 """A model's PyTorch module against the reference interpreter: the same tensors, and the same numbers out."""
 
-import ast
+import inspect
 import itertools
 import subprocess
 import sys
@@ -49,7 +49,8 @@ def agrees(model: Model, sizes: Iterable[tuple[int, ...]] = SIZES, within: float
             inputs, expected = found
             # With reals in it or going in, a model needs no default; it is the other one.
             with torch.no_grad(), default_dtype(torch.float32 if has_reals(model, module) else torch.float64):
-                got = module(**{name: torch.tensor(value) for name, value in inputs.items()})
+                words = dict(zip(model.inputs, inspect.signature(module.forward).parameters, strict=True))
+                got = module(**{words[name]: torch.tensor(value) for name, value in inputs.items()})
             same_outputs(got, expected.outputs, within, is_lenient)
             tried += 1
     assert tried, "no inputs were found that the reference takes"
@@ -162,7 +163,7 @@ def same_outputs(got: Any, expected: Mapping[str, Array], within: float, is_leni
         got = (got,)
     if hasattr(got, "_asdict"):
         present = {name: value for name, value in got._asdict().items() if value is not None}
-        assert list(present) == list(expected)
+        assert [name.rstrip("_") for name in present] == [name.rstrip("_") for name in expected]
         got = tuple(present.values())
     values = [value for value in got if value is not None]
     assert len(values) == len(expected)

@@ -12,7 +12,6 @@ from archspec.lower.units import Definition
 from archspec.ops import OPERATORS, Op
 from archspec.pytorch.code import apply, bind, literal, method, name, py, sequence
 from archspec.pytorch.operations import placed
-from archspec.pytorch.places import pattern_of
 from archspec.pytorch.scope import match
 from archspec.pytorch.tensors import Tensors
 from archspec.pytorch.values import BOOL, FREE, INT, KIND, NONE, REAL, STATIC, Several, Val
@@ -113,8 +112,8 @@ class Applying(Tensors):
         places, code = self.places, None
         while True:
             for end in range(1, len(parts) + 1):
-                targets = places.targets.get(pattern_of(parts[:end]))
-                if targets is not None:
+                targets = places.found(parts[:end])
+                if targets:
                     place = places.place(parts[:end], code)
                     code, parts = place.code, parts[end:]
                     break
@@ -265,8 +264,10 @@ class Applying(Tensors):
         results = [self._results(code, c, values[: len(n)], node, hyper) for c, n in zip(callees, names, strict=True)]
         first = results[0]
         for other in results[1:]:
-            if ast.dump(other.code) != ast.dump(first.code) or other._replace(code=first.code) != first:
+            if ast.dump(other.code) != ast.dump(first.code) or other.kinds != first.kinds:
                 self.refuse("what is applied here is called in another way in other uses", node)
+            same = tuple(a if a == b else None for a, b in zip(first.ranks, other.ranks, strict=True))
+            first = first._replace(ranks=same, is_causal=first.is_causal and other.is_causal)
         if len(first.kinds) > 1:
             return Several(first.code, first.kinds, first.ranks)
         kind = next(iter(first.kinds))

@@ -124,7 +124,7 @@ class Book:
 
     def attribute(self, definition: Definition, word: str) -> str:
         """The attribute of a module that keeps a hyperparameter."""
-        owned = {pattern[0] for pattern in self.places(definition).targets}
+        owned = {pattern[0] for pattern in self.places(definition).members}
         return usable(word, owned | TAKEN_BY_MODULES)
 
     # Writing

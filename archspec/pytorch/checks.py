@@ -59,7 +59,7 @@ class _Walk:
                 if scope.is_static(condition):
                     self._refuse(negated(scope.static(condition)), message)
             case tree.Declare(value=value, condition=condition, loop=loop):
-                self._looped(loop, value, lambda: self._options(condition, lambda: self._expr(value), None))
+                self._looped(loop, None, lambda: self._options(condition, lambda: self._expr(value), None))
             case tree.Param(condition=condition, loop=loop, shape=shape):
                 self._looped(loop, shape, lambda: self._options(condition, lambda: self._expr(shape), None))
             case tree.Tie(condition=condition, loop=loop) if condition is not None:

@@ -105,11 +105,14 @@ def prune(body: Sequence[ast.stmt], needed: set[str]) -> tuple[list[ast.stmt], s
                 statement = ast.If(test, then, otherwise)
                 live = before | other | names_in([test])
             case ast.For():
-                again = live | names_in(statement.body)
+                bound = names_in([statement.target])
+                again = set(live)  # what is read after a round, there or in the next
                 inside, before = prune(statement.body, again)
+                while not before - bound <= again:
+                    again |= before - bound
+                    inside, before = prune(statement.body, again)
                 if not inside:
                     continue
-                bound = names_in([statement.target])
                 statement = ast.For(_unless_unused(statement.target, names_in(inside)), statement.iter, inside, [])
                 live = live | (before - bound) | names_in([statement.iter])
             case _:

@@ -11,7 +11,7 @@ from archspec.lower.units import Definition
 from archspec.ops import Op
 from archspec.pytorch.book import Book, Written
 from archspec.pytorch.code import apply, name, names_in, text
-from archspec.pytorch.layout import bracketed, docstring, lines_of
+from archspec.pytorch.layout import bracketed, docstring, lines_of, written
 from archspec.pytorch.values import STATIC
 from archspec.syntax import tree
 
@@ -165,7 +165,7 @@ def _parameter(book: Book, definition: Definition, word: str) -> str:
     if default is None:
         return f"{book.parameters(definition)[word]}{annotation}"
     equal = " = " if annotation else "="
-    return f"{book.parameters(definition)[word]}{annotation}{equal}{text(default)}"
+    return f"{book.parameters(definition)[word]}{annotation}{equal}{written(default)}"
 
 
 def _is_literal(default: ast.expr | None) -> bool:

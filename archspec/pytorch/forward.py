@@ -107,8 +107,9 @@ class Forward(Chains):
         self.env = dict(before)
         otherwise, (second, ends_too) = self.aside(lambda: self._side(statement.otherwise))
         self.env = before
-        for word in {**first, **second}:
-            if first.get(word) is before.get(word) and second.get(word) is before.get(word):
+        for word in dict.fromkeys(assigned((statement,))):
+            if first.get(word, NONE) is NONE and second.get(word, NONE) is NONE:
+                self.env[word] = NONE
                 continue
             if ends or ends_too:
                 left = (first if ends_too else second).get(word)

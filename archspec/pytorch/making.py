@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from archspec.ir import Module
-from archspec.lower.plan import Bound, Branch, Owning, Plan, Repeat, Tying, names_in, plan_of
+from archspec.lower.plan import Bound, Branch, Owning, Plan, Repeat, Tying, bound_names, names_in, plan_of
 from archspec.lower.trace import Use
 from archspec.lower.units import Definition
 from archspec.pytorch.code import apply, bind, literal, method, name, negated, py, text
@@ -91,8 +91,8 @@ class Making(Forward):
         self.made, self.env = set(before), dict(env)
         otherwise, second = self.aside(lambda: self._planned(entry.otherwise))
         self.made, self.env = before, env
-        for word in {**first, **second}:
-            if first.get(word) is env.get(word) and second.get(word) is env.get(word):
+        for word in dict.fromkeys(bound_names((*entry.body, *entry.otherwise))):
+            if word not in first and word not in second:
                 continue
             for values, body in ((first, then), (second, otherwise)):
                 if word not in values:
@@ -133,14 +133,19 @@ class Making(Forward):
     # Owning
 
     def _owning(self, entry: Owning) -> None:
-        if pattern_of([s.text or "0" for s in entry.node.address.segments]) not in self.places.targets:
-            return  # left out in every use
+        if not self._is_owned(entry):
+            return
         if entry.loop is None:
             self._containers((entry,))
             inner, _ = self.aside(lambda: self._own_once(entry))
             self._under(self._tests(entry), inner)
         else:
             self._own_rounds(entry, entry.loop)
+
+    def _is_owned(self, entry: Owning) -> bool:
+        """Whether there is any use in which something is owned here."""
+        parts = [s.text if s.number is None else name("i") for s in entry.node.address.segments]
+        return bool(self.places.found(parts))
 
     def _tests(self, entry: Owning) -> list[ast.expr]:
         """The conditions under which something is owned, where it is not in every use."""
@@ -191,6 +196,8 @@ class Making(Forward):
 
     def _own_once(self, entry: Owning) -> None:
         node = entry.node
+        if "training" in [segment.text for segment in node.address.segments]:
+            self.refuse("PyTorch's modules keep the name `training` for themselves", node.address)
         place = self.places.place(self.parts(node.address))
         frozen = "frozen" in node.modifiers
         if isinstance(node, tree.Param):
@@ -199,7 +206,7 @@ class Making(Forward):
             self._put(place, self._made(node, frozen))
 
     def _made(self, node: tree.Own, frozen: bool) -> ast.expr:
-        callees = self.callees(self.places.targets[pattern_of(self.parts(node.address))])
+        callees = self.callees(self.places.found(self.parts(node.address)))
         chosen = [c for c in self.called(node.callee) if c in callees]
         hyper = node.lists[0] if node.lists else None
         code = self.static(node.callee)
@@ -235,7 +242,7 @@ class Making(Forward):
                     pass
 
     def _around(self, entry: Owning, variables: set[str]) -> None:
-        if pattern_of([s.text or "0" for s in entry.node.address.segments]) not in self.places.targets:
+        if not self._is_owned(entry):
             return
         if entry.loop is not None and entry.loop.variable not in self.env:
             variables = variables | {entry.loop.variable}
@@ -258,7 +265,10 @@ class Making(Forward):
         if key in self.made:
             return
         self.made.add(key)
-        self._put(place, py("nn.ModuleList()") if pattern in self.places.lists else py("nn.Module()"))
+        if pattern in self.places.lists:
+            self._put(place, py("nn.ModuleList()"))
+        else:
+            self._put(place, py("nn.ModuleDict()" if pattern in self.places.dicts else "nn.Module()"))
 
     # Tensors
 

@@ -106,10 +106,8 @@ class Tensors(Scope):
 
     def _weight_in(self, places: Places, root: ast.expr) -> ast.expr | None:
         """The first stored tensor of reals that is always there."""
-        for pattern, targets in places.targets.items():
-            if pattern not in places.always:
-                continue
-            code = places.place(pattern, root).code
+        for words in places.always:
+            targets, code = places.found(words), places.place(words, root).code
             if any(isinstance(t, Weight) and t.type.dtype == "real" for t in targets):
                 return code
             definitions = {self.book.trace.definitions[t] for t in targets if isinstance(t, Module)}
