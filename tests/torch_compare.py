@@ -150,8 +150,13 @@ def random_array(generator: np.random.Generator, type: Type, symbols: Mapping[st
     shape = tuple(substitute(size, symbols) if isinstance(size, Symbolic) else size for size in type.shape)
     if type.dtype == "real":
         return generator.normal(0, 1, shape)
-    if type.dtype == "int":
-        return generator.integers(0, most, shape)
+    if type.dtype == "int":  # few are 0, and none along the start of the last axis: 0 may mean padding
+        numbers = generator.integers(0, most, shape)
+        again = generator.integers(0, most, shape)
+        numbers = np.where(numbers == 0, again, numbers)
+        if shape and most > 1:
+            numbers[..., 0] = np.maximum(numbers[..., 0], 1)
+        return numbers
     return generator.random(shape) < 0.7
 
 

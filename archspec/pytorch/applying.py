@@ -41,6 +41,12 @@ class Applying(Tensors):
         raise NotImplementedError
 
     def expr(self, expr: tree.Expr) -> Val | Several:
+        value = self._expr(expr)
+        if isinstance(value, Val) and value.is_tensor and None in self.seen(expr).statics:
+            return value._replace(optional=True)
+        return value
+
+    def _expr(self, expr: tree.Expr) -> Val | Several:
         if self.absent(expr):
             return NONE
         if self.is_static(expr):
@@ -132,6 +138,8 @@ class Applying(Tensors):
 
     def _tensor(self, expr: tree.Reference) -> Val:
         code, targets = self.reach(expr.address)
+        if None in self.seen(expr).statics and not isinstance(code, ast.Attribute):
+            self.refuse("this tensor is not there in every use", expr)
         types = {t.type.dtype for t in targets if isinstance(t, Weight)}
         if len(types) != 1:
             self.refuse("this tensor is not of one type in every use", expr)

@@ -344,7 +344,9 @@ class Book:
             case tree.Name():
                 binding = unit.names.get(expr.text)
                 target = binding.target if binding is not None else None
-                return name(self.written(target).name) if target in self.names else None
+                if isinstance(target, Definition):  # one that is never used need not be there
+                    return name(self.written(target).name) if target in self.names else literal(None)
+                return None
             case _:
                 return None
 

@@ -48,6 +48,12 @@ _HELPERS = {
         for tensors in (module._parameters, module._buffers):
             for name, tensor in tensors.items():
                 tensors[name] = replaced.get(id(tensor), tensor)''',
+    "expert_linear": '''def expert_linear(
+    x: Tensor, experts: Tensor | int, weight: Tensor, bias: Tensor | None = None
+) -> Tensor:
+    """Each vector of x through the matrix that the index of its expert names."""
+    y = (weight[experts] @ x[..., None])[..., 0]
+    return y if bias is None else y + bias[experts]''',
     "topk": '''def topk(x: Tensor, k: int, dim: int) -> tuple[Tensor, Tensor]:
     """The k largest elements and their indices; of equal ones the first is first."""
     values, indices = torch.sort(x, dim=dim, descending=True, stable=True)

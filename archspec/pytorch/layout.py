@@ -21,10 +21,10 @@ def lines_of(body: Sequence[ast.stmt], indent: int) -> list[str]:
             case ast.If():
                 lines += _if(statement, indent, "if")
             case ast.For(target, rounds):
-                head = _fitted(f"for {written(target)} in ", rounds, ":", indent)
+                head = _fitted(f"for {_target(target)} in ", rounds, ":", indent)
                 lines += [*head, *lines_of(statement.body, indent + 1)]
             case ast.Assign([target], value):
-                lines += _fitted(f"{written(target)} = ", value, "", indent)
+                lines += _assignment(target, value, indent)
             case ast.Return(ast.expr() as value):
                 lines += _fitted("return ", value, "", indent)
             case ast.Raise(ast.expr() as value):
@@ -34,6 +34,17 @@ def lines_of(body: Sequence[ast.stmt], indent: int) -> list[str]:
             case _:
                 raise TypeError(f"no layout for {ast.dump(statement)}")
     return lines
+
+
+def _target(target: ast.expr) -> str:
+    return written(target).strip("()") if isinstance(target, ast.Tuple) else written(target)
+
+
+def _assignment(target: ast.expr, value: ast.expr, indent: int) -> list[str]:
+    if isinstance(target, ast.Tuple) and not _fits(_target(target) + " = (", indent):
+        *lines, last = bracketed("(", [written(e) for e in target.elts], ")", indent)
+        return [*lines, *_fitted(last.strip() + " = ", value, "", indent)]
+    return _fitted(f"{_target(target)} = ", value, "", indent)
 
 
 def _if(statement: ast.If, indent: int, word: str) -> list[str]:

@@ -138,7 +138,7 @@ class Making(Forward):
         if entry.loop is None:
             self._containers((entry,))
             inner, _ = self.aside(lambda: self._own_once(entry))
-            self._under(self._tests(entry), inner)
+            self._under(self._tests(entry), inner, entry)
         else:
             self._own_rounds(entry, entry.loop)
 
@@ -155,9 +155,17 @@ class Making(Forward):
             if self.truth(c) is None and self.is_static(c)
         ]
 
-    def _under(self, tests: list[ast.expr], body: list[ast.stmt]) -> None:
+    def _under(self, tests: list[ast.expr], body: list[ast.stmt], entry: Owning) -> None:
+        """Appends what is owned under conditions; a tensor that they leave out is None."""
         if tests:
-            body = [ast.If(tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests), body, [])]
+            left_out: list[ast.stmt] = []
+            place = self.places.place(self.parts(entry.node.address))
+            if isinstance(entry.node, tree.Param) and isinstance(place.code, ast.Attribute):
+                word = "register_parameter" if entry.node.kind == "param" else "register_buffer"
+                assert place.container is not None
+                key = literal(place.code.attr)
+                left_out = [ast.Expr(apply(method(place.container, word), [key, literal(None)]))]
+            body = [ast.If(tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests), body, left_out)]
         self.body += body
 
     def _own_rounds(self, entry: Owning, loop: tree.Loop) -> None:
@@ -178,7 +186,7 @@ class Making(Forward):
     def _own_round(self, entry: Owning) -> None:
         self._containers((entry,))
         inner, _ = self.aside(lambda: self._own_once(entry))
-        self._under(self._tests(entry), inner)
+        self._under(self._tests(entry), inner, entry)
 
     def _as_list(self, inner: list[ast.stmt], bounds: tuple[ast.expr, ast.expr]) -> bool:
         """Makes `x = nn.ModuleList()` and a loop that only appends to x one expression."""

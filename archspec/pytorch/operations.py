@@ -20,13 +20,14 @@ class Cannot(Exception):
 class Operands(NamedTuple):
     """What an operation is given. `tensors` are its inputs in order, None where absent; `numbers` tells which of them
     are plain numbers. `settings` are its hyperparameters; `ranks` the numbers of axes of the inputs (None: several);
-    `kind` is that of its result. `dtype` and `device` say what new tensors of reals are to be.
+    `optional` tells which are None in some uses. `kind` is that of the result. `dtype` and `device` say what new tensors of reals are to be.
     """
 
     tensors: tuple[Code | None, ...]
     numbers: tuple[bool, ...]
     settings: Mapping[str, Code]
     ranks: tuple[int | None, ...]
+    optional: tuple[bool, ...]
     kind: str
     dtype: Callable[[], Code]
     device: Callable[[], Code | None]
@@ -161,8 +162,8 @@ def _linear(o: Operands) -> Code:
 
 
 def _expert_linear(o: Operands) -> Code:
-    product = "(weight[experts] @ x[..., None])[..., 0]"
-    return o.fill(product if o.tensors[3] is None else f"{product} + bias[experts]", "expert_linear")
+    bias = "" if o.tensors[3] is None else ", bias"
+    return o.fill(f"expert_linear(x, experts, weight{bias})", "expert_linear")
 
 
 def _conv(o: Operands) -> Code:
@@ -184,8 +185,10 @@ def _conv(o: Operands) -> Code:
 
 def _layer_norm(o: Operands) -> Code:
     _, weight, bias = o.tensors
-    scale = weight if weight is not None else bias
-    shape = py("scale.shape", scale=scale) if scale is not None else py("x.shape[-1:]", x=_tensor(o, 0))
+    scale = next((i for i in (1, 2) if o.tensors[i] is not None and not o.optional[i]), None)
+    if scale is None and any(o.tensors[i] is not None and o.ranks[i] != 1 for i in (1, 2)):
+        raise Cannot("the axes that are normalised are not the same in every use")
+    shape = py("x.shape[-1:]", x=_tensor(o, 0)) if scale is None else py("x.shape", x=_tensor(o, scale))
     none = literal(None)
     return py(
         "F.layer_norm(x, shape, weight, bias, eps)",
@@ -261,6 +264,9 @@ def _arange(o: Operands) -> Code:
 def _full(o: Operands) -> Code:
     return _made(o, "torch.full(shape, value)", shape=o.settings["shape"], value=o.settings["value"])
 
+
+HELPERS = frozenset({"expert_linear", "topk"})
+"""Operations that are functions in the file."""
 
 _SPECIAL: dict[str, Callable[[Operands], Code]] = {
     "eq": _compared("==", "eq"),

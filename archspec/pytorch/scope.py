@@ -167,6 +167,8 @@ class Scope:
     def callable(self, target: Definition | Op, node: Any) -> ast.expr:
         """A definition or operation that is handed on."""
         if isinstance(target, Definition):
+            if target not in self.book.names:
+                self.refuse(f"`{target.name}` is handed on and never used", node)
             return name(self.book.written(target).name)
         if len(target.inputs) != 1 or target.attributes or target.name in ("int", "real", "not", "neg", "floor"):
             self.refuse(f"the operation `{target.name}` cannot be handed on in PyTorch", node)

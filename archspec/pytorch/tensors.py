@@ -12,7 +12,7 @@ from archspec.lower.units import Definition
 from archspec.ops import OPS
 from archspec.pytorch.attention import as_attention
 from archspec.pytorch.code import literal, method, name, py
-from archspec.pytorch.operations import Cannot, Operands, emit
+from archspec.pytorch.operations import HELPERS, Cannot, Operands, emit
 from archspec.pytorch.places import Places
 from archspec.pytorch.scope import Scope
 from archspec.pytorch.values import BOOL, CHOOSING, FREE, INT, KIND, NONE, REAL, STATIC, Several, Val, kind_of
@@ -136,6 +136,7 @@ class Tensors(Scope):
             tuple(v is not None and not v.is_tensor for v in values),
             whole,
             tuple(v.rank if v is not None else None for v in values),
+            tuple(v is not None and v.optional for v in values),
             kind,
             self.free_type,
             self.device,
@@ -148,8 +149,9 @@ class Tensors(Scope):
         if op == "split":
             count = self._parts(node)
             return Several(code, (kind,) * count, (first,) * count)
-        if op == "topk":
+        if op in HELPERS:
             self.book.helpers.add(op)
+        if op == "topk":
             return Several(code, (kind, INT), (first, first))
         rank = self.rank(node) if not isinstance(node, tree.Chain) else None
         return Val(code, kind, rank, op, tuple(values), tuple(whole.items()), made=self.clock)
@@ -161,7 +163,7 @@ class Tensors(Scope):
             return value
         kind = REAL if value.kind == BOOL and self.has_stream() else FREE
         dtype = self.stream_type() if kind == REAL else self.free_type()
-        return Val(_cast(value.code, dtype), kind, self.rank(node), made=self.clock)
+        return Val(_cast(value, dtype, kind).code, kind, self.rank(node), made=self.clock)
 
     def rank(self, node: Any) -> int | None:
         ranks = {len(t.shape) for t in self.types(node)}
@@ -208,7 +210,7 @@ class Tensors(Scope):
         elif kind == FREE and (op in _ALIKE or not any(v.kind == FREE for v in tensors.values())):
             for i, value in tensors.items():
                 if value.kind == INT:
-                    changed[i] = value._replace(code=_cast(value.code, self.free_type()), kind=FREE)
+                    changed[i] = _cast(value, self.free_type(), FREE)
                     if op not in _ALIKE:
                         break  # what meets it is promoted
         return changed
@@ -217,12 +219,14 @@ class Tensors(Scope):
         """A tensor in the type of the stream."""
         simple = stream.name is not None or stream.op == "weight"
         dtype = method(stream.code, "dtype") if simple else self.stream_type()
-        return value._replace(code=_cast(value.code, dtype), kind=REAL)
+        return _cast(value, dtype, REAL)
 
     def streaming(self, value: Val) -> Val:
         """A value in the type of the stream, if it is reals."""
-        return value._replace(code=_cast(value.code, self.stream_type()), kind=REAL) if value.kind == FREE else value
+        return _cast(value, self.stream_type(), REAL) if value.kind == FREE else value
 
 
-def _cast(code: ast.expr, dtype: ast.expr) -> ast.expr:
-    return py("x.to(dtype)", x=code, dtype=dtype)
+def _cast(value: Val, dtype: ast.expr, kind: str) -> Val:
+    """A tensor in another type."""
+    template = "x.to(dtype) if x is not None else None" if value.optional else "x.to(dtype)"
+    return value._replace(code=py(template, x=value.code, dtype=dtype), kind=kind)

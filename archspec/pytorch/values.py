@@ -21,7 +21,7 @@ class Val(NamedTuple):
 
     `name` is the variable that holds it, if one does that is not bound again. `rank` counts axes, where known and the
     same in every use. `counts` is what a static value counts as beside tensors: REAL, INT or BOOL. `made` is when it
-    was computed, by `Scope.clock`.
+    was computed, by `Scope.clock`. `optional` tensors are None in some uses.
     """
 
     code: ast.expr
@@ -33,6 +33,7 @@ class Val(NamedTuple):
     name: str | None = None
     counts: str = INT
     made: int = 0
+    optional: bool = False
 
     @property
     def is_tensor(self) -> bool:
