@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
 from archspec.ir import Body, Constant, Module, Type, Weight
+from archspec.lower.plan import names_in as words_in
 from archspec.lower.trace import Trace, Use
 from archspec.lower.units import Definition
 from archspec.ops import Op
-from archspec.pytorch.checks import checks
+from archspec.pytorch.checks import about, all_checks, confined
 from archspec.pytorch.code import apply, bind, literal, name, names_in, prune, py, sequence, stored
 from archspec.pytorch.forms import function_form, is_causal_mask
 from archspec.pytorch.forward import Forward
@@ -63,10 +64,17 @@ class Written(NamedTuple):
 
 
 class Book:
-    """What has been written. `names` are the definitions' in Python, `helpers` the functions that they call."""
+    """What has been written. `names` are the definitions' in Python, `helpers` the functions that they call.
 
-    def __init__(self, trace: Trace) -> None:
+    `settled` are the variables that each of a definition's checks is about; `passed` what is given to those that are not
+    kept (who gives, to which of whom, and what); `forced` are kept all the same.
+    """
+
+    def __init__(self, trace: Trace, forced: frozenset[tuple[Definition, str]] = frozenset()) -> None:
         self.trace = trace
+        self.forced = forced
+        self.settled: dict[Definition, list[set[str]]] = {}
+        self.passed: list[tuple[Definition, Definition, str, ast.expr]] = []
         self.helpers: set[str] = set()
         self.pages: dict[Definition, Written] = {}
         self._places: dict[Definition, Places] = {}
@@ -139,7 +147,7 @@ class Book:
         uses = self.trace.uses[definition]
         forward = Forward(self, definition, uses, Places([]))
         inputs = self._inputs(forward, uses)
-        form = function_form(uses)
+        form = function_form(uses) if not definition.hyperparameters else None
         body: list[ast.stmt]
         if form is not None:
             body = [ast.Return(py(form, x=forward.inputs[0].code))]
@@ -148,7 +156,7 @@ class Book:
             forward.execute(definition.node.body)
             body, live = prune(forward.body, set())
             outputs, kept = self._outputs(forward, uses, None), self._kept(definition, live | names_in(body))
-            body = [*self._checked(definition, uses, kept), *_returned(body)]
+            body = without_repeats([*self._checked(definition, uses, kept), *_returned(body)])
         needs = frozenset(forward.needs & names_in(body))
         causal = is_causal_mask(uses)
         body = [*forward.prelude(names_in(body)), *body]
@@ -160,13 +168,20 @@ class Book:
         sizes = {scope.variable(d) for d in self.sizes(scope)}
         if scope.is_function:
             parameters = self.parameters(definition)
-            return checks(scope, sizes | {parameters[w] for w in kept}, lambda _: True)
+            found = self._checks(scope)
+            return confined(found, sizes | {parameters[w] for w in kept}, lambda _: True)
         attributes = {self.attribute(definition, word) for word in kept}
 
         def wanted(test: ast.expr) -> bool:
             return bool(names_in([test]) & sizes) and set(stored([test])) <= attributes
 
-        return checks(scope, sizes | {"self"}, wanted)
+        return confined(all_checks(scope), sizes | {"self"}, wanted)
+
+    def _checks(self, scope: Forward) -> list[ast.stmt]:
+        """All checks of a definition; takes down the hyperparameters that they are about."""
+        found = all_checks(scope)
+        self.settled[scope.definition] = list(about(found))
+        return found
 
     def sizes(self, forward: Forward) -> list[str]:
         """The dimensions that inputs which are always given bind."""
@@ -216,7 +231,7 @@ class Book:
         in_forward = {attributes[a] for a in stored(body or ()) if a in attributes}
         computed = [self._computed(making, w) for w in kept if self.is_computed(definition, w)]
         scope = Making(self, definition, making.uses)
-        checked = checks(scope, {parameters[w] for w in kept}, lambda _: True)
+        checked = confined(self._checks(scope), {parameters[w] for w in kept}, lambda _: True)
         first = [py_statement("super().__init__()")] if base == "nn.Module" else []
         first += [bind(f"self.{self.attribute(definition, w)}", name(parameters[w])) for w in kept if w in in_forward]
         whole = without_repeats([*computed, *checked, *first, *made])
@@ -228,7 +243,36 @@ class Book:
         parameters = self.parameters(definition)
         if definition in self.varying and definition.kind != "fn":
             return tuple(parameters)
-        return tuple(word for word, parameter in parameters.items() if parameter in used)
+        forced = {word for other, word in self.forced if other is definition}
+        return tuple(word for word, parameter in parameters.items() if parameter in used or word in forced)
+
+    def to_be_kept(self) -> frozenset[tuple[Definition, str]]:
+        """Hyperparameters that nothing but checks is about, and whose values depend on others that are kept."""
+        found = {(callee, word) for caller, callee, word, code in self.passed if self._depends(caller, code)}
+        for definition, groups in self.settled.items():
+            parameters, kept = self.parameters(definition), set(self.pages[definition].kept)
+            for names in groups:
+                left = [word for word, parameter in parameters.items() if parameter in names and word not in kept]
+                is_open = bool(names - {parameters[word] for word in left})
+                for word in left:
+                    default = definition.hyperparameters[word].default
+                    if is_open or (default is not None and set(words_in(default)) & kept):
+                        found.add((definition, word))
+        return self.forced | found
+
+    def checked(self, definition: Definition) -> set[str]:
+        """The hyperparameters that a definition's checks are about."""
+        names = {name for group in self.settled.get(definition, ()) for name in group}
+        return {word for word, parameter in self.parameters(definition).items() if parameter in names}
+
+    def _depends(self, caller: Definition, code: ast.expr) -> bool:
+        """Whether an expression of a definition is about what it is given, or about sizes or rounds of loops."""
+        parameters = self.parameters(caller)
+        kept = self.pages[caller].kept if caller in self.pages else ()
+        if {self.attribute(caller, w) for w in kept} & set(stored([code])):
+            return True
+        open_ = names_in([code]) - {*parameters.values(), *self.names.values(), *TAKEN_BY_FILES}
+        return bool(open_ | ({parameters[w] for w in kept} & names_in([code])))
 
     def _inputs(self, forward: Forward, uses: Sequence[Use]) -> tuple[Slot | None, ...]:
         slots: list[Slot | None] = []
@@ -368,11 +412,10 @@ class Book:
 
 
 def _returned(body: list[ast.stmt]) -> list[ast.stmt]:
-    """A variable that is bound once, to be returned, is left out."""
+    """What is bound only to be returned is returned."""
     match body[-2:]:
         case [ast.Assign([ast.Name(word)], value), ast.Return(ast.Name(other))] if word == other:
-            earlier = any(isinstance(n, ast.Name) and n.id == word for s in body[:-2] for n in ast.walk(s))
-            return body if earlier else [*body[:-2], ast.Return(value)]
+            return [*body[:-2], ast.Return(value)]
         case _:
             return body
 

@@ -7,8 +7,10 @@ out the same: with other numbers it would silently compute something else.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
+from archspec.lower.plan import names_in as words_in
 from archspec.lower.plan import parts
 from archspec.pytorch.code import literal, name, names_in, negated, prune, py
 from archspec.pytorch.forward import Forward
@@ -20,15 +22,38 @@ from archspec.syntax import tree
 _BUILTIN = frozenset({"abs", "float", "int", "len", "math", "max", "min", "range"})
 
 
-def checks(scope: Forward, known: set[str], wanted: Callable[[ast.expr], bool]) -> list[ast.stmt]:
-    """The checks that can be made from the variables `known`, of tests that are `wanted`.
+def all_checks(scope: Forward) -> list[ast.stmt]:
+    """The checks of a definition; `scope` is new: what names stand for where the checks are to be made."""
+    _Walk(scope).statements(scope.definition.node.body)
+    return prune(scope.body, set())[0]
 
-    `scope` is new: what names stand for where the checks are to be made.
-    """
-    walk = _Walk(scope)
-    walk.statements(scope.definition.node.body)
-    body, _ = prune(_confined(scope.body, known | _BUILTIN, wanted), set())
-    return body
+
+def about(checks: Sequence[ast.stmt], made_of: Mapping[str, set[str]] = MappingProxyType({})) -> Iterator[set[str]]:
+    """The variables that each check is about; those that are bound on the way are `made_of` others."""
+    known = dict(made_of)
+
+    def origins(codes: Sequence[ast.expr]) -> set[str]:
+        return {origin for word in names_in(codes) for origin in known.get(word, {word})}
+
+    for statement in checks:
+        match statement:
+            case ast.Assign(targets=[ast.Name(target)], value=value):
+                known[target] = origins([value])
+            case ast.If(test=test, body=[ast.Raise()]):
+                yield origins([test])
+            case ast.If(test=test, body=then, orelse=otherwise):
+                for inside in (*about(then, known), *about(otherwise, known)):
+                    yield inside | origins([test])
+            case ast.For(target=ast.Name(target), iter=rounds, body=inner):
+                known[target] = {target} | origins([rounds])
+                yield from about(inner, known)
+            case _:
+                pass
+
+
+def confined(checks: list[ast.stmt], known: set[str], wanted: Callable[[ast.expr], bool]) -> list[ast.stmt]:
+    """Those checks that can be made from the variables `known`, of tests that are `wanted`."""
+    return prune(_confined(checks, known | _BUILTIN, wanted), set())[0]
 
 
 class _Walk:
@@ -56,7 +81,8 @@ class _Walk:
                 for value in values:
                     self._expr(value)
             case tree.Require(condition=condition, message=message):
-                if scope.is_static(condition):
+                of_sizes = scope.is_function and not set(words_in(condition)) & set(scope.definition.hyperparameters)
+                if scope.is_static(condition) and not of_sizes:
                     self._refuse(negated(scope.static(condition)), message)
             case tree.Declare(value=value, condition=condition, loop=loop):
                 self._looped(loop, None, lambda: self._options(condition, lambda: self._expr(value), None))

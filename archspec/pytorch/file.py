@@ -66,14 +66,24 @@ def file_text(trace: Trace, model: str, doc: str, values: dict[str, Any], total:
 
     Raises ArchError (`untranslatable`), with the place in the spec, where something has no form in PyTorch.
     """
-    book = Book(trace)
-    root = book.written(trace.root)
+    book, root = _written(trace)
     parts = [_page(book, page) for page in book.pages.values()]
     parts += [_HELPERS[word].split("\n") for word in sorted(book.helpers)]
     parts.append(_build(book, root, model, doc, values))
     body = "\n".join("\n".join(["", "", *part]) for part in parts)
     lines = [*_title(model, total), "", "from __future__ import annotations", "", *_imports(body)]
     return "\n".join(lines) + "\n" + body + "\n"
+
+
+def _written(trace: Trace) -> tuple[Book, Written]:
+    """The definitions; once more while there are hyperparameters to be kept for checks."""
+    forced = frozenset[tuple[Definition, str]]()
+    while True:
+        book = Book(trace, forced)
+        root = book.written(trace.root)
+        forced = book.to_be_kept()
+        if forced == book.forced:
+            return book, root
 
 
 def _title(model: str, total: int) -> list[str]:

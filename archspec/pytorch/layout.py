@@ -25,6 +25,8 @@ def lines_of(body: Sequence[ast.stmt], indent: int) -> list[str]:
                 lines += [*head, *lines_of(statement.body, indent + 1)]
             case ast.Assign([target], value):
                 lines += _assignment(target, value, indent)
+            case ast.Return(ast.Tuple() as value) if _fits(f"return {_target(value)}", indent):
+                lines.append(f"{MARGIN * indent}return {_target(value)}")
             case ast.Return(ast.expr() as value):
                 lines += _fitted("return ", value, "", indent)
             case ast.Raise(ast.expr() as value):
@@ -37,7 +39,8 @@ def lines_of(body: Sequence[ast.stmt], indent: int) -> list[str]:
 
 
 def _target(target: ast.expr) -> str:
-    return written(target).strip("()") if isinstance(target, ast.Tuple) else written(target)
+    """An expression that needs no parentheses where it stands."""
+    return written(target)[1:-1] if isinstance(target, ast.Tuple) and len(target.elts) > 1 else written(target)
 
 
 def _assignment(target: ast.expr, value: ast.expr, indent: int) -> list[str]:
@@ -144,6 +147,8 @@ def _is_chained(node: ast.expr) -> bool:
 def _broken(head: str, items: Sequence[tuple[str, ast.expr]], tail: str, indent: int) -> list[str]:
     """Brackets with a line for what is in them, or a line for each item."""
     inside = ", ".join(word + written(value) for word, value in items)
+    if len(items) == 1 and isinstance(items[0][1], ast.GeneratorExp):
+        inside = inside[1:-1]
     lines: list[str] = []
     if _fits(inside, indent + 1):
         lines.append(MARGIN * (indent + 1) + inside)
@@ -158,8 +163,7 @@ def _broken(head: str, items: Sequence[tuple[str, ast.expr]], tail: str, indent:
 def _operation(before: str, node: ast.expr, after: str, indent: int, inside: bool) -> list[str]:
     """An operation broken before its operators; in parentheses of its own, unless there are some around it."""
     if not inside or after.strip(",") or before:
-        lines = _fitted("", node, "", indent + 1, inside=True)
-        return [f"{MARGIN * indent}{before}(", *lines, f"{MARGIN * indent}){after}"]
+        return _hugged(before, node, after, indent) or _in_parentheses(before, node, after, indent)
     parts = _operands(node)
     if len(parts) == 1:
         return [MARGIN * indent + before + written(node) + after]
@@ -168,10 +172,34 @@ def _operation(before: str, node: ast.expr, after: str, indent: int, inside: boo
         first = f"{word} " if word else ""
         last = after if i == len(parts) - 1 else ""
         if loose:
-            lines += _fitted(f"{first}(", operand, f"){last}", indent)
+            lines += _in_parentheses(first, operand, last, indent)
         else:
             lines += _fitted(first, operand, last, indent, inside=not first)
     return lines
+
+
+def _in_parentheses(before: str, node: ast.expr, after: str, indent: int) -> list[str]:
+    lines = _fitted("", node, "", indent + 1, inside=True)
+    return [f"{MARGIN * indent}{before}(", *lines, f"{MARGIN * indent}){after}"]
+
+
+def _hugged(before: str, node: ast.expr, after: str, indent: int) -> list[str] | None:
+    """A sum or the like that is broken inside its last operand only, as in `x + f(`; None if that does not do."""
+    if not isinstance(node, ast.BinOp):
+        return None
+    word, right, loose = _operands(node)[-1]
+    text = written(node)
+    head = f"{before}{text[: text.rindex(f' {word} ' + ('(' if loose else '') + written(right))]} {word} "
+    if not _fits(head + "(", indent):
+        return None
+    if loose:
+        return _in_parentheses(head, right, after, indent)
+    if isinstance(right, ast.BinOp):
+        return _hugged(head, right, after, indent)
+    if not isinstance(right, ast.Call):
+        return None
+    lines = _fitted(head, right, after, indent)
+    return lines if all(len(line) <= WIDTH for line in lines) and not lines[0].endswith(f" {word} (") else None
 
 
 def _operands(node: ast.expr) -> list[tuple[str, ast.expr, bool]]:
@@ -263,4 +291,6 @@ def docstring(paragraphs: Sequence[str], indent: int) -> list[str]:
         filled[-1] += " "
     if len(filled) == 1 and len(margin) + len(filled[0]) + 6 <= WIDTH:
         return [f'{margin}"""{filled[0]}"""']
+    if len(filled) == 1:  # it has no room for the quotes behind it
+        filled = textwrap.wrap(filled[0], WIDTH - len(margin) - 6, break_long_words=False)
     return [margin + '"""' + filled[0], *[(margin + line).rstrip() for line in filled[1:]], margin + '"""']

@@ -103,7 +103,7 @@ class Scope:
     def fresh(self, *words: str) -> str:
         """A name that nothing else has."""
         used = self.taken | set(self.local.values()) | set(self.env) | set(self.unit.dims)
-        chosen = next((w for w in words if w not in used), None) or usable(words[0], used)
+        chosen = next((w for w in words if usable(w, used) == w), None) or usable(words[0], used)
         self.local[f" {chosen}"] = chosen
         return chosen
 
@@ -234,6 +234,12 @@ class Scope:
         positional: list[ast.expr] = []
         by_position = True
         parameters = self.book.parameters(callee)
+        for word in self.book.checked(callee) - set(kept):
+            item = given.get(word)
+            if item is not None and item.value is not None and self.is_static(item.value):
+                self.book.passed.append((self.definition, callee, word, self.static(item.value)))
+            elif item is None and word in inherited and word in self.env:
+                self.book.passed.append((self.definition, callee, word, self.env[word].code))
         for word in kept:
             item = given.get(word)
             if item is not None and item.value is not None:
