@@ -10,13 +10,14 @@ from archspec.ir import Body, Constant, Module, Type, Weight
 from archspec.lower.plan import names_in as words_in
 from archspec.lower.trace import Trace, Use
 from archspec.lower.units import Definition
-from archspec.ops import Op
+from archspec.ops import OPS, Op
 from archspec.pytorch.checks import about, all_checks, confined
 from archspec.pytorch.code import apply, bind, literal, name, names_in, prune, py, sequence, stored
 from archspec.pytorch.forms import function_form, is_causal_mask
 from archspec.pytorch.forward import Forward
 from archspec.pytorch.making import Making
 from archspec.pytorch.names import TAKEN_BY_FILES, TAKEN_BY_MODULES, TAKEN_BY_RECORDS, usable
+from archspec.pytorch.operations import function_of
 from archspec.pytorch.places import Places
 from archspec.pytorch.scope import untranslatable
 from archspec.pytorch.values import REAL, STATIC, Several, Val
@@ -390,7 +391,8 @@ class Book:
                 target = binding.target if binding is not None else None
                 if isinstance(target, Definition):  # one that is never used need not be there
                     return name(self.written(target).name) if target in self.names else literal(None)
-                return None
+                target = target or OPS.get(expr.text)
+                return function_of(target) if target is not None else None
             case _:
                 return None
 
@@ -403,8 +405,8 @@ class Book:
                         f"`{value.name}` is handed on and never used", definition, definition.node.name
                     )
                 return name(self.written(value).name)
-            case Op():
-                return py(f"torch.{value.name}")
+            case Op() if (function := function_of(value)) is not None:
+                return function
             case _ if isinstance(value, tuple):
                 return sequence([self.of_value(v, definition) for v in cast("tuple[Any, ...]", value)])
             case _:

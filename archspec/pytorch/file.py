@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
+from archspec.dims import Symbolic
 from archspec.lower.trace import Trace
 from archspec.lower.units import Definition
 from archspec.ops import Op
@@ -102,6 +103,8 @@ def _imports(body: str) -> list[str]:
     lines: list[str] = []
     if "math" in used:
         lines.append("import math")
+    if "Callable" in used:
+        lines.append("from collections.abc import Callable")
     if "NamedTuple" in used:
         lines.append("from typing import NamedTuple")
     if lines:
@@ -173,26 +176,23 @@ def _parameter(book: Book, definition: Definition, word: str) -> str:
     default = book.default(definition, word)
     if book.is_computed(definition, word):
         default = ast.Constant(None)
-    kinds = {_type(v) for v in values} | ({_type(_literal(default))} if _is_literal(default) else set[str]())
+    kinds = {_type(v) for v in values} | {_type_of(default)}
     if "float" in kinds:
         kinds -= {"int"}
     known = sorted(kinds - {"None", ""}) + (["None"] if "None" in kinds else [])
-    annotation = f": {' | '.join(known)}" if known and "" not in kinds and known != ["None"] else ""
+    annotation = f": {' | '.join(known)}" if known and known != ["None"] else ""
     if default is None:
         return f"{book.parameters(definition)[word]}{annotation}"
     equal = " = " if annotation else "="
     return f"{book.parameters(definition)[word]}{annotation}{equal}{written(default)}"
 
 
-def _is_literal(default: ast.expr | None) -> bool:
-    return default is not None and not isinstance(default, ast.Name)
-
-
-def _literal(default: ast.expr | None) -> Any:
+def _type_of(default: ast.expr | None) -> str:
+    """The type of a default, "" if that says nothing: it is one of the values if it is more than a literal."""
     try:
-        return ast.literal_eval(default) if default is not None else None
+        return _type(ast.literal_eval(default)) if default is not None else ""
     except ValueError:
-        return 0.0  # an infinity
+        return ""
 
 
 def _type(value: Any) -> str:
@@ -201,10 +201,14 @@ def _type(value: Any) -> str:
             return "None"
         case bool() | int() | float() | str():
             return value.__class__.__name__
-        case Op():
-            return ""
+        case Symbolic():
+            return "int"
+        case Definition() if value.kind != "fn":
+            return "type[nn.Module]"
+        case Definition() | Op():
+            return "Callable[..., Tensor]"
         case _:
-            return "tuple" if isinstance(value, tuple) else ""
+            return "tuple"
 
 
 def _result(page: Written) -> str:

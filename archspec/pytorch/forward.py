@@ -148,7 +148,8 @@ class Forward(Chains):
         if best.is_tensor and any(not v.is_tensor and not v.is_none for v in known):
             self.refuse("this is a tensor in one case and a number in another", node)
         self.note(variable)
-        return Val(name(variable), best.kind, best.rank, name=variable, counts=best.counts, made=self.clock)
+        joined = Val(name(variable), best.kind, best.rank, name=variable, counts=best.counts, made=self.clock)
+        return joined._replace(optional=any(v.is_none or v.optional for v in known))
 
     # Loops
 

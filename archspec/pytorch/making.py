@@ -165,7 +165,13 @@ class Making(Forward):
                 assert place.container is not None
                 key = literal(place.code.attr)
                 left_out = [ast.Expr(apply(method(place.container, word), [key, literal(None)]))]
-            body = [ast.If(tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests), body, left_out)]
+            test = tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests)
+            match self.body[-1:]:
+                case [ast.If(test=other, orelse=[]) as before] if text(other) == text(negated(test)) and not left_out:
+                    before.orelse = body
+                    return
+                case _:
+                    body = [ast.If(test, body, left_out)]
         self.body += body
 
     def _own_rounds(self, entry: Owning, loop: tree.Loop) -> None:

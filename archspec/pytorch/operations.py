@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from archspec.ops import OPS
+from archspec.ops import OPS, Op
 from archspec.pytorch.code import literal, py, sequence
 from archspec.pytorch.values import FREE
 
@@ -291,6 +291,12 @@ _SPECIAL: dict[str, Callable[[Operands], Code]] = {
     "arange": _arange,
     "full": _full,
 }
+
+def function_of(op: Op) -> Code | None:
+    """The function of PyTorch that an operation is, if there is one."""
+    same = _TEMPLATES.get(op.name) == f"torch.{op.name}(x)"
+    return py(f"torch.{op.name}") if same else None
+
 
 NUMBERS = {
     "neg": "-x",

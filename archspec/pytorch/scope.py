@@ -12,7 +12,7 @@ from archspec.lower.units import Definition
 from archspec.ops import OPS, Op
 from archspec.pytorch.code import apply, bind, literal, name, names_in, py, sequence
 from archspec.pytorch.names import TAKEN_BY_FILES, usable
-from archspec.pytorch.operations import NUMBERS
+from archspec.pytorch.operations import NUMBERS, function_of
 from archspec.pytorch.places import Part
 from archspec.pytorch.values import BOOL, INT, REAL, STATIC, Several, Val
 from archspec.source import ArchError, fail
@@ -170,9 +170,10 @@ class Scope:
             if target not in self.book.names:
                 self.refuse(f"`{target.name}` is handed on and never used", node)
             return name(self.book.written(target).name)
-        if len(target.inputs) != 1 or target.attributes or target.name in ("int", "real", "not", "neg", "floor"):
+        function = function_of(target)
+        if function is None:
             self.refuse(f"the operation `{target.name}` cannot be handed on in PyTorch", node)
-        return py(f"torch.{target.name}")
+        return function
 
     def _binary(self, expr: tree.Binary) -> ast.expr:
         operator = expr.operator
