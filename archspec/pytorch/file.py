@@ -16,6 +16,9 @@ from archspec.pytorch.layout import bracketed, docstring, lines_of, written
 from archspec.pytorch.values import STATIC
 from archspec.syntax import tree
 
+MOST_LISTED = 5
+"""Outputs whose types are listed."""
+
 _PLACES = {"dtype": "dtype: torch.dtype", "device": "device: torch.device | None = None"}
 """Parameters of functions that make tensors and are given none."""
 
@@ -215,6 +218,8 @@ def _result(page: Written) -> str:
     if page.record is not None:
         return page.record
     present = [o for o in page.outputs if o.kind is not None]
+    if len(present) > MOST_LISTED:
+        return "tuple[Tensor, ...]"
     return "Tensor" if len(present) == 1 else f"tuple[{', '.join(['Tensor'] * len(present))}]"
 
 

@@ -66,7 +66,22 @@ TAKEN_BY_MODULES = frozenset(
 """Attributes that every `torch.nn.Module` has."""
 
 TAKEN_BY_FILES = frozenset(
-    {"torch", "nn", "F", "math", "Tensor", "Callable", "NamedTuple", "self", "own", "tie", "topk", "expert_linear", "dtype", "device"}
+    {
+        "torch",
+        "nn",
+        "F",
+        "math",
+        "Tensor",
+        "Callable",
+        "NamedTuple",
+        "self",
+        "own",
+        "tie",
+        "topk",
+        "expert_linear",
+        "dtype",
+        "device",
+    }
     | {"abs", "enumerate", "float", "int", "len", "list", "max", "min", "range", "str", "super", "tuple", "bool"}
 )
 """What a generated file imports or defines itself, and what it uses of Python."""

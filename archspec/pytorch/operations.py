@@ -292,6 +292,7 @@ _SPECIAL: dict[str, Callable[[Operands], Code]] = {
     "full": _full,
 }
 
+
 def function_of(op: Op) -> Code | None:
     """The function of PyTorch that an operation is, if there is one."""
     same = _TEMPLATES.get(op.name) == f"torch.{op.name}(x)"
