@@ -152,7 +152,7 @@ block Net({hyper})(x [4]) -> [4] {{
     exec(torch_source(model), namespace)
     x = torch.zeros(4)
     namespace["Net"]()(x)
-    with pytest.raises((ValueError, TypeError), match="not written for|three is bad|unexpected keyword"):
+    with pytest.raises((ValueError, TypeError), match=r"not written for|three is bad|unexpected keyword"):
         namespace["Net"](**other)(x)
 
 

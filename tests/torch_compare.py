@@ -196,9 +196,15 @@ def same_outputs(got: Any, expected: Mapping[str, Array], within: float, is_leni
 
 def lint(folder: Path) -> str:
     """What ruff finds in the files of a folder, by its own rules and by this project's."""
-    said = ""
-    for options in (["--isolated"], ["--config", str(ROOT / "pyproject.toml")]):
-        command = [sys.executable, "-m", "ruff", "check", "--no-cache", *options, str(folder)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        said += done.stdout + done.stderr if done.returncode else ""
-    return said
+    checks = (["--isolated"], ["--config", str(ROOT / "pyproject.toml")])
+    return "".join(_ruff("check", "--no-cache", *options, str(folder)) for options in checks)
+
+
+def layout(folder: Path) -> str:
+    """How ruff would lay out the files of a folder otherwise."""
+    return _ruff("format", "--no-cache", "--isolated", "--diff", str(folder))
+
+
+def _ruff(*arguments: str) -> str:
+    done = subprocess.run([sys.executable, "-m", "ruff", *arguments], capture_output=True, text=True, check=False)
+    return done.stdout + done.stderr if done.returncode else ""

@@ -1,4 +1,4 @@
-"""Specs that the translation to PyTorch is tried on: those of the documentation, of other tests, and some of their own."""
+"""Specs that the translation to PyTorch is tried on: the documentation's, those of other tests, some of their own."""
 
 import ast
 import importlib

@@ -18,7 +18,7 @@ from archspec.pytorch.values import BOOL, FREE, INT, KIND, NONE, REAL, STATIC, S
 from archspec.syntax import tree
 
 if TYPE_CHECKING:
-    from archspec.pytorch.book import Written
+    from archspec.pytorch.pages import Written
 
 _DTYPES = {INT: "torch.int64", BOOL: "torch.bool"}
 

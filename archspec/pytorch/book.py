@@ -3,79 +3,38 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, cast
 
 from archspec.ir import Body, Constant, Module, Type, Weight
-from archspec.lower.plan import names_in as words_in
 from archspec.lower.trace import Trace, Use
 from archspec.lower.units import Definition
-from archspec.ops import OPS, Op
 from archspec.pytorch.checks import about, all_checks, confined
 from archspec.pytorch.code import apply, bind, literal, name, names_in, prune, py, sequence, stored
+from archspec.pytorch.defaults import computed, is_computed
 from archspec.pytorch.forms import function_form, is_causal_mask
 from archspec.pytorch.forward import Forward
+from archspec.pytorch.handed import Handed, Kept, depends
 from archspec.pytorch.making import Making
 from archspec.pytorch.names import TAKEN_BY_FILES, TAKEN_BY_MODULES, TAKEN_BY_RECORDS, usable
-from archspec.pytorch.operations import function_of
+from archspec.pytorch.pages import Output, Slot, Written
 from archspec.pytorch.places import Places
-from archspec.pytorch.scope import untranslatable
+from archspec.pytorch.tidy import tidied
 from archspec.pytorch.values import REAL, STATIC, Several, Val
 from archspec.pytorch.wrappers import wrapper
 from archspec.syntax import tree
 
 
-class Slot(NamedTuple):
-    """An input as a parameter of a function; `kind` is that of its value. `by_name`: it stands behind a `*`."""
-
-    name: str
-    kind: str
-    optional: bool
-    by_name: bool = False
-
-
-class Output(NamedTuple):
-    """An output: its name ("" for none), and its kind, None where it is absent."""
-
-    name: str
-    kind: str | None
-    rank: int | None
-
-
-class Written(NamedTuple):
-    """A definition in Python.
-
-    `kept` are the hyperparameters it takes (the others are settled), `inputs` its inputs (None for one that is never
-    given), `needs` what a function is to be given besides. `record` names the tuple its outputs come in, if they have
-    names. `base` is the class it derives from; `making` and `computing` are the statements of `__init__` and `forward`,
-    `computing` None where those of the base do.
-    """
-
-    name: str
-    definition: Definition
-    kept: tuple[str, ...]
-    inputs: tuple[Slot | None, ...]
-    outputs: tuple[Output, ...]
-    record: str | None
-    needs: frozenset[str]
-    is_causal: bool
-    base: str
-    making: list[ast.stmt]
-    computing: list[ast.stmt] | None
-
-
 class Book:
     """What has been written. `names` are the definitions' in Python, `helpers` the functions that they call.
 
-    `settled` are the variables that each of a definition's checks is about; `passed` what is given to those that are not
-    kept (who gives, to which of whom, and what); `forced` are kept all the same.
+    `forced` are hyperparameters that are kept only for checks.
     """
 
-    def __init__(self, trace: Trace, forced: frozenset[tuple[Definition, str]] = frozenset()) -> None:
+    def __init__(self, trace: Trace, forced: Kept = frozenset()) -> None:
         self.trace = trace
         self.forced = forced
-        self.settled: dict[Definition, list[set[str]]] = {}
-        self.passed: list[tuple[Definition, Definition, str, ast.expr]] = []
+        self.handed = Handed()
         self.helpers: set[str] = set()
         self.pages: dict[Definition, Written] = {}
         self._places: dict[Definition, Places] = {}
@@ -89,7 +48,9 @@ class Book:
     def _named(self) -> dict[Definition, str]:
         """The definitions' own names; of two that share one, the root's file goes first."""
         unit = self.trace.root.unit
-        definitions = dict.fromkeys((*self._modules, *self.trace.uses))
+        values = [v for uses in self.trace.uses.values() for use in uses for v in use.values.values()]
+        values += [v for seen in self.trace.seen.values() for v in seen.statics.values()]
+        definitions = dict.fromkeys((*self._modules, *self.trace.uses, *_definitions(values)))
         names: dict[Definition, str] = {}
         for definition in sorted(definitions, key=lambda d: d.unit is not unit):
             word = usable(definition.name, TAKEN_BY_FILES)
@@ -140,9 +101,19 @@ class Book:
 
     def written(self, definition: Definition) -> Written:
         if definition not in self.pages:
-            page = self._function(definition) if definition.kind == "fn" else self._module(definition)
+            if definition not in self.trace.uses and not self.modules(definition):
+                page = self._unused(definition)
+            else:
+                page = self._function(definition) if definition.kind == "fn" else self._module(definition)
             self.pages[definition] = page
         return self.pages[definition]
+
+    def _unused(self, definition: Definition) -> Written:
+        """What is handed on and never applied: there is nothing to tell what it would be applied to."""
+        told = literal(f"the model does not apply {definition.name}")
+        body: list[ast.stmt] = [ast.Raise(py("NotImplementedError(told)", told=told))]
+        word = self.names[definition]
+        return Written(word, definition, (), (), (), None, frozenset(), False, "nn.Module", [], body, is_unused=True)
 
     def _function(self, definition: Definition) -> Written:
         uses = self.trace.uses[definition]
@@ -161,7 +132,8 @@ class Book:
         needs = frozenset(forward.needs & names_in(body))
         causal = is_causal_mask(uses)
         body = [*forward.prelude(names_in(body)), *body]
-        return Written(self.names[definition], definition, kept, inputs, outputs, None, needs, causal, "", [], body)
+        word = self.names[definition]
+        return Written(word, definition, kept, inputs, outputs, None, needs, causal, "", [], tidied(body))
 
     def _checked(self, definition: Definition, uses: Sequence[Use], kept: Sequence[str]) -> list[ast.stmt]:
         """The checks of a function, or those in `forward`, which are about sizes."""
@@ -181,7 +153,7 @@ class Book:
     def _checks(self, scope: Forward) -> list[ast.stmt]:
         """All checks of a definition; takes down the hyperparameters that they are about."""
         found = all_checks(scope)
-        self.settled[scope.definition] = list(about(found))
+        self.handed.settled[scope.definition] = list(about(found))
         return found
 
     def sizes(self, forward: Forward) -> list[str]:
@@ -230,14 +202,15 @@ class Book:
             body = [*self._checked(definition, making.uses, kept), *_returned(body)]
             body = [*forward.prelude(names_in(body)), *body]
         in_forward = {attributes[a] for a in stored(body or ()) if a in attributes}
-        computed = [self._computed(making, w) for w in kept if self.is_computed(definition, w)]
+        defaults = [computed(making, w) for w in kept if is_computed(self, definition, w)]
         scope = Making(self, definition, making.uses)
         checked = confined(self._checks(scope), {parameters[w] for w in kept}, lambda _: True)
         first = [py_statement("super().__init__()")] if base == "nn.Module" else []
         first += [bind(f"self.{self.attribute(definition, w)}", name(parameters[w])) for w in kept if w in in_forward]
-        whole = without_repeats([*computed, *checked, *first, *made])
+        whole = without_repeats([*defaults, *checked, *first, *made])
         word = self.names[definition]
-        return Written(word, definition, kept, inputs, outputs, record, needs, False, base, whole, body)
+        body = tidied(body) if body is not None else None
+        return Written(word, definition, kept, inputs, outputs, record, needs, False, base, tidied(whole), body)
 
     def _kept(self, definition: Definition, used: set[str]) -> tuple[str, ...]:
         """The hyperparameters that the code reads; all of them where others must be called alike."""
@@ -247,33 +220,18 @@ class Book:
         forced = {word for other, word in self.forced if other is definition}
         return tuple(word for word, parameter in parameters.items() if parameter in used or word in forced)
 
-    def to_be_kept(self) -> frozenset[tuple[Definition, str]]:
-        """Hyperparameters that nothing but checks is about, and whose values depend on others that are kept."""
-        found = {(callee, word) for caller, callee, word, code in self.passed if self._depends(caller, code)}
-        for definition, groups in self.settled.items():
-            parameters, kept = self.parameters(definition), set(self.pages[definition].kept)
-            for names in groups:
-                left = [word for word, parameter in parameters.items() if parameter in names and word not in kept]
-                is_open = bool(names - {parameters[word] for word in left})
-                for word in left:
-                    default = definition.hyperparameters[word].default
-                    if is_open or (default is not None and set(words_in(default)) & kept):
-                        found.add((definition, word))
-        return self.forced | found
-
-    def checked(self, definition: Definition) -> set[str]:
-        """The hyperparameters that a definition's checks are about."""
-        names = {name for group in self.settled.get(definition, ()) for name in group}
-        return {word for word, parameter in self.parameters(definition).items() if parameter in names}
-
-    def _depends(self, caller: Definition, code: ast.expr) -> bool:
-        """Whether an expression of a definition is about what it is given, or about sizes or rounds of loops."""
-        parameters = self.parameters(caller)
-        kept = self.pages[caller].kept if caller in self.pages else ()
-        if {self.attribute(caller, w) for w in kept} & set(stored([code])):
-            return True
-        open_ = names_in([code]) - {*parameters.values(), *self.names.values(), *TAKEN_BY_FILES}
-        return bool(open_ | ({parameters[w] for w in kept} & names_in([code])))
+    def to_be_kept(self) -> Kept:
+        """Hyperparameters that must be kept for checks, besides those that are."""
+        found = set(self.forced)
+        for definition, page in self.pages.items():
+            parameters = self.parameters(definition)
+            found |= {(definition, word) for word in self.handed.open(definition, parameters, page.kept)}
+        for caller, callee, word, code in self.handed.given:
+            parameters, kept = self.parameters(caller), self.pages[caller].kept
+            attributes = {self.attribute(caller, w) for w in kept}
+            if depends(code, attributes, {parameters[w] for w in kept}, {*parameters.values(), *self.names.values()}):
+                found.add((callee, word))
+        return frozenset(found)
 
     def _inputs(self, forward: Forward, uses: Sequence[Use]) -> tuple[Slot | None, ...]:
         slots: list[Slot | None] = []
@@ -354,63 +312,14 @@ class Book:
             found += [weight.value for weight in weights if weight.value is not None]
         return found
 
-    # Hyperparameters
 
-    def default(self, definition: Definition, word: str) -> ast.expr | None:
-        """The default of a hyperparameter, if it is a constant or a definition."""
-        parameter = definition.hyperparameters[word]
-        return self._constant(parameter.default, parameter.unit) if parameter.default is not None else None
-
-    def is_computed(self, definition: Definition, word: str) -> bool:
-        """Whether a hyperparameter has a default that depends on others."""
-        return definition.hyperparameters[word].default is not None and self.default(definition, word) is None
-
-    def _computed(self, making: Making, word: str) -> ast.stmt:
-        """The default of a hyperparameter, put in where it is not given."""
-        parameter = making.definition.hyperparameters[word]
-        variable = self.parameters(making.definition)[word]
-        assert parameter.default is not None
-        if parameter.unit is not making.unit or any(v is None for v in self.values(making.definition, word)):
-            making.refuse(f"the default of `{word}` has no form in PyTorch", making.definition.node.name)
-        value = making.static(parameter.default)
-        return ast.If(py("x is None", x=name(variable)), [ast.Assign([name(variable)], value, lineno=0)], [])
-
-    def _constant(self, expr: tree.Expr, unit: Any) -> ast.expr | None:
-        match expr:
-            case tree.Literal():
-                return literal(expr.value)
-            case tree.Unary(operator="-"):
-                inner = self._constant(expr.operand, unit)
-                return py("-x", x=inner) if inner is not None else None
-            case tree.Listing():
-                items = [self._constant(item, unit) for item in expr.items]
-                known = [item for item in items if item is not None]
-                return sequence(known) if len(known) == len(items) else None
-            case tree.Name():
-                binding = unit.names.get(expr.text)
-                target = binding.target if binding is not None else None
-                if isinstance(target, Definition):  # one that is never used need not be there
-                    return name(self.written(target).name) if target in self.names else literal(None)
-                target = target or OPS.get(expr.text)
-                return function_of(target) if target is not None else None
-            case _:
-                return None
-
-    def of_value(self, value: Any, definition: Definition) -> ast.expr:
-        """A hyperparameter's value as code."""
-        match value:
-            case Definition():
-                if value not in self.names:
-                    raise untranslatable(
-                        f"`{value.name}` is handed on and never used", definition, definition.node.name
-                    )
-                return name(self.written(value).name)
-            case Op() if (function := function_of(value)) is not None:
-                return function
-            case _ if isinstance(value, tuple):
-                return sequence([self.of_value(v, definition) for v in cast("tuple[Any, ...]", value)])
-            case _:
-                return literal(value)
+def _definitions(values: Iterable[Any]) -> Iterator[Definition]:
+    """The definitions among values and in lists of them."""
+    for value in values:
+        if isinstance(value, Definition):
+            yield value
+        elif isinstance(value, tuple):
+            yield from _definitions(cast("tuple[Any, ...]", value))
 
 
 def _returned(body: list[ast.stmt]) -> list[ast.stmt]:

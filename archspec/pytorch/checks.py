@@ -109,13 +109,18 @@ class _Walk:
                 self._expr(head)
                 for step in steps:
                     self._looped(step.loop, step, lambda step=step: self._step(step))
-            case tree.Binary(operator="and" | "or", left=left, right=right):
-                for side in (left, right):
-                    self._settled(side)
-                    self._expr(side)
+            case tree.Binary(operator="and", left=left, right=right) if self.scope.is_static(left):
+                self._options(left, lambda: self._side(right), None)
+            case tree.Binary(operator="or", left=left, right=right) if self.scope.is_static(left):
+                self._options(left, None, lambda: self._side(right))
             case _:
                 for part in parts(expr):
                     self._expr(part)
+
+    def _side(self, condition: tree.Expr) -> None:
+        """A condition, or a side of one."""
+        self._expr(condition)
+        self._settled(condition)
 
     def _step(self, step: tree.Step) -> None:
         otherwise = step.otherwise
@@ -126,26 +131,23 @@ class _Walk:
         )
 
     def _options(
-        self, condition: tree.Expr | None, then: Callable[[], None], otherwise: Callable[[], None] | None
+        self, condition: tree.Expr | None, then: Callable[[], None] | None, otherwise: Callable[[], None] | None
     ) -> None:
         """What is under a condition, on the sides that are ever taken."""
+        then, otherwise = then or _nothing, otherwise or _nothing
         if condition is None:
             then()
             return
-        self._expr(condition)
-        self._settled(condition)
+        self._side(condition)
         scope = self.scope
         chosen = scope.truth(condition)
         if chosen is not None:
-            if chosen:
-                then()
-            elif otherwise is not None:
-                otherwise()
+            (then if chosen else otherwise)()
         elif scope.is_static(condition):
             env, said = dict(scope.env), set(self.said)
             first, _ = scope.aside(then)
             scope.env, self.said = dict(env), set(said)
-            second, _ = scope.aside(otherwise or (lambda: None))
+            second, _ = scope.aside(otherwise)
             scope.env, self.said = env, said
             if first or second:
                 scope.body.append(ast.If(scope.static(condition), first or [ast.Pass()], second))
@@ -186,6 +188,10 @@ class _Walk:
             self.said.add(shown)
             told = literal(message or f"this was not written for {shown}")
             self.scope.body.append(ast.If(test, [ast.Raise(py("ValueError(told)", told=told))], []))
+
+
+def _nothing() -> None:
+    pass
 
 
 def _confined(body: Sequence[ast.stmt], known: set[str], wanted: Callable[[ast.expr], bool]) -> list[ast.stmt]:

@@ -10,9 +10,13 @@ from archspec.dims import Symbolic
 from archspec.lower.trace import Trace
 from archspec.lower.units import Definition
 from archspec.ops import Op
-from archspec.pytorch.book import Book, Written
+from archspec.pytorch.book import Book
 from archspec.pytorch.code import apply, name, names_in, text
+from archspec.pytorch.defaults import code_of, default, is_computed
+from archspec.pytorch.handed import Kept
 from archspec.pytorch.layout import bracketed, docstring, lines_of, written
+from archspec.pytorch.pages import Written
+from archspec.pytorch.scope import untranslatable
 from archspec.pytorch.values import STATIC
 from archspec.syntax import tree
 
@@ -81,7 +85,7 @@ def file_text(trace: Trace, model: str, doc: str, values: dict[str, Any], total:
 
 def _written(trace: Trace) -> tuple[Book, Written]:
     """The definitions; once more while there are hyperparameters to be kept for checks."""
-    forced = frozenset[tuple[Definition, str]]()
+    forced = Kept()
     while True:
         book = Book(trace, forced)
         root = book.written(trace.root)
@@ -121,7 +125,18 @@ def _imports(body: str) -> list[str]:
 
 
 def _page(book: Book, page: Written) -> list[str]:
+    if page.is_unused:
+        return _unused(page)
     return _function(book, page) if page.definition.kind == "fn" else _class(book, page)
+
+
+def _unused(page: Written) -> list[str]:
+    body = page.computing or []
+    if page.definition.kind == "fn":
+        return [f"def {page.name}(*inputs: Tensor) -> Tensor:", *_doc(page, 1), *lines_of(body, 1)]
+    told = _doc(page, 1)
+    head = "    def __init__(self, *values: object, **named: object) -> None:"
+    return [f"class {page.name}({page.base}):", *told, *([""] if told else []), head, *lines_of(body, 2)]
 
 
 def _function(book: Book, page: Written) -> list[str]:
@@ -176,18 +191,16 @@ def _parameters(page: Written, words: Sequence[str]) -> list[str]:
 def _parameter(book: Book, definition: Definition, word: str) -> str:
     """A hyperparameter with the type of its values, and its default."""
     values = book.values(definition, word)
-    default = book.default(definition, word)
-    if book.is_computed(definition, word):
-        default = ast.Constant(None)
-    kinds = {_type(v) for v in values} | {_type_of(default)}
+    usual = ast.Constant(None) if is_computed(book, definition, word) else default(book, definition, word)
+    kinds = {_type(v) for v in values} | {_type_of(usual)}
     if "float" in kinds:
         kinds -= {"int"}
     known = sorted(kinds - {"None", ""}) + (["None"] if "None" in kinds else [])
     annotation = f": {' | '.join(known)}" if known and known != ["None"] else ""
-    if default is None:
+    if usual is None:
         return f"{book.parameters(definition)[word]}{annotation}"
     equal = " = " if annotation else "="
-    return f"{book.parameters(definition)[word]}{annotation}{equal}{written(default)}"
+    return f"{book.parameters(definition)[word]}{annotation}{equal}{written(usual)}"
 
 
 def _type_of(default: ast.expr | None) -> str:
@@ -250,9 +263,11 @@ def _shape(definition: Definition, type: str, shape: tree.Listing) -> str:
 def _build(book: Book, root: Written, model: str, doc: str, values: dict[str, Any]) -> list[str]:
     keywords: dict[str, ast.expr] = {}
     for word in root.kept:
-        code = book.of_value(values[word], root.definition)
-        default = book.default(root.definition, word)
-        if default is None or text(default) != text(code):
+        code = code_of(book, values[word])
+        if code is None:
+            raise untranslatable(f"`{word}` has no form in PyTorch", root.definition, root.definition.node.name)
+        usual = default(book, root.definition, word)
+        if usual is None or text(usual) != text(code):
             keywords[book.parameters(root.definition)[word]] = code
     made = ast.Return(apply(name(root.name), [], keywords))
     told = [f"The model {model}.", *[" ".join(p.split()) for p in doc.split("\n\n")]]

@@ -64,7 +64,7 @@ def _if(statement: ast.If, indent: int, word: str) -> list[str]:
 
 _HABITS = (
     (re.compile(r"\*\* \((-[\w.]+)\)"), r"** \1"),
-    (re.compile(r"(?<![\w\])])([\w.]+) \*\* (-?[\w.]+)(?![\w(\[])"), r"\1**\2"),
+    (re.compile(r"(?<![\w\])])([\w.]+) \*\* (-?[\w.]+)(?![\w.(\[])"), r"\1**\2"),
     (re.compile(r"\b(\d+(?:\.\d+)?)e([-+]?)0+(\d)"), r"\1e\2\3"),
     (re.compile(r"(nn\.ModuleList)\(\((.*)\)\)"), r"\1(\2)"),
 )
@@ -179,6 +179,9 @@ def _operation(before: str, node: ast.expr, after: str, indent: int, inside: boo
 
 
 def _in_parentheses(before: str, node: ast.expr, after: str, indent: int) -> list[str]:
+    whole = f"{before}({written(node)}){after}"
+    if before and _fits(whole, indent):
+        return [MARGIN * indent + whole]
     lines = _fitted("", node, "", indent + 1, inside=True)
     return [f"{MARGIN * indent}{before}(", *lines, f"{MARGIN * indent}){after}"]
 

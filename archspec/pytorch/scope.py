@@ -11,6 +11,7 @@ from archspec.lower.trace import Seen, Use
 from archspec.lower.units import Definition
 from archspec.ops import OPS, Op
 from archspec.pytorch.code import apply, bind, literal, name, names_in, py, sequence
+from archspec.pytorch.handed import Given
 from archspec.pytorch.names import TAKEN_BY_FILES, usable
 from archspec.pytorch.operations import NUMBERS, function_of
 from archspec.pytorch.places import Part
@@ -167,8 +168,6 @@ class Scope:
     def callable(self, target: Definition | Op, node: Any) -> ast.expr:
         """A definition or operation that is handed on."""
         if isinstance(target, Definition):
-            if target not in self.book.names:
-                self.refuse(f"`{target.name}` is handed on and never used", node)
             return name(self.book.written(target).name)
         function = function_of(target)
         if function is None:
@@ -235,12 +234,12 @@ class Scope:
         positional: list[ast.expr] = []
         by_position = True
         parameters = self.book.parameters(callee)
-        for word in self.book.checked(callee) - set(kept):
+        for word in self.book.handed.about(callee, parameters) - set(kept):
             item = given.get(word)
             if item is not None and item.value is not None and self.is_static(item.value):
-                self.book.passed.append((self.definition, callee, word, self.static(item.value)))
+                self.book.handed.given.append(Given(self.definition, callee, word, self.static(item.value)))
             elif item is None and word in inherited and word in self.env:
-                self.book.passed.append((self.definition, callee, word, self.env[word].code))
+                self.book.handed.given.append(Given(self.definition, callee, word, self.env[word].code))
         for word in kept:
             item = given.get(word)
             if item is not None and item.value is not None:

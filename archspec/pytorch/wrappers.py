@@ -14,12 +14,13 @@ from archspec.pytorch.code import apply, literal, name, py, text
 from archspec.pytorch.forms import LayerForm, layer_form, rms_eps
 from archspec.pytorch.making import Making
 from archspec.pytorch.operations import constant
+from archspec.pytorch.pages import Output, Slot, Written
 from archspec.pytorch.scope import match
 from archspec.pytorch.values import REAL
 from archspec.syntax import tree
 
 if TYPE_CHECKING:
-    from archspec.pytorch.book import Book, Written
+    from archspec.pytorch.book import Book
 
 _OWN_START = {
     "nn.LayerNorm": {"weight": "constant(1.0)", "bias": "constant(0.0)"},
@@ -30,8 +31,6 @@ _OWN_START = {
 
 def wrapper(book: Book, definition: Definition, uses: Sequence[Use]) -> Written | None:
     """A layer as a class derived from one of `torch.nn`, if it is one in all its uses."""
-    from archspec.pytorch.book import Output, Slot
-
     form = layer_form(uses) if uses else None
     plan = plan_of(definition)
     if form is None or not all(isinstance(e, Owning | Requiring) for e in plan):
