@@ -247,7 +247,7 @@ class OpenOwner(Opened, Owner):
 
     def _add_up(self) -> None:
         super()._add_up()
-        for alias, counted, _ in self._ties:
+        for alias, counted, _ in self.ties:
             for address in (alias, counted):
                 if find(self.module, address) is None:
                     self._missing(self.module, address)

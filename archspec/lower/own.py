@@ -63,7 +63,7 @@ class Owner(Evaluator):
         for entry in definition.node.inputs:
             self.env[entry.name] = DYNAMIC
         self._given_roles: list[tuple[str, tree.Address]] = []
-        self._ties: list[tuple[str, str, tree.Tie]] = []
+        self.ties: list[tuple[str, str, tree.Tie]] = []
         self._invariants: dict[int, Module | None] = {}
         self._modules: dict[Any, Module] = {}
 
@@ -76,7 +76,7 @@ class Owner(Evaluator):
         self._check_nesting()
         self._check_roles()
         self._add_up()
-        for alias, counted, node in self._ties:
+        for alias, counted, node in self.ties:
             tie(self.program, self.module, alias, counted, self.unit, node)
         close_aliases(self.module)
 
@@ -136,7 +136,7 @@ class Owner(Evaluator):
                     continue
             alias, counted = address_text(self, node.alias), address_text(self, node.counted)
             if alias is not None and counted is not None:
-                self._ties.append((alias, counted, node))
+                self.ties.append((alias, counted, node))
 
     # Statements
 

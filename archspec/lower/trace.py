@@ -6,17 +6,23 @@ choices a model settles, and which values are tensors of what type.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import suppress
+from itertools import product
 from typing import Any, NamedTuple
 
-from archspec.ir import Body, Module, Type
+from archspec.ir import Body, Module, Type, find, leaves
 from archspec.lower.compile import compile_model
-from archspec.lower.flow import Flow, Given, Target
+from archspec.lower.flow import Flow, Given, Target, body_of
 from archspec.lower.own import Owner
-from archspec.lower.program import Program
+from archspec.lower.program import OverBudget, Program
 from archspec.lower.units import Definition, Unit
 from archspec.lower.values import DYNAMIC, POISON, Owned, Several, Tensor, key_of
 from archspec.source import Report
 from archspec.syntax import tree
+
+MOST_OPTIONAL = 6
+"""Optional inputs of a model of which every choice is tried."""
 
 
 class Seen:
@@ -47,7 +53,8 @@ class Use(NamedTuple):
 class Trace:
     """`seen` is by the identity of a node of a syntax tree; `uses` by definition, a definition after those it uses.
 
-    `definitions` says which definition a module is an instance of. `root` is the model's own definition.
+    `definitions` says which definition a module is an instance of. `root` is the model's own definition. `ties` are
+    the ties that were made, by the identity of their nodes: whether the alias had no other name yet in any of them.
     """
 
     def __init__(self, root: Definition) -> None:
@@ -55,6 +62,7 @@ class Trace:
         self.seen: dict[int, Seen] = {}
         self.uses: dict[Definition, list[Use]] = {}
         self.definitions: dict[Module, Definition] = {}
+        self.ties: dict[int, bool] = {}
 
     def note(self, node: Any, value: Any) -> None:
         if value is not POISON and value is not DYNAMIC:
@@ -62,6 +70,19 @@ class Trace:
             if seen is None:
                 seen = self.seen[id(node)] = Seen()
             seen.add(value)
+
+    def tied(self, module: Module, ties: Iterable[tuple[str, str, tree.Tie]]) -> None:
+        """Takes down the ties of a module (alias, counted, node), in the order in which they are made."""
+        shared: set[str] = set()  # names of tensors that have several
+        for address, member in module.members.items():
+            for names in member.target.aliases.items() if isinstance(member.target, Module) else ():
+                shared.update(f"{address}.{name}" for name in names)
+        for alias, counted, node in ties:
+            found = find(module, alias)
+            inside = [f".{name}" for name, _ in leaves(found)] if isinstance(found, Module) else [""]
+            alone = not any(alias + name in shared for name in inside)
+            self.ties[id(node)] = self.ties.get(id(node), True) and alone
+            shared.update(address + name for address in (alias, counted) for name in inside)
 
     def truth(self, node: tree.Expr) -> bool | None:
         """The one truth that a condition had wherever it was asked; None if it had both."""
@@ -81,6 +102,10 @@ def trace_model(unit: Unit, model: tree.Model, overrides: dict[str, Any]) -> Tra
             value = super().value(expr)
             trace.note(expr, value)
             return value
+
+        def run(self) -> None:
+            super().run()
+            trace.tied(self.module, self.ties)
 
     class Flows(Flow):
         def __init__(self, program: Program, target: Target) -> None:
@@ -109,5 +134,24 @@ def trace_model(unit: Unit, model: tree.Model, overrides: dict[str, Any]) -> Tra
     program.owner, program.flow = Owns, Flows
     compiled = compile_model(program, unit, model, overrides)
     assert compiled is not None
+    _trace_options(program, trace)
     trace.definitions = program.definitions
     return trace
+
+
+def _trace_options(program: Program, trace: Trace) -> None:
+    """Applies the model's own definition with some of its optional inputs, which compiling it does with all and none.
+
+    A choice of inputs that it does not take is no use of it.
+    """
+    every = trace.uses[trace.root][0]  # with all of them
+    entries = trace.root.node.inputs
+    optional = [i for i, entry in enumerate(entries) if entry.default is not None]
+    if not 1 < len(optional) <= MOST_OPTIONAL:
+        return
+    with suppress(OverBudget):
+        for chosen in product((True, False), repeat=len(optional)):
+            left_out = {i for i, given in zip(optional, chosen, strict=True) if not given}
+            program.report = Report()
+            given = tuple([None if i in left_out else g for i, g in enumerate(every.given)])
+            body_of(program, Target(trace.root, every.values, every.module), given)

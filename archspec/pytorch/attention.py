@@ -12,7 +12,7 @@ from archspec.pytorch.values import REAL, STATIC, Val
 from archspec.syntax import tree
 
 if TYPE_CHECKING:
-    from archspec.pytorch.forward import Forward
+    from archspec.pytorch.tensors import Tensors
 
 
 class Part(NamedTuple):
@@ -32,7 +32,7 @@ class Scores(NamedTuple):
     biases: list[Part]
 
 
-def as_attention(forward: Forward, values: Sequence[Val | None]) -> Val | None:
+def as_attention(forward: Tensors, values: Sequence[Val | None]) -> Val | None:
     """The product of probabilities and values as one call, if that is what it is."""
     weights, value = values
     if weights is None or value is None or weights.op != "softmax" or constant(dict(weights.settings)["axis"]) != -1:
@@ -42,9 +42,8 @@ def as_attention(forward: Forward, values: Sequence[Val | None]) -> Val | None:
         return None
     if {v.kind for v in (scores.query, scores.key, value)} != {REAL}:
         return None
-    if not all(
-        map(_is_settled, (scores.query, scores.key, value, *(p.value for p in (*scores.masks, *scores.biases))))
-    ):
+    parts = [part.value for part in (*scores.masks, *scores.biases)]
+    if not all(map(forward.is_current, (scores.query, scores.key, value, *parts))):
         return None
     keywords = _masked(forward, scores)
     scale = _scale(forward, scores)
@@ -52,11 +51,6 @@ def as_attention(forward: Forward, values: Sequence[Val | None]) -> Val | None:
         keywords["scale"] = scale
     call = apply(py("F.scaled_dot_product_attention"), [scores.query.code, scores.key.code, value.code], keywords)
     return Val(call, REAL, 4)
-
-
-def _is_settled(value: Val) -> bool:
-    """Whether the code of a value means the same now as where it was computed."""
-    return value.name is not None or value.op in ("weight", "causal") or not isinstance(value.code, ast.Name)
 
 
 def _scores(score: Val, masks: list[Part], biases: list[Part]) -> Scores | None:
@@ -119,7 +113,7 @@ def _origin(value: Val) -> ast.expr:
     return value.args[0] if value.name is not None and value.args else value.code
 
 
-def _scale(forward: Forward, scores: Scores) -> ast.expr | None:
+def _scale(forward: Tensors, scores: Scores) -> ast.expr | None:
     """The scale, unless it is 1 / sqrt(size of a head), which PyTorch takes by itself."""
     assert scores.scale is not None
     entries = forward.definition.node.inputs
@@ -133,7 +127,7 @@ def _scale(forward: Forward, scores: Scores) -> ast.expr | None:
     return scores.scale
 
 
-def _masked(forward: Forward, scores: Scores) -> dict[str, ast.expr]:
+def _masked(forward: Tensors, scores: Scores) -> dict[str, ast.expr]:
     """The keywords for masks and biases."""
     masks, biases = scores.masks, scores.biases
     if not biases and len(masks) == 1:
@@ -155,24 +149,25 @@ def _masked(forward: Forward, scores: Scores) -> dict[str, ast.expr]:
     return {"attn_mask": both}
 
 
-def _combined(forward: Forward, parts: Sequence[Part], word: str, joined: str) -> ast.expr | None:
+def _combined(forward: Tensors, parts: Sequence[Part], word: str, joined: str) -> ast.expr | None:
     """All of the masks, or all of the biases, as one; None where there is none."""
     if not parts:
         return None
     always = [p.value.code for p in parts if p.test is None]
     sometimes = [p for p in parts if p.test is not None]
-    code = always[0] if always else literal(None)
+    code = always[0] if always else None
     for more in always[1:]:
-        code = py(joined, a=code, b=more)
+        code = py(joined, a=code, b=more) if code is not None else more
     if not sometimes:
         return code
     variable = forward.fresh(word)
-    forward.body.append(bind(variable, code))
-    known = bool(always)
-    for part in sometimes:
+    forward.bind(variable, code if code is not None else literal(None))
+    for i, part in enumerate(sometimes):
         assert part.test is not None
-        both = py(joined, a=name(variable), b=part.value.code)
-        if not known:
+        both = part.value.code
+        if code is not None or i:
+            both = py(joined, a=name(variable), b=both)
+        if code is None and i:
             both = py("b if a is None else both", a=name(variable), b=part.value.code, both=both)
         forward.body.append(ast.If(part.test, [bind(variable, both)], []))
     return name(variable)

@@ -3,68 +3,38 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, cast
 
-from archspec.ir import Constant, Module, Type
+from archspec.ir import Body, Constant, Module, Type, Weight
 from archspec.lower.trace import Trace, Use
 from archspec.lower.units import Definition
-from archspec.ops import Op
-from archspec.pytorch.code import apply, literal, name, names_in, prune, py, sequence, stored, text
+from archspec.pytorch.checks import about, all_checks, confined
+from archspec.pytorch.code import apply, bind, literal, name, names_in, prune, py, sequence, stored
+from archspec.pytorch.defaults import computed, is_computed
 from archspec.pytorch.forms import function_form, is_causal_mask
 from archspec.pytorch.forward import Forward
+from archspec.pytorch.handed import Handed, Kept, depends
 from archspec.pytorch.making import Making
-from archspec.pytorch.names import TAKEN_BY_FILES, TAKEN_BY_MODULES, usable
+from archspec.pytorch.names import TAKEN_BY_FILES, TAKEN_BY_MODULES, TAKEN_BY_RECORDS, usable
+from archspec.pytorch.pages import Output, Slot, Written
 from archspec.pytorch.places import Places
-from archspec.pytorch.scope import untranslatable
-from archspec.pytorch.values import FREE, REAL, STATIC, Val
+from archspec.pytorch.tidy import tidied
+from archspec.pytorch.values import REAL, STATIC, Several, Val
 from archspec.pytorch.wrappers import wrapper
 from archspec.syntax import tree
 
 
-class Slot(NamedTuple):
-    """An input as a parameter of a function; `kind` is that of its value."""
+class Book:
+    """What has been written. `names` are the definitions' in Python, `helpers` the functions that they call.
 
-    name: str
-    kind: str
-    optional: bool
-
-
-class Output(NamedTuple):
-    """An output: its name ("" for none), and its kind, None where it is absent."""
-
-    name: str
-    kind: str | None
-    rank: int | None
-
-
-class Written(NamedTuple):
-    """A definition in Python.
-
-    `kept` are the hyperparameters it takes (the others are settled), `inputs` its inputs (None for one that is never
-    given), `needs` what a function is to be given besides. `record` names the tuple its outputs come in, if they have
-    names. `base` is the class it derives from; `making` and `computing` are the statements of `__init__` and `forward`,
-    `computing` None where those of the base do.
+    `forced` are hyperparameters that are kept only for checks.
     """
 
-    name: str
-    definition: Definition
-    kept: tuple[str, ...]
-    inputs: tuple[Slot | None, ...]
-    outputs: tuple[Output, ...]
-    record: str | None
-    needs: frozenset[str]
-    is_causal: bool
-    base: str
-    making: list[ast.stmt]
-    computing: list[ast.stmt] | None
-
-
-class Book:
-    """What has been written. `names` are the definitions' in Python, `helpers` the functions that they call."""
-
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Trace, forced: Kept = frozenset()) -> None:
         self.trace = trace
+        self.forced = forced
+        self.handed = Handed()
         self.helpers: set[str] = set()
         self.pages: dict[Definition, Written] = {}
         self._places: dict[Definition, Places] = {}
@@ -78,7 +48,9 @@ class Book:
     def _named(self) -> dict[Definition, str]:
         """The definitions' own names; of two that share one, the root's file goes first."""
         unit = self.trace.root.unit
-        definitions = dict.fromkeys((*self._modules, *self.trace.uses))
+        values = [v for uses in self.trace.uses.values() for use in uses for v in use.values.values()]
+        values += [v for seen in self.trace.seen.values() for v in seen.statics.values()]
+        definitions = dict.fromkeys((*self._modules, *self.trace.uses, *_definitions(values)))
         names: dict[Definition, str] = {}
         for definition in sorted(definitions, key=lambda d: d.unit is not unit):
             word = usable(definition.name, TAKEN_BY_FILES)
@@ -122,55 +94,73 @@ class Book:
 
     def attribute(self, definition: Definition, word: str) -> str:
         """The attribute of a module that keeps a hyperparameter."""
-        owned = {pattern[0] for pattern in self.places(definition).owned}
+        owned = {pattern[0] for pattern in self.places(definition).members}
         return usable(word, owned | TAKEN_BY_MODULES)
 
     # Writing
 
     def written(self, definition: Definition) -> Written:
         if definition not in self.pages:
-            page = self._function(definition) if definition.kind == "fn" else self._module(definition)
+            if definition not in self.trace.uses and not self.modules(definition):
+                page = self._unused(definition)
+            else:
+                page = self._function(definition) if definition.kind == "fn" else self._module(definition)
             self.pages[definition] = page
         return self.pages[definition]
+
+    def _unused(self, definition: Definition) -> Written:
+        """What is handed on and never applied: there is nothing to tell what it would be applied to."""
+        told = literal(f"the model does not apply {definition.name}")
+        body: list[ast.stmt] = [ast.Raise(py("NotImplementedError(told)", told=told))]
+        word = self.names[definition]
+        return Written(word, definition, (), (), (), None, frozenset(), False, "nn.Module", [], body, is_unused=True)
 
     def _function(self, definition: Definition) -> Written:
         uses = self.trace.uses[definition]
         forward = Forward(self, definition, uses, Places([]))
         inputs = self._inputs(forward, uses)
-        form = function_form(uses)
+        form = function_form(uses) if not definition.hyperparameters else None
+        body: list[ast.stmt]
         if form is not None:
-            code = py(form, x=forward.inputs[0].code)
-            outputs = (Output("", REAL, None),)
-            return Written(
-                self.names[definition],
-                definition,
-                (),
-                inputs,
-                outputs,
-                None,
-                frozenset(),
-                False,
-                "",
-                [],
-                [ast.Return(code)],
-            )
-        forward.execute(definition.node.body)
-        body = self._finished(forward)
-        used = names_in(body)
-        kept = self._kept(definition, used)
-        return Written(
-            self.names[definition],
-            definition,
-            kept,
-            inputs,
-            self._outputs(forward, uses, None),
-            None,
-            frozenset(forward.needs & used),
-            is_causal_mask(uses),
-            "",
-            [],
-            body,
-        )
+            body = [ast.Return(py(form, x=forward.inputs[0].code))]
+            outputs, kept = (Output("", REAL, None),), self._kept(definition, set())
+        else:
+            forward.execute(definition.node.body)
+            body, live = prune(forward.body, set())
+            outputs, kept = self._outputs(forward, uses, None), self._kept(definition, live | names_in(body))
+            body = without_repeats([*self._checked(definition, uses, kept), *_returned(body)])
+        needs = frozenset(forward.needs & names_in(body))
+        causal = is_causal_mask(uses)
+        body = [*forward.prelude(names_in(body)), *body]
+        word = self.names[definition]
+        return Written(word, definition, kept, inputs, outputs, None, needs, causal, "", [], tidied(body))
+
+    def _checked(self, definition: Definition, uses: Sequence[Use], kept: Sequence[str]) -> list[ast.stmt]:
+        """The checks of a function, or those in `forward`, which are about sizes."""
+        scope = Forward(self, definition, uses, self.places(definition))
+        sizes = {scope.variable(d) for d in self.sizes(scope)}
+        if scope.is_function:
+            parameters = self.parameters(definition)
+            found = self._checks(scope)
+            return confined(found, sizes | {parameters[w] for w in kept}, lambda _: True)
+        attributes = {self.attribute(definition, word) for word in kept}
+
+        def wanted(test: ast.expr) -> bool:
+            return bool(names_in([test]) & sizes) and set(stored([test])) <= attributes
+
+        return confined(all_checks(scope), sizes | {"self"}, wanted)
+
+    def _checks(self, scope: Forward) -> list[ast.stmt]:
+        """All checks of a definition; takes down the hyperparameters that they are about."""
+        found = all_checks(scope)
+        self.handed.settled[scope.definition] = list(about(found))
+        return found
+
+    def sizes(self, forward: Forward) -> list[str]:
+        """The dimensions that inputs which are always given bind."""
+        shapes = [entry.shape for entry, _ in forward.given_entries() if entry.shape is not None]
+        names = [item.text for shape in shapes for item in shape.items if isinstance(item, tree.Name)]
+        return [word for word in dict.fromkeys(names) if forward.is_dimension(word)]
 
     def _module(self, definition: Definition) -> Written:
         uses = self.trace.uses.get(definition, [])
@@ -179,18 +169,16 @@ class Book:
             return known
         making = Making(self, definition, uses)
         making.run()
-        computing: list[ast.stmt] | None = None
-        inputs: tuple[Slot | None, ...] = ()
-        outputs: tuple[Output, ...] = ()
-        record = None
-        if uses:
-            forward = Forward(self, definition, uses, self.places(definition))
-            record = self._record(definition, uses)
-            forward.execute(definition.node.body)
-            computing = self._finished(forward)
-            inputs = self._inputs(forward, uses)
-            outputs = self._outputs(forward, uses, record)
-        return self.page(definition, making, inputs, outputs, record, "nn.Module", computing)
+        if not uses:
+            return self.page(definition, making, (), (), None, frozenset(), "nn.Module", None)
+        forward = Forward(self, definition, uses, self.places(definition))
+        inputs = self._inputs(forward, uses)
+        record = self._record(definition, uses)
+        forward.execute(definition.node.body)
+        body, live = prune(forward.body, set())
+        outputs = self._outputs(forward, uses, record)
+        needs = frozenset(forward.needs & live)
+        return self.page(definition, making, inputs, outputs, record, needs, "nn.Module", body, forward)
 
     def page(
         self,
@@ -199,46 +187,51 @@ class Book:
         inputs: tuple[Slot | None, ...],
         outputs: tuple[Output, ...],
         record: str | None,
+        needs: frozenset[str],
         base: str,
-        computing: list[ast.stmt] | None,
+        body: list[ast.stmt] | None,
+        forward: Forward | None = None,
     ) -> Written:
-        """A class, its checks confined to the hyperparameters that it takes."""
+        """A class, with checks of what it is given."""
         parameters = self.parameters(definition)
         attributes = {self.attribute(definition, word): word for word in parameters}
-        in_forward = [attributes[a] for a in stored(computing or ()) if a in attributes]
-        checks = [s for s in making.body if _is_check(s)]
-        rest, live = prune([s for s in making.body if not _is_check(s)], set())
+        made, live = prune(making.body, set())
+        in_forward = {attributes[a] for a in stored(body or ()) if a in attributes}
         kept = self._kept(definition, live | {parameters[w] for w in in_forward})
-        taken = {parameters[w] for w in kept}
-        bound = {t.id for s in rest if isinstance(s, ast.Assign) for t in s.targets if isinstance(t, ast.Name)}
-        useful = [s for s in checks if isinstance(s, ast.If) and names_in([s.test]) <= taken | bound | {"len"}]
-        computed = [self._computed(making, w) for w in kept if self.is_computed(definition, w)]
-        first = [py_statement("super().__init__()")]
-        first += [
-            py_statement(f"self.{self.attribute(definition, w)} = {parameters[w]}")
-            for w in kept
-            if w in set(in_forward)
-        ]
-        if base != "nn.Module":
-            first = []
-        early = [s for s in useful if names_in([s.test]) <= taken | {"len"}]  # pyright: ignore
-        late = [s for s in useful if s not in early]
-        body = [*computed, *early, *first, *rest, *late]
-        return Written(
-            self.names[definition], definition, kept, inputs, outputs, record, frozenset(), False, base, body, computing
-        )
+        if body is not None and forward is not None:
+            body = [*self._checked(definition, making.uses, kept), *_returned(body)]
+            body = [*forward.prelude(names_in(body)), *body]
+        in_forward = {attributes[a] for a in stored(body or ()) if a in attributes}
+        defaults = [computed(making, w) for w in kept if is_computed(self, definition, w)]
+        scope = Making(self, definition, making.uses)
+        checked = confined(self._checks(scope), {parameters[w] for w in kept}, lambda _: True)
+        first = [py_statement("super().__init__()")] if base == "nn.Module" else []
+        first += [bind(f"self.{self.attribute(definition, w)}", name(parameters[w])) for w in kept if w in in_forward]
+        whole = without_repeats([*defaults, *checked, *first, *made])
+        word = self.names[definition]
+        body = tidied(body) if body is not None else None
+        return Written(word, definition, kept, inputs, outputs, record, needs, False, base, tidied(whole), body)
 
     def _kept(self, definition: Definition, used: set[str]) -> tuple[str, ...]:
         """The hyperparameters that the code reads; all of them where others must be called alike."""
         parameters = self.parameters(definition)
         if definition in self.varying and definition.kind != "fn":
             return tuple(parameters)
-        return tuple(word for word, parameter in parameters.items() if parameter in used)
+        forced = {word for other, word in self.forced if other is definition}
+        return tuple(word for word, parameter in parameters.items() if parameter in used or word in forced)
 
-    def _finished(self, forward: Forward) -> list[ast.stmt]:
-        body, live = prune(forward.body, set())
-        body = _returned(body)
-        return [*forward.prelude(live | names_in(body)), *body]
+    def to_be_kept(self) -> Kept:
+        """Hyperparameters that must be kept for checks, besides those that are."""
+        found = set(self.forced)
+        for definition, page in self.pages.items():
+            parameters = self.parameters(definition)
+            found |= {(definition, word) for word in self.handed.open(definition, parameters, page.kept)}
+        for caller, callee, word, code in self.handed.given:
+            parameters, kept = self.parameters(caller), self.pages[caller].kept
+            attributes = {self.attribute(caller, w) for w in kept}
+            if depends(code, attributes, {parameters[w] for w in kept}, {*parameters.values(), *self.names.values()}):
+                found.add((callee, word))
+        return frozenset(found)
 
     def _inputs(self, forward: Forward, uses: Sequence[Use]) -> tuple[Slot | None, ...]:
         slots: list[Slot | None] = []
@@ -250,10 +243,12 @@ class Book:
                 continue
             optional = entry.default is not None and (root or None in given)
             slots.append(Slot(forward.variable(entry.name), value.kind, optional))
-        for i in reversed(range(len(slots) - 1)):  # a parameter without a default cannot follow one with
-            slot, later = slots[i], [s for s in slots[i + 1 :] if s is not None]
-            if slot is not None and slot.optional and any(not s.optional for s in later):
-                slots[i] = slot._replace(optional=False)
+        seen = by_name = False
+        for i, slot in enumerate(slots):  # a parameter without a default cannot follow one with
+            if slot is not None:
+                by_name = by_name or (seen and not slot.optional)
+                seen = seen or slot.optional
+                slots[i] = slot._replace(by_name=by_name)
         return tuple(slots)
 
     # Outputs
@@ -275,7 +270,7 @@ class Book:
             types = [r for use in uses if (r := use.body.results[i]) is not None]
             ranks = {len(t.shape) for t in types}
             kind = forward.kinds.get(i, REAL) if present else None
-            word = usable(declared[i].name, ()) if record and i < len(declared) else ""
+            word = usable(declared[i].name, TAKEN_BY_RECORDS) if record and i < len(declared) else ""
             found.append(Output(word, kind, ranks.pop() if len(ranks) == 1 else None))
         return tuple(found)
 
@@ -295,78 +290,65 @@ class Book:
             result = codes[0] if len(codes) == 1 else sequence(codes)
         forward.body.append(ast.Return(result))
 
-    # Hyperparameters
+    def give_all(self, forward: Forward, several: Several) -> None:
+        """Appends the `return` of all outputs of something applied."""
+        present = [i for i, kind in enumerate(several.kinds) if kind is not None]
+        for i in present:
+            forward.kinds[i] = several.kinds[i] or REAL
+        own = [i for i, p in enumerate(self._present(forward.uses)) if p]
+        if own != present:
+            forward.refuse("these outputs are not there in every use", forward.definition.node.name)
+        record = None if forward.is_function else self._record(forward.definition, forward.uses)
+        code = several.code
+        if record is not None:
+            code = apply(name(record), [ast.Starred(code, ast.Load()) if len(present) > 1 else code])
+        forward.body.append(ast.Return(code))
 
-    def default(self, definition: Definition, word: str) -> ast.expr | None:
-        """The default of a hyperparameter, if it is a constant or a definition."""
-        parameter = definition.hyperparameters[word]
-        return self._constant(parameter.default, parameter.unit) if parameter.default is not None else None
+    def tables(self, definition: Definition) -> list[Body]:
+        """What computes the constant tables of a definition."""
+        found: list[Body] = []
+        for module in self.modules(definition):
+            weights = [m.target for m in module.members.values() if isinstance(m.target, Weight)]
+            found += [weight.value for weight in weights if weight.value is not None]
+        return found
 
-    def is_computed(self, definition: Definition, word: str) -> bool:
-        """Whether a hyperparameter has a default that depends on others."""
-        return definition.hyperparameters[word].default is not None and self.default(definition, word) is None
 
-    def _computed(self, making: Making, word: str) -> ast.stmt:
-        """The default of a hyperparameter, put in where it is not given."""
-        parameter = making.definition.hyperparameters[word]
-        variable = self.parameters(making.definition)[word]
-        assert parameter.default is not None
-        if parameter.unit is not making.unit or any(v is None for v in self.values(making.definition, word)):
-            making.refuse(f"the default of `{word}` has no form in PyTorch", making.definition.node.name)
-        value = making.static(parameter.default)
-        return ast.If(py("x is None", x=name(variable)), [ast.Assign([name(variable)], value, lineno=0)], [])
-
-    def _constant(self, expr: tree.Expr, unit: Any) -> ast.expr | None:
-        match expr:
-            case tree.Literal():
-                return literal(expr.value)
-            case tree.Unary(operator="-"):
-                inner = self._constant(expr.operand, unit)
-                return py("-x", x=inner) if inner is not None else None
-            case tree.Listing():
-                items = [self._constant(item, unit) for item in expr.items]
-                known = [item for item in items if item is not None]
-                return sequence(known) if len(known) == len(items) else None
-            case tree.Name():
-                binding = unit.names.get(expr.text)
-                target = binding.target if binding is not None else None
-                return name(self.written(target).name) if target in self.names else None
-            case _:
-                return None
-
-    def of_value(self, value: Any, definition: Definition) -> ast.expr:
-        """A hyperparameter's value as code."""
-        match value:
-            case Definition():
-                if value not in self.names:
-                    raise untranslatable(
-                        f"`{value.name}` is handed on and never used", definition, definition.node.name
-                    )
-                return name(self.written(value).name)
-            case Op():
-                return py(f"torch.{value.name}")
-            case _ if isinstance(value, tuple):
-                return sequence([self.of_value(v, definition) for v in cast("tuple[Any, ...]", value)])
-            case _:
-                return literal(value)
+def _definitions(values: Iterable[Any]) -> Iterator[Definition]:
+    """The definitions among values and in lists of them."""
+    for value in values:
+        if isinstance(value, Definition):
+            yield value
+        elif isinstance(value, tuple):
+            yield from _definitions(cast("tuple[Any, ...]", value))
 
 
 def _returned(body: list[ast.stmt]) -> list[ast.stmt]:
-    """A variable that is bound once, to be returned, is left out."""
+    """What is bound only to be returned is returned."""
     match body[-2:]:
         case [ast.Assign([ast.Name(word)], value), ast.Return(ast.Name(other))] if word == other:
-            earlier = any(isinstance(n, ast.Name) and n.id == word for s in body[:-2] for n in ast.walk(s))
-            return body if earlier else [*body[:-2], ast.Return(value)]
+            return [*body[:-2], ast.Return(value)]
         case _:
             return body
 
 
-def _is_check(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.If) and any(isinstance(s, ast.Raise) for s in statement.body)
+def without_repeats(body: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """A body without an assignment to a variable of what it holds already."""
+    held: dict[str, str] = {}
+    kept: list[ast.stmt] = []
+    for statement in body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(target)], value=value):
+                if held.get(target) == ast.dump(value):
+                    continue
+                held = {t: v for t, v in held.items() if t != target and f"id='{target}'" not in v}
+                held[target] = ast.dump(value)
+            case _:
+                assigned = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name)}
+                if isinstance(statement, ast.For | ast.If):
+                    held = {t: v for t, v in held.items() if t not in assigned}
+        kept.append(statement)
+    return kept
 
 
 def py_statement(code: str) -> ast.stmt:
     return ast.parse(code).body[0]
-
-
-__all__ = ["FREE", "Book", "Output", "Slot", "Written", "text"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from archspec.ir import canonical
 from archspec.model import Model
 from archspec.pytorch.file import file_text
 from archspec.source import fail
@@ -49,16 +50,17 @@ def torch_or_fail() -> Any:
 
 def _check(module: nn.Module, model: Model) -> None:
     """Refuses a module whose tensors are not the model's."""
-    expected = {t.name: (t.shape, t.trainable, t.tied_to or t.name) for t in model.tensors}
-    first: dict[int, str] = {}
-    found: dict[str, tuple[tuple[int, ...], bool, str]] = {}
-    named = dict(module.named_parameters(remove_duplicate=False))
-    for name in (t.name for t in model.tensors if t.name in named):
-        tensor = named[name]
-        counted = first.setdefault(id(tensor), expected[name][2] if expected[name][2] in named else name)
-        found[name] = (tuple(tensor.shape), tensor.requires_grad, counted)
-    buffers = {name: tuple(b.shape) for name, b in module.named_buffers()}
-    if found != expected or len(named) != len(found) or buffers != {b.name: b.shape for b in model.buffers}:
-        raise fail(
-            "internal", f"the PyTorch module of {model.name} has other tensors than the spec; please report this"
-        )
+    owner = model.body.module
+    assert owner is not None
+    stored = module.state_dict(keep_vars=True)
+    trained = {tensor.name: tensor.trainable for tensor in model.tensors}
+    shapes = {t.name: t.shape for t in (*model.tensors, *model.buffers)}
+    counted = {name: stored.get(canonical(owner, name)) for name in shapes}
+    if (
+        {name: tuple(tensor.shape) for name, tensor in stored.items()} != shapes
+        or any(counted[name] is not tensor for name, tensor in stored.items())
+        or {name: p.requires_grad for name, p in module.named_parameters(remove_duplicate=False)} != trained
+        or len({id(tensor) for tensor in stored.values()}) != len({canonical(owner, name) for name in shapes})
+    ):
+        message = f"the PyTorch module of {model.name} has other tensors than the spec; please report this"
+        raise fail("internal", message)

@@ -84,6 +84,8 @@ def prune(body: Sequence[ast.stmt], needed: set[str]) -> tuple[list[ast.stmt], s
     live = set(needed)
     for statement in reversed(body):
         match statement:
+            case ast.Pass():
+                continue
             case ast.Assign(targets=[target]) if (bound := _bound(target)) is not None:
                 if not bound & live:
                     continue
@@ -99,15 +101,18 @@ def prune(body: Sequence[ast.stmt], needed: set[str]) -> tuple[list[ast.stmt], s
                     continue
                 test = statement.test
                 if not then:
-                    then, otherwise, test = otherwise, [], py("not x", x=test)
+                    then, otherwise, test = otherwise, [], negated(test)
                 statement = ast.If(test, then, otherwise)
                 live = before | other | names_in([test])
             case ast.For():
-                again = live | names_in(statement.body)
+                bound = names_in([statement.target])
+                again = set(live)  # what is read after a round, there or in the next
                 inside, before = prune(statement.body, again)
+                while not before - bound <= again:
+                    again |= before - bound
+                    inside, before = prune(statement.body, again)
                 if not inside:
                     continue
-                bound = names_in([statement.target])
                 statement = ast.For(_unless_unused(statement.target, names_in(inside)), statement.iter, inside, [])
                 live = live | (before - bound) | names_in([statement.iter])
             case _:
@@ -127,3 +132,26 @@ def _bound(target: ast.expr) -> set[str] | None:
 
 def _unless_unused(target: ast.expr, used: set[str]) -> ast.expr:
     return name("_") if isinstance(target, ast.Name) and target.id not in used else target
+
+
+_OPPOSITE: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Lt: ast.GtE,
+    ast.LtE: ast.Gt,
+    ast.Gt: ast.LtE,
+    ast.GtE: ast.Lt,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+}
+
+
+def negated(test: ast.expr) -> ast.expr:
+    """The opposite of a condition."""
+    match test:
+        case ast.Compare(left, [operator], [right]) if type(operator) in _OPPOSITE:
+            return ast.Compare(left, [_OPPOSITE[type(operator)]()], [right])
+        case ast.UnaryOp(ast.Not(), inner):
+            return inner
+        case _:
+            return py("not x", x=test)

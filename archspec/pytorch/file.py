@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import Any
 
+from archspec.dims import Symbolic
 from archspec.lower.trace import Trace
 from archspec.lower.units import Definition
 from archspec.ops import Op
-from archspec.pytorch.book import Book, Written
+from archspec.pytorch.book import Book
 from archspec.pytorch.code import apply, name, names_in, text
-from archspec.pytorch.layout import docstring, lines_of, wrapped
+from archspec.pytorch.defaults import code_of, default, is_computed
+from archspec.pytorch.handed import Kept
+from archspec.pytorch.layout import bracketed, docstring, lines_of, written
+from archspec.pytorch.pages import Written
+from archspec.pytorch.scope import untranslatable
 from archspec.pytorch.values import STATIC
 from archspec.syntax import tree
+
+MOST_LISTED = 5
+"""Outputs whose types are listed."""
 
 _PLACES = {"dtype": "dtype: torch.dtype", "device": "device: torch.device | None = None"}
 """Parameters of functions that make tensors and are given none."""
@@ -31,11 +40,32 @@ _HELPERS = {
         module._parameters[last] = part
     else:
         module._buffers[last] = part''',
-    "tie": '''def tie(alias: nn.Module, counted: nn.Module) -> None:
-    """Makes every tensor of one module that of the same name in another."""
-    for address, parameter in list(counted.named_parameters(remove_duplicate=False)):
-        owner, _, last = address.rpartition(".")
-        alias.get_submodule(owner)._parameters[last] = parameter''',
+    "tie": '''def tie(
+    whole: nn.Module, alias: nn.Module | Tensor, counted: nn.Module | Tensor
+) -> None:
+    """Makes tensors one, under every name that they have in a module."""
+    pairs = [(alias, counted)]
+    if isinstance(alias, nn.Module):
+        others = counted.state_dict(keep_vars=True)
+        pairs = [
+            (tensor, others[name])
+            for name, tensor in alias.state_dict(keep_vars=True).items()
+        ]
+    replaced = {id(one): other for one, other in pairs}
+    for module in whole.modules():
+        for tensors in (module._parameters, module._buffers):
+            for name, tensor in tensors.items():
+                tensors[name] = replaced.get(id(tensor), tensor)''',
+    "expert_linear": '''def expert_linear(
+    x: Tensor, experts: Tensor | int, weight: Tensor, bias: Tensor | None = None
+) -> Tensor:
+    """Each vector of x through the matrix that the index of its expert names."""
+    y = (weight[experts] @ x[..., None])[..., 0]
+    return y if bias is None else y + bias[experts]''',
+    "topk": '''def topk(x: Tensor, k: int, dim: int) -> tuple[Tensor, Tensor]:
+    """The k largest elements and their indices; of equal ones the first is first."""
+    values, indices = torch.sort(x, dim=dim, descending=True, stable=True)
+    return values.narrow(dim, 0, k), indices.narrow(dim, 0, k)''',
 }
 
 
@@ -44,14 +74,24 @@ def file_text(trace: Trace, model: str, doc: str, values: dict[str, Any], total:
 
     Raises ArchError (`untranslatable`), with the place in the spec, where something has no form in PyTorch.
     """
-    book = Book(trace)
-    root = book.written(trace.root)
+    book, root = _written(trace)
     parts = [_page(book, page) for page in book.pages.values()]
     parts += [_HELPERS[word].split("\n") for word in sorted(book.helpers)]
     parts.append(_build(book, root, model, doc, values))
     body = "\n".join("\n".join(["", "", *part]) for part in parts)
     lines = [*_title(model, total), "", "from __future__ import annotations", "", *_imports(body)]
     return "\n".join(lines) + "\n" + body + "\n"
+
+
+def _written(trace: Trace) -> tuple[Book, Written]:
+    """The definitions; once more while there are hyperparameters to be kept for checks."""
+    forced = Kept()
+    while True:
+        book = Book(trace, forced)
+        root = book.written(trace.root)
+        forced = book.to_be_kept()
+        if forced == book.forced:
+            return book, root
 
 
 def _title(model: str, total: int) -> list[str]:
@@ -70,6 +110,8 @@ def _imports(body: str) -> list[str]:
     lines: list[str] = []
     if "math" in used:
         lines.append("import math")
+    if "Callable" in used:
+        lines.append("from collections.abc import Callable")
     if "NamedTuple" in used:
         lines.append("from typing import NamedTuple")
     if lines:
@@ -83,19 +125,24 @@ def _imports(body: str) -> list[str]:
 
 
 def _page(book: Book, page: Written) -> list[str]:
+    if page.is_unused:
+        return _unused(page)
     return _function(book, page) if page.definition.kind == "fn" else _class(book, page)
 
 
+def _unused(page: Written) -> list[str]:
+    body = page.computing or []
+    if page.definition.kind == "fn":
+        return [f"def {page.name}(*inputs: Tensor) -> Tensor:", *_doc(page, 1), *lines_of(body, 1)]
+    told = _doc(page, 1)
+    head = "    def __init__(self, *values: object, **named: object) -> None:"
+    return [f"class {page.name}({page.base}):", *told, *([""] if told else []), head, *lines_of(body, 2)]
+
+
 def _function(book: Book, page: Written) -> list[str]:
-    parameters = [*_inputs(page)]
-    words = [_parameter(book, page.definition, word) for word in page.kept]
-    words += [parameter for word, parameter in _PLACES.items() if word in page.needs]
-    words.sort(key=lambda w: "=" in w)
-    if words:
-        parameters += ["*", *words]
-    head = f"def {page.name}({', '.join(parameters)}) -> {_result(page)}:"
-    body = lines_of(page.computing or [], 1)
-    return [*wrapped(head, 0), *_doc(page, 1), *body]
+    parameters = _parameters(page, [_parameter(book, page.definition, word) for word in page.kept])
+    head = bracketed(f"def {page.name}(", parameters, f") -> {_result(page)}:", 0)
+    return [*head, *_doc(page, 1), *lines_of(page.computing or [], 1)]
 
 
 def _class(book: Book, page: Written) -> list[str]:
@@ -109,11 +156,11 @@ def _class(book: Book, page: Written) -> list[str]:
     lines += [*told, *([""] if told else [])]
     if page.making and not (page.base == "nn.Module" and len(page.making) == 1):
         parameters = ["self", *_ordered([_parameter(book, page.definition, word) for word in page.kept])]
-        lines += [*wrapped(f"def __init__({', '.join(parameters)}) -> None:", 1), *lines_of(page.making, 2)]
+        lines += [*bracketed("def __init__(", parameters, ") -> None:", 1), *lines_of(page.making, 2)]
         lines += [""]
     if page.computing is not None:
-        head = f"def forward({', '.join(['self', *_inputs(page)])}) -> {_result(page)}:"
-        lines += [*wrapped(head, 1), *_signature(page), *lines_of(page.computing, 2)]
+        head = bracketed("def forward(", ["self", *_parameters(page, [])], f") -> {_result(page)}:", 1)
+        lines += [*head, *_signature(page), *lines_of(page.computing, 2)]
     while lines and not lines[-1]:
         lines.pop()
     return lines if len(lines) > 1 else [*lines, "    pass"]
@@ -127,42 +174,41 @@ def _ordered(parameters: list[str]) -> list[str]:
     return parameters
 
 
-def _inputs(page: Written) -> list[str]:
+def _parameters(page: Written, words: Sequence[str]) -> list[str]:
+    """The inputs, and behind a `*` what goes by name: hyperparameters `words`, and what new tensors are made of."""
     found: list[str] = []
+    by_name = [*words, *[parameter for word, parameter in _PLACES.items() if word in page.needs]]
     for slot in page.inputs:
         if slot is None:
             continue
         kind = "float" if slot.kind == STATIC else "Tensor"
-        found.append(f"{slot.name}: {kind} | None = None" if slot.optional else f"{slot.name}: {kind}")
-    return found
+        parameter = f"{slot.name}: {kind} | None = None" if slot.optional else f"{slot.name}: {kind}"
+        (by_name if slot.by_name else found).append(parameter)
+    by_name.sort(key=lambda parameter: "=" in parameter)
+    return [*found, "*", *by_name] if by_name else found
 
 
 def _parameter(book: Book, definition: Definition, word: str) -> str:
     """A hyperparameter with the type of its values, and its default."""
     values = book.values(definition, word)
-    default = book.default(definition, word)
-    if book.is_computed(definition, word):
-        default = ast.Constant(None)
-    kinds = {_type(v) for v in values} | ({_type(_literal(default))} if _is_literal(default) else set[str]())
+    usual = ast.Constant(None) if is_computed(book, definition, word) else default(book, definition, word)
+    kinds = {_type(v) for v in values} | {_type_of(usual)}
     if "float" in kinds:
         kinds -= {"int"}
     known = sorted(kinds - {"None", ""}) + (["None"] if "None" in kinds else [])
-    annotation = f": {' | '.join(known)}" if known and "" not in kinds and known != ["None"] else ""
-    if default is None:
+    annotation = f": {' | '.join(known)}" if known and known != ["None"] else ""
+    if usual is None:
         return f"{book.parameters(definition)[word]}{annotation}"
     equal = " = " if annotation else "="
-    return f"{book.parameters(definition)[word]}{annotation}{equal}{text(default)}"
+    return f"{book.parameters(definition)[word]}{annotation}{equal}{written(usual)}"
 
 
-def _is_literal(default: ast.expr | None) -> bool:
-    return default is not None and not isinstance(default, ast.Name)
-
-
-def _literal(default: ast.expr | None) -> Any:
+def _type_of(default: ast.expr | None) -> str:
+    """The type of a default, "" if that says nothing: it is one of the values if it is more than a literal."""
     try:
-        return ast.literal_eval(default) if default is not None else None
+        return _type(ast.literal_eval(default)) if default is not None else ""
     except ValueError:
-        return 0.0  # an infinity
+        return ""
 
 
 def _type(value: Any) -> str:
@@ -171,16 +217,22 @@ def _type(value: Any) -> str:
             return "None"
         case bool() | int() | float() | str():
             return value.__class__.__name__
-        case Op():
-            return ""
+        case Symbolic():
+            return "int"
+        case Definition() if value.kind != "fn":
+            return "type[nn.Module]"
+        case Definition() | Op():
+            return "Callable[..., Tensor]"
         case _:
-            return "tuple" if isinstance(value, tuple) else ""
+            return "tuple"
 
 
 def _result(page: Written) -> str:
     if page.record is not None:
         return page.record
     present = [o for o in page.outputs if o.kind is not None]
+    if len(present) > MOST_LISTED:
+        return "tuple[Tensor, ...]"
     return "Tensor" if len(present) == 1 else f"tuple[{', '.join(['Tensor'] * len(present))}]"
 
 
@@ -211,9 +263,11 @@ def _shape(definition: Definition, type: str, shape: tree.Listing) -> str:
 def _build(book: Book, root: Written, model: str, doc: str, values: dict[str, Any]) -> list[str]:
     keywords: dict[str, ast.expr] = {}
     for word in root.kept:
-        code = book.of_value(values[word], root.definition)
-        default = book.default(root.definition, word)
-        if default is None or text(default) != text(code):
+        code = code_of(book, values[word])
+        if code is None:
+            raise untranslatable(f"`{word}` has no form in PyTorch", root.definition, root.definition.node.name)
+        usual = default(book, root.definition, word)
+        if usual is None or text(usual) != text(code):
             keywords[book.parameters(root.definition)[word]] = code
     made = ast.Return(apply(name(root.name), [], keywords))
     told = [f"The model {model}.", *[" ".join(p.split()) for p in doc.split("\n\n")]]

@@ -10,6 +10,7 @@ import tokenize
 from collections.abc import Sequence
 
 WIDTH = 88
+MARGIN = "    "
 
 
 def lines_of(body: Sequence[ast.stmt], indent: int) -> list[str]:
@@ -19,145 +20,248 @@ def lines_of(body: Sequence[ast.stmt], indent: int) -> list[str]:
         match statement:
             case ast.If():
                 lines += _if(statement, indent, "if")
-            case ast.For():
-                head = f"for {ast.unparse(statement.target)} in {ast.unparse(statement.iter)}:"
-                lines += [*wrapped(head, indent), *lines_of(statement.body, indent + 1)]
+            case ast.For(target, rounds):
+                head = _fitted(f"for {_target(target)} in ", rounds, ":", indent)
+                lines += [*head, *lines_of(statement.body, indent + 1)]
+            case ast.Assign([target], value):
+                lines += _assignment(target, value, indent)
+            case ast.Return(ast.Tuple() as value) if _fits(f"return {_target(value)}", indent):
+                lines.append(f"{MARGIN * indent}return {_target(value)}")
+            case ast.Return(ast.expr() as value):
+                lines += _fitted("return ", value, "", indent)
+            case ast.Raise(ast.expr() as value):
+                lines += _fitted("raise ", value, "", indent)
+            case ast.Expr(value):
+                lines += _fitted("", value, "", indent)
             case _:
-                lines += _simple(statement, indent)
+                raise TypeError(f"no layout for {ast.dump(statement)}")
     return lines
 
 
-def _simple(statement: ast.stmt, indent: int) -> list[str]:
-    """An assignment or the like; a choice that is too long for a line is one of three lines in parentheses."""
-    text = ast.unparse(statement)
-    value = statement.value if isinstance(statement, ast.Assign | ast.Return) else None
-    if not isinstance(value, ast.IfExp) or 4 * indent + len(text) <= WIDTH:
-        return wrapped(text, indent)
-    head = text[: len(text) - len(ast.unparse(value))]
-    parts = [ast.unparse(value.body), f"if {ast.unparse(value.test)}", f"else {ast.unparse(value.orelse)}"]
-    inside = [line for part in parts for line in wrapped(part, indent + 1)]
-    margin = "    " * indent
-    return [f"{margin}{head}(", *inside, f"{margin})"]
+def _target(target: ast.expr) -> str:
+    """An expression that needs no parentheses where it stands."""
+    return written(target)[1:-1] if isinstance(target, ast.Tuple) and len(target.elts) > 1 else written(target)
+
+
+def _assignment(target: ast.expr, value: ast.expr, indent: int) -> list[str]:
+    if isinstance(target, ast.Tuple) and not _fits(_target(target) + " = (", indent):
+        *lines, last = bracketed("(", [written(e) for e in target.elts], ")", indent)
+        return [*lines, *_fitted(last.strip() + " = ", value, "", indent)]
+    return _fitted(f"{_target(target)} = ", value, "", indent)
 
 
 def _if(statement: ast.If, indent: int, word: str) -> list[str]:
-    lines = [*wrapped(f"{word} {ast.unparse(statement.test)}:", indent), *lines_of(statement.body, indent + 1)]
+    lines = [*_fitted(f"{word} ", statement.test, ":", indent), *lines_of(statement.body, indent + 1)]
     match statement.orelse:
         case []:
             pass
         case [ast.If() as inner]:
             lines += _if(inner, indent, "elif")
         case otherwise:
-            lines += ["    " * indent + "else:", *lines_of(otherwise, indent + 1)]
+            lines += [MARGIN * indent + "else:", *lines_of(otherwise, indent + 1)]
     return lines
-
-
-def wrapped(text: str, indent: int) -> list[str]:
-    """A statement in lines that fit, broken inside its widest brackets, or if need be at each of its commas."""
-    return _fitted(_as_written(text), indent)
 
 
 _HABITS = (
     (re.compile(r"\*\* \((-[\w.]+)\)"), r"** \1"),
-    (re.compile(r"(?<![\w\])])([\w.]+) \*\* (-?[\w.]+)(?![\w(\[])"), r"\1**\2"),
+    (re.compile(r"(?<![\w\])])([\w.]+) \*\* (-?[\w.]+)(?![\w.(\[])"), r"\1**\2"),
     (re.compile(r"\b(\d+(?:\.\d+)?)e([-+]?)0+(\d)"), r"\1e\2\3"),
-    (re.compile(r"(nn\.ModuleList)\(\((.*)\)\)$"), r"\1(\2)"),
+    (re.compile(r"(nn\.ModuleList)\(\((.*)\)\)"), r"\1(\2)"),
 )
 """Where `ast.unparse` writes otherwise than people do: powers, small numbers, a generator as the only argument."""
 
 
-def _as_written(text: str) -> str:
+def written(node: ast.expr) -> str:
+    """An expression in one line."""
+    text = ast.unparse(node)
     for pattern, replacement in _HABITS:
         text = pattern.sub(replacement, text)
     return double_quoted(text)
 
 
-def _fitted(text: str, indent: int) -> list[str]:
-    margin = "    " * indent
-    if len(margin) + len(text) <= WIDTH:
-        return [margin + text]
-    pair = _widest_pair(text)
-    if pair is None:
-        return _parenthesized(text, indent) or [margin + text]
-    first, last = pair
-    head, inside, tail = text[: first + 1], text[first + 1 : last], text[last:]
-    items = _split(inside)
-    rounds = _top_level(inside, " for ") if len(items) == 1 else None
-    if rounds is not None and len(margin) + 4 + len(inside) > WIDTH:
-        middle = [*_fitted(inside[:rounds], indent + 1), *_fitted(inside[rounds + 1 :], indent + 1)]
-    elif len(margin) + 4 + len(inside) <= WIDTH or (len(items) == 1 and not inside.endswith(",")):
-        middle = _fitted(inside, indent + 1)
+def bracketed(head: str, items: Sequence[str], tail: str, indent: int) -> list[str]:
+    """`head`, items between commas, `tail`: in one line, in three, or a line each item."""
+    inside = ", ".join(items)
+    if not items or _fits(head + inside + tail, indent):
+        return [MARGIN * indent + head + inside + tail]
+    if _fits(inside, indent + 1):
+        middle = [MARGIN * (indent + 1) + inside]
     else:
-        middle: list[str] = []
-        for item in items:
-            *front, end = _fitted(item, indent + 1)
-            middle += [*front, end + ","]
-    return [*_fitted(head, indent), *middle, margin + tail]
+        middle = [f"{MARGIN * (indent + 1)}{item}," for item in items]
+    return [MARGIN * indent + head, *middle, MARGIN * indent + tail]
 
 
-def _parenthesized(text: str, indent: int) -> list[str] | None:
-    """An assignment or return in parentheses of its own."""
-    for head in ("return ", " = "):
-        before, found, after = text.partition(head)
-        if found and (head == " = " or not before):
-            return ["    " * indent + before + head + "(", *["    " * (indent + 1) + after], "    " * indent + ")"]
-    return None
+def _fits(text: str, indent: int) -> bool:
+    return len(MARGIN) * indent + len(text) <= WIDTH
 
 
-def _widest_pair(text: str) -> tuple[int, int] | None:
-    """The outermost brackets with most between them, if there is anything."""
-    pairs: list[tuple[int, int]] = []
-    opened: list[int] = []
-    for place, token in _symbols(text):
-        if token in "([{":
-            opened.append(place)
+def _fitted(before: str, node: ast.expr, after: str, indent: int, inside: bool = False) -> list[str]:
+    """An expression in lines that fit, with text before and after it; `inside`: brackets around it let lines end."""
+    text = written(node)
+    if _fits(before + text + after, indent):
+        return [MARGIN * indent + before + text + after]
+    if not inside and (_is_chained(node) or isinstance(node, ast.Name | ast.Attribute)) and _fits(text, indent + 1):
+        return [MARGIN * indent + before + "(", MARGIN * (indent + 1) + text, MARGIN * indent + ")" + after]
+    match node:
+        case ast.Call(func, arguments, keywords) if arguments or keywords:
+            head = f"{before}{written(func)}("
+            if not _fits(head, indent):
+                rest = written(ast.Call(ast.Name("_"), arguments, keywords))[1:]
+                return _fitted(before, func, rest + after, indent, inside)
+            items = [("", argument) for argument in arguments]
+            items += [(f"{k.arg}=" if k.arg else "**", k.value) for k in keywords]
+            return _broken(head, items, ")" + after, indent)
+        case ast.Tuple(elements) | ast.List(elements) if elements:
+            first, last = "()" if isinstance(node, ast.Tuple) else "[]"
+            return _broken(before + first, [("", element) for element in elements], last + after, indent)
+        case ast.Attribute(value, name):
+            return _fitted(before, value, f".{name}{after}", indent, inside)
+        case ast.Call(func, [], []):
+            return _fitted(before, func, f"(){after}", indent, inside)
+        case ast.Subscript(value, index):
+            part = written(ast.Subscript(ast.Name("_"), index))[1:]
+            return _fitted(before, value, part + after, indent, inside)
+        case ast.Starred(value):
+            return _fitted(before + "*", value, after, indent, inside)
+        case ast.GeneratorExp(element, [rounds]):
+            loop = f"for {written(rounds.target)} in "
+            return [
+                *_fitted(before, element, "", indent, inside),
+                *_fitted(loop, rounds.iter, after, indent, inside),
+            ]
+        case ast.BinOp() | ast.BoolOp() | ast.Compare() | ast.IfExp() | ast.UnaryOp():
+            return _operation(before, node, after, indent, inside)
+        case _:
+            return [MARGIN * indent + before + text + after]
+
+
+def _is_chained(node: ast.expr) -> bool:
+    """Whether it calls a method of what a call or operation gave: `f(x).g(y)`."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return isinstance(node, ast.Call) and any(
+        isinstance(inner, ast.Call | ast.BinOp | ast.Compare) for inner in ast.walk(node.func)
+    )
+
+
+def _broken(head: str, items: Sequence[tuple[str, ast.expr]], tail: str, indent: int) -> list[str]:
+    """Brackets with a line for what is in them, or a line for each item."""
+    inside = ", ".join(word + written(value) for word, value in items)
+    if len(items) == 1 and isinstance(items[0][1], ast.GeneratorExp):
+        inside = inside[1:-1]
+    lines: list[str] = []
+    if _fits(inside, indent + 1):
+        lines.append(MARGIN * (indent + 1) + inside)
+    elif len(items) == 1 and isinstance(items[0][1], ast.GeneratorExp):
+        lines += _fitted("", items[0][1], "", indent + 1, inside=True)
+    else:
+        for word, value in items:
+            lines += _fitted(word, value, ",", indent + 1, inside=not word)
+    return [MARGIN * indent + head, *lines, MARGIN * indent + tail]
+
+
+def _operation(before: str, node: ast.expr, after: str, indent: int, inside: bool) -> list[str]:
+    """An operation broken before its operators; in parentheses of its own, unless there are some around it."""
+    if not inside or after.strip(",") or before:
+        return _hugged(before, node, after, indent) or _in_parentheses(before, node, after, indent)
+    parts = _operands(node)
+    if len(parts) == 1:
+        return [MARGIN * indent + before + written(node) + after]
+    lines: list[str] = []
+    for i, (word, operand, loose) in enumerate(parts):
+        first = f"{word} " if word else ""
+        last = after if i == len(parts) - 1 else ""
+        if loose:
+            lines += _in_parentheses(first, operand, last, indent)
         else:
-            first = opened.pop()
-            if not opened and place > first + 1:
-                pairs.append((first, place))
-    return max(pairs, key=lambda pair: pair[1] - pair[0]) if pairs else None
+            lines += _fitted(first, operand, last, indent, inside=not first)
+    return lines
 
 
-def _split(text: str) -> list[str]:
-    """The items between the outermost commas."""
-    items: list[str] = []
-    depth = start = 0
-    for place, token in _symbols(text, ","):
-        if token == ",":
-            if depth == 0:
-                items.append(text[start:place].strip())
-                start = place + 1
-        else:
-            depth += 1 if token in "([{" else -1
-    rest = text[start:].strip()
-    return [*items, rest] if rest else items
+def _in_parentheses(before: str, node: ast.expr, after: str, indent: int) -> list[str]:
+    whole = f"{before}({written(node)}){after}"
+    if before and _fits(whole, indent):
+        return [MARGIN * indent + whole]
+    lines = _fitted("", node, "", indent + 1, inside=True)
+    return [f"{MARGIN * indent}{before}(", *lines, f"{MARGIN * indent}){after}"]
 
 
-def _top_level(text: str, word: str) -> int | None:
-    """Where a word stands outside all brackets."""
-    depth = 0
-    symbols = dict(_symbols(text))
-    for place in range(len(text)):
-        if place in symbols:
-            depth += 1 if symbols[place] in "([{" else -1
-        elif depth == 0 and text.startswith(word, place):
-            return place
-    return None
+def _hugged(before: str, node: ast.expr, after: str, indent: int) -> list[str] | None:
+    """A sum or the like that is broken inside its last operand only, as in `x + f(`; None if that does not do."""
+    if not isinstance(node, ast.BinOp):
+        return None
+    word, right, loose = _operands(node)[-1]
+    text = written(node)
+    head = f"{before}{text[: text.rindex(f' {word} ' + ('(' if loose else '') + written(right))]} {word} "
+    if not _fits(head + "(", indent):
+        return None
+    if loose:
+        return _in_parentheses(head, right, after, indent)
+    if isinstance(right, ast.BinOp):
+        return _hugged(head, right, after, indent)
+    if not isinstance(right, ast.Call):
+        return None
+    lines = _fitted(head, right, after, indent)
+    return lines if all(len(line) <= WIDTH for line in lines) and not lines[0].endswith(f" {word} (") else None
 
 
-def _symbols(text: str, more: str = "") -> list[tuple[int, str]]:
-    """Brackets, and the characters in `more`, outside strings: (place, character)."""
-    found: list[tuple[int, str]] = []
-    quote = ""
-    for place, character in enumerate(text):
-        if quote:
-            if character == quote and text[place - 1] != "\\":
-                quote = ""
-        elif character in "\"'":
-            quote = character
-        elif character in "([{)]}" or (more and character in more):
-            found.append((place, character))
-    return found
+def _operands(node: ast.expr) -> list[tuple[str, ast.expr, bool]]:
+    """The operands of an operation with what stands before each, and whether they need parentheses there."""
+    match node:
+        case ast.IfExp(test, body, orelse):
+            return [
+                ("", body, isinstance(body, ast.IfExp)),
+                ("if", test, isinstance(test, ast.IfExp)),
+                ("else", orelse, False),
+            ]
+        case ast.BoolOp(operator, values):
+            word = "and" if isinstance(operator, ast.And) else "or"
+            return [(word if i else "", v, isinstance(v, ast.IfExp | ast.BoolOp)) for i, v in enumerate(values)]
+        case ast.BinOp(left, operator, right):
+            word = written(ast.BinOp(ast.Name("a"), operator, ast.Name("b"))).strip("ab").strip()
+            strength = _strength(node)
+            if _strength(left) == strength and not isinstance(operator, ast.Pow):
+                return [*_operands(left), (word, right, _strength(right) <= strength)]
+            loose = _strength(left) < strength or (isinstance(operator, ast.Pow) and _strength(left) <= strength)
+            return [("", left, loose), (word, right, _strength(right) <= strength)]
+        case ast.Compare(left, [operator], [right]):
+            word = written(ast.Compare(ast.Name("a"), [operator], [ast.Name("b")]))[1:-1].strip()
+            return [("", left, _strength(left) <= 4), (word, right, _strength(right) <= 4)]
+        case _:
+            return [("", node, False)]
+
+
+_STRENGTHS: dict[type[ast.operator], int] = {
+    ast.BitOr: 5,
+    ast.BitAnd: 7,
+    ast.Add: 9,
+    ast.Sub: 9,
+    ast.Mult: 10,
+    ast.Div: 10,
+    ast.FloorDiv: 10,
+    ast.Mod: 10,
+    ast.MatMult: 10,
+    ast.Pow: 12,
+}
+
+
+def _strength(node: ast.expr) -> int:
+    """How strongly an expression holds together, as in Python's table of precedence."""
+    match node:
+        case ast.IfExp() | ast.Lambda():
+            return 0
+        case ast.BoolOp():
+            return 1
+        case ast.UnaryOp(ast.Not()):
+            return 3
+        case ast.Compare():
+            return 4
+        case ast.BinOp(_, operator, _):
+            return _STRENGTHS[type(operator)]
+        case ast.UnaryOp():
+            return 11
+        case _:
+            return 13
 
 
 def double_quoted(text: str) -> str:
@@ -190,4 +294,6 @@ def docstring(paragraphs: Sequence[str], indent: int) -> list[str]:
         filled[-1] += " "
     if len(filled) == 1 and len(margin) + len(filled[0]) + 6 <= WIDTH:
         return [f'{margin}"""{filled[0]}"""']
+    if len(filled) == 1:  # it has no room for the quotes behind it
+        filled = textwrap.wrap(filled[0], WIDTH - len(margin) - 6, break_long_words=False)
     return [margin + '"""' + filled[0], *[(margin + line).rstrip() for line in filled[1:]], margin + '"""']

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import keyword
 from collections.abc import Iterable
 
@@ -67,10 +66,28 @@ TAKEN_BY_MODULES = frozenset(
 """Attributes that every `torch.nn.Module` has."""
 
 TAKEN_BY_FILES = frozenset(
-    {"torch", "nn", "F", "math", "Tensor", "NamedTuple", "self", "own", "tie", "dtype", "device"}
-    | {n for n in dir(builtins) if n.islower() and n not in ("type", "input", "id", "filter", "map", "hash", "vars")}
+    {
+        "torch",
+        "nn",
+        "F",
+        "math",
+        "Tensor",
+        "Callable",
+        "NamedTuple",
+        "self",
+        "own",
+        "tie",
+        "topk",
+        "expert_linear",
+        "dtype",
+        "device",
+    }
+    | {"abs", "enumerate", "float", "int", "len", "list", "max", "min", "range", "str", "super", "tuple", "bool"}
 )
-"""What a generated file imports or defines itself, and what it may use of Python."""
+"""What a generated file imports or defines itself, and what it uses of Python."""
+
+TAKEN_BY_RECORDS = frozenset({"count", "index"})
+"""What a tuple has besides its fields."""
 
 
 def is_plain(word: str) -> bool:

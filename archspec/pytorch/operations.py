@@ -6,8 +6,9 @@ import ast
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from archspec.ops import OPS
-from archspec.pytorch.code import literal, py, sequence, text
+from archspec.ops import OPS, Op
+from archspec.pytorch.code import literal, py, sequence
+from archspec.pytorch.values import FREE
 
 Code = ast.expr
 
@@ -18,13 +19,17 @@ class Cannot(Exception):
 
 class Operands(NamedTuple):
     """What an operation is given. `tensors` are its inputs in order, None where absent; `numbers` tells which of them
-    are plain numbers. `settings` are its hyperparameters; `ranks` the numbers of axes of the inputs (None: several).
+    are plain numbers. `settings` are its hyperparameters; `ranks` the numbers of axes of the inputs (None: several);
+    `optional` tells which are None in some uses. `kind` is that of the result. `dtype` and `device` say what new tensors
+    of reals are to be.
     """
 
     tensors: tuple[Code | None, ...]
     numbers: tuple[bool, ...]
     settings: Mapping[str, Code]
     ranks: tuple[int | None, ...]
+    optional: tuple[bool, ...]
+    kind: str
     dtype: Callable[[], Code]
     device: Callable[[], Code | None]
 
@@ -42,10 +47,9 @@ def constant(code: Code) -> object:
         return object()
 
 
-def placed(template: str, device: Code | None, **parts: Code) -> Code:
+def placed(call: ast.Call, device: Code | None) -> Code:
     """A call that makes a tensor, on a device if one is given."""
-    call = py(template, **parts)
-    if device is not None and isinstance(call, ast.Call):
+    if device is not None:
         call.keywords.append(ast.keyword("device", device))
     return call
 
@@ -77,8 +81,6 @@ _TEMPLATES = {
             "floordiv": "//",
             "mod": "%",
             "pow": "**",
-            "eq": "==",
-            "ne": "!=",
             "lt": "<",
             "le": "<=",
             "gt": ">",
@@ -92,11 +94,19 @@ _TEMPLATES = {
     "matmul": "torch.matmul(a, b)",
     "gather": "torch.gather(x, axis, index)",
     "transpose": "x.transpose(a, b)",
+    "topk": "topk(x, k, axis)",
 }
 
 
-def _real(o: Operands) -> Code:
-    return py("x.to(dtype)", x=_tensor(o, 0), dtype=o.dtype())
+def _compared(symbol: str, method: str) -> Callable[[Operands], Code]:
+    def emit(o: Operands) -> Code:
+        a, b = _tensor(o, 0), _tensor(o, 1)
+        for x, other in ((a, b), (b, a)):
+            if isinstance(constant(other), bool):
+                return py(f"x.{method}(other)", x=x, other=other)
+        return py(f"a {symbol} b", a=a, b=b)
+
+    return emit
 
 
 def _tensor(o: Operands, index: int) -> Code:
@@ -119,8 +129,22 @@ def _extreme(function: str, limit: str) -> Callable[[Operands], Code]:
 def _where(o: Operands) -> Code:
     condition, a, b = _tensor(o, 0), _tensor(o, 1), _tensor(o, 2)
     if o.numbers[1] and o.numbers[2]:
-        a = placed("torch.full((), a, dtype=dtype)", o.device(), a=a, dtype=o.dtype())
+        a = _number(o, a)
     return py("torch.where(condition, a, b)", condition=condition, a=a, b=b)
+
+
+def _number(o: Operands, value: Code) -> Code:
+    """A number as a tensor of the kind of the result."""
+    return _made(o, "torch.full((), value)", value=value)
+
+
+def _made(o: Operands, template: str, **parts: Code) -> Code:
+    """A new tensor of the kind of the result."""
+    call = py(template, **parts)
+    assert isinstance(call, ast.Call)
+    if o.kind == FREE:
+        call.keywords.append(ast.keyword("dtype", o.dtype()))
+    return placed(call, o.device())
 
 
 def _reduction(function: str) -> Callable[[Operands], Code]:
@@ -139,8 +163,8 @@ def _linear(o: Operands) -> Code:
 
 
 def _expert_linear(o: Operands) -> Code:
-    product = "(weight[experts] @ x[..., None])[..., 0]"
-    return o.fill(product if o.tensors[3] is None else f"{product} + bias[experts]", "expert_linear")
+    bias = "" if o.tensors[3] is None else ", bias"
+    return o.fill(f"expert_linear(x, experts, weight{bias})", "expert_linear")
 
 
 def _conv(o: Operands) -> Code:
@@ -162,8 +186,10 @@ def _conv(o: Operands) -> Code:
 
 def _layer_norm(o: Operands) -> Code:
     _, weight, bias = o.tensors
-    scale = weight if weight is not None else bias
-    shape = py("scale.shape", scale=scale) if scale is not None else py("x.shape[-1:]", x=_tensor(o, 0))
+    scale = next((i for i in (1, 2) if o.tensors[i] is not None and not o.optional[i]), None)
+    if scale is None and any(o.tensors[i] is not None and o.ranks[i] != 1 for i in (1, 2)):
+        raise Cannot("the axes that are normalised are not the same in every use")
+    shape = py("x.shape[-1:]", x=_tensor(o, 0)) if scale is None else py("x.shape", x=_tensor(o, scale))
     none = literal(None)
     return py(
         "F.layer_norm(x, shape, weight, bias, eps)",
@@ -176,7 +202,8 @@ def _layer_norm(o: Operands) -> Code:
 
 
 def _embedding(o: Operands) -> Code:
-    return o.fill("F.embedding(ids, table)" if o.ranks[1] == 2 else "table[ids]", "embedding")
+    looked_up = o.ranks[1] == 2 and not o.numbers[0]
+    return o.fill("F.embedding(ids, table)" if looked_up else "table[ids]", "embedding")
 
 
 def _reshape(o: Operands) -> Code:
@@ -206,16 +233,6 @@ def _split(o: Operands) -> Code:
     return py("torch.split(x, sizes, dim=axis)", x=_tensor(o, 0), sizes=o.settings["sizes"], axis=o.settings["axis"])
 
 
-def _topk(o: Operands) -> Code:
-    """Of equal elements the first is first, which `torch.topk` does not promise."""
-    return py(
-        "(t.narrow(axis, 0, k) for t in torch.sort(x, dim=axis, descending=True, stable=True))",
-        x=_tensor(o, 0),
-        k=o.settings["k"],
-        axis=o.settings["axis"],
-    )
-
-
 def _slice(o: Operands) -> Code:
     start, stop, step = (o.settings[n] for n in ("start", "stop", "step"))
     part = ast.Slice(
@@ -242,24 +259,24 @@ def _indexed(o: Operands, part: ast.expr) -> Code:
 
 
 def _arange(o: Operands) -> Code:
-    return placed("torch.arange(stop)", o.device(), stop=o.settings["stop"])
+    return _made(o, "torch.arange(stop)", stop=o.settings["stop"])
 
 
 def _full(o: Operands) -> Code:
-    shape, value = o.settings["shape"], o.settings["value"]
-    if isinstance(constant(value), float) or text(value) in ("math.inf", "-math.inf"):
-        return placed("torch.full(shape, value, dtype=dtype)", o.device(), shape=shape, value=value, dtype=o.dtype())
-    return placed("torch.full(shape, value)", o.device(), shape=shape, value=value)
+    return _made(o, "torch.full(shape, value)", shape=o.settings["shape"], value=o.settings["value"])
 
+
+HELPERS = frozenset({"expert_linear", "topk"})
+"""Operations that are functions in the file."""
 
 _SPECIAL: dict[str, Callable[[Operands], Code]] = {
-    "real": _real,
+    "eq": _compared("==", "eq"),
+    "ne": _compared("!=", "ne"),
     "min": _extreme("minimum", "max"),
     "max": _extreme("maximum", "min"),
     "where": _where,
     "sum": _reduction("sum"),
     "amax": _reduction("amax"),
-    "topk": _topk,
     "linear": _linear,
     "expert_linear": _expert_linear,
     "conv": _conv,
@@ -275,6 +292,13 @@ _SPECIAL: dict[str, Callable[[Operands], Code]] = {
     "arange": _arange,
     "full": _full,
 }
+
+
+def function_of(op: Op) -> Code | None:
+    """The function of PyTorch that an operation is, if there is one."""
+    same = _TEMPLATES.get(op.name) == f"torch.{op.name}(x)"
+    return py(f"torch.{op.name}") if same else None
+
 
 NUMBERS = {
     "neg": "-x",

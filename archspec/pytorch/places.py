@@ -1,8 +1,8 @@
 """Where in Python a definition keeps what it owns: `encoder.layer.0.output` is `self.encoder.layer[0].output`.
 
 A part of an address that is not owned itself is a container: a list where its children are numbered from 0 without a
-gap, else a plain module. A container that is neither in every use of the definition is *open*: what lies in it is
-reached by its address as text.
+gap, a dictionary where they are numbered otherwise, else a plain module. A container that is none of these in every use
+of the definition is *open*: what lies in it is reached by its address as text.
 """
 
 from __future__ import annotations
@@ -39,36 +39,59 @@ class Place(NamedTuple):
 
 
 class Places:
-    """The containers of a definition, from all the modules that are uses of it."""
+    """The containers of a definition, from all the modules that are uses of it.
+
+    `lists`, `dicts` and `open` are the containers of each kind that are no plain modules; `always` what is owned in
+    every use, under addresses without numbers.
+    """
 
     def __init__(self, modules: Sequence[Module]) -> None:
-        self.owned: dict[Pattern, Module | Weight] = {}
+        self.members: dict[Pattern, dict[Pattern, list[Module | Weight]]] = {}
         self.lists: set[Pattern] = set()
+        self.dicts: set[Pattern] = set()
         self.open: set[Pattern] = set()
-        self.containers: set[Pattern] = set()
+        self.plain: set[Pattern] = set()
         for module in modules:
             self._add(module)
-        self.lists -= self.open
+        self.open |= self.plain & (self.lists | self.dicts)
+        self.dicts -= self.open
+        self.lists -= self.open | self.dicts
+        addresses = [{tuple(address.split(".")) for address in module.members} for module in modules]
+        self.always = [words for words in self.owned() if all(words in one for one in addresses)]
 
     def _add(self, module: Module) -> None:
-        children: dict[tuple[str, ...], dict[str, bool]] = {}
+        children: dict[Pattern, dict[str, bool]] = {}
         for address, member in module.members.items():
             words = tuple(address.split("."))
-            self.owned.setdefault(pattern_of(words), member.target)
+            targets = self.members.setdefault(pattern_of(words), {}).setdefault(words, [])
+            if not any(target is member.target for target in targets):
+                targets.append(member.target)
             for end in range(len(words)):
                 inside = children.setdefault(words[:end], {})
                 is_weight = end + 1 == len(words) and isinstance(member.target, Weight)
                 inside[words[end]] = inside.get(words[end], False) or is_weight
         for words, inside in children.items():
-            pattern = pattern_of(words)
-            self.containers.add(pattern)
-            if not any(word.isdigit() for word in inside):
-                if pattern in self.lists:
-                    self.open.add(pattern)
-            elif list(inside) == [str(i) for i in range(len(inside))] and not any(inside.values()) and words:
-                self.lists.add(pattern)
-            else:
-                self.open.add(pattern)
+            self._kind_of(words, inside).add(pattern_of(words))
+
+    def _kind_of(self, words: Pattern, inside: dict[str, bool]) -> set[Pattern]:
+        """The containers of the kind that holds what is inside (by name: whether it is a tensor)."""
+        if not any(map(str.isdigit, inside)):
+            return self.plain
+        if not words or any(inside.values()) or not all(map(str.isdigit, inside)):
+            return self.open
+        return self.lists if list(inside) == [str(i) for i in range(len(inside))] else self.dicts
+
+    def owned(self) -> list[Pattern]:
+        """The addresses without numbers at which something is owned in some use."""
+        return [pattern for pattern in self.members if "#" not in pattern]
+
+    def found(self, parts: Sequence[Part]) -> list[Module | Weight]:
+        """What is owned at an address in the uses; the numbers in it that are expressions may be any."""
+        found: list[Module | Weight] = []
+        for words, targets in self.members.get(pattern_of(parts), {}).items():
+            if all(isinstance(part, ast.expr) or part == word for part, word in zip(parts, words, strict=True)):
+                found += [target for target in targets if not any(target is other for other in found)]
+        return found
 
     def is_open(self, pattern: Pattern) -> bool:
         """Whether what stands there is reached by its address as text."""
@@ -79,28 +102,31 @@ class Places:
         root = root if root is not None else name("self")
         pattern = pattern_of(parts)
         if self.is_open(pattern):
-            target = self.owned.get(pattern)
-            kind = (
-                "submodule" if not isinstance(target, Weight) else "parameter" if target.kind == "param" else "buffer"
-            )
+            kind = {"_modules": "submodule", "_parameters": "parameter", "_buffers": "buffer"}[self._table(parts)]
             return Place(tuple(parts), apply(method(root, f"get_{kind}"), [address(parts)]), None, None)
         code = container = root
         for end, part in enumerate(parts):
             container = code
-            target = self.owned.get(pattern[: end + 1])
-            code = step(container, part, pattern[:end] in self.lists, target)
+            if pattern[:end] in self.lists:
+                code = item(container, part if isinstance(part, ast.expr) else literal(int(part)))
+            elif pattern[:end] in self.dicts:
+                code = item(container, py("str(i)", i=part) if isinstance(part, ast.expr) else literal(part))
+            elif isinstance(part, str) and is_plain(part):
+                code = method(container, part)
+            else:
+                code = item(method(container, self._table(parts[: end + 1])), address([part]))
         return Place(tuple(parts), code, container, parts[-1])
 
+    def _table(self, parts: Sequence[Part]) -> str:
+        """Where a module keeps what stands at an address."""
+        target = next(iter(self.found(parts)), None)
+        if not isinstance(target, Weight):
+            return "_modules"
+        return "_parameters" if target.kind == "param" else "_buffers"
 
-def step(container: ast.expr, part: Part, in_list: bool, target: Module | Weight | None) -> ast.expr:
-    """The expression of one part inside a container."""
-    if isinstance(part, ast.expr) or in_list:
-        index = part if isinstance(part, ast.expr) else literal(int(part))
-        return ast.Subscript(container, index, ast.Load())
-    if is_plain(part):
-        return method(container, part)
-    table = "_modules" if not isinstance(target, Weight) else "_parameters" if target.kind == "param" else "_buffers"
-    return py("table[key]", table=method(container, table), key=literal(part))
+
+def item(container: ast.expr, key: ast.expr) -> ast.expr:
+    return ast.Subscript(container, key, ast.Load())
 
 
 def address(parts: Sequence[Part]) -> ast.expr:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from archspec.lower.trace import Seen, Use
 from archspec.lower.units import Definition
 from archspec.ops import OPS, Op
-from archspec.pytorch.code import apply, literal, name, py, sequence
+from archspec.pytorch.code import apply, bind, literal, name, names_in, py, sequence
+from archspec.pytorch.handed import Given
 from archspec.pytorch.names import TAKEN_BY_FILES, usable
-from archspec.pytorch.operations import NUMBERS
+from archspec.pytorch.operations import NUMBERS, function_of
 from archspec.pytorch.places import Part
-from archspec.pytorch.values import STATIC, Several, Val
+from archspec.pytorch.values import BOOL, INT, REAL, STATIC, Several, Val
 from archspec.source import ArchError, fail
 from archspec.syntax import tree
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 _COMPARED = {"==": "a == b", "!=": "a != b", "<": "a < b", "<=": "a <= b", ">": "a > b", ">=": "a >= b"}
 _COMPUTED = {operator: f"a {operator} b" for operator in ("+", "-", "*", "/", "//", "%", "**", "and", "or")}
 NOTHING = Seen()
+Made = TypeVar("Made")
 
 
 class Scope:
@@ -37,12 +40,57 @@ class Scope:
         self.body: list[ast.stmt] = []
         self.taken = {*TAKEN_BY_FILES, *book.names.values()}
         self.local: dict[str, str] = {}
+        self.clock = 0
+        self.bound: dict[str, int] = {}  # when variables were bound last
+
+    # Statements
+
+    def bind(self, variable: str, code: ast.expr) -> None:
+        """Appends `variable = code`, unless that says nothing."""
+        if isinstance(code, ast.Name) and code.id == variable:
+            return
+        self.note(variable)
+        self.body.append(bind(variable, code))
+
+    def note(self, variable: str) -> None:
+        """Takes down that a variable is bound (again) here."""
+        self.clock += 1
+        self.bound[variable] = self.clock
+
+    def is_current(self, value: Val) -> bool:
+        """Whether the code of a value means the same now as where it was computed."""
+        return all(self.bound.get(word, 0) <= value.made for word in names_in([value.code]))
+
+    def aside(self, work: Callable[[], Made]) -> tuple[list[ast.stmt], Made]:
+        """What some work gives, and the statements that it appends, which are kept apart."""
+        outer, self.body = self.body, []
+        made = work()
+        inner, self.body = self.body, outer
+        return inner, made
+
+    @contextmanager
+    def streaming_in(self, stream: Val | None) -> Generator[None]:
+        """Binds `_` to a stream meanwhile."""
+        outer = self.env.get("_")
+        if stream is not None:
+            self.env["_"] = stream
+        yield
+        if outer is not None:
+            self.env["_"] = outer
+        else:
+            self.env.pop("_", None)
+
+    # What is known
 
     def refuse(self, message: str, node: Any) -> NoReturn:
         raise untranslatable(message, self.definition, node)
 
     def seen(self, node: Any) -> Seen:
         return self.book.trace.seen.get(id(node), NOTHING)
+
+    def was_seen(self, node: Any) -> bool:
+        """Whether a step or expression was ever come to."""
+        return id(node) in self.book.trace.seen
 
     def truth(self, condition: tree.Expr) -> bool | None:
         return self.book.trace.truth(condition)
@@ -56,7 +104,7 @@ class Scope:
     def fresh(self, *words: str) -> str:
         """A name that nothing else has."""
         used = self.taken | set(self.local.values()) | set(self.env) | set(self.unit.dims)
-        chosen = next((w for w in words if w not in used), None) or usable(words[0], used)
+        chosen = next((w for w in words if usable(w, used) == w), None) or usable(words[0], used)
         self.local[f" {chosen}"] = chosen
         return chosen
 
@@ -121,9 +169,10 @@ class Scope:
         """A definition or operation that is handed on."""
         if isinstance(target, Definition):
             return name(self.book.written(target).name)
-        if len(target.inputs) != 1 or target.attributes or target.name in ("int", "real", "not", "neg", "floor"):
+        function = function_of(target)
+        if function is None:
             self.refuse(f"the operation `{target.name}` cannot be handed on in PyTorch", node)
-        return py(f"torch.{target.name}")
+        return function
 
     def _binary(self, expr: tree.Binary) -> ast.expr:
         operator = expr.operator
@@ -154,7 +203,13 @@ class Scope:
     def number(self, expr: tree.Expr) -> Val:
         """A static expression as a value."""
         statics = [expr.value] if isinstance(expr, tree.Literal) else list(self.seen(expr).statics.values())
-        return Val(self.static(expr), STATIC, 0, real=any(isinstance(v, float) for v in statics))
+        return Val(self.static(expr), STATIC, 0, counts=self.counts_as(statics))
+
+    def counts_as(self, values: Sequence[Any]) -> str:
+        """What static values count as beside tensors."""
+        if any(isinstance(v, float) for v in values):
+            return REAL
+        return BOOL if any(isinstance(v, bool) for v in values) else INT
 
     # Addresses and arguments
 
@@ -179,6 +234,12 @@ class Scope:
         positional: list[ast.expr] = []
         by_position = True
         parameters = self.book.parameters(callee)
+        for word in self.book.handed.about(callee, parameters) - set(kept):
+            item = given.get(word)
+            if item is not None and item.value is not None and self.is_static(item.value):
+                self.book.handed.given.append(Given(self.definition, callee, word, self.static(item.value)))
+            elif item is None and word in inherited and word in self.env:
+                self.book.handed.given.append(Given(self.definition, callee, word, self.env[word].code))
         for word in kept:
             item = given.get(word)
             if item is not None and item.value is not None:

@@ -12,12 +12,16 @@ A *free* tensor of reals is made of integers and numbers alone, such as a table 
 wider, and takes the type of the stream (whose weights may be in half precision) where it meets it.
 """
 
+KIND = {"real": REAL, "int": INT, "bool": BOOL, "": REAL}
+"""The kind of tensors of an element type, as the language writes it."""
+
 
 class Val(NamedTuple):
     """`op` is the operation it is the result of ("" if that does not matter), `args` what that was given.
 
     `name` is the variable that holds it, if one does that is not bound again. `rank` counts axes, where known and the
-    same in every use. `real` tells numbers of a static value apart.
+    same in every use. `counts` is what a static value counts as beside tensors: REAL, INT or BOOL. `made` is when it
+    was computed, by `Scope.clock`. `optional` tensors are None in some uses.
     """
 
     code: ast.expr
@@ -27,11 +31,21 @@ class Val(NamedTuple):
     args: tuple[Any, ...] = ()
     settings: tuple[tuple[str, ast.expr], ...] = ()
     name: str | None = None
-    real: bool = False
+    counts: str = INT
+    made: int = 0
+    optional: bool = False
 
     @property
     def is_tensor(self) -> bool:
         return self.kind != STATIC
+
+    @property
+    def is_none(self) -> bool:
+        return isinstance(self.code, ast.Constant) and self.code.value is None
+
+
+NONE = Val(ast.Constant(None), STATIC)
+"""What is absent."""
 
 
 class Several(NamedTuple):
@@ -40,3 +54,27 @@ class Several(NamedTuple):
     code: ast.expr
     kinds: tuple[str | None, ...]
     ranks: tuple[int | None, ...]
+
+
+_BOOLEAN = frozenset({"not", "eq", "ne", "lt", "le", "gt", "ge", "and", "or"})
+_INTEGER = frozenset({"floor", "int", "arange"})
+_REAL = frozenset(
+    {"exp", "log", "sqrt", "sin", "cos", "tanh", "sigmoid", "erf", "real", "div", "softmax", "layer_norm"}
+)
+CHOOSING = {"where": (0,), "embedding": (0,), "gather": (1,), "expert_linear": (1,)}
+"""Inputs that choose, and have no part in the type of the result."""
+
+
+def kind_of(op: str, values: tuple[Val | None, ...]) -> str:
+    """The kind of an operation's (first) result."""
+    if op in _BOOLEAN:
+        return BOOL
+    if op in _INTEGER:
+        return INT
+    given = [v for i, v in enumerate(values) if v is not None and i not in CHOOSING.get(op, ())]
+    kinds = {v.kind for v in given if v.is_tensor} | {v.counts for v in given if not v.is_tensor}
+    if any(v.kind == REAL for v in given):
+        return REAL
+    if kinds & {FREE, REAL} or op in _REAL:
+        return FREE
+    return INT if INT in kinds else BOOL

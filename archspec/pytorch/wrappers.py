@@ -14,12 +14,13 @@ from archspec.pytorch.code import apply, literal, name, py, text
 from archspec.pytorch.forms import LayerForm, layer_form, rms_eps
 from archspec.pytorch.making import Making
 from archspec.pytorch.operations import constant
+from archspec.pytorch.pages import Output, Slot, Written
 from archspec.pytorch.scope import match
 from archspec.pytorch.values import REAL
 from archspec.syntax import tree
 
 if TYPE_CHECKING:
-    from archspec.pytorch.book import Book, Written
+    from archspec.pytorch.book import Book
 
 _OWN_START = {
     "nn.LayerNorm": {"weight": "constant(1.0)", "bias": "constant(0.0)"},
@@ -30,8 +31,6 @@ _OWN_START = {
 
 def wrapper(book: Book, definition: Definition, uses: Sequence[Use]) -> Written | None:
     """A layer as a class derived from one of `torch.nn`, if it is one in all its uses."""
-    from archspec.pytorch.book import Output, Slot
-
     form = layer_form(uses) if uses else None
     plan = plan_of(definition)
     if form is None or not all(isinstance(e, Owning | Requiring) for e in plan):
@@ -45,9 +44,6 @@ def wrapper(book: Book, definition: Definition, uses: Sequence[Use]) -> Written 
     arguments = _arguments(book, making, definition, uses, form, tensors)
     if arguments is None:
         return None
-    for entry in plan:
-        if isinstance(entry, Requiring):
-            making.require(making.static(entry.node.condition), entry.node.message)
     making.body.append(ast.Expr(apply(py("super().__init__"), *arguments)))
     for word, entry in tensors.items():
         _start(making, form, word, entry)
@@ -55,7 +51,7 @@ def wrapper(book: Book, definition: Definition, uses: Sequence[Use]) -> Written 
     entry = definition.node.inputs[0]
     kind = {"int": "int", "bool": "bool"}.get(entry.type, REAL)
     slot = Slot(making.variable(entry.name), kind, False)
-    return book.page(definition, making, (slot,), (output,), None, form.name, None)
+    return book.page(definition, making, (slot,), (output,), None, frozenset(), form.name, None)
 
 
 def _arguments(
@@ -155,7 +151,7 @@ def _start(making: Making, form: LayerForm, word: str, entry: Owning) -> None:
         if node.initial is not None:
             written = f"{node.initial.name}({', '.join(text(making.static(a)) for a in node.initial.arguments)})"
             if _OWN_START.get(form.name, {}).get(word) != written:
-                making.initialise(place.code, node, len(node.shape.items))
+                making.initialise(place.code, node)
         if "frozen" in node.modifiers:
             making.body.append(ast.Expr(py("x.requires_grad_(False)", x=place.code)))
     inner, making.body = making.body, outer

@@ -1,0 +1,65 @@
+"""Statements as people would write them, where translation makes something clumsier."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from archspec.pytorch.code import bind, negated
+
+LONGEST_CHOICE = 110
+"""Characters up to which an assignment is one choice, rather than two branches."""
+
+_TURNED: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Eq: ast.Eq,
+    ast.NotEq: ast.NotEq,
+    ast.Lt: ast.Gt,
+    ast.LtE: ast.GtE,
+    ast.Gt: ast.Lt,
+    ast.GtE: ast.LtE,
+}
+
+
+def tidied(body: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """The same statements, shorter."""
+    return [_Tidy().visit(statement) for statement in body]
+
+
+class _Tidy(ast.NodeTransformer):
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        """`0 < x` is `x > 0`."""
+        self.generic_visit(node)
+        match node:
+            case ast.Compare(ast.Constant() as left, [operator], [right]) if not isinstance(right, ast.Constant):
+                turned = _TURNED.get(type(operator))
+                return ast.Compare(right, [turned()], [left]) if turned is not None else node
+            case _:
+                return node
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        """`True if c else False` is `c`."""
+        self.generic_visit(node)
+        match node:
+            case ast.IfExp(test, ast.Constant(True), ast.Constant(False)):
+                return test
+            case ast.IfExp(test, ast.Constant(False), ast.Constant(True)):
+                return negated(test)
+            case _:
+                return node
+
+    def visit_If(self, node: ast.If) -> ast.stmt:
+        """Two branches that bind one name are a choice; an `if` alone in another is one with it."""
+        self.generic_visit(node)
+        match node:
+            case ast.If(test, [ast.Assign([ast.Name(one)], a)], [ast.Assign([ast.Name(other)], b)]) if one == other:
+                choice = bind(one, self.visit_IfExp(ast.IfExp(test, a, b)))
+                return choice if len(ast.unparse(choice)) <= LONGEST_CHOICE else node
+            case ast.If(test, [ast.If(inner, body, [])], []):
+                both = [*_parts(test), *_parts(inner)]
+                return ast.If(ast.BoolOp(ast.And(), both), body, [])
+            case _:
+                return node
+
+
+def _parts(test: ast.expr) -> list[ast.expr]:
+    return test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]

@@ -1,0 +1,67 @@
+"""The Python files that models are translated to: their text, and what keeps a file from being written."""
+
+import ast
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch_compare
+
+import archspec
+from archspec.cli import main
+from archspec.pytorch.build import torch_source
+
+TESTS = Path(__file__).parent
+GOLDEN = {
+    "bert-base-uncased": "bert-base-uncased",
+    "transformer-seq2seq": "transformer-seq2seq",
+    "small-decoder": f"{TESTS.parent / 'specs' / 'std' / 'examples.arch'}:small-decoder",
+    "everything": f"{TESTS / 'translated' / 'everything.arch'}",
+}
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_the_text_of_a_file(name: str, golden: Callable[[str, str], None]) -> None:
+    golden(f"torch/{name}.txt", torch_source(archspec.load(GOLDEN[name])))
+
+
+def test_files_are_written_as_people_write_them(tmp_path: Path) -> None:
+    """ruff finds nothing in them, by its own rules and by this project's, and would lay them out as they are."""
+    for name, spec in GOLDEN.items():
+        (tmp_path / f"{name}.py").write_text(torch_source(archspec.load(spec)), encoding="utf-8")
+    assert torch_compare.lint(tmp_path) == ""
+    assert torch_compare.layout(tmp_path) == ""
+
+
+def test_every_class_says_what_it_is() -> None:
+    tree = ast.parse(torch_source(archspec.load("bert-base-uncased")))
+    nodes = [node for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef)]
+    told = {node.name: ast.get_docstring(node) for node in nodes}
+    assert told.pop("BertOutput") is None
+    assert all(told.values())
+    assert list(told)[-1] == "build"
+
+
+def test_a_file_is_not_overwritten_unasked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "bert.py"
+    assert main(["build", "bert-base-uncased", "-o", str(path)]) == 0
+    written = path.read_text(encoding="utf-8")
+    assert written == torch_source(archspec.load("bert-base-uncased"))
+    assert main(["build", "albert-base-v2", "-o", str(path)]) == 2
+    assert path.read_text(encoding="utf-8") == written
+    assert "--force" in capsys.readouterr().err
+    assert main(["build", "albert-base-v2", "-o", str(path), "--force"]) == 0
+    assert path.read_text(encoding="utf-8") == torch_source(archspec.load("albert-base-v2"))
+    assert [p.name for p in tmp_path.iterdir()] == ["bert.py"]
+
+
+def test_what_cannot_be_translated_leaves_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spec, path = tmp_path / "spec.arch", tmp_path / "spec.py"
+    spec.write_text(
+        'layer Net(n = 2)(x [n]) -> [n] {\n  w: param [n] ~ xavier_uniform\n  return x * .w\n}\nmodel "it" = Net()\n',
+        encoding="utf-8",
+    )
+    assert main(["build", str(spec), "-o", str(path)]) == 1
+    said = capsys.readouterr().err
+    assert "error[untranslatable]" in said and f"{spec}:2:16" in said
+    assert not path.exists()

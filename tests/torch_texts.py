@@ -1,0 +1,111 @@
+"""Specs that the translation to PyTorch is tried on: the documentation's, those of other tests, some of their own."""
+
+import ast
+import importlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import test_docs
+import torch_operations
+
+import archspec
+from archspec import Model
+
+TESTS = Path(__file__).parent
+MODEL = re.compile(r'^model "([^"]+)"', re.MULTILINE)
+OTHERS = ["test_families", "test_language", "test_language_flow", "test_language_tensors", "test_language_values"]
+SMALL = {
+    "bert": {"vocab": 30, "hidden": 12, "layers": 2, "heads": 2, "ffn": 16, "positions": 9},
+    "albert": {"vocab": 30, "factor": 6, "hidden": 12, "layers": 3, "heads": 2, "ffn": 16, "positions": 9},
+    "roberta": {"vocab": 30, "hidden": 12, "layers": 2, "heads": 2, "ffn": 16, "positions": 12, "types": 2},
+    "transformer": {"words": 20, "hidden": 12, "layers": 2, "heads": 2, "inner": 16, "positions": 9},
+    "small-decoder": {"vocab": 20, "hidden": 16, "heads": 4, "inner": 24},
+    "small-vision": {"image": 8, "patch": 4, "hidden": 12, "layers": 2, "heads": 2, "inner": 16},
+    "small-speech": {"bins": 5, "vocab": 20, "hidden": 12, "layers": 2, "heads": 2, "inner": 16, "window": 2},
+}
+"""Bundled models small enough to be tried, by the beginning of their names."""
+
+
+class Text(NamedTuple):
+    """A model of a text; `folder` has the files that it imports."""
+
+    name: str
+    text: str
+    model: str
+    folder: dict[str, str]
+
+    def load(self, folder: Path) -> Model:
+        for name, text in self.folder.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8")
+        path = folder / "it.arch"
+        path.write_text(self.text, encoding="utf-8")
+        return archspec.load(f"{path}:{self.model}")
+
+
+def bundled() -> dict[str, tuple[str, dict[str, int]]]:
+    """Every bundled model, and the examples of the library, with small numbers: SPEC and overrides."""
+    found: dict[str, tuple[str, dict[str, int]]] = {}
+    examples = TESTS.parent / "specs" / "std" / "examples.arch"
+    for name in archspec.models():
+        found[name] = (name, next(v for k, v in SMALL.items() if name.startswith(k)))
+    for name in MODEL.findall(examples.read_text(encoding="utf-8")):
+        found[name] = (f"{examples}:{name}", SMALL[name])
+    return found
+
+
+def texts() -> list[Text]:
+    """Every model of every text."""
+    return [*_of_files(), *_of_pages(), *_of_operations(), *_of_other_tests()]
+
+
+def _models(name: str, text: str, folder: dict[str, str] | None = None) -> Iterator[Text]:
+    for model in MODEL.findall(text):
+        yield Text(f"{name}: {model}", text, model, folder or {})
+
+
+def _of_files() -> Iterator[Text]:
+    folder = TESTS / "translated"
+    parts = {str(p.relative_to(folder)): p.read_text(encoding="utf-8") for p in sorted(folder.glob("*/*.arch"))}
+    for path in [*sorted(folder.glob("*.arch")), TESTS / "values.arch"]:
+        yield from _models(path.stem, path.read_text(encoding="utf-8"), parts)
+
+
+def _of_pages() -> Iterator[Text]:
+    for page, path in test_docs.PAGES.items():
+        seen: dict[str, str] = {}
+        for block in test_docs.blocks(path.read_text(encoding="utf-8")):
+            if block.kind == "arch" and not block.mark:
+                first = re.match(r"# (\S+\.arch)", block.text)
+                if first:
+                    seen[first[1]] = block.text
+                yield from _models(f"{page}:{block.line}", block.text, dict(seen))
+
+
+def _of_operations() -> Iterator[Text]:
+    for op, text in torch_operations.specs().items():
+        yield from _models(op, text)
+
+
+def _of_other_tests() -> Iterator[Text]:
+    """The texts that other tests compile, as far as they are written out there."""
+    for name in OTHERS:
+        module = importlib.import_module(name)
+        for node in ast.walk(ast.parse(Path(module.__file__ or "").read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.func.id != "load":
+                continue
+            try:
+                text = eval(compile(ast.Expression(node.args[0]), name, "eval"), vars(module))
+            except NameError:
+                continue  # put together in the test
+            yield from _models(f"{name}:{node.lineno}", _with_model(text))
+
+
+def _with_model(text: str) -> str:
+    """As `small.load` does: the last layer or block is a model."""
+    if "\nmodel " in text:
+        return text
+    last = [line.split()[1] for line in text.splitlines() if line.startswith(("layer ", "block "))][-1]
+    return text + f'\nmodel "it" = {last.partition("(")[0]}()\n'
