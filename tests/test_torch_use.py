@@ -94,9 +94,9 @@ def test_training_reaches_every_trainable_parameter_and_none_of_the_frozen(name:
     read = {torch_compare.canonical_of(model, t.name) for t in model.tensors if t.name not in model.body.idle}
     for tensor in model.tensors:
         grad = parameters[tensor.name].grad
-        assert (grad is not None) == (
-            tensor.trainable and torch_compare.canonical_of(model, tensor.name) in read
-        ), tensor.name
+        assert (grad is not None) == (tensor.trainable and torch_compare.canonical_of(model, tensor.name) in read), (
+            tensor.name
+        )
     before = {name: tensor.clone() for name, tensor in module.state_dict().items()}
     torch.optim.SGD([p for p in module.parameters() if p.grad is not None], lr=0.1).step()
     after = module.state_dict()

@@ -47,6 +47,8 @@ def agrees(model: Model, sizes: Iterable[tuple[int, ...]] = SIZES, within: float
             if found is None:
                 continue
             inputs, expected = found
+            if all(np.isnan(value).all() for value in expected.outputs.values()):
+                continue  # the mask that was drawn hides every key
             # With reals in it or going in, a model needs no default; it is the other one.
             with torch.no_grad(), default_dtype(torch.float32 if has_reals(model, module) else torch.float64):
                 given = by_parameter(model, module, inputs)

@@ -53,12 +53,14 @@ class Program:
     # Expressions
 
     def number(self) -> str:
-        return self.one("0.5", "2", "-1.5", "k", "(k + 1)", "n", "(1 / n)", *self.indices, *[f"({i} + 1)" for i in self.indices])
+        rounds = [text for i in self.indices for text in (i, f"({i} + 1)")]
+        return self.one("0.5", "2", "-1.5", "k", "(k + 1)", "n", "(1 / n)", *rounds)
 
     def condition(self) -> str:
         """What a definition's numbers or the round of a loop decide."""
         index = [f"{i} {c}" for i in self.indices for c in ("> 0", "% 2 == 0", "!= 1", "== k")]
-        found = self.one("flag", "not flag", "k > 1", "k % 2 == 0", "n > 100", "flag and k > 1", "flag or k == 2", *index, *index)
+        numbers = ("k > 1", "k % 2 == 0", "n > 100", "flag and k > 1", "flag or k == 2")
+        found = self.one("flag", "not flag", *numbers, *index, *index)
         if self.optional and self.chance(0.2):
             return self.one("extra != none", "extra == none")
         return found
@@ -103,7 +105,8 @@ class Program:
                 return self.repeated(depth)
             return step
         if kind < 0.5:
-            step = self.one(*FUNCTIONS, "f", f"mixed({self.one('', 'by = 2.0', '0.1')})(_, {self.value()})", "max(_, 0)")
+            mixed = f"mixed({self.one('', 'by = 2.0', '0.1')})(_, {self.value()})"
+            step = self.one(*FUNCTIONS, "f", mixed, "max(_, 0)")
             return step + self.one("", "", f" if {self.settled()}", f" if {self.settled()} else relu", " for r in 0..2")
         if kind < 0.6 and depth:
             return f"+ ({self.chain(depth - 1)})"
@@ -191,8 +194,8 @@ class Program:
         self.values, self.indices, self.carried = ["x"], [], []
         self.optional = self.chance(0.6) or not last
         defaults = "n = 3, k = 2, flag = true, f = tanh" if last else "n, k, flag, f"
-        head = f"block {name}({defaults})(x [batch, n]{', extra [batch, n] = none' if self.optional else ''}) -> [batch, n] {{"
-        lines = [head]
+        extra = ", extra [batch, n] = none" if self.optional else ""
+        lines = [f"block {name}({defaults})(x [batch, n]{extra}) -> [batch, n] {{"]
         if self.optional:
             lines.append("  e = extra * 2.0 if extra != none else x")
             self.values.append("e")

@@ -16,8 +16,19 @@ from archspec import Model
 TESTS = Path(__file__).parent
 MODEL = re.compile(r'^model "([^"]+)"', re.MULTILINE)
 OTHERS = ["test_families", "test_language", "test_language_flow", "test_language_tensors", "test_language_values"]
+BERT = {"vocab": 30, "hidden": 12, "layers": 2, "heads": 2, "ffn": 16, "positions": 9}
 SMALL = {
-    "bert": {"vocab": 30, "hidden": 12, "layers": 2, "heads": 2, "ffn": 16, "positions": 9},
+    "bert": BERT,
+    "distilbert": BERT,
+    "electra-base": BERT,
+    "electra-small": {**BERT, "factor": 6},
+    "xlm-roberta": {**BERT, "positions": 12, "types": 2},
+    "camembert": {**BERT, "positions": 12, "types": 2},
+    "modernbert": {"vocab": 30, "hidden": 24, "layers": 4, "heads": 2, "ffn": 16, "window": 4},
+    "bart": BERT,
+    "t5": {"vocab": 30, "hidden": 12, "layers": 2, "heads": 2, "ffn": 16, "size": 6, "rows": 8, "furthest": 12},
+    "gpt2": BERT,
+    "llama": {"vocab": 30, "hidden": 16, "layers": 2, "heads": 4, "groups": 2, "ffn": 16},
     "albert": {"vocab": 30, "factor": 6, "hidden": 12, "layers": 3, "heads": 2, "ffn": 16, "positions": 9},
     "roberta": {"vocab": 30, "hidden": 12, "layers": 2, "heads": 2, "ffn": 16, "positions": 12, "types": 2},
     "transformer": {"words": 20, "hidden": 12, "layers": 2, "heads": 2, "inner": 16, "positions": 9},

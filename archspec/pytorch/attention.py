@@ -155,19 +155,19 @@ def _combined(forward: Tensors, parts: Sequence[Part], word: str, joined: str) -
         return None
     always = [p.value.code for p in parts if p.test is None]
     sometimes = [p for p in parts if p.test is not None]
-    code = always[0] if always else None
+    whole = always[0] if always else None
     for more in always[1:]:
-        code = py(joined, a=code, b=more) if code is not None else more
+        whole = py(joined, a=whole, b=more) if whole is not None else more
     if not sometimes:
-        return code
+        return whole
     variable = forward.fresh(word)
-    forward.bind(variable, code if code is not None else literal(None))
+    forward.bind(variable, whole if whole is not None else literal(None))
     for i, part in enumerate(sometimes):
         assert part.test is not None
         both = part.value.code
-        if code is not None or i:
+        if whole is not None or i:
             both = py(joined, a=name(variable), b=both)
-        if code is None and i:
+        if whole is None and i:
             both = py("b if a is None else both", a=name(variable), b=part.value.code, both=both)
         forward.body.append(ast.If(part.test, [bind(variable, both)], []))
     return name(variable)

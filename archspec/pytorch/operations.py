@@ -20,8 +20,8 @@ class Cannot(Exception):
 class Operands(NamedTuple):
     """What an operation is given. `tensors` are its inputs in order, None where absent; `numbers` tells which of them
     are plain numbers. `settings` are its hyperparameters; `ranks` the numbers of axes of the inputs (None: several);
-    `optional` tells which are None in some uses. `kind` is that of the result. `dtype` and `device` say what new tensors
-    of reals are to be.
+    `optional` tells which are None in some uses; `kind` is that of the result. `dtype` and `device` say what new
+    tensors of reals are to be.
     """
 
     tensors: tuple[Code | None, ...]

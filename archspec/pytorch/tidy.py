@@ -44,6 +44,8 @@ class _Tidy(ast.NodeTransformer):
                 return test
             case ast.IfExp(test, ast.Constant(False), ast.Constant(True)):
                 return negated(test)
+            case ast.IfExp(_, a, b) if ast.dump(a) == ast.dump(b):
+                return a
             case _:
                 return node
 
