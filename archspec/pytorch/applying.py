@@ -290,7 +290,9 @@ class Applying(Tensors):
     ) -> Results:
         """A definition applied to its inputs."""
         written = self.book.written(callee)
-        call = apply(code, *self._arguments(callee, written, values))
+        reals = {v.kind for v in values if v is not None and v.kind in (REAL, FREE)}
+        is_free = callee.kind == "fn" and reals == {FREE}  # so is what it gives, then
+        call = apply(code, *self._arguments(callee, written, values, is_free))
         if callee.kind == "fn":
             _, keywords = self.hyperparameters(callee, hyper, written.kept)
             call.keywords += [ast.keyword(word, value) for word, value in keywords.items()]
@@ -301,13 +303,17 @@ class Applying(Tensors):
         outputs = written.outputs
         present = [o for o in outputs if o.kind is not None]
         result = method(call, present[0].name) if written.record and len(present) == 1 else call
-        kinds, ranks = tuple(o.kind for o in outputs), tuple(o.rank for o in outputs)
+        kinds = tuple(FREE if is_free and o.kind == REAL else o.kind for o in outputs)
+        ranks = tuple(o.rank for o in outputs)
         return Results(result, kinds, ranks, written.is_causal)
 
     def _arguments(
-        self, callee: Definition, written: Written, values: Sequence[Val | None]
+        self, callee: Definition, written: Written, values: Sequence[Val | None], is_free: bool
     ) -> tuple[list[ast.expr], dict[str, ast.expr]]:
-        """The inputs of a use, by position up to the first that is left out or goes by name only."""
+        """The inputs of a use, by position up to the first that is left out or goes by name only.
+
+        Reals that are free take the type of the stream, unless all are and the result shall be.
+        """
         positional: list[ast.expr] = []
         named: dict[str, ast.expr] = {}
         by_name = False
@@ -318,7 +324,9 @@ class Applying(Tensors):
             if value is None and slot.optional:
                 by_name = True
                 continue
-            argument = self._given(value, slot.kind, entry) if value is not None else literal(None)
+            argument = literal(None)
+            if value is not None:
+                argument = value.code if is_free and value.kind == FREE else self._given(value, slot.kind, entry)
             if by_name:
                 named[slot.name] = argument
             else:
