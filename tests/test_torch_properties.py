@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small import load
 from test_properties import Options, options
+from torch_attention import attention
 from torch_programs import Program
 
 import archspec
@@ -30,3 +31,10 @@ def test_random_programs(seed: int) -> None:
 @given(options())
 def test_random_encoders(chosen: Options) -> None:
     torch_compare.agrees(load(chosen.text))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32))
+def test_random_attention(seed: int) -> None:
+    """Scores scaled, biased and masked in any order: one call of PyTorch's where that is the same."""
+    torch_compare.agrees(load(attention(seed)), within=1e-9)

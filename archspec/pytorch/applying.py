@@ -95,7 +95,9 @@ class Applying(Tensors):
         first, second = self.alike(first, second, expr)
         known = first if first.is_tensor else second
         if not then and not otherwise:
-            return Val(ast.IfExp(test, first.code, second.code), known.kind, known.rank, made=self.clock)
+            code = ast.IfExp(test, first.code, second.code)
+            value = Val(code, known.kind, known.rank, "option", (test, first, second), made=self.clock)
+            return value._replace(shapes=first.shapes | second.shapes)
         target = self.fresh("chosen", "part")
         self.note(target)
         self.body.append(ast.If(test, [*then, bind(target, first.code)], [*otherwise, bind(target, second.code)]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archspec.pytorch.code import apply, bind, literal, name, py, text
 from archspec.pytorch.operations import constant
@@ -30,6 +30,7 @@ class Scores(NamedTuple):
     scale: ast.expr | None
     masks: list[Part]
     biases: list[Part]
+    shapes: frozenset[Any]
 
 
 def as_attention(forward: Tensors, values: Sequence[Val | None]) -> Val | None:
@@ -42,10 +43,16 @@ def as_attention(forward: Tensors, values: Sequence[Val | None]) -> Val | None:
         return None
     if {v.kind for v in (scores.query, scores.key, value)} != {REAL}:
         return None
+    if not scores.shapes or weights.args[0].shapes != scores.shapes:
+        return None  # a mask or bias makes them larger
     parts = [part.value for part in (*scores.masks, *scores.biases)]
     if not all(map(forward.is_current, (scores.query, scores.key, value, *parts))):
         return None
-    keywords = _masked(forward, scores)
+    biases = [
+        part if part.value.kind == REAL else part._replace(value=forward.as_stream(part.value, scores.query))
+        for part in scores.biases
+    ]
+    keywords = _masked(forward, scores._replace(biases=biases))
     scale = _scale(forward, scores)
     if scale is not None:
         keywords["scale"] = scale
@@ -105,7 +112,7 @@ def _product(product: Val, scale: ast.expr, masks: list[Part], biases: list[Part
     settings = dict(turned.settings) if turned.op == "transpose" else {}
     if not settings or {constant(settings["a"]), constant(settings["b"])} not in ({-2, -1}, {2, 3}):
         return None
-    return Scores(query, turned.args[0], scale, masks, biases)
+    return Scores(query, turned.args[0], scale, masks, biases, product.shapes)
 
 
 def _origin(value: Val) -> ast.expr:
@@ -134,7 +141,7 @@ def _masked(forward: Tensors, scores: Scores) -> dict[str, ast.expr]:
         only = masks[0]
         if only.value.op == "causal" and only.test is None:
             return {"is_causal": literal(True)}
-        if only.test is None or text(only.test) == f"{text(only.value.code)} is not None":
+        if only.test is None or _is_given(only):
             return {"attn_mask": only.value.code}
     visible = _combined(forward, masks, "visible", "a & b")
     bias = _combined(forward, biases, "bias", "a + b")
@@ -149,12 +156,19 @@ def _masked(forward: Tensors, scores: Scores) -> dict[str, ast.expr]:
     return {"attn_mask": both}
 
 
+def _is_given(part: Part) -> bool:
+    """Whether a mask or bias is applied wherever it is there."""
+    return part.test is not None and text(part.test) == f"{text(part.value.code)} is not None"
+
+
 def _combined(forward: Tensors, parts: Sequence[Part], word: str, joined: str) -> ast.expr | None:
     """All of the masks, or all of the biases, as one; None where there is none."""
     if not parts:
         return None
     always = [p.value.code for p in parts if p.test is None]
     sometimes = [p for p in parts if p.test is not None]
+    if not always and len(sometimes) == 1 and _is_given(sometimes[0]):
+        return sometimes[0].value.code
     whole = always[0] if always else None
     for more in always[1:]:
         whole = py(joined, a=whole, b=more) if whole is not None else more

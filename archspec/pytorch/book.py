@@ -39,10 +39,13 @@ class Book:
         self.pages: dict[Definition, Written] = {}
         self._places: dict[Definition, Places] = {}
         self._parameters: dict[Definition, dict[str, str]] = {}
+        self._attributes: dict[Definition, dict[str, str]] = {}
         self._modules: dict[Definition, list[Module]] = {}
         for module, definition in trace.definitions.items():
             self._modules.setdefault(definition, []).append(module)
         self.names = self._named()
+        self.records = self._with_records()
+        self.taken = {*TAKEN_BY_FILES, *self.names.values(), *self.records.values()}
         self.varying = self._found_varying()
 
     def _named(self) -> dict[Definition, str]:
@@ -59,6 +62,13 @@ class Book:
                 word, count = f"{definition.name}{count}", count + 1
             names[definition] = word
         return names
+
+    def _with_records(self) -> dict[Definition, str]:
+        """The names of the tuples that outputs with names come in."""
+        found: dict[Definition, str] = {}
+        for definition, word in self.names.items():
+            found[definition] = usable(f"{word}Output", {*self.names.values(), *found.values()})
+        return found
 
     def _found_varying(self) -> set[Definition]:
         """Definitions that stand in for each other: they must be called alike."""
@@ -85,7 +95,7 @@ class Book:
     def parameters(self, definition: Definition) -> dict[str, str]:
         """The Python names of the hyperparameters."""
         if definition not in self._parameters:
-            taken = {*TAKEN_BY_FILES, *self.names.values()}
+            taken = self.taken
             found: dict[str, str] = {}
             for word in definition.hyperparameters:
                 found[word] = usable(word, taken | set(found.values()))
@@ -94,8 +104,13 @@ class Book:
 
     def attribute(self, definition: Definition, word: str) -> str:
         """The attribute of a module that keeps a hyperparameter."""
-        owned = {pattern[0] for pattern in self.places(definition).members}
-        return usable(word, owned | TAKEN_BY_MODULES)
+        if definition not in self._attributes:
+            taken = {pattern[0] for pattern in self.places(definition).members} | TAKEN_BY_MODULES
+            found: dict[str, str] = {}
+            for hyper in definition.hyperparameters:
+                found[hyper] = usable(hyper.lstrip("_") or "value", taken | set(found.values()))
+            self._attributes[definition] = found
+        return self._attributes[definition][word]
 
     # Writing
 
@@ -261,7 +276,7 @@ class Book:
         names = [o.name for o, present in zip(declared, self._present(uses), strict=False) if present]
         if not names or not all(n.isidentifier() and not n.startswith("_") for n in names):
             return None
-        return f"{self.names[definition]}Output"
+        return self.records[definition]
 
     def _outputs(self, forward: Forward, uses: Sequence[Use], record: str | None) -> tuple[Output, ...]:
         declared = forward.definition.node.outputs
@@ -333,19 +348,20 @@ def _returned(body: list[ast.stmt]) -> list[ast.stmt]:
 
 def without_repeats(body: Sequence[ast.stmt]) -> list[ast.stmt]:
     """A body without an assignment to a variable of what it holds already."""
-    held: dict[str, str] = {}
+    held: dict[str, ast.expr] = {}
     kept: list[ast.stmt] = []
     for statement in body:
         match statement:
-            case ast.Assign(targets=[ast.Name(target)], value=value):
-                if held.get(target) == ast.dump(value):
+            case ast.Assign([ast.Name(target)], value):
+                if target in held and ast.dump(held[target]) == ast.dump(value):
                     continue
-                held = {t: v for t, v in held.items() if t != target and f"id='{target}'" not in v}
-                held[target] = ast.dump(value)
+                changed, known = {target}, {target: value}
+            case ast.Assign(targets):
+                changed, known = names_in(targets), dict[str, ast.expr]()
             case _:
-                assigned = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name)}
-                if isinstance(statement, ast.For | ast.If):
-                    held = {t: v for t, v in held.items() if t not in assigned}
+                changed, known = names_in([statement]), dict[str, ast.expr]()
+        held = {t: v for t, v in {**held, **known}.items() if t in known or t not in changed}
+        held = {t: v for t, v in held.items() if not changed & names_in([v])}
         kept.append(statement)
     return kept
 

@@ -125,7 +125,10 @@ class Chains(Applying):
                 self.bind(variable, value.code)
                 self.body = kept
         self.body.append(ast.If(test, first, second))
-        return Val(name(variable), then.kind, then.rank, "option", (test, then, otherwise), made=self.clock)
+        both = then.shapes | otherwise.shapes
+        return Val(
+            name(variable), then.kind, then.rank, "option", (test, then, otherwise), made=self.clock, shapes=both
+        )
 
     # Loops
 

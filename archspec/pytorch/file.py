@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from archspec.dims import Symbolic
-from archspec.lower.trace import Trace
+from archspec.lower.trace import MOST_OPTIONAL, Trace
 from archspec.lower.units import Definition
 from archspec.ops import Op
 from archspec.pytorch.book import Book
@@ -74,6 +74,10 @@ def file_text(trace: Trace, model: str, doc: str, values: dict[str, Any], total:
 
     Raises ArchError (`untranslatable`), with the place in the spec, where something has no form in PyTorch.
     """
+    optional = [entry for entry in trace.root.node.inputs if entry.default is not None]
+    if len(optional) > MOST_OPTIONAL:
+        message = f"at most {MOST_OPTIONAL} inputs of a model may be optional in PyTorch"
+        raise untranslatable(message, trace.root, optional[MOST_OPTIONAL])
     book, root = _written(trace)
     parts = [_page(book, page) for page in book.pages.values()]
     parts += [_HELPERS[word].split("\n") for word in sorted(book.helpers)]

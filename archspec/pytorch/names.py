@@ -75,6 +75,7 @@ TAKEN_BY_FILES = frozenset(
         "Callable",
         "NamedTuple",
         "self",
+        "build",
         "own",
         "tie",
         "topk",
@@ -101,7 +102,11 @@ def is_plain(word: str) -> bool:
 
 
 def usable(word: str, taken: Iterable[str]) -> str:
-    """A name for Python: the word itself, or with underscores behind it where it is taken or ambiguous."""
+    """A name for Python: the word itself, or with underscores behind it where it is taken or ambiguous.
+
+    Inside a class Python changes names that begin with two underscores, so that they begin with one here.
+    """
+    word = "_" + word.lstrip("_") if word.startswith("__") else word
     while keyword.iskeyword(word) or word in taken or word in ("l", "O", "I"):
         word += "_"
     return word

@@ -12,7 +12,7 @@ from archspec.lower.units import Definition
 from archspec.ops import OPS, Op
 from archspec.pytorch.code import apply, bind, literal, name, names_in, py, sequence
 from archspec.pytorch.handed import Given
-from archspec.pytorch.names import TAKEN_BY_FILES, usable
+from archspec.pytorch.names import usable
 from archspec.pytorch.operations import NUMBERS, function_of
 from archspec.pytorch.places import Part
 from archspec.pytorch.values import BOOL, INT, REAL, STATIC, Several, Val
@@ -38,7 +38,7 @@ class Scope:
         self.uses = uses
         self.env: dict[str, Val | Several] = {}
         self.body: list[ast.stmt] = []
-        self.taken = {*TAKEN_BY_FILES, *book.names.values()}
+        self.taken = book.taken
         self.local: dict[str, str] = {}
         self.clock = 0
         self.bound: dict[str, int] = {}  # when variables were bound last

@@ -154,7 +154,8 @@ class Tensors(Scope):
         if op == "topk":
             return Several(code, (kind, INT), (first, first))
         rank = self.rank(node) if not isinstance(node, tree.Chain) else None
-        return Val(code, kind, rank, op, tuple(values), tuple(whole.items()), made=self.clock)
+        shapes = frozenset(type.shape for type in self.types(node))
+        return Val(code, kind, rank, op, tuple(values), tuple(whole.items()), made=self.clock, shapes=shapes)
 
     def _as_reals(self, value: Val | None, node: Any) -> Val:
         """Integers are free; 0 and 1 are exact in every type, and take that of the stream."""
@@ -206,7 +207,7 @@ class Tensors(Scope):
             stream = next(v for v in tensors.values() if v.kind == REAL)
             for i, value in tensors.items():
                 if value.kind == FREE or (value.kind == INT and op in _ALIKE):
-                    changed[i] = self._as(value, stream)
+                    changed[i] = self.as_stream(value, stream)
         elif kind == FREE and (op in _ALIKE or not any(v.kind == FREE for v in tensors.values())):
             for i, value in tensors.items():
                 if value.kind == INT:
@@ -215,7 +216,7 @@ class Tensors(Scope):
                         break  # what meets it is promoted
         return changed
 
-    def _as(self, value: Val, stream: Val) -> Val:
+    def as_stream(self, value: Val, stream: Val) -> Val:
         """A tensor in the type of the stream."""
         simple = stream.name is not None or stream.op == "weight"
         dtype = method(stream.code, "dtype") if simple else self.stream_type()

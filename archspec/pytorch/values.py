@@ -21,7 +21,8 @@ class Val(NamedTuple):
 
     `name` is the variable that holds it, if one does that is not bound again. `rank` counts axes, where known and the
     same in every use. `counts` is what a static value counts as beside tensors: REAL, INT or BOOL. `made` is when it
-    was computed, by `Scope.clock`. `optional` tensors are None in some uses.
+    was computed, by `Scope.clock`. `optional` tensors are None in some uses. `shapes` are those of
+    an operation's result in the uses.
     """
 
     code: ast.expr
@@ -34,6 +35,7 @@ class Val(NamedTuple):
     counts: str = INT
     made: int = 0
     optional: bool = False
+    shapes: frozenset[Any] = frozenset()
 
     @property
     def is_tensor(self) -> bool:
