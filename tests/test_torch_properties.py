@@ -1,5 +1,8 @@
 """The PyTorch modules of specs drawn at random compute what the reference does."""
 
+import inspect
+from typing import Any
+
 import pytest
 import torch_compare
 from hypothesis import given, settings
@@ -10,8 +13,9 @@ from torch_attention import attention
 from torch_programs import Program
 
 import archspec
+from archspec.pytorch.build import torch_source
 
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.slow
 
 
@@ -38,3 +42,27 @@ def test_random_encoders(chosen: Options) -> None:
 def test_random_attention(seed: int) -> None:
     """Scores scaled, biased and masked in any order: one call of PyTorch's where that is the same."""
     torch_compare.agrees(load(attention(seed)), within=1e-9)
+
+
+OTHERS = [{"k": 1}, {"k": 3}, {"k": 4}, {"n": 4}, {"flag": False}, {"k": 3, "flag": False}]
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from(OTHERS))
+def test_a_class_made_with_other_numbers_is_right_or_refuses_them(seed: int, other: dict[str, Any]) -> None:
+    """What a file of one model computes for another model's numbers is what that one's file does, if anything."""
+    text = Program(seed).text()
+    try:
+        model, wanted = load(text), load(text, **other)
+    except archspec.ArchError:
+        return
+    namespace: dict[str, Any] = {}
+    exec(torch_source(model), namespace)
+    if not set(other) <= set(inspect.signature(namespace["Net"].__init__).parameters):
+        return
+    try:
+        with torch_compare.default_dtype(torch.float64):
+            module = namespace["Net"](**other)
+        torch_compare.computes(wanted, module, within=1e-9)
+    except ValueError as error:
+        assert "not written for" in str(error)

@@ -34,6 +34,13 @@ def agrees(model: Model, sizes: Iterable[tuple[int, ...]] = SIZES, within: float
     with default_dtype(torch.float64):
         torch.manual_seed(0)
         module = archspec.to_torch(model)
+    return computes(model, module, sizes, within)
+
+
+def computes(model: Model, module: Any, sizes: Iterable[tuple[int, ...]] = SIZES, within: float = 1e-10) -> int:
+    """The same of a module that was made in float64 in whatever way."""
+    import torch
+
     same_tensors(model, module)
     weights = random_weights(model, module)
     module.load_state_dict({name: torch.tensor(weights[canonical_of(model, name)]) for name in module.state_dict()})
@@ -53,8 +60,12 @@ def agrees(model: Model, sizes: Iterable[tuple[int, ...]] = SIZES, within: float
             with torch.no_grad(), default_dtype(torch.float32 if has_reals(model, module) else torch.float64):
                 given = by_parameter(model, module, inputs)
                 got = module(**given)
-            same_outputs(got, expected.outputs, within, is_lenient)
             tried += 1
+            try:
+                same_outputs(got, expected.outputs, within, is_lenient)
+            except AssertionError:
+                if not is_unstable(use.body, inputs, weights, expected, within):
+                    raise
     assert tried, "no inputs were found that the reference takes"
     return tried
 
@@ -146,6 +157,24 @@ def random_inputs(
         except (AssertionError, ValueError, IndexError):
             continue
     return None
+
+
+def is_unstable(
+    body: Body, inputs: Mapping[str, Array], weights: Mapping[str, Array], expected: Result, within: float
+) -> bool:
+    """Whether the last digits of what goes in decide what comes out, as where almost nothing is divided by its norm."""
+    generator = np.random.default_rng(0)
+
+    def nudged(x: Array) -> Array:
+        return x * (1 + generator.normal(0, 1e-14, x.shape)) if x.dtype == np.float64 else x
+
+    given = {name: nudged(x) for name, x in inputs.items()}
+    others = {name: nudged(x) for name, x in weights.items()}
+    with np.errstate(all="ignore"):
+        again = evaluate(body, given, others).outputs
+    return any(
+        np.nanmax(np.abs(x - again[name])) > within for name, x in expected.outputs.items() if x.dtype == np.float64
+    )
 
 
 def random_array(generator: np.random.Generator, type: Type, symbols: Mapping[str, int], most: int) -> Array:

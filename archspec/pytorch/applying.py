@@ -203,7 +203,8 @@ class Applying(Tensors):
         stream: Val | None,
     ) -> Val | Several:
         callees = self.called(named)
-        if len(callees) == 1:
+        is_handed_on = isinstance(named, tree.Name) and named.text in self.env and self.varies(named.text)
+        if len(callees) == 1 and not is_handed_on:
             callee = callees[0]
             if isinstance(callee, Op):
                 return self._apply_op(callee, hyper, inputs, node, stream)

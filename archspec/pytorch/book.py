@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, cast
 
 from archspec.ir import Body, Constant, Module, Type, Weight
@@ -19,6 +20,7 @@ from archspec.pytorch.making import Making
 from archspec.pytorch.names import TAKEN_BY_FILES, TAKEN_BY_MODULES, TAKEN_BY_RECORDS, usable
 from archspec.pytorch.pages import Output, Slot, Written
 from archspec.pytorch.places import Places
+from archspec.pytorch.steady import is_steady
 from archspec.pytorch.tidy import tidied
 from archspec.pytorch.values import REAL, STATIC, Several, Val
 from archspec.pytorch.wrappers import wrapper
@@ -84,7 +86,8 @@ class Book:
 
     def places(self, definition: Definition) -> Places:
         if definition not in self._places:
-            self._places[definition] = Places(self.modules(definition))
+            steady = partial(is_steady, definition, self.trace.truth)
+            self._places[definition] = Places(self.modules(definition), steady)
         return self._places[definition]
 
     def values(self, definition: Definition, word: str) -> list[Any]:
@@ -359,7 +362,8 @@ def without_repeats(body: Sequence[ast.stmt]) -> list[ast.stmt]:
             case ast.Assign(targets):
                 changed, known = names_in(targets), dict[str, ast.expr]()
             case _:
-                changed, known = names_in([statement]), dict[str, ast.expr]()
+                inside = [n for n in ast.walk(statement) if isinstance(n, ast.Assign)]
+                changed, known = names_in([t for n in inside for t in n.targets]), dict[str, ast.expr]()
         held = {t: v for t, v in {**held, **known}.items() if t in known or t not in changed}
         held = {t: v for t, v in held.items() if not changed & names_in([v])}
         kept.append(statement)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from archspec.ir import Module
@@ -37,13 +37,39 @@ class Making(Forward):
             assert isinstance(known, Val)
             self.env[word] = known._replace(code=name(parameter))
         self.made: set[str] = set()
+        self.shared: set[str] = set()  # addresses of tensors that several statements own, one of them at a time
         self.tying = False
 
     def run(self) -> None:
         plan = plan_of(self.definition)
+        self._register(plan)
         self._plan(plan)
         self.tying = True  # when everything is owned
         self._plan(plan)
+
+    def _register(self, plan: Plan) -> None:
+        """Tensors that branches leave out are None; those that only a suffix does are so where they are made."""
+        inside = [entry for entry in plan if isinstance(entry, Owning)]
+        found: dict[str, list[Owning]] = {}
+        for entry in _owned(plan):
+            if isinstance(entry.node, tree.Param) and entry.loop is None and entry.address is not None:
+                found.setdefault(entry.address, []).append(entry)
+        for where, entries in found.items():
+            alone = len(entries) == 1 and entries[0] in inside
+            if alone or not self._is_owned(entries[0]):
+                continue
+            self.shared.add(where)
+            if tuple(where.split(".")) not in self.places.always:
+                self._containers((entries[0],))
+                self._leave_out(entries[0])
+
+    def _leave_out(self, entry: Owning) -> None:
+        """A tensor that is not there is None."""
+        place = self.places.place(self.parts(entry.node.address))
+        if isinstance(entry.node, tree.Param) and isinstance(place.code, ast.Attribute) and place.container is not None:
+            word = "register_parameter" if entry.node.kind == "param" else "register_buffer"
+            call = apply(method(place.container, word), [literal(place.code.attr), literal(None)])
+            self.body.append(ast.Expr(call))
 
     def device(self) -> ast.expr | None:
         return None
@@ -62,7 +88,7 @@ class Making(Forward):
                 case Owning() if not self.tying:
                     self._owning(entry)
                 case Bound():
-                    self._bound(entry)
+                    self.bind_number(entry)
                 case Repeat():
                     self._repeat(entry)
                 case Branch():
@@ -72,7 +98,8 @@ class Making(Forward):
                 case _:
                     pass
 
-    def _bound(self, entry: Bound) -> None:
+    def bind_number(self, entry: Bound) -> None:
+        """A name for a number or the like; ownership is about no others."""
         if len(entry.targets) == 1 and self.is_static(entry.value):
             self._assign(entry.targets[0], self.number(entry.value))
 
@@ -159,12 +186,8 @@ class Making(Forward):
         """Appends what is owned under conditions; a tensor that they leave out is None."""
         if tests:
             left_out: list[ast.stmt] = []
-            place = self.places.place(self.parts(entry.node.address))
-            if isinstance(entry.node, tree.Param) and isinstance(place.code, ast.Attribute):
-                word = "register_parameter" if entry.node.kind == "param" else "register_buffer"
-                assert place.container is not None
-                key = literal(place.code.attr)
-                left_out = [ast.Expr(apply(method(place.container, word), [key, literal(None)]))]
+            if entry.address not in self.shared:
+                left_out, _ = self.aside(lambda: self._leave_out(entry))
             test = tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests)
             match self.body[-1:]:
                 case [ast.If(test=other, orelse=[]) as before] if text(other) == text(negated(test)) and not left_out:
@@ -355,3 +378,17 @@ class Making(Forward):
             return
         self.book.helpers.add("tie")
         self.body.append(ast.Expr(apply(name("tie"), [name("self"), alias, counted])))
+
+
+def _owned(plan: Plan) -> Iterator[Owning]:
+    """All that a plan owns, in branches and loops, too."""
+    for entry in plan:
+        match entry:
+            case Owning():
+                yield entry
+            case Repeat():
+                yield from _owned(entry.body)
+            case Branch():
+                yield from _owned((*entry.body, *entry.otherwise))
+            case _:
+                pass

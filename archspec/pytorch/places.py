@@ -8,7 +8,7 @@ of the definition is *open*: what lies in it is reached by its address as text.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from archspec.ir import Module, Weight
@@ -45,7 +45,7 @@ class Places:
     every use, under addresses without numbers.
     """
 
-    def __init__(self, modules: Sequence[Module]) -> None:
+    def __init__(self, modules: Sequence[Module], is_steady: Callable[[Pattern], bool] = lambda _: True) -> None:
         self.members: dict[Pattern, dict[Pattern, list[Module | Weight]]] = {}
         self.lists: set[Pattern] = set()
         self.dicts: set[Pattern] = set()
@@ -54,6 +54,7 @@ class Places:
         for module in modules:
             self._add(module)
         self.open |= self.plain & (self.lists | self.dicts)
+        self.dicts |= {pattern for pattern in self.lists if not is_steady(pattern)}
         self.dicts -= self.open
         self.lists -= self.open | self.dicts
         addresses = [{tuple(address.split(".")) for address in module.members} for module in modules]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from archspec.lower.trace import Seen, Use
 from archspec.lower.units import Definition
+from archspec.lower.values import key_of
 from archspec.ops import OPS, Op
 from archspec.pytorch.code import apply, bind, literal, name, names_in, py, sequence
 from archspec.pytorch.handed import Given
@@ -154,9 +155,10 @@ class Scope:
     def named(self, expr: tree.Name) -> ast.expr:
         """A name as code."""
         word = expr.text
-        statics = list(self.seen(expr).statics.values())
-        if len(statics) == 1 and isinstance(statics[0], Definition | Op):
-            return self.callable(statics[0], expr)
+        if word in self.env and not self.varies(word):
+            (value,) = {key_of(v): v for v in self.book.values(self.definition, word)}.values()
+            if isinstance(value, Definition | Op):
+                return self.callable(value, expr)
         if word in self.env:
             return self.env[word].code
         binding = self.unit.names.get(word)
@@ -164,6 +166,12 @@ class Scope:
         if target is not None:
             return self.callable(target, expr)
         return name(self.variable(word))
+
+    def varies(self, word: str) -> bool:
+        """Whether a name is not a hyperparameter that has one value in all uses."""
+        if word not in self.definition.hyperparameters:
+            return True
+        return len({key_of(v) for v in self.book.values(self.definition, word)}) != 1
 
     def callable(self, target: Definition | Op, node: Any) -> ast.expr:
         """A definition or operation that is handed on."""

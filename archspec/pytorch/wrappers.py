@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from archspec.lower.plan import Owning, Requiring, plan_of
+from archspec.lower.plan import Bound, Branch, Owning, Repeat, Tying, plan_of
 from archspec.lower.trace import Use
 from archspec.lower.units import Definition
 from archspec.ops import OPS
@@ -16,7 +16,7 @@ from archspec.pytorch.making import Making
 from archspec.pytorch.operations import constant
 from archspec.pytorch.pages import Output, Slot, Written
 from archspec.pytorch.scope import match
-from archspec.pytorch.values import REAL
+from archspec.pytorch.values import KIND, REAL
 from archspec.syntax import tree
 
 if TYPE_CHECKING:
@@ -33,32 +33,31 @@ def wrapper(book: Book, definition: Definition, uses: Sequence[Use]) -> Written 
     """A layer as a class derived from one of `torch.nn`, if it is one in all its uses."""
     form = layer_form(uses) if uses else None
     plan = plan_of(definition)
-    if form is None or not all(isinstance(e, Owning | Requiring) for e in plan):
-        plain = [e for e in plan if not isinstance(e, Owning | Requiring)]
-        if form is None or any(e.__class__.__name__ in ("Tying", "Repeat", "Branch") for e in plain):
-            return None
-    making = Making(book, definition, uses)
-    tensors = {str(e.address): e for e in plan if isinstance(e, Owning) and isinstance(e.node, tree.Param)}
-    if not set(tensors) <= {"weight", "bias"} or "weight" not in tensors:
+    if form is None or any(isinstance(entry, Tying | Repeat | Branch) for entry in plan):
         return None
-    arguments = _arguments(book, making, definition, uses, form, tensors)
+    owned = [entry for entry in plan if isinstance(entry, Owning)]
+    tensors = {str(entry.address): entry for entry in owned}
+    if len(tensors) < len(owned) or not set(tensors) <= {"weight", "bias"}:
+        return None
+    making = Making(book, definition, uses)
+    for entry in plan:
+        if isinstance(entry, Bound):
+            making.bind_number(entry)
+    arguments = _arguments(book, making, definition, form, tensors)
     if arguments is None:
         return None
     making.body.append(ast.Expr(apply(py("super().__init__"), *arguments)))
     for word, entry in tensors.items():
         _start(making, form, word, entry)
-    output = Output("", REAL, None)
     entry = definition.node.inputs[0]
-    kind = {"int": "int", "bool": "bool"}.get(entry.type, REAL)
-    slot = Slot(making.variable(entry.name), kind, False)
-    return book.page(definition, making, (slot,), (output,), None, frozenset(), form.name, None)
+    slot = Slot(making.variable(entry.name), KIND[entry.type], False)
+    return book.page(definition, making, (slot,), (Output("", REAL, None),), None, frozenset(), form.name, None)
 
 
 def _arguments(
     book: Book,
     making: Making,
     definition: Definition,
-    uses: Sequence[Use],
     form: LayerForm,
     tensors: dict[str, Owning],
 ) -> tuple[list[ast.expr], dict[str, ast.expr]] | None:
@@ -76,7 +75,7 @@ def _arguments(
         case "nn.Embedding":
             return sizes, keywords
         case "nn.RMSNorm":
-            eps = _named_value(book, making, definition, [rms_eps(use) for use in uses])
+            eps = _named_value(book, making, definition, [rms_eps(use) for use in making.uses])
             return (sizes, {"eps": eps}) if eps is not None else None
         case _:
             settings = _settings(making, definition, form.op or "")
