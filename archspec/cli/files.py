@@ -3,8 +3,26 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from archspec.source import fail
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+
+def write_text(options: Namespace, make: Callable[[], str]) -> None:
+    """Writes what `make` gives to the file of `-o`, or to standard output; a file in the way is refused before."""
+    to_file = options.output and options.output != "-"
+    if to_file:
+        refuse_existing(options.output, options.force)
+    text = make()
+    if to_file:
+        save(options.output, text, options.force)
+    else:
+        sys.stdout.write(text)
 
 
 def refuse_existing(path: str, force: bool) -> None:
