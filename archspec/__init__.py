@@ -12,17 +12,17 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from archspec.audits import audit
-    from archspec.claims import explain
-    from archspec.comparison import compare
-    from archspec.differences import diff
-    from archspec.formulas import Formula
-    from archspec.functions import cost
+    from archspec.functions.compare import compare
+    from archspec.functions.cost import cost
+    from archspec.functions.diff import diff
+    from archspec.functions.explain import explain
+    from archspec.functions.formula import Formula, formula
+    from archspec.functions.verify import verify
     from archspec.model import Model
-    from archspec.pipeline import formula, import_config, load, models
+    from archspec.pipeline import import_config, load, models
     from archspec.pytorch.build import to_torch
     from archspec.scaffolds import scaffold
     from archspec.source import ArchError
-    from archspec.verification import verify
 
 __all__ = [
     "ArchError",
@@ -48,20 +48,20 @@ __version__ = "0.1.0"
 if not TYPE_CHECKING:  # a checker shall report names that do not exist
     _HOMES = {
         "ArchError": "source",
-        "Formula": "formulas",
+        "Formula": "functions.formula",
         "Model": "model",
         "audit": "audits",
-        "compare": "comparison",
-        "cost": "functions",
-        "diff": "differences",
-        "explain": "claims",
-        "formula": "pipeline",
+        "compare": "functions.compare",
+        "cost": "functions.cost",
+        "diff": "functions.diff",
+        "explain": "functions.explain",
+        "formula": "functions.formula",
         "import_config": "pipeline",
         "load": "pipeline",
         "models": "pipeline",
         "scaffold": "scaffolds",
         "to_torch": "pytorch.build",
-        "verify": "verification",
+        "verify": "functions.verify",
     }
 
     def __getattr__(name):

@@ -18,8 +18,9 @@ from zlib import crc32
 import pytest
 
 import archspec
-from archspec import cache, pipeline
+from archspec import cache, pipeline, resources
 from archspec.cli import main
+from archspec.pipeline import files
 from archspec.table import Table
 
 ROOT = Path(__file__).parent.parent
@@ -54,7 +55,7 @@ class Home:
 
     def table(self, **overrides: Any) -> Table:
         """The table as a fresh process would find it."""
-        pipeline._loaded.clear()
+        files._loaded.clear()
         return pipeline.table_of(str(self.spec), overrides)[0]
 
     def total(self, **overrides: Any) -> int:
@@ -89,11 +90,11 @@ def write_text(path: Path, body: bytes) -> None:
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
     made = Home(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(pipeline, "specs_root", lambda: str(made.specs))
+    monkeypatch.setattr(resources, "specs_root", lambda: str(made.specs))
     pipeline.parser.cache_clear()
     assert made.total() == TRUE
     yield made
-    pipeline._loaded.clear()
+    files._loaded.clear()
     pipeline.parser.cache_clear()
 
 
@@ -119,7 +120,7 @@ def test_what_is_kept_is_what_would_be_made(overrides: dict[str, Any], home: Hom
     made = {name: archspec.load(name, **overrides).table for name in archspec.models()}
     for _ in range(2):
         for name in made:
-            pipeline._loaded.clear()
+            files._loaded.clear()
             assert pipeline.table_of(name, overrides)[0] == made[name]
 
 
@@ -148,7 +149,7 @@ CHANGES: dict[str, Callable[[Home, pytest.MonkeyPatch], Any]] = {
     "who may list the folder": lambda home, patch: home.cache.chmod(0o750),
     "that all may write the folder": lambda home, patch: home.cache.chmod(0o777),
     "who we are": lambda home, patch: patch.setattr(os, "geteuid", lambda: 12_345),
-    "the place of the specs": lambda home, patch: patch.setattr(pipeline, "specs_root", lambda: str(ROOT / "specs")),
+    "the place of the specs": lambda home, patch: patch.setattr(resources, "specs_root", lambda: str(ROOT / "specs")),
 }
 
 
@@ -234,7 +235,7 @@ def test_tables_of_the_wrong_form_are_passed_over(home: Home, capsys: pytest.Cap
     (path,) = home.entries()
     for changed, (holder, key, wrong) in itertools.islice(forms(read(path)), 0, None, 3):
         write(path, changed)
-        pipeline._loaded.clear()
+        files._loaded.clear()
         assert main(["count", str(home.spec), "--format", "json"]) == 0, (holder, key, wrong)
         total = json.loads(capsys.readouterr().out)["params"]["total"]
         assert total == TRUE, (holder, key, wrong)
@@ -247,7 +248,7 @@ def test_trees_of_the_wrong_form_are_no_trouble(home: Home, capsys: pytest.Captu
             for table in home.entries():
                 table.unlink()
             write(path, changed)
-            pipeline._loaded.clear()
+            files._loaded.clear()
             status = main(["count", str(home.spec), "--format", "json"])
             out, err = capsys.readouterr()
             assert (status, out, err[:6]) == (1, "", "error[") or (status, err) == (0, ""), place
@@ -315,7 +316,7 @@ def test_without_a_place_for_it_nothing_is_kept_and_nothing_said(
         Path("/dev/null"),
     ):
         monkeypatch.setenv("XDG_CACHE_HOME", str(place))
-        pipeline._loaded.clear()
+        files._loaded.clear()
         assert main(["count", str(home.spec), "--format", "json"]) == 0
         out, err = capsys.readouterr()
         assert (json.loads(out)["params"]["total"], err) == (TRUE, "")

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import pytest
 
 import archspec
-from archspec import cache, pipeline
+from archspec import cache, pipeline, resources
+from archspec.pipeline import files
 from archspec.source import Report, Source
 from archspec.syntax import tree
 
@@ -212,8 +213,8 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         return trees[source.text]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pipeline, "specs_root", lambda: str(folder))
-        patch.setattr(pipeline, "parsed", parsed)
+        patch.setattr(resources, "specs_root", lambda: str(folder))
+        patch.setattr(files, "parsed", parsed)
         patch.setattr(cache, "read", lambda *_: None)
         patch.setattr(cache, "write", lambda *_: None)
         yield folder

@@ -29,7 +29,7 @@ from archspec.analyses.structure import (
     repetitions,
 )
 from archspec.cli import main
-from archspec.differences import Difference
+from archspec.functions.diff import Difference
 from archspec.pipeline import table_of
 
 README = Path(__file__).parent.parent / "README.md"

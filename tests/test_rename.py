@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import archspec
-from archspec import pipeline
+from archspec import pipeline, resources
 from archspec.source import Report, Source
 from archspec.syntax import tree
 
@@ -77,7 +77,7 @@ def copies(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, archs
     for path in TREES:
         (folder / path.relative_to(SPECS)).write_text(renamed(path), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pipeline, "specs_root", lambda: str(folder))
+        patch.setattr(resources, "specs_root", lambda: str(folder))
         assert archspec.models() == MODELS
         yield {name: archspec.load(name) for name in MODELS}
 

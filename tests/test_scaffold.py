@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import archspec
-from archspec import ArchError
+from archspec import ArchError, resources
 from archspec.cli import main
 from archspec.pipeline import check
 from archspec.scaffolds.structure import progressions
@@ -141,8 +141,7 @@ def test_the_library_is_what_is_recognised(tmp_path: Path, monkeypatch: pytest.M
         "layer Affine(n, m, shift = true)(x [..., n]) -> [..., m] {\n  w: param [n, m]\n  b: param [m] if shift\n"
         "  y = matmul(x, .w)\n  return y + .b if shift else y\n}\n"
     )
-    for room in ("archspec.pipeline", "archspec.scaffolds.layers"):
-        monkeypatch.setattr(f"{room}.specs_root", lambda: str(specs))
+    monkeypatch.setattr(resources, "specs_root", lambda: str(specs))
     shapes = {"a.w": (3, 5), "a.b": (5,), "affine.w": (3, 5), "c.weight": (3, 5), "c.bias": (5,)}
     found = owned(archspec.scaffold(write(tmp_path / "m.safetensors", shapes)))
     assert found[:2] == ["a: unused Affine(3, 5)", "affine: unused Affine(3, 5, shift = false)"]

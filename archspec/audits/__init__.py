@@ -49,9 +49,9 @@ def bundled_audits() -> list[str]:
 
 
 def _folder() -> str:
-    from archspec.resources import specs_root
+    from archspec import resources
 
-    return os.path.join(specs_root(), "audits")
+    return os.path.join(resources.specs_root(), "audits")
 
 
 def _find(path: str) -> tuple[str, str]:

@@ -10,6 +10,7 @@ from archspec.source import Diagnostic, fail, printable, suggest
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Sequence
 
 
 def run_list(options: Namespace) -> int:
@@ -68,32 +69,18 @@ def run_count(options: Namespace) -> int:
 
 def run_graph(options: Namespace) -> int:
     """`archspec graph SPEC`."""
-    from archspec.cli.files import refuse_existing, save
+    from archspec.cli.files import write_text
     from archspec.pipeline import compile_spec
 
     if options.depth is not None and options.level != "block":
         raise fail("usage", f"--depth has no meaning with --level {options.level}", help="add `--level block`")
-    if options.output and options.output != "-":
-        refuse_existing(options.output, options.force)
-    fold = options.to != "json" if options.fold is None else options.fold
-    model = compile_spec(options.spec, overrides_of(options.settings))
-    drawn = model.graph(options.level, options.depth, fold=fold)
-    if options.to == "dot":
-        from archspec.backends.dot import dot as draw
-    elif options.to == "mermaid":
-        from archspec.backends.mermaid import mermaid as draw
-    else:
-        from archspec.backends.nodelink import nodelink
-        from archspec.cli.documents import json
 
-        def draw(graph: Any, title: str) -> str:
-            return json(nodelink(graph))
+    def picture() -> tuple[str, Sequence[Diagnostic]]:
+        model = compile_spec(options.spec, overrides_of(options.settings))
+        fold = options.to != "json" if options.fold is None else options.fold
+        return _draw(model.graph(options.level, options.depth, fold=fold), model.name, options.to), model.warnings
 
-    text = draw(drawn, model.name)
-    if options.output and options.output != "-":
-        save(options.output, text, options.force)
-    else:
-        sys.stdout.write(text)
+    write_text(options, picture)
     return 0
 
 
@@ -131,6 +118,21 @@ def overrides_of(settings: list[str]) -> dict[str, Any]:
     from archspec.overrides import parse_override
 
     return dict(map(parse_override, settings))
+
+
+def _draw(graph: Any, title: str, language: str) -> str:
+    if language == "dot":
+        from archspec.backends.dot import dot
+
+        return dot(graph, title)
+    if language == "mermaid":
+        from archspec.backends.mermaid import mermaid
+
+        return mermaid(graph, title)
+    from archspec.backends.nodelink import nodelink
+    from archspec.cli.documents import json
+
+    return json(nodelink(graph))
 
 
 def _idle(include: bool, pattern: str) -> Diagnostic:

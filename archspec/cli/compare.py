@@ -54,7 +54,7 @@ def _compared(options: Namespace, specs: list[str]) -> tuple[Comparison, list[Di
     tables: list[Table] = []
     costs: Costs | None = None
     if sizes:
-        from archspec.comparison import costs as costs_of
+        from archspec.functions.compare import costs as costs_of
         from archspec.pipeline import compile_spec
 
         models = [compile_spec(spec, overrides) for spec, overrides in given]

@@ -16,7 +16,7 @@ def run_cost(options: Namespace) -> int:
     """`archspec cost SPEC`."""
     from archspec.analyses.costtree import tree
     from archspec.cli import costing, documents
-    from archspec.functions import cost
+    from archspec.functions.cost import cost
     from archspec.overrides import parse_override
     from archspec.pipeline import compile_spec
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from archspec.analyses.rewiring import FoldedChange
     from archspec.analyses.structure import Folded, Prefix, Repetition, Stored
-    from archspec.differences import Difference
+    from archspec.functions.diff import Difference
 
 MOST_ROWS = 1_000
 """Changes in a table for people; programs get all of them."""
@@ -27,7 +27,7 @@ MOST_ROWS = 1_000
 
 def run_diff(options: Namespace) -> int:
     """`archspec diff A B`; the status is 1 where they differ."""
-    from archspec.differences import diff
+    from archspec.functions.diff import diff
     from archspec.pipeline import compile_spec
 
     overrides = overrides_for(2, options.settings)

@@ -6,9 +6,9 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from archspec.analyses.number import bounds, rounded
-from archspec.claims import explain_spec
 from archspec.cli.commands import DOCUMENTS, overrides_of, write_document
 from archspec.cli.tables import Column, View, csv, escape_markdown, markdown, table
+from archspec.functions.explain import explain_spec
 from archspec.source import printable
 
 if TYPE_CHECKING:

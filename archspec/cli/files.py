@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from archspec.source import fail
+from archspec.cli import write_findings
+from archspec.source import Diagnostic, fail
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
 
-def write_text(options: Namespace, make: Callable[[], str]) -> None:
-    """Writes what `make` gives to the file of `-o`, or to standard output; a file in the way is refused before."""
+def write_text(options: Namespace, make: Callable[[], tuple[str, Sequence[Diagnostic]]]) -> None:
+    """Writes the text that `make` gives to the file of `-o`, or to standard output, and then its findings.
+
+    A file in the way is refused before anything is made. Raises ArchError as `save` does.
+    """
     to_file = options.output and options.output != "-"
     if to_file:
         refuse_existing(options.output, options.force)
-    text = make()
+    text, findings = make()
     if to_file:
         save(options.output, text, options.force)
     else:
         sys.stdout.write(text)
+    write_findings(findings)
 
 
 def refuse_existing(path: str, force: bool) -> None:

@@ -13,5 +13,5 @@ def run_import(options: Namespace) -> int:
     from archspec.cli.files import write_text
     from archspec.pipeline import import_config
 
-    write_text(options, lambda: import_config(options.config))
+    write_text(options, lambda: (import_config(options.config), ()))
     return 0

@@ -13,5 +13,5 @@ def run_scaffold(options: Namespace) -> int:
     from archspec.cli.files import write_text
     from archspec.scaffolds import scaffold
 
-    write_text(options, lambda: scaffold(options.checkpoint))
+    write_text(options, lambda: (scaffold(options.checkpoint), ()))
     return 0

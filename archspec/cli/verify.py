@@ -26,8 +26,8 @@ MOST_ROWS = 1_000
 def run_verify(options: Namespace) -> int:
     """`archspec verify SPEC CHECKPOINT`; the status is 1 where they differ."""
     from archspec.cli.commands import overrides_of
+    from archspec.functions.verify import verify_table
     from archspec.pipeline import table_of
-    from archspec.verification import verify_table
 
     renames = [_rename(text) for text in options.renames]
     model, warnings = table_of(options.spec, overrides_of(options.settings))

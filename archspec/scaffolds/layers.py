@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from itertools import takewhile
 from typing import NamedTuple
 
+from archspec import resources
 from archspec.pipeline import parsed
-from archspec.resources import specs_root
 from archspec.source import Report, Source
 from archspec.syntax import tree
 
@@ -148,7 +148,7 @@ def _definitions() -> Iterator[tree.Definition]:
 
 
 def _file(path: str) -> tree.File:
-    with open(os.path.join(specs_root(), path), encoding="utf-8") as file:
+    with open(os.path.join(resources.specs_root(), path), encoding="utf-8") as file:
         return parsed(Source(path, file.read()), Report())
 
 

@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from archspec.algebra import Polynomial, cleared, notation
+from archspec.lower.derivation import derive
 from archspec.lower.steps import Assumption
 from archspec.lower.tally import Outcome, Term
-from archspec.source import Diagnostic
+from archspec.pipeline import compile_file
+from archspec.source import Diagnostic, fail, suggest
 
 
 class Formula:
@@ -121,3 +123,36 @@ def _sorted(left: Polynomial, operator: str, right: Polynomial) -> tuple[Polynom
 
 _WORDS = {"divisible": "is divisible by"}
 _LATEX = {"divisible": r"\text{ is divisible by }", "==": "=", "!=": r"\neq", "<=": r"\leq", ">=": r"\geq"}
+
+
+def formula(spec: str, /, open: Sequence[str], **overrides: Any) -> Formula:
+    """The number of parameters of a model as a polynomial in the hyperparameters named in `open`.
+
+    `spec` and `overrides` are as for `load`; a value given for an open hyperparameter is the one it has in the model.
+
+    Raises ArchError if the model does not compile, if what is to be open is no integer hyperparameter of it (`usage`),
+    or if no formula can be derived (`no-formula`).
+    """
+    return formula_of(spec, open, overrides)
+
+
+def formula_of(spec: str, names: Sequence[str], overrides: dict[str, Any]) -> Formula:
+    """As `formula`, with the overrides in a dictionary."""
+    model, loaded = compile_file(spec, overrides)
+    integers = {n: value for n, value in model.hyperparameters.items() if value.__class__ is int}
+    choices = f"its integer hyperparameters are {', '.join(integers)}" if integers else "it has none that is an integer"
+    if not names:
+        raise fail("usage", "no hyperparameter is to be left open", help=f"as in `--open NAME,NAME`; {choices}")
+    for name in names:
+        if name not in model.hyperparameters:
+            help = suggest(name, list(integers)) or choices
+            raise fail("usage", f'"{model.name}" has no hyperparameter called `{name}`', help=help)
+        if name not in integers or integers[name] < 1:
+            message = f"`{name}` cannot be left open: only a hyperparameter that is a positive integer can"
+            raise fail("usage", message, help=choices)
+    values = {name: integers[name] for name in names}
+    outcome = derive(loaded.unit, loaded.unit.models[model.name], overrides, values, integers)
+    derived = Formula(model.name, values, model.hyperparameters, overrides, outcome, model.warnings)
+    if (derived.at(), derived.frozen.at(values)) != (model.params.total, model.params.frozen):
+        raise fail("internal", f"the formula for {model.name} does not give its total; please report this")
+    return derived

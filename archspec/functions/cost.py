@@ -1,4 +1,4 @@
-"""The Python functions that are called as the commands are, and answer with plain data."""
+"""What a model costs: what `archspec cost` does."""
 
 from __future__ import annotations
 

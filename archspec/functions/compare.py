@@ -64,7 +64,7 @@ def costs(models: Sequence[Model], sizes: Mapping[str, int]) -> Costs:
     has a dimension for.
     """
     from archspec.analyses.cost import dimensions
-    from archspec.functions import cost
+    from archspec.functions.cost import cost
 
     open_dims = [dimensions(model.body.inputs) for model in models]
     for name in sizes:

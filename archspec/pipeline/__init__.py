@@ -1,0 +1,234 @@
+"""From what a person names (a bundled model, a file, standard input) to a compiled model or its table."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, cast
+
+from archspec import cache, resources
+from archspec.pipeline.files import (
+    Loaded,
+    bundled_models,
+    forget,
+    fresh,
+    load_file,
+    models,
+    open_spec,
+    place,
+    text_of,
+)
+from archspec.pipeline.spec import parse_spec
+from archspec.pipeline.trees import parsed, parser
+from archspec.source import ArchError, Diagnostic, Enough, Report, Source, fail
+from archspec.table import Relative, Table
+
+if TYPE_CHECKING:
+    from archspec.ir import Body
+    from archspec.lower.compile import Compiled
+    from archspec.lower.trace import Trace
+    from archspec.lower.units import Unit
+    from archspec.model import Model
+    from archspec.syntax import tree
+
+__all__ = [
+    "Loaded",
+    "bundled_models",
+    "check",
+    "compile_file",
+    "compile_spec",
+    "compile_text",
+    "family_of",
+    "import_config",
+    "load",
+    "models",
+    "parse_spec",
+    "parsed",
+    "parser",
+    "table_of",
+    "text_of",
+]
+
+DEEPEST_LIST = 64
+
+
+def load(spec: str, /, **overrides: Any) -> Model:
+    """Compiles a model.
+
+    `spec` is a bundled name, a path to an `.arch` file, "path.arch:model name", or a path to a configuration that ends
+    in `.json`; `overrides` set hyperparameters instead of those written: numbers, booleans, strings, lists, None; a
+    definition or function by its name in the spec's file.
+
+    Raises ArchError if there is no such model, or anything is wrong with the spec.
+    """
+    return compile_spec(spec, overrides)
+
+
+def compile_spec(spec: str, overrides: dict[str, Any]) -> Model:
+    """As `load`, with the overrides in a dictionary."""
+    return compile_file(spec, overrides)[0]
+
+
+def compile_file(spec: str, overrides: dict[str, Any]) -> tuple[Model, Loaded]:
+    """As `compile_spec`, with the file that the model is of."""
+    for name, value in overrides.items():
+        if not _is_plain(value):
+            help = "numbers, booleans, strings, None and lists of these are"
+            raise fail("bad-override", f"`{value!r:.80}` is no value for `{name}`", help=help)
+    report = Report()
+    loaded, node = open_spec(parse_spec(spec), spec, report)
+    return _compile_node(loaded, node, spec, overrides, report), loaded
+
+
+def compile_text(text: str, label: str) -> Model:
+    """The only model of a text, as `load` compiles that of a file. It can import bundled files only."""
+    report = Report()
+    library, program = fresh()
+    with suppress(Enough):
+        unit = library.define(Source(label, text), report, folder=None, root=None, path=label)
+        if len(unit.models) == 1:
+            (node,) = unit.models.values()
+            return _compile_node(Loaded(library, program, unit), node, label, {}, report)
+    report.check()
+    raise fail("no-model", f"{label} has not one model")
+
+
+def _compile_node(loaded: Loaded, node: tree.Model, spec: str, overrides: dict[str, Any], report: Report) -> Model:
+    from archspec.ir import uncollected
+    from archspec.lower.compile import check_files, compile_model
+    from archspec.lower.program import OverBudget
+    from archspec.model import Model
+
+    program = loaded.program
+    program.begin(report, loaded.unit.source)
+    compiled = None
+    with uncollected(), suppress(Enough, OverBudget):
+        check_files(program, loaded.library, loaded.unit)
+        compiled = compile_model(program, loaded.unit, node, overrides)
+    if report.diagnostics:
+        forget(loaded)  # what was found is found again next time
+    if report.failed or compiled is None:
+        if not report.failed:
+            report.error("internal", f"{spec} could not be compiled, and nothing said why; please report this")
+        report.check()
+    assert compiled is not None
+    return Model(
+        compiled,
+        overrides,
+        tuple(report.diagnostics),
+        lambda: _trace(loaded.unit, node, overrides),
+        lambda: _bare(loaded, node, compiled),
+    )
+
+
+def _bare(loaded: Loaded, node: tree.Model, compiled: Compiled) -> Body:
+    from archspec.ir import uncollected
+    from archspec.lower.compile import bare_body
+    from archspec.lower.program import OverBudget
+
+    report = Report()
+    loaded.program.begin(report, loaded.unit.source)
+    body = None
+    with uncollected(), suppress(Enough, OverBudget):
+        body = bare_body(loaded.program, loaded.unit, node, compiled)
+    report.check()
+    assert body is not None
+    return body
+
+
+def _trace(unit: Unit, node: tree.Model, overrides: dict[str, Any]) -> Trace:
+    from archspec.lower.trace import trace_model
+
+    return trace_model(unit, node, overrides)
+
+
+def _is_plain(value: Any, depth: int = 0) -> bool:
+    """Whether a Python value is one that a hyperparameter can have."""
+    if isinstance(value, list | tuple):
+        return depth < DEEPEST_LIST and all(_is_plain(item, depth + 1) for item in cast("list[Any]", value))
+    return value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and value == value)
+
+
+def import_config(path: str) -> str:
+    """The text of the spec that a configuration (a `config.json`, as `transformers` writes it) describes.
+
+    Raises ArchError if there is no such file, if it has a field that is not understood, or if what it describes does
+    not compile.
+    """
+    if not path.endswith(".json"):
+        raise fail("usage", f"`{path}` is no configuration: its name does not end in .json")
+    return compile_file(path, {})[1].unit.source.text
+
+
+def check(spec: str) -> Report:
+    """Checks a whole file (or one model of it): every definition, every model. Findings are in the report."""
+    from archspec.ir import uncollected
+    from archspec.lower.compile import check_definitions, check_files, compile_model
+    from archspec.lower.program import OverBudget
+
+    report = Report()
+    named = parse_spec(spec)
+    try:
+        if named.path is None:
+            loaded, _ = open_spec(named, spec, report)
+        else:
+            loaded = load_file(named.path, report)
+    except ArchError as error:
+        report.diagnostics = error.diagnostics
+        return report
+    program, unit = loaded.program, loaded.unit
+    program.begin(report, unit.source)
+    with uncollected(), suppress(Enough, OverBudget):
+        check_files(program, loaded.library, unit)
+        for name, model in unit.models.items():
+            if named.model is None or named.model == name:
+                compile_model(program, unit, model, {})
+        check_definitions(program, unit)
+    if report.diagnostics:
+        forget(loaded)
+    report.sort()
+    return report
+
+
+def table_of(spec: str, overrides: dict[str, Any]) -> tuple[Table, tuple[Diagnostic, ...]]:
+    """The table of a model and the warnings about it; from the cache where that is still true."""
+    key = _table_key(spec, overrides)
+    stored = cache.read("table", key) if key is not None else None
+    table = Table.from_data(stored) if stored is not None else None
+    if table is not None:
+        return table, ()
+    model, loaded = compile_file(spec, overrides)
+    if key is not None and not model.warnings:
+        cache.write("table", key, model.table.to_data(), loaded.library.raw)
+    return model.table, model.warnings
+
+
+def family_of(spec: str, overrides: dict[str, Any]) -> tuple[Model, tuple[Relative, ...]]:
+    """A model, and its relatives: what else its file makes of the same body and hyperparameters."""
+    from archspec.ir import uncollected
+    from archspec.lower.family import family
+    from archspec.model import compiled_table
+
+    model, loaded = compile_file(spec, overrides)
+    named = parse_spec(spec)
+    node = loaded.unit.models[named.model] if named.model is not None else next(iter(loaded.unit.models.values()))
+    with uncollected():
+        related = family(loaded.program, loaded.unit, node, model._compiled)  # pyright: ignore[reportPrivateUsage]
+        tables = [compiled_table(r.compiled, ()) for r in related]
+    pairs = zip(related, tables, strict=True)
+    return model, tuple([Relative(r.compiled.name, r.models, table, r.body, r.home) for r, table in pairs])
+
+
+def _table_key(spec: str, overrides: dict[str, Any]) -> str | None:
+    """What a table depends on apart from the contents of files; None for what cannot be kept."""
+    from json import dumps
+
+    named = parse_spec(spec)
+    if named.path == "-":
+        return None
+    specs = resources.specs_root()
+    where = place(named.path) if named.path else sorted(os.listdir(specs))
+    try:
+        return dumps([specs, named.path, where, named.model, sorted(overrides.items())])
+    except TypeError:
+        return None

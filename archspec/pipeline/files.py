@@ -1,0 +1,194 @@
+"""Files of specs, with all they import; kept within a process while they do not change."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from archspec import cache, resources
+from archspec.pipeline.spec import Spec
+from archspec.pipeline.trees import parsed
+from archspec.source import ArchError, Enough, Report, Source, fail, suggest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from archspec.lower.program import Program
+    from archspec.lower.units import Library, Unit
+    from archspec.syntax import tree
+
+MOST_PROGRAMS = 8
+
+
+class Loaded(NamedTuple):
+    """A file with all it imports, and what was compiled from it in this process."""
+
+    library: Library
+    program: Program
+    unit: Unit
+
+
+_loaded: dict[str, Loaded] = {}
+
+
+def open_spec(spec: Spec, text: str, report: Report) -> tuple[Loaded, tree.Model]:
+    """The file of a spec and the model in it. Raises ArchError."""
+    if spec.path is None:
+        loaded = _find_bundled(spec.model or "", report)
+        return loaded, loaded.unit.models[spec.model or ""]
+    loaded = load_file(spec.path, report)
+    found = loaded.unit.models
+    label = loaded.unit.source.label
+    if spec.model is not None:
+        if spec.model not in found:
+            report.check()
+            near = suggest(spec.model, list(found)) or _choices(found)
+            raise fail("unknown-model", f'{label} has no model called "{spec.model}"', help=near)
+        return loaded, found[spec.model]
+    if len(found) != 1:
+        forget(loaded) if report.failed else None
+        report.check()
+        if not found:
+            raise fail("no-model", f"{label} has no model", help='add one: `model "name" = Definition(...)`')
+        raise fail("which-model", f"{label} has {len(found)} models", help=_choices(found, label))
+    return loaded, next(iter(found.values()))
+
+
+def _choices(found: dict[str, tree.Model], label: str = "") -> str | None:
+    names = ", ".join(f"{label}:{n}" if label else f'"{n}"' for n in found)
+    return f"name one: {names}" if found else None
+
+
+def load_file(path: str, report: Report) -> Loaded:
+    """The file at a path, or standard input. Raises ArchError if it cannot be read."""
+    if path == "-":
+        return _load_stdin(report)
+    if "\0" in path:
+        raise fail("missing-file", "no file has a zero byte in its name")
+    if path.endswith(".json"):
+        from archspec.configs.spec import load_config
+
+        return _once(place(path), lambda library: load_config(path, library, report), report)
+    return _once(os.path.realpath(path), lambda library: library.load(path, report, label=path), report)
+
+
+def place(path: str) -> str:
+    """What tells a file from others; what a configuration describes is called after its path, links not followed."""
+    return os.path.abspath(path) if path.endswith(".json") else os.path.realpath(path)
+
+
+def _once(path: str, load: Callable[[Library], Unit | None], report: Report) -> Loaded:
+    """What `load` makes of the file at `path`, or what was made of it before. Raises ArchError if it cannot be read."""
+    loaded = _current(path)
+    if loaded is None:
+        library, program = fresh()
+        unit = None
+        with suppress(Enough):
+            unit = load(library)
+        if unit is None:
+            report.check()
+            raise AssertionError("a file that cannot be read is reported")
+        loaded = _remember(path, Loaded(library, program, unit))
+        if report.failed:
+            forget(loaded)
+    return loaded
+
+
+def _load_stdin(report: Report) -> Loaded:
+    import sys
+
+    from archspec.lower.units import LARGEST_FILE, decode
+
+    text = decode(sys.stdin.buffer.read(LARGEST_FILE + 1), "<stdin>", report)
+    report.check()
+    assert text is not None
+    library, program = fresh()
+    with suppress(Enough):
+        unit = library.define(Source("<stdin>", text), report, folder=None, root=None, path="<stdin>")
+        return Loaded(library, program, unit)
+    raise ArchError(report.diagnostics)
+
+
+def _find_bundled(name: str, report: Report) -> Loaded:
+    from archspec.lower.units import bundled_files
+
+    specs = resources.specs_root()
+    for file in bundled_files(specs):
+        try:
+            with open(os.path.join(specs, file + ".arch"), encoding="utf-8") as text:
+                if f'"{name}"' not in text.read():
+                    continue
+        except (OSError, UnicodeDecodeError):
+            continue
+        loaded = _bundled_unit(specs, file, report)
+        if name in loaded.unit.models:
+            return loaded
+    report.check()
+    near = suggest(name, models())
+    help = near or "`archspec list` shows the bundled models; a file's name has a `/` or ends in .arch"
+    raise fail("unknown-model", f"no bundled model is called `{name}`", help=help)
+
+
+def _bundled_unit(specs: str, file: str, report: Report) -> Loaded:
+    path = os.path.realpath(os.path.join(specs, file + ".arch"))
+    return _once(path, lambda library: library.bundled(file, report), report)
+
+
+def fresh() -> tuple[Library, Program]:
+    from archspec.lower.program import Program
+    from archspec.lower.units import Library
+
+    return Library(os.path.realpath(resources.specs_root()), parsed), Program()
+
+
+def _current(path: str) -> Loaded | None:
+    """What was loaded from `path` before, if no file of it has changed."""
+    loaded = _loaded.get(path)
+    if loaded is not None and any(cache.contents(p) != t for p, t in loaded.library.raw.items()):
+        del _loaded[path]
+        return None
+    return loaded
+
+
+def _remember(path: str, loaded: Loaded) -> Loaded:
+    while len(_loaded) >= MOST_PROGRAMS:
+        del _loaded[next(iter(_loaded))]
+    _loaded[path] = loaded
+    return loaded
+
+
+def forget(loaded: Loaded) -> None:
+    for path in [p for p, other in _loaded.items() if other is loaded]:
+        del _loaded[path]
+
+
+def models() -> list[str]:
+    """Names of the bundled models."""
+    return [name for _, name in bundled_models()]
+
+
+def bundled_models() -> list[tuple[str, str]]:
+    """The bundled models: (file, name), file by file."""
+    from archspec.lower.units import bundled_files
+
+    report = Report()
+    specs = resources.specs_root()
+    found = [(file, name) for file in bundled_files(specs) for name in _bundled_unit(specs, file, report).unit.models]
+    report.check()
+    return found
+
+
+def text_of(name: str) -> str:
+    """The text of a bundled file: the one that holds the model `name`, or that is called so (`std`, `std/norm`).
+
+    Raises ArchError if there is none.
+    """
+    report = Report()
+    specs = os.path.realpath(resources.specs_root())
+    path = os.path.realpath(os.path.join(specs, name + ".arch"))
+    if path.startswith(specs + os.sep) and os.path.isfile(path):
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    loaded, _ = open_spec(Spec(None, name), name, report)
+    return loaded.unit.source.text

@@ -1,0 +1,25 @@
+"""What a person names a model by."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+
+class Spec(NamedTuple):
+    """A SPEC taken apart: a bundled name, or the path of a file ("-" is standard input) and perhaps a model's name."""
+
+    path: str | None
+    model: str | None
+
+
+def parse_spec(spec: str) -> Spec:
+    """Takes a SPEC apart: `name`, `path.arch`, `path.arch:model name`, `-`, `path.json`."""
+    if spec == "-" or spec.endswith((".arch", ".json")):
+        return Spec(spec, None)
+    if spec.startswith("-:"):
+        return Spec("-", spec[2:].strip())
+    head, separator, model = spec.partition(".arch:")
+    if separator:
+        return Spec(head + ".arch", model)
+    return Spec(spec, None) if "/" in spec or os.sep in spec else Spec(None, spec)
