@@ -15,6 +15,7 @@ TESTS = Path(__file__).parent
 GOLDEN = {
     "bert-base-uncased": "bert-base-uncased",
     "transformer-seq2seq": "transformer-seq2seq",
+    "gpt2": "gpt2",
     "small-decoder": f"{TESTS.parent / 'specs' / 'std' / 'examples.arch'}:small-decoder",
     "everything": f"{TESTS / 'translated' / 'everything.arch'}",
 }

@@ -143,6 +143,10 @@ def _masked(forward: Tensors, scores: Scores) -> dict[str, ast.expr]:
             return {"is_causal": literal(True)}
         if only.test is None or _is_given(only):
             return {"attn_mask": only.value.code}
+    causal = [m for m in masks if m.value.op == "causal" and m.test is None]
+    others = [m for m in masks if m.value.op != "causal" or m.test is not None]
+    if not biases and len(causal) == len(others) == 1 and others[0].test is not None:
+        return _causal_unless(forward, causal[0], others[0])
     visible = _combined(forward, masks, "visible", "a & b")
     bias = _combined(forward, biases, "bias", "a + b")
     if bias is None or visible is None:
@@ -154,6 +158,14 @@ def _masked(forward: Tensors, scores: Scores) -> dict[str, ast.expr]:
     if all(p.test is not None for p in masks):
         both = py("bias if visible is None else both", visible=visible, bias=bias, both=both)
     return {"attn_mask": both}
+
+
+def _causal_unless(forward: Tensors, causal: Part, other: Part) -> dict[str, ast.expr]:
+    """The causal mask with another where that applies; else PyTorch's own, for which it needs half the work."""
+    visible = forward.fresh("visible")
+    both = py("a & b", a=causal.value.code, b=other.value.code)
+    forward.bind(visible, py("both if test else None", both=both, test=other.test))
+    return {"attn_mask": name(visible), "is_causal": py("visible is None", visible=name(visible))}
 
 
 def _is_given(part: Part) -> bool:
