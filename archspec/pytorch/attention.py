@@ -146,7 +146,7 @@ def _masked(forward: Tensors, scores: Scores) -> dict[str, ast.expr]:
     causal = [m for m in masks if m.value.op == "causal" and m.test is None]
     others = [m for m in masks if m.value.op != "causal" or m.test is not None]
     if not biases and len(causal) == len(others) == 1 and others[0].test is not None:
-        return _causal_unless(forward, causal[0], others[0])
+        return _causal_unless(forward, causal[0].value, others[0].value, others[0].test)
     visible = _combined(forward, masks, "visible", "a & b")
     bias = _combined(forward, biases, "bias", "a + b")
     if bias is None or visible is None:
@@ -160,11 +160,11 @@ def _masked(forward: Tensors, scores: Scores) -> dict[str, ast.expr]:
     return {"attn_mask": both}
 
 
-def _causal_unless(forward: Tensors, causal: Part, other: Part) -> dict[str, ast.expr]:
+def _causal_unless(forward: Tensors, causal: Val, other: Val, test: ast.expr) -> dict[str, ast.expr]:
     """The causal mask with another where that applies; else PyTorch's own, for which it needs half the work."""
     visible = forward.fresh("visible")
-    both = py("a & b", a=causal.value.code, b=other.value.code)
-    forward.bind(visible, py("both if test else None", both=both, test=other.test))
+    both = py("a & b", a=causal.code, b=other.code)
+    forward.bind(visible, py("both if test else None", both=both, test=test))
     return {"attn_mask": name(visible), "is_causal": py("visible is None", visible=name(visible))}
 
 
