@@ -26,3 +26,8 @@ def grammar_text() -> str:
 def specs_root() -> str:
     """The folder of the bundled specs."""
     return _find("specs")
+
+
+def bundled_files(specs: str) -> list[str]:
+    """Names of the files in the folder of the specs: those that an import can name without a path."""
+    return sorted(f[:-5] for f in os.listdir(specs) if f.endswith(".arch"))

@@ -35,7 +35,7 @@ from archspec.lower import address, evaluate, program, units
 from archspec.lower.own import INITIALS
 from archspec.ops import OPS, record
 from archspec.pipeline import check, parsed
-from archspec.source import Report, Source
+from archspec.source import LARGEST_FILE, Report, Source
 from archspec.syntax import build, expressions, lines, tree
 
 ROOT = Path(__file__).parent.parent
@@ -258,7 +258,7 @@ def signature(text: str, definition: tree.Definition) -> str:
 def budgets() -> Iterator[str]:
     """The rows of the table of budgets."""
     for what, limit in {
-        "size of a file, in KiB": units.LARGEST_FILE // 1024,
+        "size of a file, in KiB": LARGEST_FILE // 1024,
         "files imported": units.MOST_FILES,
         "brackets inside one another": lines.DEEPEST,
         "operators inside one another": expressions.DEEPEST,

@@ -15,7 +15,7 @@ MAY_IMPORT = {
     "syntax": {"source", "resources"},
     "ir": {"dims", "source"},
     "ops": {"ir", "dims"},
-    "lower": {"algebra", "dims", "ir", "ops", "source", "syntax"},
+    "lower": {"algebra", "dims", "ir", "ops", "resources", "source", "syntax"},
     "work": {"dims", "ir", "ops"},
     "graph": {"ir", "source", "work"},
     "expand": {"ir", "table"},

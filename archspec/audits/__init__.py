@@ -66,7 +66,7 @@ def _find(path: str) -> tuple[str, str]:
 
 
 def _text(path: str, label: str) -> str:
-    from archspec.lower.units import decode, read_bytes
+    from archspec.source import decode, read_bytes
 
     report = Report()
     data = read_bytes(path, label, report) if "\0" not in path else None

@@ -14,7 +14,6 @@ from archspec.lower.program import Frame, argument_node
 from archspec.lower.units import Definition, Signature
 from archspec.lower.values import POISON, Owned, Several, Tensor, describe, is_number, kind_of
 from archspec.ops import REQUIRED, Op
-from archspec.source import suggest
 from archspec.syntax import tree
 
 if TYPE_CHECKING:
@@ -93,12 +92,6 @@ def apply_step(flow: Flow, expr: tree.Expr, stream: Any) -> Any:
     if _has_placeholder(flow, first):
         return _apply_function(flow, callee, None, first, expr, stream)
     return _apply_function(flow, callee, first, None, expr, stream)
-
-
-def unknown_address(module: Module, address: str, node: tree.Reference) -> tuple[str, tree.Reference]:
-    """Message and place for an address that owns nothing."""
-    near = suggest(address, list(module.members)[:2000])
-    return f"nothing is owned at `.{address}`" + (f"; {near}" if near else ""), node
 
 
 def _callee(flow: Flow, expr: tree.Expr) -> Any:

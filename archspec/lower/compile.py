@@ -8,13 +8,13 @@ from typing import Any, NamedTuple, cast
 from archspec.dims import symbol
 from archspec.ir import Body, Leaf, Module, Type, Weight, canonical, find, leaves, prefixes
 from archspec.lower.check import check_unit
-from archspec.lower.definition import report_unused
 from archspec.lower.evaluate import Evaluator
 from archspec.lower.flow import Target, body_of
 from archspec.lower.own import instantiate
 from archspec.lower.plan import names_in
 from archspec.lower.program import Frame, Program
 from archspec.lower.units import Definition, Library, Unit
+from archspec.lower.unused import report_unused
 from archspec.lower.values import (
     DYNAMIC,
     POISON,

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from archspec.lower.evaluate import Evaluator, listed
 from archspec.lower.patterns import Pattern, by_first_word, covers, nearest_address, pattern_of, pattern_text
 from archspec.lower.plan import Branch, Owning, Plan, Repeat, indices, names_in, parts, plan_of
 from archspec.lower.program import Program
+from archspec.lower.statements import declares, exclusive, is_none, returns
 from archspec.lower.units import Definition
+from archspec.lower.unused import check_unused, report_unused_name
 from archspec.ops import OPS
 from archspec.source import Note, Span, nearest, suggest
 from archspec.syntax import tree
@@ -68,7 +69,7 @@ class DefinitionCheck:
                 self.imports_used.add(entry.default.text)
         for entry in node.inputs:
             self._bind(entry.name, "input", self.unit.span(entry))
-            if entry.default is not None and not _is_none(entry.default):
+            if entry.default is not None and not is_none(entry.default):
                 self.error("wrong-kind", "the default of an input can only be `none`", entry.default)
         self.in_header = True
         for entry in (*node.inputs, *node.outputs):
@@ -81,10 +82,10 @@ class DefinitionCheck:
             self.error("ownership", "a function owns nothing", owned.node, help="make it a layer or a block")
         self.statements(node.body)
         self._check_references()
-        if not self.unit.tree.broken and not any(_returns(node.body)) and self.evaluator.is_news("return"):
+        if not self.unit.tree.broken and not any(returns(node.body)) and self.evaluator.is_news("return"):
             self.error("missing-return", f"`{self.definition.name}` returns nothing", node.name, help="return a value")
         elif not self.broken:
-            self._check_unused()
+            check_unused(self)
 
     def error(self, code: str, message: str, node: Any, *, help: str | None = None) -> None:
         self.evaluator.fault(code, message, node, help=help)
@@ -105,7 +106,7 @@ class DefinitionCheck:
         first = self.locals.get(name)
         if first is not None:
             carried = first.depth < self.loops and first.what != "index"
-            other_branch = what == "value" and _exclusive(first.branch, self.branch)
+            other_branch = what == "value" and exclusive(first.branch, self.branch)
             if not carried and not other_branch:
                 self._twice(name, span, first.span)
             return
@@ -213,7 +214,7 @@ class DefinitionCheck:
         value = statement.value
         if not isinstance(value, tree.Own) or len(value.lists) > 1:
             help = "bind it, as in `name = ...`, or return it"
-            if not any(_returns(self.definition.node.body)):
+            if not any(returns(self.definition.node.body)):
                 self.evaluator.is_news("return")  # which is what was forgotten here
             self.error("unused-value", "the value of this statement is not used", value, help=help)
         self._suffixed(statement.condition, statement.loop, (value,))
@@ -241,7 +242,7 @@ class DefinitionCheck:
             local = self.locals.pop(name)
             self.past[name] = local
             if local.what == "value" and name not in self.used and not self.broken:
-                self._unused(name, local)
+                report_unused_name(self.program, name, local)
 
     # Expressions
 
@@ -349,7 +350,7 @@ class DefinitionCheck:
                     case _:
                         pass
 
-        declared = {id(d.value) for d in _declares(body)}
+        declared = {id(d.value) for d in declares(body)}
         walk(plan_of(self.definition))
 
     def _check_references(self) -> None:
@@ -386,86 +387,3 @@ class DefinitionCheck:
         if not any(covers(pattern, o.pattern) or covers(o.pattern, pattern) for o in self.owned):
             near = suggest(pattern_text(pattern), [pattern_text(o.pattern) for o in self.owned])
             self.error("unknown-address", f"nothing is owned at `{pattern_text(pattern)}`", address, help=near)
-
-    # What is never used
-
-    def _check_unused(self) -> None:
-        for name, local in self.locals.items():
-            if name not in self.used:
-                self._unused(name, local)
-        referred = by_first_word([*(pattern for pattern, _ in self.referred), *self.meant])
-        for owned in self.owned:
-            if owned.applied or "unused" in owned.node.modifiers:
-                continue
-            if any(covers(owned.pattern, p) for p in referred.get(owned.pattern[0], ())):
-                continue
-            if not self.unit.reaches(owned.pattern):  # else each model is asked whether it does use it
-                span = self.unit.span(owned.node.address)
-                report_unused(
-                    self.program, pattern_text(owned.pattern), span, tensor=isinstance(owned.node, tree.Param)
-                )
-
-    def _unused(self, name: str, local: Local) -> None:
-        code = f"unused-{local.what}"
-        if local.what == "index":
-            return
-        help = {
-            "input": "remove it, or use it",
-            "hyperparameter": "remove it, or use it",
-            "value": "remove it, or bind `_` for an output that is not needed",
-        }[local.what]
-        self.program.error(code, f"the {local.what} `{name}` is never used", local.span, help=help)
-
-
-def report_unused(program: Program, address: str, span: Span, *, tensor: bool = False) -> None:
-    """Reports a layer that is never applied, or a tensor that nothing reads."""
-    if tensor:
-        help = "use it, remove it, or mark it `unused`"
-        program.error("unused-tensor", f"nothing uses the tensor `{address}`", span, help=help)
-    else:
-        help = f"apply it, as in `.{address}(x)`, remove it, or mark it `unused`"
-        program.error("unused-layer", f"`{address}` is declared and never applied", span, help=help)
-
-
-def _declares(body: tuple[tree.Statement, ...]) -> Iterator[tree.Declare]:
-    for statement in body:
-        match statement:
-            case tree.Declare():
-                yield statement
-            case tree.If():
-                yield from _declares((*statement.body, *statement.otherwise))
-            case tree.For():
-                yield from _declares(statement.body)
-            case _:
-                pass
-
-
-def _returns(body: tuple[tree.Statement, ...]) -> Iterator[bool]:
-    for statement in body:
-        match statement:
-            case tree.Return():
-                yield True
-            case tree.If():
-                yield from _returns((*statement.body, *statement.otherwise))
-            case tree.For():
-                yield from _returns(statement.body)
-            case _:
-                pass
-
-
-def _exclusive(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
-    """Whether two places are in different branches of one `if`."""
-    for (start_a, side_a), (start_b, side_b) in zip(_pairs(a), _pairs(b), strict=False):
-        if start_a != start_b:
-            return False
-        if side_a != side_b:
-            return True
-    return False
-
-
-def _pairs(branch: tuple[int, ...]) -> list[tuple[int, int]]:
-    return [(branch[i], branch[i + 1]) for i in range(0, len(branch), 2)]
-
-
-def _is_none(expr: tree.Expr) -> bool:
-    return isinstance(expr, tree.Literal) and expr.value is None

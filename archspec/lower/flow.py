@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from archspec.dims import Symbolic
-from archspec.ir import Body, Call, Constant, Leaf, Module, Operand, Type, find
+from archspec.ir import Body, Constant, Module, Type
 from archspec.lower import calls
-from archspec.lower.address import address_text
-from archspec.lower.evaluate import Evaluator
+from archspec.lower.building import Building
 from archspec.lower.idle import find_idle
-from archspec.lower.operands import count, number_type, operand_of, report_require, type_of
-from archspec.lower.plan import assigned, plan_of, plan_owns
+from archspec.lower.operands import count, number_type, report_require
+from archspec.lower.plan import assigned
 from archspec.lower.program import Frame, Program, Refused
 from archspec.lower.residual import warn_without_residual
-from archspec.lower.shapes import Header, shape_text
+from archspec.lower.shapes import shape_text
 from archspec.lower.units import Definition
 from archspec.lower.values import (
     DYNAMIC,
     POISON,
-    Owned,
     Several,
     Tensor,
     describe,
     key_of,
 )
-from archspec.ops import OPERATORS, OPS, Op, OpError
+from archspec.ops import OPS
 from archspec.syntax import tree
 
 if TYPE_CHECKING:
@@ -87,17 +84,12 @@ def flow_of(program: Program, target: Target) -> Flow:
     return (program.flow or Flow)(program, target)
 
 
-class Flow(Evaluator):
+class Flow(Building):
     """Works out one body, statement by statement."""
 
     def __init__(self, program: Program, target: Target) -> None:
-        definition = target.definition
-        super().__init__(program, definition.unit, definition, dict(target.values))
-        self.module = target.module
-        self.body = Body(definition.kind, definition.name, target.module)
-        self.header = Header(self, definition.name)
+        super().__init__(program, target.definition, target.values, target.module)
         self.applied: dict[str, list[Body]] = {}
-        self.reads: dict[str, Tensor] = {}
         self.results: tuple[Any, ...] | None = None
         self.last: Applied | None = None
 
@@ -169,126 +161,6 @@ class Flow(Evaluator):
                     self.fault("wrong-kind", f"an output is a tensor, not {describe(value)}", expr)
                 fits = False
         return fits
-
-    # Building the body
-
-    def slot(self, type: Type) -> Tensor:
-        types = self.body.types
-        types.append(type)
-        return Tensor(len(types) - 1, type)
-
-    def emit(
-        self,
-        kind: str,
-        type: str,
-        address: str,
-        body: Body | None,
-        inputs: tuple[tuple[str, Operand], ...],
-        attributes: dict[str, Any],
-        outputs: tuple[Type | None, ...],
-        node: Any,
-    ) -> Any:
-        """Adds an application; its result as a value."""
-        span = self.unit.span(node)
-        self.body.calls.append(Call(kind, type, address, body, inputs, attributes, outputs, len(self.body.types), span))
-        if len(outputs) > 1:
-            self.program.count_work(20 * len(outputs), span)
-        if len(outputs) == 1:
-            return self.slot(outputs[0]) if outputs[0] is not None else None
-        return Several(tuple([self.slot(t) if t is not None else None for t in outputs]))
-
-    def operate(self, name: str, values: Sequence[Any], node: Any, nodes: Sequence[tree.Expr]) -> Any:
-        op = OPS[OPERATORS.get(name, name)]
-        for value, part in zip(values, nodes, strict=True):
-            if value is None:
-                return self.fault("wrong-kind", f"`{name}` takes tensors, and this is absent (`none`)", part)
-            if not isinstance(value, Tensor | int | float | Symbolic):
-                return self.fault("wrong-kind", f"`{name}` takes tensors, not {describe(value)}", part)
-        names = [i.name for i in op.inputs]
-        inputs = tuple(zip(names, values, strict=True))
-        return self.apply_op(op, inputs, {}, node, lambda name: dict(zip(names, nodes, strict=True)).get(name, node))
-
-    def apply_op(
-        self,
-        op: Op,
-        inputs: tuple[tuple[str, Any], ...],
-        attributes: dict[str, Any],
-        node: Any,
-        place: Callable[[str], Any],
-    ) -> Any:
-        """Applies an operation to tensors, numbers or what is absent; `place` says where an argument is written."""
-        types = [type_of(v) for _, v in inputs]
-        try:
-            outputs = op.rule(types, attributes)
-        except OpError as problem:
-            return self.fault("dimension", problem.message, place(problem.argument or ""), help=problem.help)
-        operands = tuple([(name, operand_of(v)) for name, v in inputs])
-        return self.emit("op", op.name, "", None, operands, attributes, outputs, node)
-
-    def resolve(self, node: tree.Reference) -> Any:
-        """What is owned at an address: a tensor to read, or something to apply."""
-        address = address_text(self, node.address)
-        if address is None:
-            return POISON
-        if self.module is None and self.definition is not None and plan_owns(plan_of(self.definition)):
-            return POISON
-        if self.module is None:
-            return self.fault("unknown-address", "a function owns nothing, so it has no `.address`", node)
-        found = find(self.module, address)
-        if found is None:
-            if address in self.module.absent:
-                return None
-            if self.unit.broken & set(address.split(".")) or self.module in self.program.incomplete:
-                return POISON
-            if not self.is_news(f".{address}"):
-                return POISON
-            return self.fault("unknown-address", *calls.unknown_address(self.module, address, node))
-        if isinstance(found, Module):
-            return Owned(address, found)
-        return self._read(address, found)
-
-    def _read(self, address: str, leaf: Leaf) -> Tensor:
-        tensor = self.reads.get(address)
-        if tensor is None:
-            tensor = self.reads[address] = self.slot(leaf.weight.type)
-            self.body.weights.append((address, tensor.slot))
-        return tensor
-
-    # Expressions
-
-    def _unbound(self, expr: tree.Name) -> Any:
-        return self.fault(
-            "unbound-dimension",
-            f"the dimension `{expr.text}` has no size here",
-            expr,
-            help="a dimension gets its size from the shape of an input that is given",
-        )
-
-    def _ellipsis(self, expr: tree.Ellipsis_) -> Any:
-        return self.fault("wrong-kind", "`...` stands in shapes only", expr)
-
-    def _listing(self, expr: tree.Listing) -> Any:
-        values: list[Any] = []
-        for item in expr.items:
-            if isinstance(item, tree.Ellipsis_):
-                if self.header.leading is None:
-                    return self.fault("unbound-dimension", "no input binds `...` here", item)
-                values += self.header.leading
-                continue
-            value = self.value(item)
-            if isinstance(value, Tensor | Several | Owned):
-                return self.fault("wrong-kind", "a list holds numbers and names, not tensors", item)
-            values.append(value)
-        return POISON if POISON in values else self.bounded_list(tuple(values), expr)
-
-    def _reference(self, expr: tree.Reference) -> Any:
-        value = self.resolve(expr)
-        if isinstance(value, Owned):
-            help = f"apply it, as in `.{value.address}(x)`"
-            return self.fault(
-                "wrong-kind", f"`.{value.address}` is a {value.module.kind}, not a value", expr, help=help
-            )
-        return value
 
     def _applied(self, expr: tree.Call) -> Any:
         return calls.call(self, expr)
@@ -440,11 +312,7 @@ class Flow(Evaluator):
 
 
 Flow.handlers = {
-    **Evaluator.handlers,
-    tree.Name: Flow._name,  # pyright: ignore[reportPrivateUsage]
-    tree.Listing: Flow._listing,  # pyright: ignore[reportPrivateUsage]
-    tree.Ellipsis_: Flow._ellipsis,  # pyright: ignore[reportPrivateUsage]
-    tree.Reference: Flow._reference,  # pyright: ignore[reportPrivateUsage]
+    **Building.handlers,
     tree.Call: Flow._applied,  # pyright: ignore[reportPrivateUsage]
     tree.Own: Flow._own,  # pyright: ignore[reportPrivateUsage]
     tree.Chain: Flow._chain,  # pyright: ignore[reportPrivateUsage]

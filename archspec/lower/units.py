@@ -8,10 +8,10 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 from archspec.lower.patterns import Pattern, numbered, tails
 from archspec.ops import OPS, Op
-from archspec.source import Note, Report, Source, Span, nearest, suggest
+from archspec.resources import bundled_files
+from archspec.source import Note, Report, Source, Span, decode, nearest, read_bytes, suggest
 from archspec.syntax import tree
 
-LARGEST_FILE = 256 * 1024
 MOST_FILES = 64
 MOST_HYPERPARAMETERS = 1_000
 DEEPEST_TAKEOVER = 60
@@ -302,47 +302,6 @@ class Ops:
 
 
 OPERATIONS = Ops()
-
-
-def bundled_files(specs: str) -> list[str]:
-    """Names of the files that an import or a model can name without a path."""
-    return sorted(f[:-5] for f in os.listdir(specs) if f.endswith(".arch"))
-
-
-def read_bytes(path: str, label: str, report: Report, at: Span | None = None) -> bytes | None:
-    """The start of a file, enough to see that it is too large; None with a diagnostic: missing, unreadable."""
-    try:
-        if os.path.isdir(path):
-            report.error("unreadable", f"{label} is a folder", at)
-            return None
-        if os.path.exists(path) and not os.path.isfile(path):
-            report.error("unreadable", f"{label} is not a regular file", at)
-            return None
-        with open(path, "rb") as file:
-            return file.read(LARGEST_FILE + 1)
-    except FileNotFoundError:
-        report.error("missing-file", f"there is no file {label}", at)
-        return None
-    except (OSError, ValueError) as problem:
-        reason = getattr(problem, "strerror", None) or problem
-        report.error("unreadable", f"{label} cannot be read: {reason}", at)
-        return None
-
-
-def decode(data: bytes, label: str, report: Report, at: Span | None = None) -> str | None:
-    """The text of a file's bytes, or None with a diagnostic: too large, not text."""
-    if len(data) > LARGEST_FILE:
-        report.error("budget", f"{label} is larger than {LARGEST_FILE // 1024} KiB", at)
-        return None
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as problem:
-        report.error("not-text", f"{label} is not UTF-8 text (byte {problem.start})", at)
-        return None
-    if "\0" in text:
-        report.error("not-text", f"{label} is not text (it has a zero byte)", at)
-        return None
-    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def expand_hyperparameters(definition: Definition, report: Report, path: list[Definition]) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from archspec import cache, resources
 from archspec.pipeline.spec import Spec
 from archspec.pipeline.trees import parsed
-from archspec.source import ArchError, Enough, Report, Source, fail, suggest
+from archspec.source import LARGEST_FILE, ArchError, Enough, Report, Source, decode, fail, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -98,8 +98,6 @@ def _once(path: str, load: Callable[[Library], Unit | None], report: Report) -> 
 def _load_stdin(report: Report) -> Loaded:
     import sys
 
-    from archspec.lower.units import LARGEST_FILE, decode
-
     text = decode(sys.stdin.buffer.read(LARGEST_FILE + 1), "<stdin>", report)
     report.check()
     assert text is not None
@@ -111,10 +109,8 @@ def _load_stdin(report: Report) -> Loaded:
 
 
 def _find_bundled(name: str, report: Report) -> Loaded:
-    from archspec.lower.units import bundled_files
-
     specs = resources.specs_root()
-    for file in bundled_files(specs):
+    for file in resources.bundled_files(specs):
         try:
             with open(os.path.join(specs, file + ".arch"), encoding="utf-8") as text:
                 if f'"{name}"' not in text.read():
@@ -170,11 +166,13 @@ def models() -> list[str]:
 
 def bundled_models() -> list[tuple[str, str]]:
     """The bundled models: (file, name), file by file."""
-    from archspec.lower.units import bundled_files
-
     report = Report()
     specs = resources.specs_root()
-    found = [(file, name) for file in bundled_files(specs) for name in _bundled_unit(specs, file, report).unit.models]
+    found = [
+        (file, name)
+        for file in resources.bundled_files(specs)
+        for name in _bundled_unit(specs, file, report).unit.models
+    ]
     report.check()
     return found
 

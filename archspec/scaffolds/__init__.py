@@ -34,9 +34,9 @@ def scaffold(path: str | os.PathLike[str]) -> str:
     Raises ArchError if the checkpoint cannot be read, or holds what no spec can say.
     """
     from archspec.formats.checkpoint import read
-    from archspec.lower.units import LARGEST_FILE
     from archspec.scaffolds.fitting import check
     from archspec.scaffolds.tensors import tensors
+    from archspec.source import LARGEST_FILE
 
     checkpoint = read(os.fspath(path))
     check(checkpoint)
