@@ -8,7 +8,7 @@ from archspec.lower.evaluate import Evaluator, listed
 from archspec.lower.patterns import Pattern, by_first_word, covers, nearest_address, pattern_of, pattern_text
 from archspec.lower.plan import Branch, Owning, Plan, Repeat, indices, names_in, parts, plan_of
 from archspec.lower.program import Program
-from archspec.lower.statements import declares, exclusive, is_none, returns
+from archspec.lower.statements import every, exclusive, is_none, returns
 from archspec.lower.units import Definition
 from archspec.lower.unused import check_unused, report_unused_name
 from archspec.ops import OPS
@@ -82,7 +82,7 @@ class DefinitionCheck:
             self.error("ownership", "a function owns nothing", owned.node, help="make it a layer or a block")
         self.statements(node.body)
         self._check_references()
-        if not self.unit.tree.broken and not any(returns(node.body)) and self.evaluator.is_news("return"):
+        if not self.unit.tree.broken and not returns(node.body) and self.evaluator.is_news("return"):
             self.error("missing-return", f"`{self.definition.name}` returns nothing", node.name, help="return a value")
         elif not self.broken:
             check_unused(self)
@@ -214,7 +214,7 @@ class DefinitionCheck:
         value = statement.value
         if not isinstance(value, tree.Own) or len(value.lists) > 1:
             help = "bind it, as in `name = ...`, or return it"
-            if not any(returns(self.definition.node.body)):
+            if not returns(self.definition.node.body):
                 self.evaluator.is_news("return")  # which is what was forgotten here
             self.error("unused-value", "the value of this statement is not used", value, help=help)
         self._suffixed(statement.condition, statement.loop, (value,))
@@ -350,7 +350,7 @@ class DefinitionCheck:
                     case _:
                         pass
 
-        declared = {id(d.value) for d in declares(body)}
+        declared = {id(d.value) for d in every(body) if isinstance(d, tree.Declare)}
         walk(plan_of(self.definition))
 
     def _check_references(self) -> None:

@@ -7,32 +7,19 @@ from collections.abc import Iterator
 from archspec.syntax import tree
 
 
-def declares(body: tuple[tree.Statement, ...]) -> Iterator[tree.Declare]:
-    """The declarations in statements, those in branches and loops included."""
+def every(body: tuple[tree.Statement, ...]) -> Iterator[tree.Statement]:
+    """Statements, and those in their branches and loops."""
     for statement in body:
-        match statement:
-            case tree.Declare():
-                yield statement
-            case tree.If():
-                yield from declares((*statement.body, *statement.otherwise))
-            case tree.For():
-                yield from declares(statement.body)
-            case _:
-                pass
+        yield statement
+        if isinstance(statement, tree.If):
+            yield from every((*statement.body, *statement.otherwise))
+        elif isinstance(statement, tree.For):
+            yield from every(statement.body)
 
 
-def returns(body: tuple[tree.Statement, ...]) -> Iterator[bool]:
-    """True for each `return` in statements, those in branches and loops included."""
-    for statement in body:
-        match statement:
-            case tree.Return():
-                yield True
-            case tree.If():
-                yield from returns((*statement.body, *statement.otherwise))
-            case tree.For():
-                yield from returns(statement.body)
-            case _:
-                pass
+def returns(body: tuple[tree.Statement, ...]) -> bool:
+    """Whether there is a `return` anywhere in statements."""
+    return any(isinstance(statement, tree.Return) for statement in every(body))
 
 
 def exclusive(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
