@@ -23,7 +23,7 @@ MAY_IMPORT = {
     "formats": {"source"},
     "backends": {"graph", "ops", "ir", "dims", "table"},
     "model": {"lower", "graph", "expand", "ir", "source", "table"},
-    "pytorch": {"dims", "ir", "lower", "model", "ops", "source", "syntax"},
+    "pytorch": {"dims", "ir", "lower", "model", "ops", "source", "syntax", "work"},
     "configs": {"lower", "source", "syntax"},
     "pipeline": {"cache", "configs", "ir", "lower", "model", "resources", "source", "syntax", "table"},
     "functions": {

@@ -6,6 +6,8 @@ import pytest
 
 import archspec
 from archspec.dims import Symbolic, substitute
+from archspec.work import Amount
+from archspec.work import substitute as amount
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.slow
@@ -102,6 +104,32 @@ def test_activations_are_what_hooks_see(spec: str, overrides: dict[str, Any], at
     assert found is not None and found.attention == attention
     assert found.bytes == sum(storage.nbytes() for storage in storages.values())
     del outputs
+
+
+@pytest.mark.parametrize("attention", ["flash", "math"])
+@pytest.mark.parametrize(("spec", "overrides"), KEPT)
+def test_formulas_of_activations_are_what_numbers_are(spec: str, overrides: dict[str, Any], attention: str) -> None:
+    model = archspec.load(spec, **overrides)
+    if "small-speech" in spec:
+        with pytest.raises(archspec.ArchError, match="no formula in frames"):
+            archspec.cost(model, batch=3, attention=attention)
+        return
+    found = archspec.cost(model, attention=attention).activations
+    assert found is not None and isinstance(found.bytes, Amount)
+    for more in (0, 5):
+        sizes = {name: least + more * i for i, (name, least) in enumerate(found.least.items(), 1)}
+        numbers = archspec.cost(model, dims=sizes, attention=attention).activations
+        assert numbers is not None and amount(found.bytes, sizes) == numbers.bytes
+    if (
+        "batch" in found.least and found.least["batch"] > 2
+    ):  # the kernel of a convolution hangs on it, and on others then
+        with pytest.raises(archspec.ArchError, match="no formula in source, target"):
+            archspec.cost(model, batch=1, attention=attention)
+        return
+    half = archspec.cost(model, batch=1, attention=attention).activations
+    whole = archspec.cost(model, dims=dict.fromkeys(sizes_of(model), 7) | {"batch": 1}, attention=attention).activations
+    assert half is not None and whole is not None and "batch" not in half.least
+    assert amount(half.bytes, dict.fromkeys(sizes_of(model), 7)) == whole.bytes
 
 
 def test_activations_of_bert_base_grow_with_the_form_of_attention() -> None:

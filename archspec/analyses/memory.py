@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from archspec.ir import Module, leaves
+from archspec.work import Quantity
 
 BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
 """Bytes of a number by element type."""
@@ -46,10 +48,14 @@ class Memory(NamedTuple):
 
 
 class Activations(NamedTuple):
-    """Bytes that PyTorch keeps of a forward pass for training, with a form of attention."""
+    """Bytes that PyTorch keeps of a forward pass for training, with a form of attention.
+
+    A formula holds where dimensions have at least the sizes in `least`.
+    """
 
     attention: str
-    bytes: int
+    bytes: Quantity
+    least: Mapping[str, int]
 
 
 def memory_of(module: Module, dtype: str) -> Memory:

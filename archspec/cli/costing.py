@@ -9,6 +9,7 @@ from archspec.source import printable
 if TYPE_CHECKING:
     from archspec.analyses.cost import Cost, Figures
     from archspec.analyses.costtree import CostLine
+    from archspec.analyses.memory import Activations
     from archspec.cli.tables import View
     from archspec.model import Model
     from archspec.work import Quantity
@@ -21,7 +22,7 @@ def contents(model: Model, cost: Cost, lines: list[CostLine]) -> dict[str, Any]:
     """The document that JSON and YAML write; what depends on open dimensions is a formula, as text."""
     from archspec.cli.counting import finite
 
-    memory = cost.memory
+    memory, kept = cost.memory, cost.activations
     return {
         "format": 1,
         "model": cost.model,
@@ -34,7 +35,7 @@ def contents(model: Model, cost: Cost, lines: list[CostLine]) -> dict[str, Any]:
         "memory": {
             "weights": memory.weights,
             "buffers": memory.buffers,
-            "activations": cost.activations._asdict() if cost.activations is not None else None,
+            "activations": kept and kept._asdict() | {"bytes": _plain(kept.bytes)},
             "training": [scheme._asdict() | {"total": scheme.total} for scheme in memory.schemes],
         },
         "rows": [_row(cost, line) for line in lines],
@@ -165,7 +166,15 @@ def _summary(cost: Cost) -> list[str]:
     ]
     if not work.score_macs and not work.mix_macs:
         del lines[1]
+    kept = cost.activations
+    if kept is not None and not isinstance(kept.bytes, int):
+        where = ", ".join(f"{name} >= {size}" for name, size in kept.least.items())
+        lines.append(f"{kept.bytes.text} bytes of {_kept(kept)}, where {where}")
     return lines
+
+
+def _kept(activations: Activations) -> str:
+    return f"activations kept for training, {activations.attention} attention"
 
 
 def _memory(cost: Cost) -> View:
@@ -179,8 +188,7 @@ def _memory(cost: Cost) -> View:
         rows.append(blank | {"to": "buffers", "total": memory.buffers})
     for scheme in memory.schemes:
         rows.append(scheme._asdict() | {"to": f"training, {scheme.name}", "total": scheme.total})
-    if cost.activations is not None:
-        name = f"activations kept for training, {cost.activations.attention} attention"
-        rows.append(blank | {"to": name, "total": cost.activations.bytes})
+    if cost.activations is not None and isinstance(cost.activations.bytes, int):
+        rows.append(blank | {"to": _kept(cost.activations), "total": cost.activations.bytes})
     columns = [Column("to", "bytes"), *(Column(key, key) for key in ("weights", "gradients", "optimizer", "total"))]
     return View((*columns, Column("holds", "the optimizer keeps")), rows)

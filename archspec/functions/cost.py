@@ -28,8 +28,7 @@ def cost(
     `model` is a compiled model, or what `archspec.load` takes. `batch` and `seq` are sizes for the dimensions of these
     names, `dims` for any; what depends on the others is an `Amount`, a formula that `str` writes out. `dtype` is the
     type of the weights: float64, float32, float16 or bfloat16. `attention` names a form of attention, "flash" or
-    "math", for the memory of activations, which takes PyTorch and a size for every dimension. See `docs/costs.md` for
-    what is counted.
+    "math", for the memory of activations, which takes PyTorch. See `docs/costs.md` for what is counted.
 
     Raises ArchError for a dimension that the model does not have, a size that is not from 1 to 2^63 - 1 or that the
     model cannot run at, another dtype, and all that `archspec.load` does.
@@ -55,14 +54,9 @@ def cost(
 
 
 def _activations(model: Model, values: Mapping[str, int], dtype: str, attention: str) -> Activations:
-    from archspec.analyses.cost import dimensions
     from archspec.analyses.memory import ATTENTION, Activations
     from archspec.pytorch.activations import activation_bytes
 
     if attention not in ATTENTION:
         raise fail("usage", f"`{attention}` is no form of attention", help=f"its forms are {', '.join(ATTENTION)}")
-    left = [name for name in dimensions(model.body.inputs) if name not in values]
-    if left:
-        message = f"the memory of activations takes a size for every dimension, and there is none for {', '.join(left)}"
-        raise fail("usage", message, help=f"add {' '.join(f'--dim {name}=N' for name in left)}")
-    return Activations(attention, activation_bytes(model, values, dtype, attention))
+    return Activations(attention, *activation_bytes(model, values, dtype, attention))

@@ -2,29 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
-from archspec.dims import Symbolic, substitute
+from archspec.dims import Symbolic, substitute, symbol, symbols
 from archspec.ir import Type
 from archspec.model import Model
 from archspec.pytorch.build import to_torch, torch_or_fail
-from archspec.source import fail
+from archspec.source import ArchError, fail
+from archspec.work import Quantity, product, total
 
 
-def activation_bytes(model: Model, sizes: Mapping[str, int], dtype: str, attention: str) -> int:
+class Kept(NamedTuple):
+    """Bytes; a formula holds where the dimensions in it are at least so large."""
+
+    bytes: Quantity
+    least: dict[str, int]
+
+
+def activation_bytes(model: Model, sizes: Mapping[str, int], dtype: str, attention: str) -> Kept:
     """Bytes that the tensors kept for training take after a forward pass of the generated module on a CPU.
 
-    Each storage counts once, and parameters do not. `sizes` has a value for every dimension, `dtype` is that of the
-    weights, `attention` "flash" or "math"; every optional input is given. The module is run with PyTorch's fake
-    tensors, which have shapes and storages and no contents, so that it takes neither time nor memory.
+    Each storage counts once, and parameters do not. `sizes` has values for dimensions; what depends on others is a
+    formula. `dtype` is that of the weights, `attention` "flash" or "math"; every optional input is given. The module is
+    run with PyTorch's fake tensors, which have shapes and storages and no contents, so that it takes neither time nor
+    memory; sizes left open are PyTorch's own symbols.
 
     Raises ArchError: `missing-package` without PyTorch, `untranslatable` where the model has no form in it, `bad-size`
-    where the form of attention cannot run.
+    where the form of attention cannot run, `no-formula` where what is kept is no polynomial in the open sizes.
     """
     torch = torch_or_fail()
     from torch._subclasses.fake_tensor import FakeTensorMode  # the public name of none
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+    shapes = [type.shape for type in model.inputs.values()]
+    left = sorted({name for shape in shapes for size in shape for name in symbols(size)} - sizes.keys())
+    environment: Any = ShapeEnv() if left else None
+    mode: Any = FakeTensorMode(shape_env=environment)
+    if not left:
+        return Kept(_kept(torch, mode, model, sizes, dtype, attention), {})
+    # An open size must be some number too. What is decided by that number is noted, as a guard.
+    numbers = torch.empty([32 * (2 + i) for i in range(len(left))], device="meta")
+    stand_ins: Any = mode.from_tensor(numbers).shape
+    found: Any = _kept(torch, mode, model, {**sizes, **dict(zip(left, stand_ins, strict=True))}, dtype, attention)
+    unknowns = [size.node.expr for size in stand_ins]
+    polynomial = None if isinstance(found, int) else found.node.expr.as_poly(*unknowns)
+    if polynomial is None or not _is_known(environment, polynomial):
+        raise _no_formula(model, left)
+    terms = [(product(map(symbol, _repeated(left, powers))), int(times)) for powers, times in polynomial.terms()]
+    ranges = environment.var_to_range
+    return Kept(total(terms), {name: int(ranges[x].lower) for name, x in zip(left, unknowns, strict=True)})
+
+
+def _is_known(environment: Any, polynomial: Any) -> bool:
+    """Whether a polynomial of bytes is one, and holds for all sizes from certain ones on."""
+    whole = all(coefficient.is_Integer for coefficient in polynomial.coeffs())
+    guards = [guard.expr for guard in environment.guards]
+    bounded = all(g.is_Relational and g.rel_op in (">", ">=") and g.lhs.is_Symbol and g.rhs.is_Integer for g in guards)
+    return whole and bounded and not environment.deferred_runtime_asserts
+
+
+def _repeated(names: Sequence[str], powers: Sequence[int]) -> list[str]:
+    return [name for name, power in zip(names, powers, strict=True) for _ in range(power)]
+
+
+def _kept(torch: Any, mode: Any, model: Model, sizes: Mapping[str, Any], dtype: str, attention: str) -> Any:
+    """The bytes that hooks on saved tensors see, an integer or one of PyTorch's symbolic integers."""
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
     backend = {"flash": SDPBackend.FLASH_ATTENTION, "math": SDPBackend.MATH}[attention]
@@ -38,18 +82,23 @@ def activation_bytes(model: Model, sizes: Mapping[str, int], dtype: str, attenti
     def give(tensor: Any) -> Any:
         return tensor
 
-    with FakeTensorMode(), _default_type(torch, getattr(torch, dtype)):
+    with mode, _default_type(torch, getattr(torch, dtype)):
         module: Any = to_torch(model)
-        inputs = {name: _empty(torch, type, sizes, dtype) for name, type in model.inputs.items()}
+        inputs = {name: _empty(torch, model, type, sizes, dtype) for name, type in model.inputs.items()}
         try:
             with sdpa_kernel(backend), torch.autograd.graph.saved_tensors_hooks(keep, give):
                 outputs: Any = module(**inputs)
         except RuntimeError as problem:
             raise fail("bad-size", f"{model.name} cannot run with {attention} attention: {problem}") from None
         owned = {parameter.untyped_storage()._cdata for parameter in module.parameters()}
-        total = sum(storage.nbytes() for number, storage in kept.items() if number not in owned)
+        found = sum(storage.nbytes() for number, storage in kept.items() if number not in owned)
     del outputs
-    return total
+    return found
+
+
+def _no_formula(model: Model, left: Sequence[str]) -> ArchError:
+    message = f"no formula in {', '.join(left)} was found for the memory of activations of {model.name}"
+    return fail("no-formula", message, help=f"add {' '.join(f'--dim {name}=N' for name in left)}")
 
 
 @contextmanager
@@ -63,7 +112,12 @@ def _default_type(torch: Any, dtype: Any) -> Generator[None]:
         torch.set_default_dtype(before)
 
 
-def _empty(torch: Any, type: Type, sizes: Mapping[str, int], dtype: str) -> Any:
-    shape = [substitute(size, sizes) if isinstance(size, Symbolic) else size for size in type.shape]
+def _empty(torch: Any, model: Model, type: Type, sizes: Mapping[str, Any], dtype: str) -> Any:
+    shape: list[Any] = []
+    for size in type.shape:
+        names = [name for name in symbols(size) if not isinstance(sizes[name], int)]
+        if names and size != symbol(names[0]):
+            raise _no_formula(model, names)
+        shape.append(sizes[names[0]] if names else substitute(size, sizes) if isinstance(size, Symbolic) else size)
     element = {"real": getattr(torch, dtype), "int": torch.int64, "bool": torch.bool}[type.dtype]
     return torch.empty(shape, dtype=element)
