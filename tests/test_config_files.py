@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,14 @@ def test_a_configuration_goes_wherever_a_spec_does(tmp_path: Path, capsys: pytes
         said = capsys.readouterr()
         assert said.err == ""
         assert tmp_path.name in said.out or command[0] in ("check", "formula")  # the folder gives the model its name
+
+
+def test_a_folder_is_no_spec_and_what_is_in_it_may_be(tmp_path: Path) -> None:
+    path = write(tmp_path, {"model_type": "bert"}, "config.json")
+    with pytest.raises(archspec.ArchError) as refused:
+        archspec.load(f"{tmp_path}{os.sep}")
+    (found,) = refused.value.diagnostics
+    assert (found.code, found.help) == ("unreadable", f"the configuration in it is a SPEC: `{path}`")
 
 
 def test_output_to_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -66,6 +66,8 @@ def load_file(path: str, report: Report) -> Loaded:
         return _load_stdin(report)
     if "\0" in path:
         raise fail("missing-file", "no file has a zero byte in its name")
+    if os.path.isfile(config := os.path.join(path, "config.json")):
+        raise fail("unreadable", f"{path} is a folder", help=f"the configuration in it is a SPEC: `{config}`")
     if path.endswith(".json"):
         from archspec.configs.spec import load_config
 
