@@ -185,8 +185,18 @@ block Net(rounds = 3)(x [..., 4]) -> [..., 4] {
 def test_a_loop_of_no_rounds_changes_nothing() -> None:
     text = DENSE + "block Net(n = 0)(x [4]) -> [4] {\n  return x |> a[i]: Dense(4) for i in 0..n |> b: Dense(4)\n}\n"
     assert layers(load(text)) == ["b"]
-    assert layers(load(text, n=-3)) == ["b"]
+    assert layers(load(text.replace("0..n", "1..n"), n=1)) == ["b"]
     assert layers(load(text.replace("0..n", "1..n"), n=3)) == ["a.1", "a.2", "b"]
+
+
+def test_a_loop_does_not_count_down() -> None:
+    """-3 layers are a mistake, and no model without layers."""
+    text = DENSE + "block Net(n = 0)(x [4]) -> [4] {\n  return x |> a[i]: Dense(4) for i in 0..n |> b: Dense(4)\n}\n"
+    with pytest.raises(archspec.ArchError, match="a loop counts up, and not from 0 to -3"):
+        load(text, n=-3)
+    same = DENSE + "fn same(x [4]) -> [4] {\n  for i in 3..1 { x = x + x }\n  return x\n}\n"
+    with pytest.raises(archspec.ArchError, match="a loop counts up, and not from 3 to 1"):
+        load(same + "block Net()(x [4]) -> [4] {\n  return same(x) |> b: Dense(4)\n}\n")
 
 
 def test_loops_carry_numbers_that_ownership_depends_on() -> None:

@@ -187,6 +187,13 @@ class Evaluator:
         """An index as it stands in an address; None if it is none."""
         return str(index) if index.__class__ is int and index >= 0 else None
 
+    def counts_down(self, first: int, last: int, loop: tree.Loop) -> bool:
+        """Whether a loop ends before it begins, which is reported: no number of rounds is negative."""
+        if last < first:
+            help = "its end is not included, and not below its beginning"
+            self.fault("wrong-kind", f"a loop counts up, and not from {first} to {last}", loop.last, help=help)
+        return last < first
+
     def condition(self, expr: tree.Expr) -> Any:
         """True, False, DYNAMIC or POISON."""
         value = self.value(expr)

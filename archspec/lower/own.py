@@ -222,10 +222,10 @@ class Owner(Evaluator):
             if value is not POISON and value.__class__ is not int:
                 self.fault("wrong-kind", f"a loop counts integers, not {describe(value)}", node)
                 return None
-        if first is POISON or last is POISON:
+        if first is POISON or last is POISON or self.counts_down(first, last, loop):
             return None
-        self.program.count_iterations(max(0, last - first), self.unit.span(loop))
-        self.program.count_work(max(0, last - first) * length, self.unit.span(loop))
+        self.program.count_iterations(last - first, self.unit.span(loop))
+        self.program.count_work((last - first) * length, self.unit.span(loop))
         return range(first, last)
 
     # Owning
