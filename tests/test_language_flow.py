@@ -1,7 +1,10 @@
 """What a spec means, rule by rule: options and repetition."""
 
 import networkx
+import pytest
 from small import DENSE, SCALE, codes, findings, layers, load, operations, output, shapes
+
+import archspec
 
 # Options -------------------------------------------------------------------------------------------------------------
 
