@@ -30,7 +30,7 @@ def main() -> None:
         for batch, seq, padded in itertools.product((1, 8), (128, 512), (False, True)):
             inputs = inputs_of(batch, seq, padded)
             assert torch.allclose(ours(**inputs).pooler_output, theirs(**inputs).pooler_output, atol=1e-5)
-            count = max(3, rounds * 128 // (batch * seq))
+            count = max(11, rounds * 128 // (batch * seq))
             tasks = [lambda i=inputs: ours(**i), lambda i=inputs: theirs(**i)]
             mine, other = medians(tasks, count)
             name = f"{batch} x {seq}{', padded' if padded else ''}"

@@ -17,10 +17,8 @@ SMALL, LARGE = "bert-base-uncased", "llama-3.1-405b"
 TARGET = 1.5
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=21)
-    rounds = parser.parse_args().rounds
+def measure(rounds: int) -> list[tuple[str, float, float]]:
+    """For each state of the cache the median processor times of the small and of the large model, in seconds."""
     cases = list(itertools.product(("empty cache", "new --set"), (SMALL, LARGE)))
     times: dict[tuple[str, str], list[float]] = {case: [] for case in cases}
     vocabulary = itertools.count(140_000)
@@ -38,9 +36,16 @@ def main() -> None:
                 taken = run(command, {**environment, "XDG_CACHE_HOME": warm if state == "new --set" else empty})
                 if turn >= 0:
                     times[state, model].append(taken[1])
+    medians = {case: statistics.median(taken) for case, taken in times.items()}
+    return [(state, medians[state, SMALL], medians[state, LARGE]) for state in ("empty cache", "new --set")]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=21)
+    rounds = parser.parse_args().rounds
     rows: list[list[str]] = []
-    for state in ("empty cache", "new --set"):
-        small, large = (statistics.median(times[state, model]) for model in (SMALL, LARGE))
+    for state, small, large in measure(rounds):
         ratio = large / small
         rows.append([state, f"{small * 1000:.1f}", f"{large * 1000:.1f}", f"{ratio:.2f}", verdict(ratio, TARGET)])
     title = f"archspec count MODEL --format json, processor time, medians of {rounds} interleaved runs"

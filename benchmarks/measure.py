@@ -9,10 +9,16 @@ from collections.abc import Callable, Sequence
 
 
 def medians(tasks: Sequence[Callable[[], object]], rounds: int) -> list[float]:
-    """The median time of each task in seconds. The tasks take turns, so that what slows the machine slows them all."""
+    """The median time of each task in seconds.
+
+    The tasks take turns, so that what slows the machine slows them all, and every other round the other way about,
+    since a task finds the memory as the one before it left it.
+    """
     times: list[list[float]] = [[] for _ in tasks]
+    turns = list(zip(tasks, times, strict=True))
     for _ in range(rounds):
-        for task, taken in zip(tasks, times, strict=True):
+        turns.reverse()
+        for task, taken in turns:
             gc.collect()
             start = time.perf_counter()
             result = task()
