@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from small import load
 
 import archspec
 from archspec.dims import Symbolic, substitute
@@ -102,6 +103,26 @@ def test_activations_are_what_hooks_see(spec: str, overrides: dict[str, Any], at
     assert found is not None and found.attention == attention
     assert found.bytes == sum(storage.nbytes() for storage in storages.values())
     del outputs
+
+
+def test_activations_of_weights_cut_off_and_of_inputs_python_names_otherwise() -> None:
+    text = """
+import std { Linear }
+dim batch
+block Net(n = 6)(class [batch, n], import [batch, n] = none) -> [batch, n] {
+  table: param [n, n] ~ truncated_normal(0.02)
+  y = class |> l: Linear(n, n) |> matmul(_, .table)
+  return y * y + import if import != none else y
+}
+"""
+    found = archspec.cost(load(text), batch=3, attention="math").activations
+    assert found is not None and found.bytes == 3 * 6 * 4 * 3  # what is given, and the results of both products
+
+
+def test_a_form_of_attention_that_cannot_run_is_refused(recwarn: pytest.WarningsRecorder) -> None:
+    with pytest.raises(archspec.ArchError, match=r"t5-small cannot run with flash[\s\S]*--attention math"):
+        archspec.cost("t5-small", batch=1, seq=5, dims={"target": 6}, attention="flash")
+    assert not recwarn.list
 
 
 def test_activations_of_bert_base_grow_with_the_form_of_attention() -> None:

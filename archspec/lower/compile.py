@@ -66,6 +66,8 @@ def compile_model(program: Program, unit: Unit, model: tree.Model, overrides: di
     values = _hyperparameters(program, unit, model, definition, overrides)
     if values is None:
         return None
+    if program.opening is not None:
+        program.opening.values = values
     compiled = compile_definition(program, definition, values, Frame(definition, unit, model.arguments or model))
     if compiled is None or program.report.errors > before:
         return None
