@@ -130,6 +130,12 @@ model "heads" = Heads()
     assert str(formula.text(formula.total)) == "hidden*groups*(hidden//4) + groups*(hidden//4)"
 
 
+@pytest.mark.parametrize("names", [("groups",), ("heads",), ("groups", "layers"), ("heads", "size")])
+def test_numbers_that_defaults_divide_may_be_open(names: tuple[str, ...]) -> None:
+    """`size` is `hidden // heads` and must be even; what divides a number that is not open leaves it as it is."""
+    check_against_numbers("llama-3.1-8b", names, 3)
+
+
 def test_a_value_for_what_is_open_is_the_models_own() -> None:
     formula = archspec.formula("bert-base-uncased", ["layers"], layers=6, hidden=384)
     assert formula.open == {"layers": 6}

@@ -52,7 +52,6 @@ class Opening:
         self.state = state
         self.owner = owner
         self.flow = flow
-        self.values: dict[str, Any] = {}  # of all hyperparameters, the open ones and what follows from them in symbols
         self.active: list[Segment] = []
         self.assumptions: dict[Any, Assumption] = {}
         self.floors: dict[tuple[Dim, Dim], Span] = {}  # what was divided by what, and where
@@ -209,10 +208,7 @@ class Opening:
     def _assume_divisible(self, part: Dim, divisor: Dim, span: Span) -> None:
         assumption = Assumption("divisible", polynomial_of(part), polynomial_of(divisor), span)
         if isinstance(part, int):
-            equal = [n for n, value in self.state.closed.items() if abs(value) == abs(part)]
-            wider = tuple(
-                n for n in equal if self.values.get(n) == self.state.closed[n]
-            )  # not what follows from open ones
+            wider = tuple(n for n, value in self.state.closed.items() if abs(value) == abs(part))
             if wider:
                 raise Widened(wider)
         elif len(part.terms) == 1 and len(symbols(part)) == 1 and slope_of(part, *symbols(part)):
