@@ -113,6 +113,29 @@ def test_what_does_not_change_the_count_may_still_be_bound() -> None:
     assert [formula.assumed(a) for a in formula.assumptions] == ["768 is divisible by heads"]
 
 
+def test_a_default_follows_what_is_open_though_another_number_is_the_same(tmp_path: Path) -> None:
+    """`groups` must divide `heads`, which is 4 in the model; so is `size`, by its default."""
+    path = tmp_path / "heads.arch"
+    path.write_text(
+        DENSE
+        + """
+block Heads(hidden = 16, heads = 4, groups = 2, size = hidden // heads)(x [..., hidden]) -> [..., groups * size] {
+  require heads % groups == 0
+  return x |> l: Dense(hidden, groups * size)
+}
+model "heads" = Heads()
+"""
+    )
+    formula = check_against_numbers(str(path), ("hidden", "groups"), 5)
+    assert str(formula.text(formula.total)) == "hidden*groups*(hidden//4) + groups*(hidden//4)"
+
+
+@pytest.mark.parametrize("names", [("groups",), ("heads",), ("groups", "layers"), ("heads", "size")])
+def test_numbers_that_defaults_divide_may_be_open(names: tuple[str, ...]) -> None:
+    """`size` is `hidden // heads` and must be even; what divides a number that is not open leaves it as it is."""
+    check_against_numbers("llama-3.1-8b", names, 3)
+
+
 def test_a_value_for_what_is_open_is_the_models_own() -> None:
     formula = archspec.formula("bert-base-uncased", ["layers"], layers=6, hidden=384)
     assert formula.open == {"layers": 6}

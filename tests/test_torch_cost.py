@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from small import load
 
 import archspec
 from archspec.dims import Symbolic, substitute
@@ -120,9 +121,7 @@ def test_formulas_of_activations_are_what_numbers_are(spec: str, overrides: dict
         sizes = {name: least + more * i for i, (name, least) in enumerate(found.least.items(), 1)}
         numbers = archspec.cost(model, dims=sizes, attention=attention).activations
         assert numbers is not None and amount(found.bytes, sizes) == numbers.bytes
-    if (
-        "batch" in found.least and found.least["batch"] > 2
-    ):  # the kernel of a convolution hangs on it, and on others then
+    if found.least["batch"] > 2:  # a convolution's kernel is chosen by it, and else by the other sizes
         with pytest.raises(archspec.ArchError, match="no formula in source, target"):
             archspec.cost(model, batch=1, attention=attention)
         return
@@ -130,6 +129,26 @@ def test_formulas_of_activations_are_what_numbers_are(spec: str, overrides: dict
     whole = archspec.cost(model, dims=dict.fromkeys(sizes_of(model), 7) | {"batch": 1}, attention=attention).activations
     assert half is not None and whole is not None and "batch" not in half.least
     assert amount(half.bytes, dict.fromkeys(sizes_of(model), 7)) == whole.bytes
+
+
+def test_activations_of_weights_cut_off_and_of_inputs_python_names_otherwise() -> None:
+    text = """
+import std { Linear }
+dim batch
+block Net(n = 6)(class [batch, n], import [batch, n] = none) -> [batch, n] {
+  table: param [n, n] ~ truncated_normal(0.02)
+  y = class |> l: Linear(n, n) |> matmul(_, .table)
+  return y * y + import if import != none else y
+}
+"""
+    found = archspec.cost(load(text), batch=3, attention="math").activations
+    assert found is not None and found.bytes == 3 * 6 * 4 * 3  # what is given, and the results of both products
+
+
+def test_a_form_of_attention_that_cannot_run_is_refused(recwarn: pytest.WarningsRecorder) -> None:
+    with pytest.raises(archspec.ArchError, match=r"t5-small cannot run with flash[\s\S]*--attention math"):
+        archspec.cost("t5-small", batch=1, seq=5, dims={"target": 6}, attention="flash")
+    assert not recwarn.list
 
 
 def test_activations_of_bert_base_grow_with_the_form_of_attention() -> None:

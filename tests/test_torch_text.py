@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch_compare
+from small import load
 
 import archspec
 from archspec.cli import main
@@ -20,6 +21,16 @@ GOLDEN = {
     "everything": f"{TESTS / 'translated' / 'everything.arch'}",
 }
 
+FAMILIES = (
+    "albert-base-v2-mlm",
+    "bart-base",
+    "gpt2",
+    "llama-3.2-1b",
+    "modernbert-base-mlm",
+    "t5-small",
+    "t5-v1_1-base",
+)
+
 
 @pytest.mark.parametrize("name", GOLDEN)
 def test_the_text_of_a_file(name: str, golden: Callable[[str, str], None]) -> None:
@@ -28,10 +39,32 @@ def test_the_text_of_a_file(name: str, golden: Callable[[str, str], None]) -> No
 
 def test_files_are_written_as_people_write_them(tmp_path: Path) -> None:
     """ruff finds nothing in them, by its own rules and by this project's, and would lay them out as they are."""
-    for name, spec in GOLDEN.items():
+    for name, spec in (GOLDEN | {name: name for name in FAMILIES}).items():
         (tmp_path / f"{name}.py").write_text(torch_source(archspec.load(spec)), encoding="utf-8")
     assert torch_compare.lint(tmp_path) == ""
     assert torch_compare.layout(tmp_path) == ""
+
+
+def test_what_follows_from_defaults_is_left_to_the_class() -> None:
+    """`ffn` is 4 times `hidden` unless it is given."""
+    assert torch_source(archspec.load("gpt2")).endswith("    return GPT2LMHeadModel()\n")
+    assert torch_source(archspec.load("gpt2", ffn=3072)).endswith("    return GPT2LMHeadModel(ffn=3072)\n")
+
+
+def test_an_output_that_an_optional_input_decides_on_may_be_none() -> None:
+    text = """
+dim batch, n
+block Net(k = 2)(x [batch, n], y [batch, n] = none) -> (double [batch, n], product [batch, n]) {
+  return x * k, x * y if y != none
+}
+"""
+    assert "    double: Tensor\n    product: Tensor | None\n" in torch_source(load(text))
+
+
+def test_a_second_name_for_a_hyperparameter_is_not_written() -> None:
+    source = torch_source(archspec.load("bert-base-uncased"))
+    assert "width = hidden" not in source
+    assert "Embedding(vocab, hidden)" in source
 
 
 def test_every_class_says_what_it_is() -> None:

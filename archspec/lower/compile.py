@@ -63,7 +63,7 @@ def compile_model(program: Program, unit: Unit, model: tree.Model, overrides: di
     definition = target.target if target else None
     if not isinstance(definition, Definition) or definition.kind == "fn":
         return None  # check_unit said why
-    values = _hyperparameters(program, unit, model, definition, overrides)
+    values = hyperparameters(program, unit, model, definition, overrides)
     if values is None:
         return None
     compiled = compile_definition(program, definition, values, Frame(definition, unit, model.arguments or model))
@@ -143,9 +143,10 @@ def check_definitions(program: Program, unit: Unit) -> None:
                 compile_definition(program, definition, values, Frame(definition, unit, definition.node.name))
 
 
-def _hyperparameters(
+def hyperparameters(
     program: Program, unit: Unit, model: tree.Model, definition: Definition, overrides: dict[str, Any]
 ) -> dict[str, Any] | None:
+    """The values of a model's hyperparameters; None where what is in the program's report left one without."""
     evaluator = Evaluator(program, unit, None, {})
     written = evaluator.hyperparameters(definition, model.arguments, model)
     if written is None:

@@ -14,13 +14,13 @@ from typing import Any
 from archspec.algebra import Polynomial, constant, name, polynomial_of
 from archspec.dims import symbol
 from archspec.ir import uncollected
-from archspec.lower.compile import compile_model
+from archspec.lower.compile import compile_model, hyperparameters
 from archspec.lower.opened import OpenFlow, OpenOwner
 from archspec.lower.opening import Opening
 from archspec.lower.program import MOST_WORK, OverBudget, Program
-from archspec.lower.steps import MARK, Cases, Probed, Refusal, Rescheduled, Solved, State, Widened
+from archspec.lower.steps import MARK, Cases, Probed, Refusal, Rescheduled, Solved, State, Step, Widened
 from archspec.lower.tally import Outcome, Tally
-from archspec.lower.units import Unit
+from archspec.lower.units import Definition, Unit
 from archspec.source import ArchError, Diagnostic, Enough, Report, Span, fail
 from archspec.syntax import tree
 
@@ -37,24 +37,43 @@ def derive(
     Raises ArchError (`no-formula`) where that cannot be.
     """
     wider = dict(open)
+    closed = _fixed(unit, model, overrides, _state(wider, closed))
     while True:
-        marked = {n: n + MARK for n in wider}
-        state = State(
-            {n: symbol(m) for n, m in marked.items()},
-            {m: name(n) for n, m in marked.items()},
-            {marked[n]: value for n, value in wider.items()},
-            {n: value for n, value in closed.items() if n not in wider},
-            {},
-        )
+        kept = {n: value for n, value in closed.items() if n not in wider}
         try:
-            outcome = Derivation(unit, model, overrides).derived(state)
+            # What is opened only to tell what is assumed of it changes nothing that follows from it.
+            outcome = Derivation(unit, model, {**overrides, **kept}).derived(_state(wider, kept))
         except Widened as step:
             wider |= {n: closed[n] for n in step.names}
             continue
-        outcome = outcome.substitute({m: name(n) for n, m in marked.items()})
+        outcome = outcome.substitute({n + MARK: name(n) for n in wider})
         outcome = outcome.substitute({n: constant(value) for n, value in wider.items() if n not in open})
         assumed = {a[:3]: a for a in outcome.assumptions if a.left.names | a.right.names}
         return outcome._replace(assumptions=tuple(assumed.values()))
+
+
+def _state(open: Mapping[str, int], closed: Mapping[str, int]) -> State:
+    marked = {n: n + MARK for n in open}
+    return State(
+        {n: symbol(m) for n, m in marked.items()},
+        {m: name(n) for n, m in marked.items()},
+        {marked[n]: value for n, value in open.items()},
+        dict(closed),
+        {},
+    )
+
+
+def _fixed(unit: Unit, model: tree.Model, overrides: Mapping[str, Any], state: State) -> dict[str, int]:
+    """Of the integers that are closed, those that follow from none that is open; none where that is not plain."""
+    opening = Opening(state, OpenOwner, OpenFlow)
+    program = opening.program = Program(opening)
+    program.begin(Report(), unit.source)
+    definition = unit.names[model.callee.text].target
+    assert isinstance(definition, Definition)
+    with suppress(Step, Refusal, ArchError, Enough, OverBudget, OverflowError):
+        values = hyperparameters(program, unit, model, definition, {**overrides, **state.hyperparameters}) or {}
+        return {n: value for n, value in state.closed.items() if values.get(n) == value}
+    return {}
 
 
 class Derivation:
@@ -149,6 +168,7 @@ class Derivation:
 
     def _divisible(self, opening: Opening, unasked: int) -> Outcome | None:
         """What is derived if something that was divided is assumed to be divisible, as it is in the model."""
+        widened: Widened | None = None
         for (part, divisor), span in reversed(opening.floors.items()) if unasked else ():
             one, other = _point(polynomial_of(part), opening.state), _point(polynomial_of(divisor), opening.state)
             if one is None or other is None or one % other:
@@ -158,8 +178,12 @@ class Derivation:
             except Solved as step:
                 with suppress(ArchError):
                     return self._solved(opening.state, step, unasked - 1)
-            except (Refusal, Widened):
+            except Widened as step:
+                widened = widened or step
+            except Refusal:
                 pass
+        if widened is not None:
+            raise widened
         return None
 
 

@@ -55,10 +55,12 @@ class Trace:
 
     `definitions` says which definition a module is an instance of. `root` is the model's own definition. `ties` are
     the ties that were made, by the identity of their nodes: whether the alias had no other name yet in any of them.
+    `given` are the root's hyperparameters that do not have their defaults.
     """
 
-    def __init__(self, root: Definition) -> None:
+    def __init__(self, root: Definition, given: frozenset[str]) -> None:
         self.root = root
+        self.given = given
         self.seen: dict[int, Seen] = {}
         self.uses: dict[Definition, list[Use]] = {}
         self.definitions: dict[Module, Definition] = {}
@@ -95,7 +97,9 @@ def trace_model(unit: Unit, model: tree.Model, overrides: dict[str, Any]) -> Tra
     """Compiles a model once more, and keeps what its expressions come to. The model must be known to compile."""
     binding = unit.names[model.callee.text]
     assert isinstance(binding.target, Definition)
-    trace = Trace(binding.target)
+    items = model.arguments.items if model.arguments is not None else ()
+    written = (item.name or word for item, word in zip(items, binding.target.hyperparameters, strict=False))
+    trace = Trace(binding.target, frozenset((*written, *overrides)))
 
     class Owns(Owner):
         def value(self, expr: tree.Expr) -> Any:

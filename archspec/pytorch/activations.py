@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from inspect import signature
 from typing import Any, NamedTuple
+from warnings import catch_warnings, simplefilter
 
 from archspec.dims import Symbolic, substitute, symbol, symbols
 from archspec.ir import Type
@@ -82,16 +84,26 @@ def _kept(torch: Any, mode: Any, model: Model, sizes: Mapping[str, Any], dtype: 
     def give(tensor: Any) -> Any:
         return tensor
 
-    with mode, _default_type(torch, getattr(torch, dtype)):
+    # On the meta device, where starting out weights looks at none.
+    with torch.device("meta"), _default_type(torch, getattr(torch, dtype)):
         module: Any = to_torch(model)
-        inputs = {name: _empty(torch, model, type, sizes, dtype) for name, type in model.inputs.items()}
+    with mode:
+        parameters, buffers = dict(module.named_parameters()), dict(module.named_buffers())
+        owned = {n: torch.empty(p.shape, dtype=p.dtype, requires_grad=p.requires_grad) for n, p in parameters.items()}
+        stored = owned | {n: torch.empty(b.shape, dtype=b.dtype) for n, b in buffers.items()}
+        words = signature(module.forward).parameters  # the inputs, some under names that Python allows
+        inputs = {w: _empty(torch, model, t, sizes, dtype) for w, t in zip(words, model.inputs.values(), strict=True)}
         try:
-            with sdpa_kernel(backend), torch.autograd.graph.saved_tensors_hooks(keep, give):
-                outputs: Any = module(**inputs)
+            with sdpa_kernel(backend), torch.autograd.graph.saved_tensors_hooks(keep, give), catch_warnings():
+                simplefilter("ignore")  # a kernel that cannot be used says so in a warning first
+                outputs: Any = torch.func.functional_call(module, stored, kwargs=inputs)
         except RuntimeError as problem:
-            raise fail("bad-size", f"{model.name} cannot run with {attention} attention: {problem}") from None
-        owned = {parameter.untyped_storage()._cdata for parameter in module.parameters()}
-        found = sum(storage.nbytes() for number, storage in kept.items() if number not in owned)
+            message = f"{model.name} cannot run with {attention} attention: {problem}"
+            help = "PyTorch's fused kernel does not take a bias that is trained, for one; `--attention math` takes all"
+            raise fail("bad-size", message, help=help if attention == "flash" else None) from None
+        for parameter in owned.values():
+            kept.pop(parameter.untyped_storage()._cdata, None)
+        found = sum(storage.nbytes() for storage in kept.values())
     del outputs
     return found
 
@@ -103,7 +115,7 @@ def _no_formula(model: Model, left: Sequence[str]) -> ArchError:
 
 @contextmanager
 def _default_type(torch: Any, dtype: Any) -> Generator[None]:
-    """Modules are made with weights of this type. (Fake ones cannot be converted.)"""
+    """Modules are made with weights of this type."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(dtype)
     try:

@@ -289,7 +289,7 @@ class Book:
             ranks = {len(t.shape) for t in types}
             kind = forward.kinds.get(i, REAL) if present else None
             word = usable(declared[i].name, TAKEN_BY_RECORDS) if record and i < len(declared) else ""
-            found.append(Output(word, kind, ranks.pop() if len(ranks) == 1 else None))
+            found.append(Output(word, kind, ranks.pop() if len(ranks) == 1 else None, len(types) < len(uses)))
         return tuple(found)
 
     def give(self, forward: Forward, values: Sequence[Val | None]) -> None:

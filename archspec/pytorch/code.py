@@ -14,6 +14,11 @@ def py(template: str, /, **parts: ast.expr) -> ast.expr:
     return cast("ast.expr", _Fill(parts).visit(copy.deepcopy(_parsed(template))))
 
 
+def filled(statement: ast.stmt, parts: dict[str, ast.expr]) -> ast.stmt:
+    """A statement with `parts` in the place of the names in it."""
+    return cast("ast.stmt", _Fill(parts).visit(copy.deepcopy(statement)))
+
+
 @functools.cache
 def _parsed(template: str) -> ast.expr:
     return ast.parse(template, mode="eval").body

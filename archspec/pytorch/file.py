@@ -15,7 +15,7 @@ from archspec.pytorch.code import apply, name, names_in, text
 from archspec.pytorch.defaults import code_of, default, is_computed
 from archspec.pytorch.handed import Kept
 from archspec.pytorch.layout import bracketed, docstring, lines_of, written
-from archspec.pytorch.pages import Written
+from archspec.pytorch.pages import Output, Written
 from archspec.pytorch.scope import untranslatable
 from archspec.pytorch.values import STATIC
 from archspec.syntax import tree
@@ -27,7 +27,9 @@ _PLACES = {"dtype": "dtype: torch.dtype", "device": "device: torch.device | None
 """Parameters of functions that make tensors and are given none."""
 
 _HELPERS = {
-    "own": '''def own(module: nn.Module, address: str, part: nn.Module | nn.Parameter | Tensor) -> None:
+    "own": '''def own(
+    module: nn.Module, address: str, part: nn.Module | nn.Parameter | Tensor
+) -> None:
     """Puts a part at an address inside a module, with plain modules on the way."""
     *way, last = address.split(".")
     for word in way:
@@ -153,7 +155,7 @@ def _class(book: Book, page: Written) -> list[str]:
     lines: list[str] = []
     if page.record is not None:
         lines += [f"class {page.record}(NamedTuple):"]
-        lines += [f"    {o.name}: Tensor" for o in page.outputs if o.kind is not None]
+        lines += [f"    {o.name}: {_annotation(o)}" for o in page.outputs if o.kind is not None]
         lines += ["", ""]
     lines += [f"class {page.name}({page.base}):"]
     told = _doc(page, 1)
@@ -234,10 +236,14 @@ def _type(value: Any) -> str:
 def _result(page: Written) -> str:
     if page.record is not None:
         return page.record
-    present = [o for o in page.outputs if o.kind is not None]
+    present = [_annotation(o) for o in page.outputs if o.kind is not None]
     if len(present) > MOST_LISTED:
-        return "tuple[Tensor, ...]"
-    return "Tensor" if len(present) == 1 else f"tuple[{', '.join(['Tensor'] * len(present))}]"
+        return f"tuple[{max(present)}, ...]"
+    return present[0] if len(present) == 1 else f"tuple[{', '.join(present)}]"
+
+
+def _annotation(output: Output) -> str:
+    return "Tensor | None" if output.optional else "Tensor"
 
 
 def _doc(page: Written, indent: int) -> list[str]:
@@ -267,6 +273,8 @@ def _shape(definition: Definition, type: str, shape: tree.Listing) -> str:
 def _build(book: Book, root: Written, model: str, doc: str, values: dict[str, Any]) -> list[str]:
     keywords: dict[str, ast.expr] = {}
     for word in root.kept:
+        if is_computed(book, root.definition, word) and word not in book.trace.given:
+            continue
         code = code_of(book, values[word])
         if code is None:
             raise untranslatable(f"`{word}` has no form in PyTorch", root.definition, root.definition.node.name)

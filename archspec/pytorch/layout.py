@@ -209,10 +209,12 @@ def _operands(node: ast.expr) -> list[tuple[str, ast.expr, bool]]:
     """The operands of an operation with what stands before each, and whether they need parentheses there."""
     match node:
         case ast.IfExp(test, body, orelse):
+            (_, other, loose), *more = _operands(orelse) if isinstance(orelse, ast.IfExp) else [("", orelse, False)]
             return [
                 ("", body, isinstance(body, ast.IfExp)),
                 ("if", test, isinstance(test, ast.IfExp)),
-                ("else", orelse, False),
+                ("else", other, loose),
+                *more,
             ]
         case ast.BoolOp(operator, values):
             word = "and" if isinstance(operator, ast.And) else "or"

@@ -18,11 +18,12 @@ class Slot(NamedTuple):
 
 
 class Output(NamedTuple):
-    """An output: its name ("" for none), and its kind, None where it is absent."""
+    """An output: its name ("" for none), and its kind, None where it is absent. `optional`: in some uses it is."""
 
     name: str
     kind: str | None
     rank: int | None
+    optional: bool = False
 
 
 class Written(NamedTuple):

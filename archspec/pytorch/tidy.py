@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Sequence
 
-from archspec.pytorch.code import bind, negated
+from archspec.pytorch.code import bind, filled, name, negated
 
 LONGEST_CHOICE = 110
 """Characters up to which an assignment is one choice, rather than two branches."""
@@ -22,7 +23,28 @@ _TURNED: dict[type[ast.cmpop], type[ast.cmpop]] = {
 
 def tidied(body: Sequence[ast.stmt]) -> list[ast.stmt]:
     """The same statements, shorter."""
-    return [_Tidy().visit(statement) for statement in body]
+    return [_Tidy().visit(statement) for statement in _without_second_names(body)]
+
+
+def _without_second_names(body: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
+    """Without `width = hidden` where both stay as they are: `hidden` is then what is read."""
+    bound = Counter(n for statement in body for node in ast.walk(statement) for n in _bound(node))
+    for statement in body:
+        match statement:
+            case ast.Assign([ast.Name(second)], ast.Name(first)):
+                if second.isidentifier() and bound[second] == 1 and not bound[first]:  # `self.heads` is kept
+                    rest = [other for other in body if other is not statement]
+                    return _without_second_names([filled(other, {second: name(first)}) for other in rest])
+            case _:
+                pass
+    return body
+
+
+def _bound(node: ast.AST) -> list[str]:
+    targets = node.targets if isinstance(node, ast.Assign) else []
+    if isinstance(node, ast.For | ast.comprehension):
+        targets = [node.target]
+    return [n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)]
 
 
 class _Tidy(ast.NodeTransformer):
