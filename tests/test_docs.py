@@ -32,7 +32,7 @@ from archspec.analyses import effort, operations
 from archspec.cli import main
 from archspec.configs.family import known_types, read_family
 from archspec.lower import address, evaluate, program, units
-from archspec.lower.own import INITIALS
+from archspec.lower.initial import INITIALS
 from archspec.ops import OPS, record
 from archspec.pipeline import check, parsed
 from archspec.source import LARGEST_FILE, Report, Source

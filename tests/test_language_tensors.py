@@ -93,9 +93,13 @@ layer Net(count = 8, n = 4)(ids int [...]) -> [..., n] {
         ("normal(0.02)", None),
         ("uniform(-n, n ** -0.5)", None),
         ("truncated_normal(1)", None),
-        ("xavier_uniform", None),
-        ("xavier_uniform()", None),
-        ("constant(1.0)", None),
+        ("normal(0)", None),
+        ("constant(-inf)", None),
+        ("xavier_uniform", "wrong-kind"),
+        ("normal(-0.02)", "wrong-kind"),
+        ("normal(inf)", "wrong-kind"),
+        ("truncated_normal(0)", "wrong-kind"),
+        ("uniform(1.0, 0.0)", "wrong-kind"),
         ("gauss(1.0)", "unknown-name"),
         ("normal", "missing-argument"),
         ("normal(0.0, 0.02)", "surplus-argument"),
@@ -109,6 +113,17 @@ def test_how_a_parameter_starts_out(initial: str, code: str | None) -> None:
         assert load(text).params.total == 4
     else:
         assert codes(text) == [code]
+
+
+def test_a_matrix_may_start_out_by_its_shape() -> None:
+    text = "layer Net(n = 4)(x [..., n]) -> [..., n] {\n  w: param [n, n] ~ xavier_uniform\n  return linear(x, .w)\n}\n"
+    assert load(text).params.total == load(text.replace("xavier_uniform", "xavier_uniform()")).params.total == 16
+
+
+def test_integers_are_not_trained() -> None:
+    text = "layer Net(n = 4)(x [..., n]) -> [..., n] {\n  w: param int [n]\n  return x * real(.w)\n}\n"
+    assert codes(text) == ["wrong-kind"]
+    assert load(text.replace("param", "frozen param")).params.frozen == 4
 
 
 # Ties ----------------------------------------------------------------------------------------------------------------

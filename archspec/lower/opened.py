@@ -209,7 +209,7 @@ class OpenOwner(Opened, Owner):
                 return None
         return 0
 
-    def _initial(self, node: tree.Initial | None) -> Initial | None:
+    def _initial(self, node: tree.Initial, axes: int) -> Initial | None:
         return None  # it decides no shape, and may be a number that is not known
 
     def _add(self, address: str | None, made: Module | Weight | None, node: tree.Own | tree.Param) -> None:

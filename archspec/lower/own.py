@@ -9,6 +9,7 @@ from archspec.ir import Initial, Member, Module, Type, Weight, find, prefixes
 from archspec.lower.address import address_text
 from archspec.lower.evaluate import Evaluator
 from archspec.lower.flow import constant_body
+from archspec.lower.initial import initial_of
 from archspec.lower.operands import report_require
 from archspec.lower.plan import (
     Bound,
@@ -29,8 +30,6 @@ from archspec.lower.units import Definition
 from archspec.lower.values import DYNAMIC, LARGEST, POISON, describe, key_of, kind_of
 from archspec.source import Note
 from archspec.syntax import tree
-
-INITIALS = {"normal": 1, "truncated_normal": 1, "uniform": 2, "constant": 1, "xavier_uniform": 0}
 
 
 def instantiate(program: Program, definition: Definition, values: dict[str, Any]) -> Module:
@@ -329,6 +328,9 @@ class Owner(Evaluator):
         size = self._elements(sizes, node.shape)
         if size is None:
             return None
+        if node.kind == "param" and node.type and "frozen" not in node.modifiers:
+            help = "declare it `frozen`, or a `buffer`"
+            self.fault("wrong-kind", f"a parameter of type {node.type} cannot be trained", node.address, help=help)
         weight = Weight(
             node.kind,
             Type(sizes, node.type or "real"),
@@ -336,7 +338,7 @@ class Owner(Evaluator):
             size,
             "frozen" in node.modifiers,
             "unused" in node.modifiers,
-            self._initial(node.initial),
+            self._initial(node.initial, len(sizes)) if node.initial is not None else None,
             self.unit.span(node.address),
         )
         if node.value is not None:
@@ -365,23 +367,8 @@ class Owner(Evaluator):
         message = f"a size is a positive integer, not {describe(value)}"
         self.program.error("wrong-kind", message, self.unit.span(node), help=help)
 
-    def _initial(self, node: tree.Initial | None) -> Initial | None:
-        if node is None:
-            return None
-        if node.name not in INITIALS:
-            known = ", ".join(f"`{n}`" for n in INITIALS)
-            self.fault("unknown-name", f"no initial distribution is called `{node.name}`", node, help=f"known: {known}")
-            return None
-        values = [self.value(a) for a in node.arguments]
-        if any(v.__class__ not in (int, float) for v in values):
-            if POISON not in values:
-                self.fault("wrong-kind", f"`{node.name}` takes numbers", node)
-            return None
-        if len(values) != INITIALS[node.name]:
-            code = "surplus-argument" if len(values) > INITIALS[node.name] else "missing-argument"
-            self.fault(code, f"`{node.name}` takes {INITIALS[node.name]} number(s), not {len(values)}", node)
-            return None
-        return Initial(node.name, tuple([float(v) for v in values]))
+    def _initial(self, node: tree.Initial, axes: int) -> Initial | None:
+        return initial_of(self, node, axes)
 
     def _check_roles(self) -> None:
         """A role for an address must be about something that is owned, or that the hyperparameters leave out."""

@@ -1,0 +1,65 @@
+"""How tensors start out: the distributions after `~`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from archspec.ir import Initial
+from archspec.lower.evaluate import Evaluator
+from archspec.lower.values import POISON
+from archspec.syntax import tree
+
+
+class Distribution(NamedTuple):
+    """How many numbers a distribution takes, which ones, and for tensors with how many axes at least."""
+
+    numbers: int
+    takes: str
+    axes: int = 0
+
+
+INITIALS = {
+    "normal": Distribution(1, "a standard deviation of 0 or more"),
+    "truncated_normal": Distribution(1, "a standard deviation above 0"),
+    "uniform": Distribution(2, "a lower and an upper end"),
+    "constant": Distribution(1, "a number"),
+    "xavier_uniform": Distribution(0, "a tensor with two axes or more", axes=2),
+}
+
+
+def initial_of(evaluator: Evaluator, node: tree.Initial, axes: int) -> Initial | None:
+    """How a tensor with so many axes starts out; None if that is wrong, which has been reported."""
+    known = INITIALS.get(node.name)
+    if known is None:
+        help = f"known: {', '.join(f'`{n}`' for n in INITIALS)}"
+        evaluator.fault("unknown-name", f"no initial distribution is called `{node.name}`", node, help=help)
+        return None
+    values = [evaluator.value(a) for a in node.arguments]
+    if any(v.__class__ not in (int, float) for v in values):
+        if POISON not in values:
+            evaluator.fault("wrong-kind", f"`{node.name}` takes numbers", node)
+        return None
+    if len(values) != known.numbers:
+        code = "surplus-argument" if len(values) > known.numbers else "missing-argument"
+        evaluator.fault(code, f"`{node.name}` takes {known.numbers} number(s), not {len(values)}", node)
+        return None
+    if axes < known.axes or not _is_allowed(node.name, values):
+        given = ", ".join(map(str, values)) or "a vector"
+        evaluator.fault("wrong-kind", f"`{node.name}` takes {known.takes}, not {given}", node)
+        return None
+    return Initial(node.name, tuple([float(v) for v in values]))
+
+
+def _is_allowed(name: str, values: Sequence[float]) -> bool:
+    """Whether there is such a distribution; a constant may be infinite."""
+    match name, values:
+        case "normal", (std,):
+            return 0 <= std < math.inf
+        case "truncated_normal", (std,):
+            return 0 < std < math.inf
+        case "uniform", (low, high):
+            return -math.inf < low <= high < math.inf
+        case _:
+            return True
