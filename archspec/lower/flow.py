@@ -118,7 +118,7 @@ class Flow(Building):
             self.program.check_idle(len(body.idle), self.definition.span)
         return body
 
-    def _is_broken(self, node: tree.Definition) -> bool:
+    def _is_broken(self, node: tree.Definition | tree.If) -> bool:
         return any(node.start <= b.start < node.end for b in self.unit.tree.broken)
 
     def _take(self, given: tuple[Given, ...]) -> bool:
@@ -277,8 +277,9 @@ class Flow(Building):
         names = set(assigned((statement,)))
         if condition.__class__ is bool:
             self.execute(statement.body if condition else statement.otherwise)
+        known = condition.__class__ is bool and not self._is_broken(statement)
         for name in names:
-            self.env.setdefault(name, None if condition.__class__ is bool else POISON)
+            self.env.setdefault(name, None if known else POISON)
 
     def _for(self, statement: tree.For) -> None:
         bounds = self.bounds(statement.loop, statement.end - statement.start)
