@@ -333,6 +333,10 @@ def test_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         params = int(said.rpartition(" ")[2].replace(",", ""))
         assert abs(length - most * params / 85_054_464) < 0.01
     assert len(bars) == 7
+    assert run(capsys, *words[:2], "--depth", "2", "--svg", str(tmp_path / "deep.svg"))[0] == 0
+    deep = (tmp_path / "deep.svg").read_text(encoding="utf-8")
+    assert '<text x="20" y="82">embeddings</text>' in deep  # parts within parts are indented
+    assert re.search(r'<text x="20" y="\d+">\u00a0\u00a0word_embeddings</text>', deep)
     status, out, err = run(capsys, *words)
     assert (status, out) == (2, "") and "exists already" in err
     path.write_text("old")
