@@ -54,7 +54,7 @@ class _Walk:
             if isinstance(target, Module):
                 self.visit(target, prefix + own, nearest, held, below.get(own))
             elif target.kind == "buffer":
-                self.buffers.append(Buffer(prefix + own, target.shape))
+                self.buffers.append(Buffer(prefix + own, target.shape, self.aliases.get(prefix + own)))
             else:
                 self._tensor(prefix + own, target, nearest, held, address, module.type)
 

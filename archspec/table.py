@@ -24,10 +24,11 @@ class Tensor(NamedTuple):
 
 
 class Buffer(NamedTuple):
-    """A stored tensor that is not a parameter."""
+    """A stored tensor that is not a parameter; another name of the one that `tied_to` names, if it does."""
 
     name: str
     shape: tuple[int, ...]
+    tied_to: str | None = None
 
 
 class ModuleRow(NamedTuple):
@@ -76,7 +77,7 @@ class Table(NamedTuple):
                 dict(overrides),
                 Params(*params),
                 tuple([Tensor(name, tuple(shape), *rest) for name, shape, *rest in tensors]),
-                tuple([Buffer(name, tuple(shape)) for name, shape in buffers]),
+                tuple([Buffer(name, tuple(shape), tied_to) for name, shape, tied_to in buffers]),
                 tuple([ModuleRow(*row) for row in modules]),
                 unchecked,
             )
@@ -90,6 +91,7 @@ class Table(NamedTuple):
         texts = [self.model, *(text for row in self.modules for text in row)]
         texts += [text for t in self.tensors for text in (t.name, t.layer, t.type)] + [b.name for b in self.buffers]
         texts += [text for t in self.tensors for text in (t.tied_to, t.role) if text is not None]
+        texts += [b.tied_to for b in self.buffers if b.tied_to is not None]
         numbers = [total, trainable, frozen, self.unchecked]
         numbers += [n for t in self.tensors for n in (t.params, t.size, *t.shape)] + [
             n for b in self.buffers for n in b.shape

@@ -44,6 +44,17 @@ def verdicts(found: dict[str, Judged], verdict: str) -> dict[str, Fraction | Non
     return {name: judged.off for name, judged in found.items() if judged.verdict == verdict}
 
 
+def test_a_slip_is_said_once_and_a_fraction_in_full(tmp_path: Path) -> None:
+    text = "title: t\nspec: gpt2\nlines:\n"
+    text += "  - {line: a, claimed: 38597367, arithmetic: vocab * hidden, select: transformer.wte.weight}\n"
+    text += "  - {line: b, claimed: 17777115, arithmetic: params / 7}\n"
+    (tmp_path / "t.yaml").write_text(text)
+    slip, part = archspec.audit(tmp_path / "t.yaml").lines
+    swapped = "9 too little, two digits are swapped: 67 for 76"
+    assert slip.why == ("`vocab * hidden` is 38,597,376", swapped, "the model has 38,597,376")
+    assert part.why == ("`params / 7` is 17,777,115.43", "0.42857 too little")
+
+
 # The four published calculations
 
 
@@ -87,7 +98,7 @@ def test_a_total_that_is_short_names_every_candidate() -> None:
     found = lines("bert-discussion")
     layer = found["large, a layer"]
     assert (layer.verdict, layer.off, layer.own) == ("wrong", -4_096, 12_596_224)
-    (guesses,) = [why for why in layer.why if why.startswith("it would come about")]
+    (guesses,) = [why for why in layer.why if why.startswith("guesses: ")]
     assert all(w in guesses for w in ("the norms", "role `attention`", "`encoder.layer.0.intermediate.dense.bias`"))
     assert verdicts(found, "carried") == {"large, 24 layers": -98_304, "large, total": -98_304}
     assert list(verdicts(found, "wrong")) == ["the quoted claim", "large, a layer"]

@@ -133,6 +133,25 @@ def test_a_decoder_of_other_names_lines_up() -> None:
     ]
 
 
+def test_layers_that_are_not_all_alike_are_one_stack() -> None:
+    found = archspec.compare("bert-base-uncased", "modernbert-base", depth=2)
+    lines = matched(found)
+    assert (0, ("encoder.layer.*", "layers.*"), "structure") in lines
+    assert (1, ("encoder.layer.*.attention", "layers.*.attn"), "role") in lines
+    (stack,) = [part.row.groups[1][0] for part in found.parts if part.params.name == "encoder.layer.*"]
+    assert (stack.times, stack.each) == (22, None)
+    norms = {part.address: part.total for part in stack.parts if part.role == "norm"}
+    assert norms == {"layers.*.attn_norm": 21 * 768, "layers.*.mlp_norm": 22 * 768}
+    found = archspec.compare("bert-base-uncased", "t5-small")
+    assert (0, ("encoder.layer.*", "encoder.block.*"), "structure") in matched(found)
+
+
+def test_a_norm_before_a_stack_is_not_taken_for_one_behind_it() -> None:
+    found = matched(archspec.compare("bart-base-model", "t5-small"))
+    assert not [names for _, names, by in found if by == "structure" and "norm" in "".join(names)]
+    assert (0, ("transformer.ln_f", "model.norm"), "structure") in matched(archspec.compare("gpt2", "llama-3.2-1b"))
+
+
 def test_the_layer_of_an_encoder_is_not_taken_for_that_of_a_decoder() -> None:
     found = matched(archspec.compare("bert-base-uncased", "transformer-base"))
     assert (0, ("encoder.layer.*", "encoder.layer_stack.*"), "structure") in found
@@ -245,6 +264,20 @@ def test_formats(capsys: pytest.CaptureFixture[str], golden: Callable[[str, str]
     assert second == 11_683_584
 
 
+def test_formulas_and_names_are_well_formed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spec = tmp_path / "odd.arch"
+    text = "block It(n = 4)(x [n]) -> [n] {\n  w: param [n]\n  return x * .w\n}\n"
+    spec.write_text(text + 'model "a | `b`" = It()\nmodel "c" = It(n = 5)\n')
+    page = run(capsys, f"{spec}:a | `b`", f"{spec}:c", "--format", "markdown")[1]
+    for table in re.findall(r"(?:^\|.*\n)+", page, re.MULTILINE):
+        assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}) == 1
+    models = ("bert-base-uncased", "t5-small", "--batch", "1", "--seq", "64")
+    figures = json.loads(run(capsys, *models, "--format", "json")[1])["costs"]["figures"]
+    flops = archspec.cost("t5-small", batch=1, seq=64).work.flops
+    assert figures[0]["values"][1] == str(flops) and "," not in str(flops)
+    assert f",{flops},,," in run(capsys, *models, "--format", "csv")[1]
+
+
 def test_settings_are_for_all_models_or_for_one(capsys: pytest.CaptureFixture[str]) -> None:
     models = ("bert-base-uncased", "bert-base-uncased", "--set", "layers=2", "--set", "2:hidden=96")
     status, out, _ = run(capsys, *models)
@@ -300,6 +333,10 @@ def test_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         params = int(said.rpartition(" ")[2].replace(",", ""))
         assert abs(length - most * params / 85_054_464) < 0.01
     assert len(bars) == 7
+    assert run(capsys, *words[:2], "--depth", "2", "--svg", str(tmp_path / "deep.svg"))[0] == 0
+    deep = (tmp_path / "deep.svg").read_text(encoding="utf-8")
+    assert '<text x="20" y="82">embeddings</text>' in deep  # parts within parts are indented
+    assert re.search(r'<text x="20" y="\d+">\u00a0\u00a0word_embeddings</text>', deep)
     status, out, err = run(capsys, *words)
     assert (status, out) == (2, "") and "exists already" in err
     path.write_text("old")

@@ -271,6 +271,37 @@ def test_post_norm_to_pre_norm(tmp_path: Path) -> None:
     assert {change.fold.ranges for change in found.operations} == {"0-11"}
 
 
+def test_an_input_that_is_gone_changes_nothing_for_those_behind_it() -> None:
+    three = (
+        "block It(n = 4)(x [n], y [n], z [n]) -> [n] {\n  h = x + y |> a: Dense(n)\n  return h + z |> b: Dense(n)\n}\n"
+    )
+    two = three.replace(" y [n],", "").replace("x + y", "x")
+    found = brief(archspec.diff(load(DENSE + three), load(DENSE + two)))
+    assert found == [("input", "", "[4]", ""), ("reads", "a", "x + y", "x")]
+    inner = (
+        three.replace("It", "Part")
+        .replace("= 4", "")
+        .replace("y [n]", "y [n] = none")
+        .replace("x + y", "x + y if y != none")
+    )
+    inner = inner.replace("h = x + y if y != none |>", "h = x |> + y if y != none |>")
+    outer = "block It(n = 4)(x [n], z [n]) -> [n] {\n  return part: Part(n)(x, z = z)\n}\n"
+    narrow = two.replace("It", "Part").replace("= 4", "")
+    assert not archspec.diff(load(DENSE + inner + outer), load(DENSE + narrow + outer))
+
+
+def test_one_layer_in_place_of_several() -> None:
+    text = DENSE + "block It(n = 4)(x [n]) -> [n] {\n  h = x |> l.0: Dense(n) |> tanh\n  return h STEPS\n}\n"
+    several = load(text.replace("STEPS", "|> l[i]: Dense(n) for i in 1..4"))
+    one = load(text.replace("STEPS", "|> .l.0 for i in 1..4"))
+    assert brief(archspec.diff(several, one)) == [
+        ("times", "l.0", "once", "4 times"),
+        ("reads", "l.0", "x", "x; then tanh(l.0); then l.0"),
+        ("times", "l.*", "once", "never"),
+        ("returns", "", "l.3", "l.0"),
+    ]
+
+
 def test_a_layer_unlike_the_others_among_those_added() -> None:
     text = DENSE + (
         "\nblock Act(n, soft)(x [..., n]) -> [..., n] {\n  h = x |> a: Dense(n)\n"

@@ -86,6 +86,24 @@ def test_a_number_that_is_right_at_two_digits_and_no_count_at_three() -> None:
     assert [match.params for match in three.nearest] == [336_256_630, 366_428_986]
 
 
+def test_a_number_that_was_cut_off_and_not_rounded_is_said_and_is_no_match() -> None:
+    explanation = archspec.explain("llama-3.1-405b", "405B")
+    (answer,) = explanation.answers
+    assert answer.cut_off and not explanation.fits
+    out, status = printed("explain", "llama-3.1-405b", "405B")
+    assert "cut off after 3 significant digits, and not rounded, the plain count 405,853,388,800 is 405B" in out
+    assert status == 1
+    for spec, number in (("llama-3.1-405b", "406B"), ("llama-3.1-405b", "404B"), ("bert-large-uncased", "340M")):
+        assert not any(answer.cut_off for answer in archspec.explain(spec, number).answers)
+
+
+def test_one_layer_is_found_by_a_rounded_number_too() -> None:
+    (answer,) = archspec.explain("bert-base-uncased", "7.1M").answers
+    assert [(m.params, texts(m)) for m in answer.matches] == [
+        (7_087_872, ["`encoder.layer.*` alone", "one of 12 `encoder.layer.*` alone"])
+    ]
+
+
 def test_all_of_several_explanations_are_shown() -> None:
     (answer,) = archspec.explain("bert-large-uncased", "335043584").answers
     assert {match.rank for match in answer.matches} == {1}

@@ -151,6 +151,17 @@ def test_one_wrong_shape_of_two_names(tmp_path: Path) -> None:
     assert brief(found) == [("shape", TIED[0], "")]
 
 
+def test_a_tie_between_buffers(tmp_path: Path) -> None:
+    text = "block It(n = 4)(x [n]) -> [n] {\n  a: buffer [n]\n  b: buffer [n]\n  tie b = a\n  return x + .a + .b\n}\n"
+    model = load(text)
+    assert [(buffer.name, buffer.tied_to) for buffer in model.buffers] == [("a", None), ("b", "a")]
+    assert verify(tmp_path, model, {"a": (4,)}).is_exact and verify(tmp_path, model, {"b": (4,)}).is_exact
+    assert brief(verify(tmp_path, model, {})) == [("missing", "a", "")]
+    untied = load(text.replace("  tie b = a\n", ""))
+    assert brief(verify(tmp_path, untied, {"a": (4,)})) == [("missing", "b", "")]
+    assert [change.kinds for change in archspec.diff(untied, model).tensors] == [("tied",)]
+
+
 def test_a_tied_tensor_that_is_missing_is_missing_once(tmp_path: Path) -> None:
     stored = tensors(HEADS)
     del stored[TIED[1]]

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from archspec.analyses.components import Component, Row, components, lined_up
 from archspec.analyses.count import by_role
 from archspec.analyses.select import select
 from archspec.table import Table
 
-Value: TypeAlias = "int | str | None"
+if TYPE_CHECKING:
+    from archspec.work import Quantity
+
+Value: TypeAlias = "Quantity | None"
 """A number, a formula in dimensions that are left open, or nothing: there is none."""
 
 
@@ -29,6 +32,11 @@ class Figure(NamedTuple):
     def ratios(self) -> tuple[float | None, ...]:
         """Each value divided by the first; None unless both are numbers and the first is not 0."""
         return self._against(lambda first, value: value / first if first else None)
+
+    @property
+    def plain(self) -> tuple[int | str | None, ...]:
+        """The values for programs: a formula is text without commas."""
+        return tuple(value if value is None or isinstance(value, int) else str(value) for value in self.values)
 
     def _against(self, of: Callable[[int, int], Any]) -> tuple[Any, ...]:
         first = self.values[0]

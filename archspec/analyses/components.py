@@ -20,7 +20,8 @@ Pattern: TypeAlias = Counter[tuple[str | None, str]]
 
 
 class Component(NamedTuple):
-    """A part: at an address in which `*` stands for repetition, `times` of it with `each` parameters.
+    """A part: at an address in which `*` stands for repetition, `times` of it with `each` parameters; None for a stack
+    of layers that are not all alike.
 
     `total` is the parameters in all of them, in all repetitions around. `roles` says how many elements are there for
     what; `numbered` whether it is one of a row of parts, of which there may be only one.
@@ -29,7 +30,7 @@ class Component(NamedTuple):
     address: str
     type: str
     times: int
-    each: int
+    each: int | None
     total: int
     numbered: bool
     roles: Counter[str | None]
@@ -63,7 +64,7 @@ def components(table: Table) -> Group:
     root = grown(table, select(table)).root
     if root.own:
         return (_component(root, "", 1, False),)
-    return tuple(_opened(root, "", 1))
+    return tuple(_stacked([*_opened(root, "", 1)]))
 
 
 def lined_up(models: Sequence[Group], depth: int) -> list[Row]:
@@ -92,7 +93,7 @@ def _opened(node: Node[Own, int], address: str, copies: int) -> Iterator[Compone
 
 
 def _component(node: Node[Own, int], address: str, copies: int, numbered: bool) -> Component:
-    parts = tuple(_opened(node, address, copies))
+    parts = [*_opened(node, address, copies)]
     roles: Counter[str | None] = Counter()
     pattern: Pattern = Counter()
     for part in parts:
@@ -107,7 +108,45 @@ def _component(node: Node[Own, int], address: str, copies: int, numbered: bool) 
             pattern[tensor.role, _direction(tensor.shape)] += 1
     if norms:
         pattern["norm", ""] += len(norms)
-    return Component(address, node.type, 1, node.each, node.each * copies, numbered, roles, pattern, parts)
+    return Component(
+        address, node.type, 1, node.each, node.each * copies, numbered, roles, pattern, tuple(_stacked(parts))
+    )
+
+
+def _stacked(parts: Sequence[Component]) -> Iterator[Component]:
+    """The parts, with the layers of a stack as one part also where they are not all alike: the first may have no norm,
+    or a table for all. They are numbered, at one address, by one definition, and several roles come together in each.
+    """
+    stacks: dict[tuple[str, str], list[Component]] = {}
+    for part in parts:
+        alone = part.address if not part.type or not _several_roles(part) else ""
+        stacks.setdefault((alone or part.address.rpartition(".")[0], part.type), []).append(part)
+    for (address, _), layers in stacks.items():
+        yield _joined(layers, f"{address}.*", sum(part.times for part in layers)) if len(layers) > 1 else layers[0]
+
+
+def _joined(layers: Sequence[Component], address: str, times: int) -> Component:
+    """Parts that are not alike as one, and what they have at the same address within them too."""
+    usual = max(layers, key=lambda layer: layer.times)
+    inside: dict[str, list[Component]] = {}
+    for layer in (usual, *(layer for layer in layers if layer is not usual)):
+        for part in layer.parts:
+            inside.setdefault(relative(part.address, layer.address), []).append(part)
+    joined = [
+        _joined(parts, f"{address}.{name}", parts[0].times if len({part.times for part in parts}) == 1 else 1)
+        for name, parts in inside.items()
+    ]
+    roles: Counter[str | None] = Counter()
+    for layer in layers:
+        roles += layer.roles
+    return usual._replace(
+        address=address,
+        times=times,
+        each=usual.each if len({layer.each for layer in layers}) == 1 else None,
+        total=sum(layer.total for layer in layers),
+        roles=roles,
+        parts=tuple(joined),
+    )
 
 
 def _direction(shape: tuple[int, ...]) -> str:
@@ -153,13 +192,18 @@ def _matched(models: Sequence[Group], around: Sequence[str], level: int) -> list
     def address(part: Component, model: int) -> str:
         return relative(part.address, around[model])
 
+    def structure(part: Component, model: int) -> object:
+        return (frozenset(part.pattern.items()), part.address in behind[model]) if part.pattern else ()
+
+    stacked = all(any(part.numbered for part in parts) for parts in models)
+    behind = [_behind_a_stack(parts) if stacked else set[str]() for parts in models]
     for model, parts in enumerate(models):
         left = [*parts]
         lines = [*rows]
         for by, pairs in (
             ("address", _same(address)),
             ("address", _behind_prefix),
-            ("structure", _same(lambda part, _: frozenset(part.pattern.items()))),
+            ("structure", _same(structure)),
             ("structure", _same(lambda part, _: _several_roles(part), alone=True)),
         ):
             alone = [line for line in lines if len(line.first) == 1]
@@ -178,6 +222,23 @@ def _matched(models: Sequence[Group], around: Sequence[str], level: int) -> list
                 left = [part for part in left if part.role != role]
         rows += [_Line(model, part, len(models)) for part in left]
     return [Row(level, tuple(line.groups), tuple(line.by)) for line in rows]
+
+
+def _behind_a_stack(parts: Sequence[Component]) -> set[str]:
+    """The parts that stand behind the numbered ones that are nearest to them by address, as a norm at a stack's end."""
+    found: set[str] = set()
+    stacks = [(place, part) for place, part in enumerate(parts) if part.numbered]
+    for place, part in enumerate(parts):
+        shared = [_in_common(part.address.split("."), stack.address.split(".")) for _, stack in stacks]
+        near = [other for (other, _), length in zip(stacks, shared, strict=True) if length == max(shared)]
+        if not part.numbered and any(other < place for other in near):
+            found.add(part.address)
+    return found
+
+
+def _in_common(a: Sequence[str], b: Sequence[str]) -> int:
+    """How many words two addresses begin with alike."""
+    return next((i for i, (one, other) in enumerate(zip(a, b, strict=False)) if one != other), min(len(a), len(b)))
 
 
 class _Line:

@@ -9,10 +9,12 @@ from typing import NamedTuple
 from archspec.analyses.conventions import Convention, Conventions, stack_of
 from archspec.analyses.kinds import Universe
 from archspec.analyses.number import Number, Reading
-from archspec.analyses.omissions import Counted, Omission, Omissions
+from archspec.analyses.omissions import Counted, Omission, Omissions, one_layer
 from archspec.table import Relative, Table
 
 NEAREST_RANK = 1
+ONE_LAYER_RANK = 2
+"""The rank at which a rounded number may be one layer of a stack: beyond it, much would fit by chance."""
 _ONCE: Mapping[str, int] = {}
 
 
@@ -49,13 +51,16 @@ class Match(NamedTuple):
 class Answer(NamedTuple):
     """What fits one reading of a number: all of the simplest rank, and how many there are (`more`) of the next.
 
-    Where nothing fits, `nearest` are the conventions with the nearest smaller and larger count.
+    Where nothing fits, `nearest` are those with the nearest smaller and larger count of the conventions of at most one
+    deviation. `cut_off` is whether the plain count, which does not fit, gives the number if the digits after these are
+    dropped and not rounded.
     """
 
     reading: Reading
     matches: tuple[Match, ...]
     more: int
     nearest: tuple[Match, ...]
+    cut_off: bool = False
 
 
 class Explanation(NamedTuple):
@@ -106,11 +111,12 @@ class Explainer:
         for rank in range(64):
             level = list(self._of_rank(rank, reading, seen))
             if found:
-                return Answer(reading, tuple(found), len(level), ())
+                return Answer(reading, tuple(found), len(level), (), reading.cuts(self.table.params.total))
             found = level
             if not found and self._ends(rank):
                 break
-        return Answer(reading, tuple(found), 0, () if found else tuple(self._nearest(reading)))
+        nearest = () if found else tuple(self._nearest(reading))
+        return Answer(reading, tuple(found), 0, nearest, reading.cuts(self.table.params.total))
 
     def _ends(self, rank: int) -> bool:
         """Whether no rank beyond `rank` has anything: conventions, omissions beside them."""
@@ -122,6 +128,10 @@ class Explainer:
             if reading.fits(total):
                 yield self._match("convention", rank, convention)
         if reading.digits is not None:
+            for convention, total in self._level(rank - 1) if rank == ONE_LAYER_RANK else ():
+                for omission in one_layer(self.universe, convention.kinds):
+                    if reading.fits(total + omission.params):
+                        yield self._match("convention", rank, convention, (omission,))
             return
         number = int(reading.low)
         for convention, omitted in self.omissions.of_rank(rank, number, seen):

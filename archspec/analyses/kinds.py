@@ -65,7 +65,9 @@ class Universe:
         own = _grouped(table.tensors, "", "")
         tensors = self._add(own)
         buffers = self._add(
-            Counter({_Key(b.name, b.shape, None, False, b.name, "buffer", False): 1 for b in table.buffers})
+            Counter(
+                {_Key(b.name, b.shape, None, False, b.name, "buffer", False): 1 for b in table.buffers if not b.tied_to}
+            )
         )
         again = Counter[_Key]()
         for tensor in table.tensors:

@@ -39,6 +39,11 @@ class Reading(NamedTuple):
         """Whether `value`, rounded to these digits, is the number; half a unit may go either way."""
         return self.low <= value <= self.high
 
+    def cuts(self, value: int) -> bool:
+        """Whether `value`, which does not fit, is the number once the digits after these are dropped."""
+        written = (self.low + self.high) / 2
+        return self.digits is not None and self.high < value < written + (self.high - self.low)
+
 
 class Number(NamedTuple):
     """A number as it was written: its text, its value, and its readings, coarsest first.

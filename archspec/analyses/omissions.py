@@ -132,6 +132,15 @@ def _layers(universe: Universe, kinds: int, difference: int) -> Iterator[Omissio
                     yield Omission(f"one of {times} `{address}` {how}", difference, 0, address, how == "alone")
 
 
+def one_layer(universe: Universe, kinds: int) -> Iterator[Omission]:
+    """One layer alone, of kinds that are all of one stack."""
+    if all(stack_of(kind) for _, kind in universe.members(kinds)):
+        found = stacks(universe, kinds)
+        for address, (times, each) in found.items() if len(found) == 1 else ():
+            if times > 1:
+                yield Omission(f"one of {times} `{address}` alone", (1 - times) * each, 0, address, True)
+
+
 def stacks(universe: Universe, kinds: int) -> dict[str, tuple[int, int]]:
     """The stacks in a set of kinds: how many layers, and what each has."""
     totals: dict[str, tuple[int, int]] = {}

@@ -95,9 +95,9 @@ class _Comparison:
             return found
         inner_a, inner_b = _at(ours, a.home), _at(theirs, b.home)
         if inner_a is None or inner_b is None:  # the prefix is one of names only
-            found += self._blocks(ours, theirs, prefix_a, prefix_b)
+            found += self._blocks(ours, theirs, prefix_a, prefix_b, by_name=True)
         elif inner_a is ours and inner_b is theirs and ours.kind == theirs.kind == "block":
-            found += self._blocks(ours, theirs)
+            found += self._blocks(ours, theirs, by_name=True)
         else:
             found += [_within(change, b.home) for change in self._pair(inner_a, inner_b)]
             found += self._around("removed", ours, a.home) if inner_a is not ours else []
@@ -160,9 +160,17 @@ class _Comparison:
             self._pairs[ours, theirs] = found
         return found
 
-    def _blocks(self, ours: Body, theirs: Body, prefix_a: str = "", prefix_b: str = "") -> list[Change]:
+    def _blocks(
+        self, ours: Body, theirs: Body, prefix_a: str = "", prefix_b: str = "", *, by_name: bool = False
+    ) -> list[Change]:
+        """What differs between two blocks. Their inputs are the same by position, or `by_name`: those of whole models
+        are, and those of blocks of which one has all that the other has, and more.
+        """
+        before, after = ({name for name, _ in body.inputs} for body in (ours, theirs))
+        by_name = by_name or before < after or after < before
         patterns = _starred(ours, prefix_a) | _starred(theirs, prefix_b)
-        a, b = self._listing(ours, patterns, prefix_a), self._listing(theirs, patterns, prefix_b)
+        a = self._listing(ours, patterns, prefix_a, by_name=by_name)
+        b = self._listing(theirs, patterns, prefix_b, by_name=by_name)
         found: list[Change] = []
         for label, steps in a.steps.items():
             if label in b.steps:
@@ -171,7 +179,9 @@ class _Comparison:
                 found.append(Change("removed", label, _times(len(steps)), steps[0].words, ""))
         returned = self._returned(a, b)
         if {label: len(steps) for label, steps in a.steps.items()} == {k: len(v) for k, v in b.steps.items()}:
-            found += self._rounds([*found, *returned], patterns, ours, theirs, prefix_a, prefix_b)
+            single_a = self._listing(ours, frozenset(), prefix_a, single=True, by_name=by_name)
+            single_b = self._listing(theirs, frozenset(), prefix_b, single=True, by_name=by_name)
+            found += self._rounds([*found, *returned], patterns, single_a, single_b)
         for key, body in a.calls.items():
             other = b.calls.get(key)
             if other is not None:
@@ -207,20 +217,20 @@ class _Comparison:
             found += [Change("times", address, "", _times(n), _times(m)) for address, n, m in pairs if n != m]
         return found
 
-    def _rounds(
-        self, said: list[Change], patterns: frozenset[str], ours: Body, theirs: Body, prefix_a: str, prefix_b: str
-    ) -> list[Change]:
-        """What is given to single repetitions, which nothing is said of yet: other ones of a part that repeats."""
+    def _rounds(self, said: list[Change], patterns: frozenset[str], a: _Listing, b: _Listing) -> list[Change]:
+        """How often single repetitions are applied, and to what, where nothing is said of the part that repeats yet."""
         labels = {change.address for change in said}
-        a = self._listing(ours, frozenset(), prefix_a, single=True)
-        b = self._listing(theirs, frozenset(), prefix_b, single=True)
         found: list[Change] = []
-        for address, steps in a.steps.items():
-            others = b.steps.get(address, [])
-            if _label(address, patterns) not in labels and [s.given for s in steps] != [s.given for s in others]:
-                before, after = ("; then ".join(s.words for s in side) for side in (steps, others))
-                if before == after:
-                    before, after = "", "other applications of the same"
+        for address in dict.fromkeys((*a.steps, *b.steps)):
+            steps, others = a.steps.get(address, []), b.steps.get(address, [])
+            if _label(address, patterns) in labels or [s.given for s in steps] == [s.given for s in others]:
+                continue
+            before, after = ("; then ".join(dict.fromkeys(s.words for s in side)) for side in (steps, others))
+            if len(steps) != len(others):
+                found.append(Change("times", address, "", _times(len(steps)), _times(len(others))))
+            elif before == after:
+                before, after = "", "other applications of the same"
+            if steps and others and before != after:
                 found.append(Change("reads", address, "", before, after))
         for (name, number, words), (_, other, new) in zip(a.outputs, b.outputs, strict=False):
             if number != other and words != new and "" not in labels:
@@ -276,7 +286,9 @@ class _Comparison:
     def _operation(self, operation: Operation) -> str:
         return operation_text(operation, self.values)
 
-    def _listing(self, body: Body, patterns: frozenset[str], prefix: str, *, single: bool = False) -> _Listing:
+    def _listing(
+        self, body: Body, patterns: frozenset[str], prefix: str, *, single: bool = False, by_name: bool = False
+    ) -> _Listing:
         """The layers and blocks of a block and what each is given; functions are opened in values, not in words.
 
         What goes by one label has the same outputs, unless each application is to be told apart (`single`).
@@ -302,7 +314,7 @@ class _Comparison:
             turn = times[address] if single else 0
             return [values.number(Atom("output", (label, turn, i))) for i in range(len(call.outputs))]
 
-        inputs = [values.number(Atom("input", i)) for i in range(len(body.inputs))]
+        inputs = [values.number(Atom("input", name if by_name else i)) for i, (name, _) in enumerate(body.inputs)]
         slots = values.slots(body, inputs, prefix, applied)
         outputs = [
             (
@@ -375,7 +387,7 @@ def _between(words: str, label: str, listing: _Listing) -> str:
 
 
 def _times(number: int) -> str:
-    return f"{number:,} times" if number > 1 else "once"
+    return f"{number:,} times" if number > 1 else "once" if number else "never"
 
 
 def _counted(operations: Counter[str]) -> list[str]:

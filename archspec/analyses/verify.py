@@ -124,11 +124,12 @@ def _by_dtype(entries: Sequence[Entry]) -> dict[str, Stored]:
 
 def _groups(table: Table) -> dict[str, list[str]]:
     """The names of each tensor and buffer of the spec, under the name that is counted, which is the first of them."""
-    groups: dict[str, list[str]] = {t.name: [t.name] for t in table.tensors if not t.tied_to}
-    for tensor in table.tensors:
+    stored = (*table.tensors, *table.buffers)
+    groups: dict[str, list[str]] = {tensor.name: [tensor.name] for tensor in stored if not tensor.tied_to}
+    for tensor in stored:
         if tensor.tied_to:
             groups[tensor.tied_to].append(tensor.name)
-    return groups | {buffer.name: [buffer.name] for buffer in table.buffers}
+    return groups
 
 
 def _missing(specified: dict[str, _Fact], groups: dict[str, list[str]], found: dict[str, Entry]) -> Iterator[Finding]:

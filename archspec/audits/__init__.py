@@ -25,7 +25,7 @@ class Audit(NamedTuple):
         return not any(line.is_wrong for line in self.lines)
 
 
-def audit(path: str) -> Audit:
+def audit(path: str | os.PathLike[str]) -> Audit:
     """Judges every line of an audit file.
 
     `path` is a file (it has a `/` or ends in `.yaml` or `.yml`), or the name of a bundled audit. Raises ArchError if
@@ -35,7 +35,7 @@ def audit(path: str) -> Audit:
     from archspec.audits.models import Models
     from archspec.audits.read import read_audit
 
-    place, label = _find(path)
+    place, label = _find(os.fspath(path))
     source = Source(label, _text(place, label))
     file = read_audit(source)
     models = Models(os.path.dirname(place))

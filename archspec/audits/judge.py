@@ -126,8 +126,8 @@ class _Judge:
     def _difference(self, right: Fraction) -> list[str]:
         """How the number differs from the right one, where that says more than their difference."""
         number = self.number
-        if number.exact and right.denominator == 1:
-            slipped = describe(int(right), int(number.value))
+        if number.exact:
+            slipped = describe(int(right), int(number.value)) if right.denominator == 1 else None
             return [f"{self._signed(number.value - right)}{f', {slipped}' if slipped else ''}"]
         for factor, what in ((1000, "1,000"), (1000**2, "1,000,000"), (1024, "1,024")):
             for scaled, how in ((right * factor, "large"), (right / factor, "small")):
@@ -158,10 +158,13 @@ class _Judge:
 
     def _guesses(self) -> list[str]:
         """What would give the number as it is: guesses, each as good as the other."""
-        found = self._explained(self.number).answers[0].matches if self._is_count and self.number.exact else ()
-        if not found or found[0].rank > 2:
+        if self.counted is None or not self._is_count or not self.number.exact:
             return []
-        return [f"it would come about {_either(found)}"]
+        found = [match for match in self._explained(self.number).answers[0].matches if match.rank <= 2]
+        if describe(int(self.counted), int(self.value)):  # which is said already, and is the same slip
+            found = [match for match in found if match.kind != "slip"]
+        guesses = list(dict.fromkeys(map(_way, found)))
+        return [f"{'a guess' if len(guesses) == 1 else 'guesses'}: {' | or '.join(guesses)}"] if guesses else []
 
     def _rounding(self, right: Fraction | None) -> list[str]:
         """At which digits a rounded number is right, and what is so at the others."""
@@ -232,7 +235,9 @@ def shown(value: Fraction, number: Number) -> str:
     """A value as people read it, beside a number: in percent if that is; in full, or at five digits."""
     if number.unit == Fraction(1, 100):
         return f"{float(100 * value):.2f} %"
-    return f"{int(value):,}" if value.denominator == 1 else f"{float(value):,.5g}"
+    if value.denominator == 1:
+        return f"{int(value):,}"
+    return f"{float(value):,.5g}" if abs(value) < 1000 else f"{float(value):,.2f}"
 
 
 def _at(value: Fraction, number: Number, reading: Reading) -> str:
@@ -246,8 +251,9 @@ def _digits(readings: Sequence[Reading]) -> str:
 
 def _either(matches: Sequence[Match], counts: bool = False) -> str:
     """The ways of counting, with what they do to the model."""
-    texts: list[str] = []
-    for match in matches:
-        steps = ", ".join(step.text for step in match.steps[1:]) or "counted plainly"
-        texts.append(f"{match.params:,} {steps}" if counts else steps)
+    texts = [f"{match.params:,} {_way(match)}" if counts else _way(match) for match in matches]
     return " | or ".join(dict.fromkeys(texts))
+
+
+def _way(match: Match) -> str:
+    return ", ".join(step.text for step in match.steps[1:]) or "counted plainly"

@@ -35,7 +35,7 @@ def svg(names: tuple[str, str], rows: Sequence[Pair]) -> str:
                 said = escape(f"{names[side]}: {row.labels[side]}, {value:,} parameters")
                 length = WIDTH * value / most
                 lines.append(f"<g><title>{said}</title>")
-                lines.append(f'<text class="label" x="{left - 8:.0f}" y="{y + 12}">{escape(label)}</text>')
+                lines.append(f'<text x="20" y="{y + 12}">{escape(label)}</text>')
                 lines.append(f'<rect class="m{side}" x="{left:.0f}" y="{y}" width="{length:.2f}" height="{HEIGHT}"/>')
                 lines.append(f'<text x="{left + length + 6:.1f}" y="{y + 12}">{value:,}</text></g>')
                 y += HEIGHT + 2
@@ -75,7 +75,7 @@ def _shortened(label: str) -> str:
 
 
 _STYLE = (
-    "text{font:12px ui-monospace,Menlo,Consolas,monospace;fill:#222}.label{text-anchor:end}"
+    "text{font:12px ui-monospace,Menlo,Consolas,monospace;fill:#222}"
     ".head{font-weight:bold}.paper{fill:#fff}.m0{fill:#3b76af}.m1{fill:#d98032}"
     "@media(prefers-color-scheme:dark){text{fill:#ddd}.paper{fill:#1b1b1b}.m0{fill:#6ca6dc}.m1{fill:#e9a15f}}"
 )

@@ -10,6 +10,7 @@ from archspec.audits import Audit, audit
 from archspec.audits.judge import VERDICTS, Judged, exact, shown
 from archspec.cli.commands import DOCUMENTS, write_document
 from archspec.cli.tables import Column, View, csv, escape_markdown, markdown, table
+from archspec.cli.views import number
 from archspec.source import printable
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def page(found: Audit, is_markdown: bool) -> str:
     text += f"{escape(printable(found.note))}\n\n" if found.note else ""
     text += (markdown if is_markdown else table)(View(_COLUMNS, [_row(judged) for judged in found.lines])) + "\n"
     counts = [(sum(j.verdict == verdict for j in found.lines), words) for verdict, words in VERDICTS.items()]
-    return text + f"{len(found.lines)} lines: {', '.join(f'{n} {words}' for n, words in counts if n)}\n"
+    return text + f"{number(len(found.lines), 'line')}: {', '.join(f'{n} {words}' for n, words in counts if n)}\n"
 
 
 _COLUMNS = (
@@ -81,12 +82,12 @@ _COLUMNS = (
 
 
 def _row(judged: Judged) -> dict[str, Any]:
-    number = judged.line.claimed[0] if judged.line.claimed else exact(judged.value)
+    beside = judged.line.claimed[0] if judged.line.claimed else exact(judged.value)
     return {
         "line": judged.line.name,
         "claimed": _claimed(judged),
-        "model": shown(judged.counted, number) if judged.counted is not None else "",
-        "off": f"{'+' if judged.off > 0 else '-'}{shown(abs(judged.off), number)}" if judged.off is not None else "",
+        "model": shown(judged.counted, beside) if judged.counted is not None else "",
+        "off": f"{'+' if judged.off > 0 else '-'}{shown(abs(judged.off), beside)}" if judged.off is not None else "",
         "verdict": VERDICTS[judged.verdict],
         "why": "; ".join(judged.why),
     }

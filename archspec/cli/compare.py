@@ -115,7 +115,7 @@ def contents(found: Comparison) -> dict[str, Any]:
 def _figure(figure: Figure) -> dict[str, Any]:
     return {
         "name": figure.name or None,
-        "values": list(figure.values),
+        "values": list(figure.plain),
         "differences": list(figure.differences),
         "ratios": [ratio if ratio is None else round(ratio, 6) for ratio in figure.ratios],
     }

@@ -86,7 +86,7 @@ def _cells(figure: Figure) -> dict[str, Any]:
     for i, value in enumerate(figure.values):
         ratio = figure.ratios[i]
         cells |= {
-            str(i): value,
+            str(i): value if value is None or isinstance(value, int) else value.text,
             f"difference {i}": figure.differences[i],
             f"ratio {i}": "" if ratio is None else _ratio(ratio),
         }
@@ -195,7 +195,7 @@ def _rows(found: Comparison) -> View:
     costs = found.costs.figures if found.costs is not None else ()
     for section, figures in (("totals", found.totals), ("roles", found.roles), ("costs", costs)):
         for figure in figures:
-            for i, value in enumerate(figure.values):
+            for i, value in enumerate(figure.plain):
                 add(section, figure.name, i, value, **_against(figure, i))
     for part in found.parts:
         for i, value in enumerate(part.params.values):

@@ -46,6 +46,7 @@ def contents(found: Explanation) -> dict[str, Any]:
                 "matches": list(map(_match, answer.matches)),
                 "more": answer.more,
                 "nearest": list(map(_match, answer.nearest)),
+                "cut_off": answer.cut_off,
             }
             for answer in found.answers
         ],
@@ -78,16 +79,30 @@ def _heading(found: Explanation, answer: Answer) -> str:
     if answer.reading.digits is None:
         fit = _number(len(answer.matches), "way") + " of counting" if answer.matches else "no way of counting tried"
         gives = "give" if len(answer.matches) > 1 else "gives"
-        return f"{fit} {gives} exactly {int(number.value):,}" + ("" if answer.matches else "; the nearest are")
+        return f"{fit} {gives} exactly {int(number.value):,}" + ("" if answer.matches else _NEAREST)
     low, high = bounds(answer.reading)
     digits = _number(answer.reading.digits, "significant digit")
     if not answer.matches:
-        return f"read at {digits}, {low:,} to {high:,}: no way of counting tried; the nearest are"
+        return f"read at {digits}, {low:,} to {high:,}: no way of counting tried{_NEAREST}"
     shown = ", ".join(dict.fromkeys(rounded(m.params, number, answer.reading.digits + 2) for m in answer.matches))
     return f"read at {digits}, {low:,} to {high:,}: {shown}"
 
 
+_NEAREST = "; the nearest with at most one deviation are"
+
+
 def _remarks(found: Explanation, answer: Answer) -> list[str]:
+    return [*_cut_off(found, answer), *_about(found, answer)]
+
+
+def _cut_off(found: Explanation, answer: Answer) -> list[str]:
+    if not answer.cut_off or answer.reading.digits is None:
+        return []
+    digits = _number(answer.reading.digits, "significant digit")
+    return [f"cut off after {digits}, and not rounded, the plain count {found.total:,} is {found.number.text}"]
+
+
+def _about(found: Explanation, answer: Answer) -> list[str]:
     tried = f"{found.conventions:,} conventions of up to {_number(found.depth, 'deviation')} were tried"
     if not answer.matches:
         exact = answer.reading.digits is None

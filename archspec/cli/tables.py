@@ -42,8 +42,9 @@ def markdown(view: View) -> str:
     """A table for a document; text is set as code, so that nothing in a name acts as markup."""
     view = _used(view)
     right = [_is_right(view, column) for column in view.columns]
+    titles = [column.title for column in view.columns]
     lines = [
-        "| " + " | ".join(column.title for column in view.columns) + " |",
+        "| " + " | ".join(title if title == "*" else escape_markdown(title) for title in titles) + " |",
         "|" + "|".join(" ---: " if number else " --- " for number in right) + "|",
     ]
     for row in view.rows:

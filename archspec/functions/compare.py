@@ -89,7 +89,7 @@ def costs(models: Sequence[Model], sizes: Mapping[str, int]) -> Costs:
 
 def _figures(found: Sequence[Cost | None]) -> list[Figure]:
     def figure(name: str, values: Sequence[Quantity | None]) -> Figure:
-        return Figure(name, tuple(v if v is None or isinstance(v, int) else v.text for v in values))
+        return Figure(name, tuple(values))
 
     def training(cost: Cost, name: str) -> int:
         return next(scheme.total for scheme in cost.memory.schemes if scheme.name == name)

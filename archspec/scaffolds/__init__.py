@@ -19,7 +19,7 @@ _HEADER = """\
 # - how anything is connected: what is `unused` waits to be applied, and `x` stands for the inputs and outputs;
 # - hyperparameters that no shape shows: they have the defaults of the library;
 # - whether sizes that are equal are one: here they share a name;
-# - what is trained: whatever holds real numbers is a parameter, unless a line says otherwise.
+# - what is trained, and what is a buffer: real numbers count as parameters, unless a line says otherwise.
 # `not known` marks where several things have the same shapes, and the first was taken.
 """
 

@@ -1,0 +1,205 @@
+"""Costs at sizes: those at which a model cannot run, bytes, and what the command prints."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from small import DENSE, SCALE, load
+
+import archspec
+from archspec.analyses import effort
+from archspec.cli import main
+
+# Sizes ----------------------------------------------------------------------------------------------------------------
+
+
+def refusal(model: archspec.Model | str, **given: Any) -> tuple[str, str]:
+    with pytest.raises(archspec.ArchError) as caught:
+        archspec.cost(model, **given)
+    (found,) = caught.value.diagnostics
+    return found.code, found.message
+
+
+@pytest.mark.parametrize(("name", "most"), [("bert-base-uncased", 512), ("roberta-base", 512), ("albert-base-v2", 512)])
+def test_a_sequence_longer_than_the_positions_has_no_cost(name: str, most: int) -> None:
+    model = archspec.load(name)
+    assert archspec.cost(model, seq=most)
+    code, message = refusal(model, seq=most + 1)
+    assert code == "bad-size" and message.startswith(f"at seq = {most + 1}, `embeddings.position_embeddings` looks up")
+
+
+@pytest.mark.parametrize(
+    ("step", "fits", "not_any_more"),
+    [
+        ("+ sum(axis = 0)(slice(axis = 0, stop = n)(.scale))", 9, 10),
+        ("+ pick(axis = -1, index = 3)(x)", 4, 3),
+        ("+ sum(axis = -1)(c: Conv1d(4, 4, kernel = 5)(x))", 5, 4),
+        ("+ sum(axis = 0)(e: Embedding(9, 4)(arange(n)))", 9, 10),
+        ("+ sum(axis = 0)(e: Embedding(9, 4)(arange(n) + 2))", 7, 8),
+        ("+ sum(axis = 0)(e: Embedding(9, 4)(2 * arange(n)))", 5, 6),
+        ("+ sum(axis = [0, 1])(e: Embedding(9, 4)(reshape([n, 1])(arange(n)) - arange(n) + 4))", 5, 6),
+        ("+ sum(axis = [0, 1])(e: Embedding(9, 4)(min(reshape([n, 1])(arange(n)) * arange(n), 8)))", 99, None),
+        ("+ sum(axis = 0)(e: Embedding(9, 4)(arange(n) % 9))", 99, None),
+        ("+ sum(axis = 1)(e: Embedding(9, 4)(cumsum(axis = 1)(int(ids != 0))))", 8, 9),
+        ("+ sum(axis = 1)(e: Embedding(9, 4)(ids))", 99, None),
+        ("+ sum(axis = 0)(gather(axis = 0)(.scale, arange(n)))", 9, 10),
+    ],
+)
+def test_sizes_at_which_a_model_cannot_run_are_refused(step: str, fits: int, not_any_more: int | None) -> None:
+    used = [name for name in ("Embedding", "Conv1d") if name in step]
+    text = f"import std {{ {', '.join(used)} }}\n" if used else ""
+    ids = ", ids int [batch, n]" if "ids" in step else ""
+    text += f"dim batch, n\nblock Net()(x [batch, 4, n]{ids}) -> [batch, 4] {{\n  scale: param [9]\n"
+    model = load(text + f"  return sum(axis = -1)(x) * sum(axis = 0)(.scale) {step}\n}}\n")
+    assert archspec.cost(model, dims={"n": fits}).dims == {"batch": None, "n": fits}
+    if not_any_more:
+        code, message = refusal(model, dims={"n": not_any_more})
+        assert code == "bad-size" and message.startswith(f"at n = {not_any_more}, ")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"dims": {"sequence": 3}}, "has no dimension called `sequence`"),
+        ({"batch": 0}, "from 1 to 2^63 - 1, not 0"),
+        ({"batch": -3}, "not -3"),
+        ({"batch": 2**63}, "not 9223372036854775808"),
+        ({"batch": True}, "not True"),
+        ({"batch": 1.0}, "not 1.0"),
+        ({"batch": "1"}, "not '1'"),
+        ({"batch": 1, "dims": {"batch": 2}}, "`batch` is given as 1 and as 2"),
+        ({"dtype": "float31"}, "`float31` is no type of weights"),
+    ],
+)
+def test_what_cannot_be_asked(given: dict[str, Any], said: str) -> None:
+    code, message = refusal("bert-base-uncased", **given)
+    assert code == "usage" and said in message
+
+
+def test_sizes_beyond_all_measure_are_refused_or_exact() -> None:
+    most = 2**63 - 1
+    assert archspec.cost("bert-base-uncased", batch=most, seq=512).work.flops == most * 96_637_943_808
+    text = "dim batch\nlayer Net()(x [batch, 7]) -> [7 * batch] {\n  w: param []\n"
+    model = load(text + "  return reshape([7 * batch])(x) * .w\n}\n")
+    assert archspec.cost(model, batch=most // 7).work.elementwise == most // 7 * 7
+    code, message = refusal(model, batch=most // 7 + 1)
+    assert code == "bad-size" and message.endswith("`reshape` has no sizes: this dimension is beyond the 64-bit range")
+
+
+def test_there_is_an_end_to_following_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(effort, "MOST_FOLLOWED", 100)
+    assert refusal("bert-base-uncased")[0] == refusal("bert-base-uncased", seq=3)[0] == "budget"
+
+
+# Bytes ----------------------------------------------------------------------------------------------------------------
+
+
+def test_bytes_by_hand() -> None:
+    model = load(
+        DENSE
+        + SCALE
+        + """
+block Net()(x [2, 3]) -> [2, 3] {
+  seen: buffer int [5]
+  mean: buffer [3]
+  tie out.weight = a.weight
+  h = x |> a: Dense(3) |> fixed: frozen Scale(3) |> out: Dense(3)
+  return h + .mean + real(sum(axis = 0)(.seen))
+}
+"""
+    )
+    assert model.params == (9 + 3 + 3 + 3, 15, 3)
+    memory = archspec.cost(model).memory
+    assert (memory.dtype, memory.weights, memory.buffers) == ("float32", 4 * 18, 8 * 5 + 4 * 3)
+    assert [(s.name, s.weights, s.gradients, s.optimizer, s.total) for s in memory.schemes] == [
+        ("SGD", 72, 60, 0, 132),
+        ("SGD with momentum", 72, 60, 60, 192),
+        ("Adam", 72, 60, 120, 252),
+        ("Adam, mixed precision", 36, 30, 180, 246),
+    ]
+    half = archspec.cost(model, dtype="bfloat16").memory
+    assert (half.weights, half.buffers) == (2 * 18, 8 * 5 + 2 * 3)
+    assert [s.optimizer for s in half.schemes] == [0, 30, 60, 180]
+
+
+# The command ----------------------------------------------------------------------------------------------------------
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert main(["cost", *arguments]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    return out
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("cost-bert.txt", "bert-base-uncased --batch 1 --seq 512"),
+        ("cost-seq2seq.txt", "transformer-seq2seq --dim batch=1 --depth 2"),
+        ("cost-albert.md", "albert-base-v2 --batch 8 --seq 128 --format markdown --set layers=3"),
+        ("cost-bert.csv", "bert-base-uncased --batch 1 --depth 1 --format csv --set layers=2"),
+        ("cost-bert.json", "bert-base-uncased --batch 1 --seq 512 --format json --depth 1 --set layers=2"),
+    ],
+)
+def test_what_is_printed(
+    name: str, arguments: str, capsys: pytest.CaptureFixture[str], golden: Callable[[str, str], None]
+) -> None:
+    golden(name, said(capsys, *arguments.split()))
+
+
+def test_the_document(capsys: pytest.CaptureFixture[str]) -> None:
+    document = json.loads(said(capsys, "roberta-base", "--seq", "16", "--format", "json", "--dtype", "float16"))
+    cost = archspec.cost("roberta-base", seq=16, dtype="float16")
+    assert document["dims"] == {"batch": None, "seq": 16} and document["flops_per_mac"] == 2
+    assert document["work"]["flops"] == str(cost.work.flops)
+    assert document["memory"]["weights"] == 2 * archspec.load("roberta-base").params.total
+    rows = {row["address"]: row for row in document["rows"]}
+    assert rows[""]["macs"] == str(cost.work.macs)
+    assert rows["encoder.layer.11.attention.self.(scores)"]["macs"] == f"{16 * 16 * 768}*batch"
+    assert {module.address for module in cost.modules} <= set(rows)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("transformer-base --seq 5", "transformer-base has no dimension called `seq`"),
+        ("bert-base-uncased --dim sek=5", "did you mean `seq`?"),
+        ("bert-base-uncased --dim seq", "`--dim seq` gives no size"),
+        ("bert-base-uncased --dim seq=1e3", "`--dim seq=1e3` gives no size"),
+        ("bert-base-uncased --dim seq=0", "from 1 to 2^63 - 1, not 0"),
+        ("bert-base-uncased --dim seq=1 --dim seq=2", "`seq` is given as 1 and as 2"),
+        ("bert-base-uncased --seq 1 --dim seq=2", "`seq` is given as 1 and as 2"),
+        ("bert-base-uncased --seq 0", "argument --seq: a size is an integer from 1 to 2^63 - 1, not '0'"),
+        ("bert-base-uncased --batch x", "argument --batch: a size is an integer"),
+        ("bert-base-uncased --dtype int3", "argument --dtype: invalid choice"),
+        ("bert-base-uncased --seq 1024", "error[bad-size]: at seq = 1024, "),
+    ],
+)
+def test_wrong_usage(arguments: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cost", *arguments.split()]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and message in err
+
+
+def test_a_graph_in_json_carries_them_as_text(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["graph", "bert-base-uncased", "--to", "json", "--level", "block"]) == 0
+    nodes = {node["id"]: node for node in json.loads(capsys.readouterr().out)["nodes"]}
+    assert nodes["pooler.dense"]["flops"] == "1179648*batch"
+    assert (nodes["input:input_ids"]["macs"], nodes["#tanh.0"]["elementwise"]) == (0, "768*batch")
+
+
+def test_an_answer_needs_no_heavy_library() -> None:
+    code = (
+        "import sys\nfrom archspec.cli import main\n"
+        "main(['cost', 'albert-base-v2', '--seq', '9', '--format', 'json'])\n"
+        "print(sorted({'networkx', 'torch', 'rich', 'sympy', 'lark'} & set(sys.modules)), file=sys.stderr)"
+    )
+    root = Path(archspec.__file__).parent.parent
+    for _ in range(2):  # the first may have to make the parser's tables
+        run = subprocess.run([sys.executable, "-c", code], cwd=root, check=True, capture_output=True, text=True)
+    assert run.stderr == "[]\n"
