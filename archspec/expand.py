@@ -13,6 +13,7 @@ def table_of(name: str, module: Module, hyperparameters: dict[str, Any], overrid
     walk = _Walk(module)
     walk.visit(module, "", None, False)
     params = Params(module.total, module.total - module.frozen, module.frozen)
+    ties = {buffer.name: module.aliases[buffer.name] for buffer in walk.buffers if buffer.name in module.aliases}
     return Table(
         name,
         hyperparameters,
@@ -21,6 +22,7 @@ def table_of(name: str, module: Module, hyperparameters: dict[str, Any], overrid
         tuple(walk.tensors),
         tuple(walk.buffers),
         tuple(walk.modules),
+        ties,
     )
 
 
@@ -54,7 +56,7 @@ class _Walk:
             if isinstance(target, Module):
                 self.visit(target, prefix + own, nearest, held, below.get(own))
             elif target.kind == "buffer":
-                self.buffers.append(Buffer(prefix + own, target.shape, self.aliases.get(prefix + own)))
+                self.buffers.append(Buffer(prefix + own, target.shape))
             else:
                 self._tensor(prefix + own, target, nearest, held, address, module.type)
 

@@ -24,11 +24,10 @@ class Tensor(NamedTuple):
 
 
 class Buffer(NamedTuple):
-    """A stored tensor that is not a parameter; another name of the one that `tied_to` names, if it does."""
+    """A stored tensor that is not a parameter."""
 
     name: str
     shape: tuple[int, ...]
-    tied_to: str | None = None
 
 
 class ModuleRow(NamedTuple):
@@ -50,7 +49,8 @@ class Params(NamedTuple):
 class Table(NamedTuple):
     """Everything about one model that does not depend on input shapes, in program order.
 
-    `unchecked` is how many `expect` lines were passed over, since they are about the model as written.
+    `buffer_ties` names the buffer that another is one with. `unchecked` is how many `expect` lines were passed over,
+    since they are about the model as written.
     """
 
     model: str
@@ -60,6 +60,7 @@ class Table(NamedTuple):
     tensors: tuple[Tensor, ...]
     buffers: tuple[Buffer, ...]
     modules: tuple[ModuleRow, ...]
+    buffer_ties: dict[str, str]
     unchecked: int = 0
 
     def to_data(self) -> list[Any]:
@@ -70,15 +71,16 @@ class Table(NamedTuple):
     def from_data(data: Any) -> Table | None:
         """The table that `to_data` wrote; None if it is not one, or its sums do not hold."""
         try:
-            model, hyperparameters, overrides, params, tensors, buffers, modules, unchecked = data
+            model, hyperparameters, overrides, params, tensors, buffers, modules, ties, unchecked = data
             table = Table(
                 model,
                 dict(hyperparameters),
                 dict(overrides),
                 Params(*params),
                 tuple([Tensor(name, tuple(shape), *rest) for name, shape, *rest in tensors]),
-                tuple([Buffer(name, tuple(shape), tied_to) for name, shape, tied_to in buffers]),
+                tuple([Buffer(name, tuple(shape)) for name, shape in buffers]),
                 tuple([ModuleRow(*row) for row in modules]),
+                dict(ties),
                 unchecked,
             )
             return table if table.is_sound() else None
@@ -91,7 +93,7 @@ class Table(NamedTuple):
         texts = [self.model, *(text for row in self.modules for text in row)]
         texts += [text for t in self.tensors for text in (t.name, t.layer, t.type)] + [b.name for b in self.buffers]
         texts += [text for t in self.tensors for text in (t.tied_to, t.role) if text is not None]
-        texts += [b.tied_to for b in self.buffers if b.tied_to is not None]
+        texts += [text for tie in self.buffer_ties.items() for text in tie]
         numbers = [total, trainable, frozen, self.unchecked]
         numbers += [n for t in self.tensors for n in (t.params, t.size, *t.shape)] + [
             n for b in self.buffers for n in b.shape

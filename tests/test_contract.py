@@ -402,3 +402,19 @@ def test_numpy_is_not_needed() -> None:
     code = "import sys; sys.modules['numpy'] = None\nimport archspec\narchspec.load('albert-base-v2').graph('op')\n"
     root = Path(archspec.__file__).parent.parent
     subprocess.run([sys.executable, "-c", code], cwd=root, check=True, timeout=60)
+
+
+def test_a_path_may_be_a_path_object(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    block = "block Net(n = 4)(x [batch, n]) -> [batch, n] {\n  return l: Linear(n, n)(x)\n}\n"
+    (tmp_path / "net.arch").write_text(f'import std {{ Linear }}\ndim batch\n{block}model "net" = Net()\n')
+    path = tmp_path / "net.arch"
+    model = archspec.load(path)
+    assert model.params.total == archspec.load(path, n=4).params.total == 20
+    assert not archspec.diff(path, model) and len(archspec.compare(path, path).models) == 2
+    assert archspec.cost(path, batch=1).work.macs == 16
+    assert archspec.formula(path, ["n"]).at(n=3) == 12
+    assert archspec.explain(path, 20).fits
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "gpt2").write_text("")
+    with pytest.raises(archspec.ArchError, match="gpt2"):  # the file, and not the bundled model of that name
+        archspec.load(Path("gpt2"))

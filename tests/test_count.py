@@ -36,7 +36,7 @@ def table(*tensors: Tensor, blocks: tuple[str, ...] = ()) -> Table:
     trainable = sum(t.params for t in tensors if t.trainable)
     layers = dict.fromkeys((t.layer, t.type) for t in tensors if t.layer not in blocks)
     modules = [ModuleRow(b, "Block", "block") for b in blocks] + [ModuleRow(a, t, "layer") for a, t in layers]
-    return Table("made by hand", {}, {}, Params(total, trainable, total - trainable), tensors, (), tuple(modules))
+    return Table("made by hand", {}, {}, Params(total, trainable, total - trainable), tensors, (), tuple(modules), {})
 
 
 SHARED = table(

@@ -154,7 +154,7 @@ def test_one_wrong_shape_of_two_names(tmp_path: Path) -> None:
 def test_a_tie_between_buffers(tmp_path: Path) -> None:
     text = "block It(n = 4)(x [n]) -> [n] {\n  a: buffer [n]\n  b: buffer [n]\n  tie b = a\n  return x + .a + .b\n}\n"
     model = load(text)
-    assert [(buffer.name, buffer.tied_to) for buffer in model.buffers] == [("a", None), ("b", "a")]
+    assert model.table.buffer_ties == {"b": "a"}
     assert verify(tmp_path, model, {"a": (4,)}).is_exact and verify(tmp_path, model, {"b": (4,)}).is_exact
     assert brief(verify(tmp_path, model, {})) == [("missing", "a", "")]
     untied = load(text.replace("  tie b = a\n", ""))

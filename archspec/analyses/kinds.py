@@ -64,11 +64,8 @@ class Universe:
         self._bits: dict[_Key, int] = {}
         own = _grouped(table.tensors, "", "")
         tensors = self._add(own)
-        buffers = self._add(
-            Counter(
-                {_Key(b.name, b.shape, None, False, b.name, "buffer", False): 1 for b in table.buffers if not b.tied_to}
-            )
-        )
+        once = [buffer for buffer in table.buffers if buffer.name not in table.buffer_ties]
+        buffers = self._add(Counter({_Key(b.name, b.shape, None, False, b.name, "buffer", False): 1 for b in once}))
         again = Counter[_Key]()
         for tensor in table.tensors:
             if not tensor.tied_to and uses.get(tensor.layer, 1) > 1:

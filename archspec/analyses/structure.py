@@ -29,7 +29,7 @@ Contents = dict[str, Stored]
 def contents(table: Table) -> Contents:
     """The parameters and buffers of a model by name."""
     found = {t.name: Stored("param", t.shape, t.trainable, t.tied_to) for t in table.tensors}
-    return found | {b.name: Stored("buffer", b.shape, False, b.tied_to) for b in table.buffers}
+    return found | {b.name: Stored("buffer", b.shape, False, table.buffer_ties.get(b.name)) for b in table.buffers}
 
 
 class Prefix(NamedTuple):

@@ -124,11 +124,10 @@ def _by_dtype(entries: Sequence[Entry]) -> dict[str, Stored]:
 
 def _groups(table: Table) -> dict[str, list[str]]:
     """The names of each tensor and buffer of the spec, under the name that is counted, which is the first of them."""
-    stored = (*table.tensors, *table.buffers)
-    groups: dict[str, list[str]] = {tensor.name: [tensor.name] for tensor in stored if not tensor.tied_to}
-    for tensor in stored:
-        if tensor.tied_to:
-            groups[tensor.tied_to].append(tensor.name)
+    ties = {t.name: t.tied_to for t in table.tensors if t.tied_to} | table.buffer_ties
+    groups = {stored.name: [stored.name] for stored in (*table.tensors, *table.buffers) if stored.name not in ties}
+    for name, counted in ties.items():
+        groups[counted].append(name)
     return groups
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from archspec.analyses.compare import Comparison, Costs, Figure, compare_tables
 from archspec.source import ArchError, fail
@@ -16,9 +17,9 @@ if TYPE_CHECKING:
 
 
 def compare(
-    first: Model | str,
+    first: Model | str | os.PathLike[str],
     /,
-    *others: Model | str,
+    *others: Model | str | os.PathLike[str],
     depth: int = 1,
     batch: int | None = None,
     seq: int | None = None,
@@ -43,20 +44,20 @@ def compare(
             raise fail("usage", f"the dimension `{name}` is given as {size} and as {sizes[name]}")
     if not sizes:
         return compare_tables([_table(model) for model in models], depth)
-    compiled = [_compiled(model, {}) for model in models]
+    compiled = [_compiled(model) for model in models]
     return compare_tables([model.table for model in compiled], depth, costs(compiled, sizes))
 
 
-def _table(model: Model | str) -> Table:
-    from archspec.pipeline import table_of
+def _table(model: Model | str | os.PathLike[str]) -> Table:
+    from archspec.pipeline import table_of, written
 
-    return table_of(model, {})[0] if isinstance(model, str) else model.table
+    return table_of(written(model), {})[0] if isinstance(model, str | os.PathLike) else model.table
 
 
-def _compiled(model: Model | str, overrides: dict[str, Any]) -> Model:
-    from archspec.pipeline import compile_spec
+def _compiled(model: Model | str | os.PathLike[str]) -> Model:
+    from archspec.pipeline import load
 
-    return compile_spec(model, overrides) if isinstance(model, str) else model
+    return load(model) if isinstance(model, str | os.PathLike) else model
 
 
 def costs(models: Sequence[Model], sizes: Mapping[str, int]) -> Costs:

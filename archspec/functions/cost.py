@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def cost(
-    model: Model | str,
+    model: Model | str | os.PathLike[str],
     /,
     batch: int | None = None,
     seq: int | None = None,
@@ -37,7 +38,7 @@ def cost(
     from archspec.analyses.memory import BYTES
     from archspec.analyses.sizes import check_sizes, chosen
 
-    if isinstance(model, str):
+    if isinstance(model, str | os.PathLike):
         from archspec.pipeline import load
 
         model = load(model)

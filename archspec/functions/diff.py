@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import NamedTuple
 
 from archspec.analyses.operations import Side, compare
@@ -62,7 +63,7 @@ class Difference(NamedTuple):
         return changed(contents(table), self.prefix, self.tensors)
 
 
-def diff(a: Model | str, b: Model | str, /) -> Difference:
+def diff(a: Model | str | os.PathLike[str], b: Model | str | os.PathLike[str], /) -> Difference:
     """What differs between two models: every tensor, exactly, and the operations between layers.
 
     `a` and `b` are compiled models, or what `archspec.load` takes. Names of blocks, functions and hyperparameters are
@@ -70,7 +71,7 @@ def diff(a: Model | str, b: Model | str, /) -> Difference:
 
     Raises ArchError for all that `archspec.load` does, and for models whose operations are too many to be followed.
     """
-    ours, theirs = (load(model) if isinstance(model, str) else model for model in (a, b))
+    ours, theirs = (load(model) if isinstance(model, str | os.PathLike) else model for model in (a, b))
     before, after = contents(ours.table), contents(theirs.table)
     prefix = common_prefix(before, after)
     return Difference(

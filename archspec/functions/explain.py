@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from archspec.analyses.explain import Explanation
 from archspec.analyses.explain import explain as explained
 from archspec.analyses.number import read_number
 from archspec.analyses.uses import uses
-from archspec.pipeline import family_of
+from archspec.pipeline import family_of, written
 from archspec.source import fail
 
 
-def explain(spec: str, number: str | int, /, **overrides: Any) -> Explanation:
+def explain(spec: str | os.PathLike[str], number: str | int, /, **overrides: Any) -> Explanation:
     """Which ways of counting a model's parameters give a number.
 
     `spec` and `overrides` are as for `archspec.load`. `number` is exact (`108808704`, "108,808,704") or rounded
@@ -20,7 +21,7 @@ def explain(spec: str, number: str | int, /, **overrides: Any) -> Explanation:
 
     Raises ArchError if it is no number (`usage`), there is no such model, or anything is wrong with the spec.
     """
-    return explain_spec(spec, str(number), overrides)
+    return explain_spec(written(spec), str(number), overrides)
 
 
 def explain_spec(spec: str, number: str, overrides: dict[str, Any]) -> Explanation:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ from archspec.algebra import Polynomial, cleared, notation
 from archspec.lower.derivation import derive
 from archspec.lower.steps import Assumption
 from archspec.lower.tally import Outcome, Term
-from archspec.pipeline import compile_file
+from archspec.pipeline import compile_file, written
 from archspec.source import Diagnostic, fail, suggest
 
 
@@ -125,7 +126,7 @@ _WORDS = {"divisible": "is divisible by"}
 _LATEX = {"divisible": r"\text{ is divisible by }", "==": "=", "!=": r"\neq", "<=": r"\leq", ">=": r"\geq"}
 
 
-def formula(spec: str, /, open: Sequence[str], **overrides: Any) -> Formula:
+def formula(spec: str | os.PathLike[str], /, open: Sequence[str], **overrides: Any) -> Formula:
     """The number of parameters of a model as a polynomial in the hyperparameters named in `open`.
 
     `spec` and `overrides` are as for `load`; a value given for an open hyperparameter is the one it has in the model.
@@ -133,7 +134,7 @@ def formula(spec: str, /, open: Sequence[str], **overrides: Any) -> Formula:
     Raises ArchError if the model does not compile, if what is to be open is no integer hyperparameter of it (`usage`),
     or if no formula can be derived (`no-formula`).
     """
-    return formula_of(spec, open, overrides)
+    return formula_of(written(spec), open, overrides)
 
 
 def formula_of(spec: str, names: Sequence[str], overrides: dict[str, Any]) -> Formula:

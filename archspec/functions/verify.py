@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from archspec.analyses.spelling import Rename, parse_rename
 from archspec.analyses.verify import Verification, compare
 from archspec.formats.checkpoint import read
-from archspec.pipeline import bundled_models, table_of
+from archspec.pipeline import bundled_models, table_of, written
 from archspec.source import ArchError
 
 if TYPE_CHECKING:
@@ -20,7 +20,11 @@ if TYPE_CHECKING:
     from archspec.table import Table
 
 
-def verify(model: str | Model, path: str | os.PathLike[str], rename: Mapping[str, str] | None = None) -> Verification:
+def verify(
+    model: Model | str | os.PathLike[str],
+    path: str | os.PathLike[str],
+    rename: Mapping[str, str] | None = None,
+) -> Verification:
     """Compares the tensors of a checkpoint with those of a model: names, shapes, ties. Reads headers only.
 
     `model` is a Model, or what `archspec.load` takes; `path` a file of safetensors or of `torch.save`, an index of
@@ -28,7 +32,7 @@ def verify(model: str | Model, path: str | os.PathLike[str], rename: Mapping[str
 
     Raises ArchError if the spec is wrong, or the checkpoint cannot be read or contradicts itself.
     """
-    table = table_of(model, {})[0] if isinstance(model, str) else model.table
+    table = table_of(written(model), {})[0] if isinstance(model, str | os.PathLike) else model.table
     renames = [parse_rename(old, new) for old, new in (rename or {}).items()]
     return verify_table(table, os.fspath(path), renames)
 

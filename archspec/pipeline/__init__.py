@@ -18,7 +18,7 @@ from archspec.pipeline.files import (
     place,
     text_of,
 )
-from archspec.pipeline.spec import parse_spec
+from archspec.pipeline.spec import parse_spec, written
 from archspec.pipeline.trees import parsed, parser
 from archspec.source import ArchError, Diagnostic, Enough, Report, Source, fail
 from archspec.table import Relative, Table
@@ -47,12 +47,13 @@ __all__ = [
     "parser",
     "table_of",
     "text_of",
+    "written",
 ]
 
 DEEPEST_LIST = 64
 
 
-def load(spec: str, /, **overrides: Any) -> Model:
+def load(spec: str | os.PathLike[str], /, **overrides: Any) -> Model:
     """Compiles a model.
 
     `spec` is a bundled name, a path to an `.arch` file, "path.arch:model name", or a path to a configuration that ends
@@ -61,7 +62,7 @@ def load(spec: str, /, **overrides: Any) -> Model:
 
     Raises ArchError if there is no such model, or anything is wrong with the spec.
     """
-    return compile_spec(spec, overrides)
+    return compile_spec(written(spec), overrides)
 
 
 def compile_spec(spec: str, overrides: dict[str, Any]) -> Model:
@@ -149,12 +150,13 @@ def _is_plain(value: Any, depth: int = 0) -> bool:
     return value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and value == value)
 
 
-def import_config(path: str) -> str:
+def import_config(path: str | os.PathLike[str]) -> str:
     """The text of the spec that a configuration (a `config.json`, as `transformers` writes it) describes.
 
     Raises ArchError if there is no such file, if it has a field that is not understood, or if what it describes does
     not compile.
     """
+    path = os.fspath(path)
     if not path.endswith(".json"):
         raise fail("usage", f"`{path}` is no configuration: its name does not end in .json")
     return compile_file(path, {})[1].unit.source.text

@@ -23,3 +23,10 @@ def parse_spec(spec: str) -> Spec:
     if separator:
         return Spec(head + ".arch", model)
     return Spec(spec, None) if "/" in spec or os.sep in spec else Spec(None, spec)
+
+
+def written(spec: str | os.PathLike[str]) -> str:
+    """A SPEC as text; a path object names a file, whatever it is called."""
+    text = os.fspath(spec)
+    is_path = isinstance(spec, str) or parse_spec(text).path not in (None, "-")
+    return text if is_path else os.path.join(os.curdir, text)
