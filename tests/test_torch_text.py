@@ -66,6 +66,25 @@ def test_a_second_name_for_a_hyperparameter_is_not_written() -> None:
     assert "Embedding(vocab, hidden)" in source
 
 
+@pytest.mark.parametrize("besides", ["", ", p", ", s", ", s > 0", ", matmul(p, q)"])
+def test_no_product_of_attention_is_made_twice(besides: str) -> None:
+    """Attention is one call unless its scores or probabilities are needed besides."""
+    outputs = "([batch, 2, n, 4], [...])" if besides else "[batch, 2, n, 4]"
+    outputs = outputs.replace("[...]", {"s > 0": "bool [batch, 2, n, n]"}.get(besides[2:], "[batch, 2, n, n]"))
+    outputs = outputs.replace("n, n]", "n, 4]") if "matmul" in besides else outputs
+    text = f"""
+dim batch, n
+block Net()(q [batch, 2, n, 4]) -> {outputs} {{
+  s = matmul(q, transpose(q)) / 2.0
+  p = softmax(s)
+  return matmul(p, q){besides}
+}}
+"""
+    source = torch_source(load(text))
+    assert source.count("scaled_dot_product_attention") == (not besides)
+    assert source.count("torch.matmul") == (0 if not besides else 3 if "matmul" in besides else 2)
+
+
 def test_every_class_says_what_it_is() -> None:
     tree = ast.parse(torch_source(archspec.load("bert-base-uncased")))
     nodes = [node for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef)]

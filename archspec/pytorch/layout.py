@@ -65,7 +65,7 @@ def _if(statement: ast.If, indent: int, word: str) -> list[str]:
 _HABITS = (
     (re.compile(r"\*\* \((-[\w.]+)\)"), r"** \1"),
     (re.compile(r"(?<![\w\])])([\w.]+) \*\* (-?[\w.]+)(?![\w.(\[])"), r"\1**\2"),
-    (re.compile(r"\b(\d+(?:\.\d+)?)e([-+]?)0+(\d)"), r"\1e\2\3"),
+    (re.compile(r"\b(\d+(?:\.\d+)?)e\+?(-?)0*(\d)"), r"\1e\2\3"),
     (re.compile(r"(nn\.ModuleList)\(\((.*)\)\)"), r"\1(\2)"),
 )
 """Where `ast.unparse` writes otherwise than people do: powers, small numbers, a generator as the only argument."""
@@ -188,7 +188,7 @@ def _in_parentheses(before: str, node: ast.expr, after: str, indent: int) -> lis
 
 def _hugged(before: str, node: ast.expr, after: str, indent: int) -> list[str] | None:
     """A sum or the like that is broken inside its last operand only, as in `x + f(`; None if that does not do."""
-    if not isinstance(node, ast.BinOp):
+    if not isinstance(node, ast.BinOp) or len(_operands(node)) > 2:
         return None
     word, right, loose = _operands(node)[-1]
     text = written(node)
