@@ -40,41 +40,33 @@ def activation_bytes(model: Model, sizes: Mapping[str, int], dtype: str, attenti
     def give(tensor: Any) -> Any:
         return tensor
 
-    with FakeTensorMode(), _default_type(torch, getattr(torch, dtype)):
-        module: Any = _on_cpu(torch, model)
-        inputs = {name: _empty(torch, type, sizes, dtype) for name, type in model.inputs.items()}
+    # On the meta device, where starting out weights looks at none.
+    with torch.device("meta"), _default_type(torch, getattr(torch, dtype)):
+        module: Any = to_torch(model)
+    with FakeTensorMode():
+        parameters, buffers = dict(module.named_parameters()), dict(module.named_buffers())
+        owned = {n: torch.empty(p.shape, dtype=p.dtype, requires_grad=p.requires_grad) for n, p in parameters.items()}
+        stored = owned | {n: torch.empty(b.shape, dtype=b.dtype) for n, b in buffers.items()}
+        words = signature(module.forward).parameters  # the inputs, some under names that Python allows
+        inputs = {w: _empty(torch, t, sizes, dtype) for w, t in zip(words, model.inputs.values(), strict=True)}
         try:
             with sdpa_kernel(backend), torch.autograd.graph.saved_tensors_hooks(keep, give), catch_warnings():
-                simplefilter("ignore")  # what keeps a kernel from being used is warned of first
-                outputs: Any = module(**dict(zip(signature(module.forward).parameters, inputs.values(), strict=True)))
+                simplefilter("ignore")  # a kernel that cannot be used says so in a warning first
+                outputs: Any = _holding(module, stored)(**inputs)
         except RuntimeError as problem:
             message = f"{model.name} cannot run with {attention} attention: {problem}"
             help = "PyTorch's fused kernel does not take a bias that is trained, for one; `--attention math` takes all"
             raise fail("bad-size", message, help=help if attention == "flash" else None) from None
-        owned = {parameter.untyped_storage()._cdata for parameter in module.parameters()}
-        total = sum(storage.nbytes() for number, storage in kept.items() if number not in owned)
+        for parameter in owned.values():
+            kept.pop(parameter.untyped_storage()._cdata, None)
+        total = sum(storage.nbytes() for storage in kept.values())
     del outputs
     return total
 
 
-def _on_cpu(torch: Any, model: Model) -> Any:
-    """The module with fake weights. It is made on the meta device, where starting them out looks at none of them."""
-    with torch.device("meta"):
-        module: Any = to_torch(model)
-    made: dict[int, Any] = {}
-    for part in module.modules():
-        for stored in (part._parameters, part._buffers):
-            for name, tensor in stored.items():
-                if tensor is not None and id(tensor) not in made:
-                    grad = tensor.requires_grad
-                    made[id(tensor)] = torch.empty(tensor.shape, dtype=tensor.dtype, device="cpu", requires_grad=grad)
-                stored[name] = made.get(id(tensor))
-    return module
-
-
 @contextmanager
 def _default_type(torch: Any, dtype: Any) -> Generator[None]:
-    """Modules are made with weights of this type. (Fake ones cannot be converted.)"""
+    """Modules are made with weights of this type."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(dtype)
     try:
@@ -87,3 +79,13 @@ def _empty(torch: Any, type: Type, sizes: Mapping[str, int], dtype: str) -> Any:
     shape = [substitute(size, sizes) if isinstance(size, Symbolic) else size for size in type.shape]
     element = {"real": getattr(torch, dtype), "int": torch.int64, "bool": torch.bool}[type.dtype]
     return torch.empty(shape, dtype=element)
+
+
+def _holding(module: Any, stored: Mapping[str, Any]) -> Any:
+    """A module with other tensors in the place of its own, whatever their addresses are called."""
+    by_own = {id(own): stored[name] for name, own in (*module.named_parameters(), *module.named_buffers())}
+    for part in module.modules():
+        for tensors in (part._parameters, part._buffers):
+            for name, own in tensors.items():
+                tensors[name] = by_own.get(id(own))  # none where there is none
+    return module
