@@ -188,7 +188,7 @@ def _in_parentheses(before: str, node: ast.expr, after: str, indent: int) -> lis
 
 def _hugged(before: str, node: ast.expr, after: str, indent: int) -> list[str] | None:
     """A sum or the like that is broken inside its last operand only, as in `x + f(`; None if that does not do."""
-    if not isinstance(node, ast.BinOp) or len(_operands(node)) > 2:
+    if not isinstance(node, ast.BinOp | ast.Compare) or len(_operands(node)) > 2:
         return None
     word, right, loose = _operands(node)[-1]
     text = written(node)
