@@ -173,6 +173,9 @@ def _operation(before: str, node: ast.expr, after: str, indent: int, inside: boo
         last = after if i == len(parts) - 1 else ""
         if loose:
             lines += _in_parentheses(first, operand, last, indent)
+        elif isinstance(operand, ast.BinOp) and not _fits(first + written(operand) + last, indent):
+            begins, *rest = _operation("", operand, last, indent, inside=True)
+            lines += [f"{MARGIN * indent}{first}{begins.strip()}", *rest]
         else:
             lines += _fitted(first, operand, last, indent, inside=not first)
     return lines
