@@ -10,6 +10,7 @@ from small import load
 
 import archspec
 from archspec.cli import main
+from archspec.pytorch import layout
 from archspec.pytorch.build import torch_source
 
 TESTS = Path(__file__).parent
@@ -64,6 +65,25 @@ def test_a_second_name_for_a_hyperparameter_is_not_written() -> None:
     source = torch_source(archspec.load("bert-base-uncased"))
     assert "width = hidden" not in source
     assert "Embedding(vocab, hidden)" in source
+
+
+@pytest.mark.parametrize("name", ["everything", "small-decoder", "t5-small"])
+def test_where_lines_end_changes_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However narrow lines are, a file is the same program: operations keep their parentheses."""
+    model = archspec.load(GOLDEN.get(name, name))
+    programs: set[str] = set()
+    for width in (20, 30, 40, 50, 64, 88, 10**6):
+        monkeypatch.setattr(layout, "WIDTH", width)
+        programs.add(without_documentation(torch_source(model)))
+    assert len(programs) == 1
+
+
+def without_documentation(source: str) -> str:
+    whole = ast.parse(source)
+    for node in ast.walk(whole):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.Module) and ast.get_docstring(node) is not None:
+            node.body.pop(0)
+    return ast.unparse(whole)
 
 
 @pytest.mark.parametrize("besides", ["", ", p", ", s", ", s > 0", ", matmul(p, q)"])
