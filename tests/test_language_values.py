@@ -351,3 +351,19 @@ block Net(pooler = true)(x [..., 4]) -> (hidden [..., 4], pooled [..., 4]) {
     )
     assert list(load(text).outputs) == ["hidden", "pooled"]
     assert list(load(text, pooler=False).outputs) == ["hidden"]
+
+
+def test_reals_of_dimensions_are_refused_in_words_of_the_language() -> None:
+    """Nobody knows `seq * 2.0` when a spec is compiled; Python's own words about it would help nobody."""
+    text = """
+dim seq
+block Net(n = 4)(x [seq, n]) -> [seq, n] {
+  return x * (seq * 2.0) + (0.5 + seq) + min(seq, 2.0)
+}
+"""
+    messages = [found.message for found in findings(text)]
+    assert messages == [
+        "`*` gives a real here, and a symbolic dimension is not known",
+        "`+` gives a real here, and a symbolic dimension is not known",
+        "`min` has no answer here: the dimension seq is not known when a spec is compiled",
+    ]

@@ -136,8 +136,8 @@ def test_activations_of_weights_cut_off_and_of_inputs_python_names_otherwise() -
 import std { Linear }
 dim batch
 block Net(n = 6)(class [batch, n], import [batch, n] = none) -> [batch, n] {
-  table: param [n, n] ~ truncated_normal(0.02)
-  y = class |> l: Linear(n, n) |> matmul(_, .table)
+  train: param [n, n] ~ truncated_normal(0.02)
+  y = class |> part.eval: Linear(n, n) |> matmul(_, .train)
   return y * y + import if import != none else y
 }
 """

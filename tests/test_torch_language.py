@@ -172,6 +172,10 @@ REFUSED = {
         "layer Net(n = 2)(x [n]) -> [n] {\n  w: param [n] ~ xavier_uniform\n  return x * .w\n}",
         "xavier_uniform",
     ),
+    "a parameter of integers that is to be trained": (
+        "layer Net(n = 2)(x [n]) -> [n] {\n  w: param int [n]\n  return x * .w\n}",
+        "reals only; this can be `frozen`",
+    ),
     "the one name that modules keep": (
         f"{DENSE}block Net(n = 2)(x [n]) -> [n] {{\n  return x |> training: Dense(n)\n}}",
         "training",

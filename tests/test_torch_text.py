@@ -10,6 +10,7 @@ from small import load
 
 import archspec
 from archspec.cli import main
+from archspec.pytorch import layout
 from archspec.pytorch.build import torch_source
 
 TESTS = Path(__file__).parent
@@ -65,6 +66,44 @@ def test_a_second_name_for_a_hyperparameter_is_not_written() -> None:
     source = torch_source(archspec.load("bert-base-uncased"))
     assert "width = hidden" not in source
     assert "Embedding(vocab, hidden)" in source
+
+
+@pytest.mark.parametrize("name", ["everything", "small-decoder", "t5-small"])
+def test_where_lines_end_changes_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However narrow lines are, a file is the same program: operations keep their parentheses."""
+    model = archspec.load(GOLDEN.get(name, name))
+    programs: set[str] = set()
+    for width in (20, 30, 40, 50, 64, 88, 10**6):
+        monkeypatch.setattr(layout, "WIDTH", width)
+        programs.add(without_documentation(torch_source(model)))
+    assert len(programs) == 1
+
+
+def without_documentation(source: str) -> str:
+    whole = ast.parse(source)
+    for node in ast.walk(whole):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.Module) and ast.get_docstring(node) is not None:
+            node.body.pop(0)
+    return ast.unparse(whole)
+
+
+@pytest.mark.parametrize("besides", ["", ", p", ", s", ", s > 0", ", matmul(p, q)"])
+def test_no_product_of_attention_is_made_twice(besides: str) -> None:
+    """Attention is one call unless its scores or probabilities are needed besides."""
+    outputs = "([batch, 2, n, 4], [...])" if besides else "[batch, 2, n, 4]"
+    outputs = outputs.replace("[...]", {"s > 0": "bool [batch, 2, n, n]"}.get(besides[2:], "[batch, 2, n, n]"))
+    outputs = outputs.replace("n, n]", "n, 4]") if "matmul" in besides else outputs
+    text = f"""
+dim batch, n
+block Net()(q [batch, 2, n, 4]) -> {outputs} {{
+  s = matmul(q, transpose(q)) / 2.0
+  p = softmax(s)
+  return matmul(p, q){besides}
+}}
+"""
+    source = torch_source(load(text))
+    assert source.count("scaled_dot_product_attention") == (not besides)
+    assert source.count("torch.matmul") == (0 if not besides else 3 if "matmul" in besides else 2)
 
 
 def test_every_class_says_what_it_is() -> None:

@@ -235,6 +235,9 @@ def arithmetic(operator: str, left: Any, right: Any) -> Any:
             message = f"whether {left} {operator} {right} is not known when a spec is compiled"
             raise StaticError("wrong-kind", message)
         return _COMPARE[operator](left, right)
+    if isinstance(left, Symbolic | float) and isinstance(right, Symbolic | float) and left.__class__ != right.__class__:
+        message = f"`{operator}` gives a real here, and a symbolic dimension is not known"
+        raise StaticError("wrong-kind", message)
     if operator in ("/", "//", "%") and right == 0:
         raise StaticError("arithmetic", f"`{operator}` by zero")
     try:

@@ -84,8 +84,9 @@ def _bounded(value: Any) -> Any:
 
 
 def _within(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function` on numbers and dimensions, its integers held to 64 bits."""
-    return lambda *values: _bounded(function(*values))
+    """`function` on numbers and dimensions, its integers held to 64 bits; reals are for known numbers alone."""
+    known = _known(function)
+    return lambda *values: known(*values) if float in map(type, values) else _bounded(function(*values))
 
 
 def _known(function: Callable[..., Any]) -> Callable[..., Any]:

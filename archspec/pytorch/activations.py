@@ -96,7 +96,7 @@ def _kept(torch: Any, mode: Any, model: Model, sizes: Mapping[str, Any], dtype: 
         try:
             with sdpa_kernel(backend), torch.autograd.graph.saved_tensors_hooks(keep, give), catch_warnings():
                 simplefilter("ignore")  # a kernel that cannot be used says so in a warning first
-                outputs: Any = torch.func.functional_call(module, stored, kwargs=inputs)
+                outputs: Any = _holding(module, stored)(**inputs)
         except RuntimeError as problem:
             message = f"{model.name} cannot run with {attention} attention: {problem}"
             help = "PyTorch's fused kernel does not take a bias that is trained, for one; `--attention math` takes all"
@@ -133,3 +133,13 @@ def _empty(torch: Any, model: Model, type: Type, sizes: Mapping[str, Any], dtype
         shape.append(sizes[names[0]] if names else substitute(size, sizes) if isinstance(size, Symbolic) else size)
     element = {"real": getattr(torch, dtype), "int": torch.int64, "bool": torch.bool}[type.dtype]
     return torch.empty(shape, dtype=element)
+
+
+def _holding(module: Any, stored: Mapping[str, Any]) -> Any:
+    """A module with other tensors in the place of its own, whatever their addresses are called."""
+    by_own = {id(own): stored[name] for name, own in (*module.named_parameters(), *module.named_buffers())}
+    for part in module.modules():
+        for tensors in (part._parameters, part._buffers):
+            for name, own in tensors.items():
+                tensors[name] = by_own.get(id(own))  # none where there is none
+    return module

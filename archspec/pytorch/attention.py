@@ -60,6 +60,12 @@ def as_attention(forward: Tensors, values: Sequence[Val | None]) -> Val | None:
     return Val(call, REAL, 4)
 
 
+def products_in(body: Sequence[ast.stmt]) -> int:
+    """How many matrix products statements have, of which attention in one call has two."""
+    called = [n.attr for statement in body for n in ast.walk(statement) if isinstance(n, ast.Attribute)]
+    return called.count("matmul") + 2 * called.count("scaled_dot_product_attention")
+
+
 def _scores(score: Val, masks: list[Part], biases: list[Part]) -> Scores | None:
     """Takes scores apart, from the outside in."""
     match score.op:

@@ -10,6 +10,7 @@ from typing import Any, cast
 from archspec.ir import Body, Constant, Module, Type, Weight
 from archspec.lower.trace import Trace, Use
 from archspec.lower.units import Definition
+from archspec.pytorch.attention import products_in
 from archspec.pytorch.checks import about, all_checks, confined
 from archspec.pytorch.code import apply, bind, literal, name, names_in, prune, py, sequence, stored
 from archspec.pytorch.defaults import computed, is_computed
@@ -136,15 +137,14 @@ class Book:
     def _function(self, definition: Definition) -> Written:
         uses = self.trace.uses[definition]
         forward = Forward(self, definition, uses, Places([]))
-        inputs = self._inputs(forward, uses)
         form = function_form(uses) if not definition.hyperparameters else None
         body: list[ast.stmt]
         if form is not None:
+            inputs = self._inputs(forward, uses)
             body = [ast.Return(py(form, x=forward.inputs[0].code))]
             outputs, kept = (Output("", REAL, None),), self._kept(definition, set())
         else:
-            forward.execute(definition.node.body)
-            body, live = prune(forward.body, set())
+            forward, inputs, body, live = self._translated(forward)
             outputs, kept = self._outputs(forward, uses, None), self._kept(definition, live | names_in(body))
             body = without_repeats([*self._checked(definition, uses, kept), *_returned(body)])
         needs = frozenset(forward.needs & names_in(body))
@@ -189,14 +189,27 @@ class Book:
         making.run()
         if not uses:
             return self.page(definition, making, (), (), None, frozenset(), "nn.Module", None)
-        forward = Forward(self, definition, uses, self.places(definition))
-        inputs = self._inputs(forward, uses)
+        forward, inputs, body, live = self._translated(Forward(self, definition, uses, self.places(definition)))
         record = self._record(definition, uses)
-        forward.execute(definition.node.body)
-        body, live = prune(forward.body, set())
         outputs = self._outputs(forward, uses, record)
         needs = frozenset(forward.needs & live)
         return self.page(definition, making, inputs, outputs, record, needs, "nn.Module", body, forward)
+
+    def _translated(self, forward: Forward) -> tuple[Forward, tuple[Slot | None, ...], list[ast.stmt], set[str]]:
+        """A body as statements, and what they read. Attention is one call in it, unless a product would be made again
+        then, because scores or probabilities are needed besides.
+        """
+        apart = Forward(self, forward.definition, forward.uses, forward.places)
+        apart.fuses = False
+        tried: list[tuple[Forward, tuple[Slot | None, ...], list[ast.stmt], set[str]]] = []
+        for each in (forward, apart):
+            inputs = self._inputs(each, each.uses)
+            each.execute(each.definition.node.body)
+            body, live = prune(each.body, set())
+            tried.append((each, inputs, body, live))
+            if products_in(body) < 3:
+                break
+        return min(tried, key=lambda found: products_in(found[2]))
 
     def page(
         self,

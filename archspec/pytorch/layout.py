@@ -65,7 +65,7 @@ def _if(statement: ast.If, indent: int, word: str) -> list[str]:
 _HABITS = (
     (re.compile(r"\*\* \((-[\w.]+)\)"), r"** \1"),
     (re.compile(r"(?<![\w\])])([\w.]+) \*\* (-?[\w.]+)(?![\w.(\[])"), r"\1**\2"),
-    (re.compile(r"\b(\d+(?:\.\d+)?)e([-+]?)0+(\d)"), r"\1e\2\3"),
+    (re.compile(r"\b(\d+(?:\.\d+)?)e\+?(-?)0*(\d)"), r"\1e\2\3"),
     (re.compile(r"(nn\.ModuleList)\(\((.*)\)\)"), r"\1(\2)"),
 )
 """Where `ast.unparse` writes otherwise than people do: powers, small numbers, a generator as the only argument."""
@@ -104,10 +104,10 @@ def _fitted(before: str, node: ast.expr, after: str, indent: int, inside: bool =
         return [MARGIN * indent + before + "(", MARGIN * (indent + 1) + text, MARGIN * indent + ")" + after]
     match node:
         case ast.Call(func, arguments, keywords) if arguments or keywords:
-            head = f"{before}{written(func)}("
+            head = f"{before}{_holding(func)}("
             if not _fits(head, indent):
                 rest = written(ast.Call(ast.Name("_"), arguments, keywords))[1:]
-                return _fitted(before, func, rest + after, indent, inside)
+                return _held(before, func, rest + after, indent, inside)
             items = [("", argument) for argument in arguments]
             items += [(f"{k.arg}=" if k.arg else "**", k.value) for k in keywords]
             return _broken(head, items, ")" + after, indent)
@@ -115,12 +115,12 @@ def _fitted(before: str, node: ast.expr, after: str, indent: int, inside: bool =
             first, last = "()" if isinstance(node, ast.Tuple) else "[]"
             return _broken(before + first, [("", element) for element in elements], last + after, indent)
         case ast.Attribute(value, name):
-            return _fitted(before, value, f".{name}{after}", indent, inside)
+            return _held(before, value, f".{name}{after}", indent, inside)
         case ast.Call(func, [], []):
-            return _fitted(before, func, f"(){after}", indent, inside)
+            return _held(before, func, f"(){after}", indent, inside)
         case ast.Subscript(value, index):
             part = written(ast.Subscript(ast.Name("_"), index))[1:]
-            return _fitted(before, value, part + after, indent, inside)
+            return _held(before, value, part + after, indent, inside)
         case ast.Starred(value):
             return _fitted(before + "*", value, after, indent, inside)
         case ast.GeneratorExp(element, [rounds]):
@@ -135,13 +135,26 @@ def _fitted(before: str, node: ast.expr, after: str, indent: int, inside: bool =
             return [MARGIN * indent + before + text + after]
 
 
+def _held(before: str, node: ast.expr, after: str, indent: int, inside: bool) -> list[str]:
+    """What is called, or a part of is taken, which `after` begins with: an operation is in parentheses there."""
+    if _strength(node) < STRONGEST:
+        return _in_parentheses(before, node, after, indent)
+    return _fitted(before, node, after, indent, inside)
+
+
+def _holding(node: ast.expr) -> str:
+    """The same in one line."""
+    return f"({written(node)})" if _strength(node) < STRONGEST else written(node)
+
+
 def _is_chained(node: ast.expr) -> bool:
-    """Whether it calls a method of what a call or operation gave: `f(x).g(y)`."""
-    while isinstance(node, ast.Subscript):
-        node = node.value
-    return isinstance(node, ast.Call) and any(
-        isinstance(inner, ast.Call | ast.BinOp | ast.Compare) for inner in ast.walk(node.func)
-    )
+    """Whether it calls methods of what a method called on a call gave: `f(x).g(y).h(z)`."""
+    methods = 0
+    while isinstance(node, ast.Subscript | ast.Call | ast.Attribute):
+        inner = node.func if isinstance(node, ast.Call) else node.value
+        methods += isinstance(node, ast.Attribute) and isinstance(inner, ast.Call | ast.Subscript)
+        node = inner
+    return methods > 1 or (methods > 0 and isinstance(node, ast.BinOp | ast.Compare))
 
 
 def _broken(head: str, items: Sequence[tuple[str, ast.expr]], tail: str, indent: int) -> list[str]:
@@ -173,6 +186,9 @@ def _operation(before: str, node: ast.expr, after: str, indent: int, inside: boo
         last = after if i == len(parts) - 1 else ""
         if loose:
             lines += _in_parentheses(first, operand, last, indent)
+        elif isinstance(operand, ast.BinOp) and not _fits(first + written(operand) + last, indent):
+            begins, *rest = _operation("", operand, last, indent, inside=True)
+            lines += [f"{MARGIN * indent}{first}{begins.strip()}", *rest]
         else:
             lines += _fitted(first, operand, last, indent, inside=not first)
     return lines
@@ -188,12 +204,13 @@ def _in_parentheses(before: str, node: ast.expr, after: str, indent: int) -> lis
 
 def _hugged(before: str, node: ast.expr, after: str, indent: int) -> list[str] | None:
     """A sum or the like that is broken inside its last operand only, as in `x + f(`; None if that does not do."""
-    if not isinstance(node, ast.BinOp):
+    if not isinstance(node, ast.BinOp | ast.Compare) or len(_operands(node)) > 2:
         return None
     word, right, loose = _operands(node)[-1]
     text = written(node)
-    head = f"{before}{text[: text.rindex(f' {word} ' + ('(' if loose else '') + written(right))]} {word} "
-    if not _fits(head + "(", indent):
+    end = text.rfind(f" {word} " + ("(" if loose else "") + written(right))
+    head = f"{before}{text[:end]} {word} "
+    if end < 0 or not _fits(head + "(", indent):
         return None
     if loose:
         return _in_parentheses(head, right, after, indent)
@@ -233,6 +250,9 @@ def _operands(node: ast.expr) -> list[tuple[str, ast.expr, bool]]:
             return [("", node, False)]
 
 
+STRONGEST = 13
+"""What names, calls and parts of something have."""
+
 _STRENGTHS: dict[type[ast.operator], int] = {
     ast.BitOr: 5,
     ast.BitAnd: 7,
@@ -263,7 +283,7 @@ def _strength(node: ast.expr) -> int:
         case ast.UnaryOp():
             return 11
         case _:
-            return 13
+            return STRONGEST
 
 
 def double_quoted(text: str) -> str:

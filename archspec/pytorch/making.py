@@ -321,8 +321,9 @@ class Making(Forward):
         if node.kind == "buffer":
             self._put_buffer(place, code)
             return
-        trained = not frozen and not node.type
-        self._put(place, py("nn.Parameter(x)" if trained else "nn.Parameter(x, requires_grad=False)", x=code))
+        if node.type and not frozen:
+            self.refuse("PyTorch trains reals only; this can be `frozen`, or a `buffer`", node)
+        self._put(place, py("nn.Parameter(x, requires_grad=False)" if frozen else "nn.Parameter(x)", x=code))
         if node.value is None and not node.type:
             self.initialise(place.code, node)
 

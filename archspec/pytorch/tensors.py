@@ -34,6 +34,7 @@ class Tensors(Scope):
         super().__init__(book, definition, uses)
         self.places = places
         self.is_function = definition.kind == "fn"
+        self.fuses = True  # whether attention becomes one call
         self.needs: set[str] = set()
         self.steps: dict[int, tree.Step] = {}  # those of what they apply
         self.local.update(book.parameters(definition))
@@ -124,7 +125,7 @@ class Tensors(Scope):
         values = self._promoted(op, values, kind)
         if op == "real":
             return self._as_reals(values[0], node)
-        if op == "matmul":
+        if op == "matmul" and self.fuses:
             found = as_attention(self, values)
             if found is not None:
                 return found
