@@ -104,6 +104,7 @@ def _compile_node(loaded: Loaded, node: tree.Model, spec: str, overrides: dict[s
     compiled = None
     with uncollected(), suppress(Enough, OverBudget):
         check_files(program, loaded.library, loaded.unit)
+        loaded.library.lend(loaded.unit, [v for v in overrides.values() if isinstance(v, str)], report)
         compiled = compile_model(program, loaded.unit, node, overrides)
     if report.diagnostics:
         forget(loaded)  # what was found is found again next time
