@@ -110,15 +110,15 @@ def llama(rng: random.Random) -> dict[str, Any]:
 
 
 def bart(rng: random.Random) -> dict[str, Any]:
-    drawn, width = common(rng), 12 * rng.randint(1, 3)
+    drawn = common(rng)
     sides = {}
     for side in ("encoder", "decoder"):
         sides[f"{side}_layers"] = rng.randint(1, 3)
-        sides[f"{side}_attention_heads"] = rng.choice([1, 2, 3, 4])
-        sides[f"{side}_ffn_dim"] = rng.randint(8, 70)
+        sides[f"{side}_attention_heads"] = drawn["num_attention_heads"]
+        sides[f"{side}_ffn_dim"] = drawn["intermediate_size"]
     kept = {name: drawn[name] for name in ("vocab_size", "max_position_embeddings")}
     kept |= {"activation_function": rng.choice(ACTIVATIONS), "scale_embedding": rng.random() < 0.5}
-    return {**kept, **sides, "d_model": width}
+    return {**kept, **sides, "d_model": drawn["hidden_size"]}
 
 
 FEED_FORWARDS = [name for name, _ in read_family(specs_root(), "t5", {}).fields["feed_forward_proj"].values or ()]
@@ -184,6 +184,22 @@ def table(tensors: list[tuple[str, tuple[int, ...], Any, bool]]) -> dict[str, tu
 
 def test_every_known_type_is_drawn() -> None:
     assert set(DRAWS) == set(TYPES)
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_activations_are_the_same(name: str, tmp_path: Path) -> None:
+    words = dict(read_family(specs_root(), "bert", {}).fields["hidden_act"].values or ())
+    path = tmp_path / "one.arch"
+    path.write_text(
+        f"import std {{ {words[name]} }}\n"
+        "block One(f = %s)(x [8001]) -> [8001] {\n  scale: param []\n  return f(x) * .scale\n}\n"
+        'model "one" = One()\n' % words[name]
+    )
+    module = archspec.to_torch(archspec.load(str(path))).double()
+    module.load_state_dict({"scale": torch.tensor(1.0)})
+    x = torch.linspace(-40.0, 40.0, 8001, dtype=torch.float64)
+    expected = transformers.activations.ACT2FN[name](x)
+    assert (module(x) - expected).abs().max() <= 1e-14 * expected.abs().max()
 
 
 @pytest.mark.parametrize(("type", "seed"), CASES)

@@ -57,7 +57,7 @@ def load(spec: str, /, **overrides: Any) -> Model:
 
     `spec` is a bundled name, a path to an `.arch` file, "path.arch:model name", or a path to a configuration that ends
     in `.json`; `overrides` set hyperparameters instead of those written: numbers, booleans, strings, lists, None; a
-    definition or function by its name in the spec's file.
+    definition or function by its name in the spec's file or in the standard library.
 
     Raises ArchError if there is no such model, or anything is wrong with the spec.
     """
