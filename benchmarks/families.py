@@ -35,7 +35,9 @@ def main() -> None:
         name = f"{largest.LARGE}, first count, {state}"
         rows.append([name, f"{large * 1000:.1f}", f"{small * 1000:.1f}", *judged(large / small, largest.TARGET)])
     title = f"Forward of 1 x {options.seq}, {torch.get_num_threads()} threads; count against {largest.SMALL}'s"
-    report(f"{title}; medians of {options.rounds} interleaved runs", ["", "ms", "reference ms", "ratio", "target"], rows)
+    report(
+        f"{title}; medians of {options.rounds} interleaved runs", ["", "ms", "reference ms", "ratio", "target"], rows
+    )
 
 
 def forward(path: Path, seq: int, rounds: int) -> list[list[str]]:

@@ -175,7 +175,7 @@ def _override(program: Program, unit: Unit, name: str, written: Any, value: Any)
         if target is None and kind_of(written) in ("layer", "block", "function"):
             target = unit.lent.get(value)
             if target is None:
-                near = suggest(value, [*unit.names, *OPS])
+                near = suggest(value, [*unit.names, *OPS, *unit.lent])
                 program.report.error("unknown-name", f"nothing is called `{value}` in {unit.source.label}", help=near)
                 return POISON
         value = target if target is not None else value

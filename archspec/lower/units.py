@@ -129,15 +129,16 @@ class Library:
         return self.load(os.path.join(self.specs, name + ".arch"), report, label=f"specs/{name}.arch", root=self.specs)
 
     def lend(self, unit: Unit, words: Iterable[str], report: Report) -> None:
-        """Lets overrides of a model of `unit` name these of the standard library, too, if it has them."""
-        wanted = [word for word in words if word not in unit.names]
-        library = self.bundled("std", report) if wanted else None
-        for word in wanted:
-            if library is not None and word in library.exports:
-                _, entry = library.exports[word]
-                target = self._exported(library, entry._replace(name=word), library, report)
-                if target is not None:
-                    unit.lent[word] = target
+        """Lets overrides name what the standard library has, if they name what the file of `unit` has not."""
+        if unit.lent or all(word in unit.names for word in words):
+            return
+        library = self.bundled("std", report)
+        if library is None:
+            return
+        for name, (_, entry) in library.exports.items():
+            target = self._exported(library, entry._replace(name=name), library, report)
+            if target is not None:
+                unit.lent[name] = target
 
     def load(
         self, path: str, report: Report, *, label: str, root: str | None = None, at: Span | None = None
