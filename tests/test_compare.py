@@ -182,7 +182,7 @@ def test_figures() -> None:
         "padding": {0: None},
         "Layer": {0: "BertLayer"},
         "factor": {0: None, 1: 128},
-        "activation": {1: "gelu_tanh"},
+        "activation": {0: "gelu", 1: "gelu_tanh"},
     }
 
 

@@ -112,6 +112,40 @@ def test_output_to_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert main(["import", str(out)]) == 2
 
 
+T5_XXL = {"d_ff": 10240, "d_model": 4096, "num_heads": 64, "num_layers": 24, "num_decoder_layers": 24}
+GATED = {"feed_forward_proj": "gated-gelu", "dense_act_fn": "gelu_new", "is_gated_act": True}
+VARIANTS: list[tuple[str, dict[str, Any], int]] = [
+    ("bert.BertModel", {"hidden_act": "relu", "embedding_size": 768, "directionality": "bidi"}, 109_482_240),
+    ("distilbert.DistilBertModel", {"sinusoidal_pos_embds": True, "vocab_size": 31102}, 66_808_320),
+    ("albert.AlbertModel", {"layers_to_keep": [], "hidden_act": "gelu"}, 222_595_584),
+    ("electra.ElectraForMaskedLM", {"embedding_size": 1024, "num_hidden_layers": 24}, 51_295_290),
+    ("gpt2.GPT2Model", {"scale_attn_by_inverse_layer_idx": True, "reorder_and_upcast_attn": True}, 124_439_808),
+    ("bart.BartModel", {"activation_function": "relu", "scale_embedding": True, "save_step": 58}, 406_291_456),
+    ("llama.LlamaModel", {"rope_scaling": {"type": "linear", "factor": 4}, "max_sequence_length": 4096}, 6_607_343_616),
+    ("llama.LlamaModel", {"rope_interleaved": False, "transformers.js_config": {"dtype": "q4"}}, 6_607_343_616),
+    ("t5.T5EncoderModel", {**T5_XXL, **GATED, "tie_word_embeddings": False}, 4_762_310_656),
+    ("t5.T5WithLMHeadModel", {"feed_forward_proj": "gated-silu"}, 73_089_536),
+    ("modernbert.ModernBertForMaskedLM", {"classifier_bias": True, "hidden_activation": "silu"}, 149_656_000),
+]
+"""An architecture, fields as published configurations of old and new have them, and the total of the model that
+`transformers` makes of these.
+"""
+
+
+@pytest.mark.parametrize(("model", "fields", "total"), VARIANTS)
+def test_variants_are_counted(model: str, fields: dict[str, Any], total: int, tmp_path: Path) -> None:
+    type, architecture = model.split(".")
+    config = {"model_type": type, "architectures": [architecture], **fields}
+    assert archspec.load(write(tmp_path, config)).params.total == total
+
+
+def test_an_activation_is_a_function_of_the_library(tmp_path: Path) -> None:
+    config = {"model_type": "llama", "hidden_act": "relu2", "rope_scaling": {"type": "linear", "factor": 4}}
+    text = archspec.import_config(write(tmp_path, config))
+    assert "import std { relu2 }" in text
+    assert "factor = 4.0" in text and "low = none" in text and "activation = relu2" in text
+
+
 def test_a_table_is_kept_while_the_configuration_stays(tmp_path: Path) -> None:
     for vocabulary in (100, 200, 100):
         path = write(tmp_path, {"model_type": "bert", "vocab_size": vocabulary})
@@ -124,7 +158,8 @@ def test_a_table_is_kept_while_the_configuration_stays(tmp_path: Path) -> None:
 WRONG = [
     ({"model_type": "bert", "is_decoder": True}, "unsupported", "true"),
     ({"model_type": "bert", "add_cross_attention": True}, "unsupported", "true"),
-    ({"model_type": "bert", "hidden_act": "relu"}, "unsupported", '"relu"'),
+    ({"model_type": "bert", "hidden_act": "prelu"}, "unsupported", '"prelu"'),
+    ({"model_type": "bert", "hidden_act": None}, "unsupported", "null"),
     ({"model_type": "bert", "position_embedding_type": "relative_key"}, "unsupported", '"relative_key"'),
     ({"model_type": "bert", "pruned_heads": {"1": [2]}}, "unsupported", '{"1": [2]}'),
     ({"model_type": "bert", "quantization_config": {"bits": 4}}, "unsupported", '{"bits": 4}'),
@@ -145,9 +180,12 @@ WRONG = [
     ({"model_type": "gpt2", "n_embd": 768, "hidden_size": 512}, "duplicate-name", '"hidden_size"'),
     ({"model_type": "bart", "encoder_attention_heads": 8}, "unsupported", '"encoder_attention_heads"'),
     ({"model_type": "bart", "is_encoder_decoder": False}, "unsupported", "false"),
-    ({"model_type": "t5", "feed_forward_proj": "gated-silu"}, "unsupported", '"gated-silu"'),
+    ({"model_type": "t5", "feed_forward_proj": "gated-prelu"}, "unsupported", '"gated-prelu"'),
+    ({"model_type": "t5", "dense_act_fn": "gelu_new"}, "unsupported", '"dense_act_fn"'),
     ({"model_type": "t5", "is_gated_act": True}, "unsupported", '"is_gated_act"'),
     ({"model_type": "llama", "rope_scaling": {"type": "yarn", "factor": 2.0}}, "unsupported", '"yarn"'),
+    ({"model_type": "llama", "rope_scaling": {"type": "dynamic", "factor": 2.0}}, "unsupported", '"dynamic"'),
+    ({"model_type": "llama", "rope_scaling": {"type": "linear"}}, "missing-argument", '"linear"'),
     ({"model_type": "llama", "rope_parameters": {"rope_type": "default", "factor": 2.0}}, "unsupported", '"factor"'),
     ({"model_type": "llama", "rope_parameters": {"partial_rotary_factor": 0.5}}, "unknown-name", None),
     ({"model_type": "llama", "rope_parameters": 3}, "wrong-kind", "3"),

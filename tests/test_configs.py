@@ -27,6 +27,8 @@ CASES = [(type, seed) for type in TYPES for seed in range(CONFIGURATIONS)]
 
 Draw = Callable[[random.Random], dict[str, Any]]
 
+ACTIVATIONS = [name for name, _ in read_family(specs_root(), "bert", {}).fields["hidden_act"].values or ()]
+
 
 def common(rng: random.Random) -> dict[str, Any]:
     """Fields that most encoders have."""
@@ -48,14 +50,12 @@ def bert(rng: random.Random) -> dict[str, Any]:
         "type_vocab_size": rng.randint(1, 4),
         "layer_norm_eps": rng.choice([1e-12, 1e-5, 1e-3]),
         "pad_token_id": rng.choice([0, 1, 5]),
+        "hidden_act": rng.choice(ACTIVATIONS),
     }
 
 
-ACTIVATIONS = ("gelu", "gelu_new", "gelu_pytorch_tanh", "relu", "silu", "swish", "tanh", "sigmoid")
-
-
 def albert(rng: random.Random) -> dict[str, Any]:
-    return {**bert(rng), "embedding_size": rng.randint(4, 40), "hidden_act": rng.choice(ACTIVATIONS)}
+    return {**bert(rng), "embedding_size": rng.randint(4, 40)}
 
 
 def electra(rng: random.Random) -> dict[str, Any]:
@@ -66,12 +66,15 @@ def electra(rng: random.Random) -> dict[str, Any]:
 def distilbert(rng: random.Random) -> dict[str, Any]:
     names = {"hidden_size": "dim", "num_attention_heads": "n_heads", "num_hidden_layers": "n_layers"}
     names |= {"intermediate_size": "hidden_dim"}
-    return {names.get(name, name): value for name, value in common(rng).items()}
+    drawn = {names.get(name, name): value for name, value in common(rng).items()}
+    return {**drawn, "activation": rng.choice(ACTIVATIONS), "sinusoidal_pos_embds": rng.random() < 0.5}
 
 
 def modernbert(rng: random.Random) -> dict[str, Any]:
     drawn = {**common(rng), "pad_token_id": 0, "norm_eps": rng.choice([1e-5, 1e-3])}
-    flags = {name: rng.random() < 0.5 for name in ("attention_bias", "mlp_bias", "norm_bias", "decoder_bias")}
+    biases = ("attention_bias", "mlp_bias", "norm_bias", "classifier_bias", "decoder_bias")
+    flags: dict[str, Any] = {name: rng.random() < 0.5 for name in biases}
+    flags |= {name: rng.choice(ACTIVATIONS) for name in ("hidden_activation", "classifier_activation")}
     period = rng.randint(1, 4)
     layers = ["sliding_attention" if i % period else "full_attention" for i in range(drawn["num_hidden_layers"])]
     rope = {name: {"rope_theta": rng.choice([5e3, 1e4, 1.6e5])} for name in ("full_attention", "sliding_attention")}
@@ -85,7 +88,8 @@ def gpt2(rng: random.Random) -> dict[str, Any]:
     drawn = {names.get(name, name): value for name, value in common(rng).items()}
     if rng.random() < 0.5:
         del drawn["n_inner"]
-    return {**drawn, "layer_norm_epsilon": rng.choice([1e-5, 1e-3])}
+    drawn |= {"activation_function": rng.choice(ACTIVATIONS), "layer_norm_epsilon": rng.choice([1e-5, 1e-3])}
+    return {**drawn, "scale_attn_by_inverse_layer_idx": rng.random() < 0.5}
 
 
 def llama(rng: random.Random) -> dict[str, Any]:
@@ -95,12 +99,14 @@ def llama(rng: random.Random) -> dict[str, Any]:
     if rng.random() < 0.4:
         drawn["head_dim"] = rng.choice([4, 6, 12])
     rope: dict[str, Any] = {"rope_type": "default", "rope_theta": rng.choice([1e3, 1e4, 5e5])}
-    if rng.random() < 0.5:
+    kind = rng.choice(["default", "linear", "llama3"])
+    if kind != "default":
+        rope |= {"rope_type": kind, "factor": rng.choice([2.0, 8.0])}
+    if kind == "llama3":
         turns = {"low_freq_factor": 1.0, "high_freq_factor": rng.choice([2.0, 4.0])}
-        rope |= {"rope_type": "llama3", "factor": rng.choice([2.0, 8.0]), **turns}
-        rope["original_max_position_embeddings"] = rng.choice([8, 16])
+        rope |= {**turns, "original_max_position_embeddings": rng.choice([8, 16])}
     flags = {name: rng.random() < 0.5 for name in ("attention_bias", "mlp_bias")}
-    return {**drawn, **flags, "rope_parameters": rope}
+    return {**drawn, **flags, "hidden_act": rng.choice(ACTIVATIONS), "rope_parameters": rope}
 
 
 def bart(rng: random.Random) -> dict[str, Any]:
@@ -111,7 +117,11 @@ def bart(rng: random.Random) -> dict[str, Any]:
         sides[f"{side}_attention_heads"] = drawn["num_attention_heads"]
         sides[f"{side}_ffn_dim"] = drawn["intermediate_size"]
     kept = {name: drawn[name] for name in ("vocab_size", "max_position_embeddings")}
+    kept |= {"activation_function": rng.choice(ACTIVATIONS), "scale_embedding": rng.random() < 0.5}
     return {**kept, **sides, "d_model": drawn["hidden_size"]}
+
+
+FEED_FORWARDS = [name for name, _ in read_family(specs_root(), "t5", {}).fields["feed_forward_proj"].values or ()]
 
 
 def t5(rng: random.Random) -> dict[str, Any]:
@@ -122,7 +132,7 @@ def t5(rng: random.Random) -> dict[str, Any]:
         named["num_decoder_layers"] = rng.randint(1, 3)
     named |= {"relative_attention_num_buckets": rng.choice([8, 12, 32])}
     named |= {"relative_attention_max_distance": rng.choice([20, 128])}
-    named |= {"feed_forward_proj": rng.choice(["relu", "gated-gelu"])}
+    named |= {"feed_forward_proj": rng.choice(FEED_FORWARDS)}
     return {**named, "tie_word_embeddings": rng.random() < 0.5}  # which only decides about a scale
 
 
@@ -149,7 +159,7 @@ class Drawn:
     def __init__(self, type: str, seed: int, folder: Path) -> None:
         rng = random.Random(f"{type} {seed}")
         self.family = read_family(specs_root(), type, {})
-        names = [*self.family.architectures]
+        names = [name for name in self.family.architectures if hasattr(transformers, name)]
         name = names[seed % len(names)]
         self.config = transformers.AutoConfig.for_model(type, **DRAWS[type](rng))
         for field, value in self.config.to_dict().items():
@@ -174,6 +184,22 @@ def table(tensors: list[tuple[str, tuple[int, ...], Any, bool]]) -> dict[str, tu
 
 def test_every_known_type_is_drawn() -> None:
     assert set(DRAWS) == set(TYPES)
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_activations_are_the_same(name: str, tmp_path: Path) -> None:
+    words = dict(read_family(specs_root(), "bert", {}).fields["hidden_act"].values or ())
+    path = tmp_path / "one.arch"
+    path.write_text(
+        f"import std {{ {words[name]} }}\n"
+        "block One(f = %s)(x [8001]) -> [8001] {\n  scale: param []\n  return f(x) * .scale\n}\n"
+        'model "one" = One()\n' % words[name]
+    )
+    module = archspec.to_torch(archspec.load(str(path))).double()
+    module.load_state_dict({"scale": torch.tensor(1.0)})
+    x = torch.linspace(-40.0, 40.0, 8001, dtype=torch.float64)
+    expected = transformers.activations.ACT2FN[name](x)
+    assert (module(x) - expected).abs().max() <= 1e-14 * expected.abs().max()
 
 
 @pytest.mark.parametrize(("type", "seed"), CASES)

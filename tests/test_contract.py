@@ -290,6 +290,7 @@ SETTINGS: dict[str, Any] = {
     "Layer=Scale": "Scale",
     "activation=tanh": "tanh",
     "activation=double": "double",
+    "activation=relu2": "relu2",  # of the standard library, which the file does not import
     "limit=1.5": 1.5,
     "limit=none": None,
     "limit=inf": float("inf"),

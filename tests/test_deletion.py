@@ -23,10 +23,13 @@ SPECS = Path(__file__).parent.parent / "specs"
 FILES = sorted(SPECS.rglob("*.arch"))
 
 PROBES = """
-import std { Linear, Embedding, Conv1d, Conv2d, LayerNorm, RMSNorm, gelu, gelu_tanh, relu, silu, tanh, sigmoid }
+import std { Linear, Embedding, Conv1d, Conv2d, LayerNorm, RMSNorm }
+import std { gelu, gelu_tanh, gelu_fast, quick_gelu, relu, relu2, silu, mish, tanh, sigmoid }
 import std { sinusoids, SinusoidalEmbedding, rotary, positions_after, key_mask, causal_mask, window_mask, first }
 import std { split_heads, merge_heads, repeat_heads, attention, SelfAttention, CrossAttention }
 import std { FeedForward, GatedFeedForward }
+import electra { ElectraForMaskedLM }
+import t5 { T5EncoderModel }
 
 dim batch, seq, other
 
@@ -37,8 +40,8 @@ block Vectors(bias = true, padding = none)
   placed = places: SinusoidalEmbedding(10, 8, padding)(positions_after(1)(ids))
     |> rms:   RMSNorm(8)
     |> + sinusoids(seq, 8)
-  plain  = x |> fc: FeedForward(8, 12, bias = bias) |> silu |> gelu_tanh
-  gated  = x |> glu: GatedFeedForward(8, 12, bias = bias) |> relu |> tanh |> sigmoid |> gelu
+  plain  = x |> fc: FeedForward(8, 12, bias = bias) |> silu |> gelu_tanh |> gelu_fast |> quick_gelu
+  gated  = x |> glu: GatedFeedForward(8, 12, bias = bias) |> relu |> relu2 |> mish |> tanh |> sigmoid |> gelu
   return looked, placed, plain, gated, first(x)
 }
 
@@ -94,6 +97,9 @@ model "plane uneven"    = Plane(groups = 3)
 model "within uneven"   = Within(heads = 3)
 model "across uneven"   = Across(heads = 3)
 model "few uneven"      = Few(groups = 3)
+model "generator"       = ElectraForMaskedLM(layers = 1)
+model "generator small" = ElectraForMaskedLM(layers = 1, factor = 128, tied = false)
+model "text encoder"    = T5EncoderModel(layers = 2)
 """
 
 UNEVEN: dict[str, dict[str, Any]] = {

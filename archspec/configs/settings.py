@@ -203,6 +203,6 @@ def _json(value: Any) -> str:
 
 def written(value: Any) -> str:
     """A value as a spec writes it."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
+    if value is None or isinstance(value, bool):
+        return {None: "none", True: "true", False: "false"}[value]
     return value.text if isinstance(value, Name) else repr(value)

@@ -174,9 +174,11 @@ def _override(program: Program, unit: Unit, name: str, written: Any, value: Any)
         binding = unit.names.get(value)
         target = binding.target if binding else OPS.get(value)
         if target is None and kind_of(written) in ("layer", "block", "function"):
-            near = suggest(value, [*unit.names, *OPS])
-            program.report.error("unknown-name", f"nothing is called `{value}` in {unit.source.label}", help=near)
-            return POISON
+            target = unit.lent.get(value)
+            if target is None:
+                near = suggest(value, [*unit.names, *OPS, *unit.lent])
+                program.report.error("unknown-name", f"nothing is called `{value}` in {unit.source.label}", help=near)
+                return POISON
         value = target if target is not None else value
     if not accepts(written, value):
         message = f"the hyperparameter `{name}` is {describe(written)}, and cannot be {describe(value)}"

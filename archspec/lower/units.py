@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from archspec.lower.patterns import Pattern, numbered, tails
@@ -77,9 +77,9 @@ class Binding(NamedTuple):
 
 
 class Unit:
-    """One loaded file: its names, dimensions and models."""
+    """One loaded file: its names, dimensions and models. `lent` are definitions that only overrides may name."""
 
-    __slots__ = ("_tails", "broken", "dims", "exports", "folder", "models", "names", "root", "source", "tree")
+    __slots__ = ("_tails", "broken", "dims", "exports", "folder", "lent", "models", "names", "root", "source", "tree")
 
     def __init__(self, source: Source, file: tree.File, folder: str | None, root: str | None) -> None:
         self.source = source
@@ -87,6 +87,7 @@ class Unit:
         self.folder = folder
         self.root = root
         self.names: dict[str, Binding] = {}
+        self.lent: dict[str, Definition | Op] = {}
         self.exports: dict[str, tuple[tree.Import, tree.Imported]] = {}
         self.dims: dict[str, Span] = {}
         self.models: dict[str, tree.Model] = {}
@@ -126,6 +127,18 @@ class Library:
     def bundled(self, name: str, report: Report) -> Unit | None:
         """The unit of the bundled file NAME.arch."""
         return self.load(os.path.join(self.specs, name + ".arch"), report, label=f"specs/{name}.arch", root=self.specs)
+
+    def lend(self, unit: Unit, words: Iterable[str], report: Report) -> None:
+        """Lets overrides name what the standard library has, if they name what the file of `unit` has not."""
+        if unit.lent or all(word in unit.names for word in words):
+            return
+        library = self.bundled("std", report)
+        if library is None:
+            return
+        for name, (_, entry) in library.exports.items():
+            target = self._exported(library, entry._replace(name=name), library, report)
+            if target is not None:
+                unit.lent[name] = target
 
     def load(
         self, path: str, report: Report, *, label: str, root: str | None = None, at: Span | None = None

@@ -58,7 +58,7 @@ def load(spec: str | os.PathLike[str], /, **overrides: Any) -> Model:
 
     `spec` is a bundled name, a path to an `.arch` file, "path.arch:model name", or a path to a configuration that ends
     in `.json`; `overrides` set hyperparameters instead of those written: numbers, booleans, strings, lists, None; a
-    definition or function by its name in the spec's file.
+    definition or function by its name in the spec's file or in the standard library.
 
     Raises ArchError if there is no such model, or anything is wrong with the spec.
     """
@@ -105,6 +105,7 @@ def _compile_node(loaded: Loaded, node: tree.Model, spec: str, overrides: dict[s
     compiled = None
     with uncollected(), suppress(Enough, OverBudget):
         check_files(program, loaded.library, loaded.unit)
+        loaded.library.lend(loaded.unit, [v for v in overrides.values() if isinstance(v, str)], report)
         compiled = compile_model(program, loaded.unit, node, overrides)
     if report.diagnostics:
         forget(loaded)  # what was found is found again next time
