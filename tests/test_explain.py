@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small import load
 
 import archspec
 from archspec.analyses.conventions import Conventions
-from archspec.analyses.explain import Match
+from archspec.analyses.explain import MOST_MATCHES, Match
 from archspec.analyses.explain import explain as explain_table
 from archspec.analyses.kinds import Universe
 from archspec.analyses.number import read_number, rounded
@@ -282,3 +283,10 @@ def test_any_text_is_a_number_or_is_refused(text: str) -> None:
     except ValueError:
         return
     assert number.readings and number.value >= 0
+
+
+def test_where_anything_fits_there_is_an_end() -> None:
+    tensors = "".join(f"  p{i}: unused param [{1 + i * i % 997}, {1 + i % 9}]\n" for i in range(600))
+    model = load(f"block It()(x [...]) -> [...] {{\n{tensors}  return x\n}}\n")
+    (answer,) = explain_table(model.table, read_number(str(model.params.total - 17))).answers
+    assert max(len(answer.matches), answer.more) == MOST_MATCHES

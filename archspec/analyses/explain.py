@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from math import gcd
 from typing import NamedTuple
 
@@ -15,6 +16,8 @@ from archspec.table import Relative, Table
 NEAREST_RANK = 1
 ONE_LAYER_RANK = 2
 """The rank at which a rounded number may be one layer of a stack: beyond it, much would fit by chance."""
+MOST_MATCHES = 100
+"""So many ways of one rank are given, or counted, where unlike tensors by the thousand make any number fit."""
 _ONCE: Mapping[str, int] = {}
 
 
@@ -49,7 +52,8 @@ class Match(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What fits one reading of a number: all of the simplest rank, and how many there are (`more`) of the next.
+    """What fits one reading of a number: all of the simplest rank, and how many there are (`more`) of the next; of each
+    rank MOST_MATCHES at most.
 
     Where nothing fits, `nearest` are those with the nearest smaller and larger count of the conventions of at most one
     deviation. `cut_off` is whether the plain count, which does not fit, gives the number if the digits after these are
@@ -109,7 +113,7 @@ class Explainer:
         found: list[Match] = []
         seen: set[Counted] = set()
         for rank in range(64):
-            level = list(self._of_rank(rank, reading, seen))
+            level = list(islice(self._of_rank(rank, reading, seen), MOST_MATCHES))
             if found:
                 return Answer(reading, tuple(found), len(level), (), reading.cuts(self.table.params.total))
             found = level

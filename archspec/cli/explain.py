@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from archspec.analyses.explain import MOST_MATCHES
 from archspec.analyses.number import bounds, rounded
 from archspec.cli.commands import DOCUMENTS, overrides_of, write_document
 from archspec.cli.tables import Column, View, csv, escape_markdown, markdown, table
@@ -112,8 +113,11 @@ def _about(found: Explanation, answer: Answer) -> list[str]:
         lines.append("they are equally simple: the number alone does not tell which was meant")
     if any(match.kind != "convention" for match in answer.matches):
         lines.append("an omission or a slip is a guess that fits, not a finding")
-    if answer.more:
-        lines.append(f"{_number(answer.more, 'other')} with one deviation more")
+    if len(answer.matches) == MOST_MATCHES:
+        lines.append(f"there may be more: {MOST_MATCHES} are shown at most")
+    elif answer.more:
+        least = "at least " if answer.more == MOST_MATCHES else ""
+        lines.append(f"{least}{_number(answer.more, 'other')} with one deviation more")
     return lines
 
 
