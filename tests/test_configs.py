@@ -71,7 +71,11 @@ def distilbert(rng: random.Random) -> dict[str, Any]:
 
 def modernbert(rng: random.Random) -> dict[str, Any]:
     drawn = {**common(rng), "pad_token_id": 0, "norm_eps": rng.choice([1e-5, 1e-3])}
-    flags = {name: rng.random() < 0.5 for name in ("attention_bias", "mlp_bias", "norm_bias", "decoder_bias")}
+    flags = {
+        name: rng.random() < 0.5
+        for name in ("attention_bias", "mlp_bias", "norm_bias", "decoder_bias", "classifier_bias")
+    }
+    drawn["classifier_pooling"] = rng.choice(["cls", "mean"])
     period = rng.randint(1, 4)
     layers = ["sliding_attention" if i % period else "full_attention" for i in range(drawn["num_hidden_layers"])]
     rope = {name: {"rope_theta": rng.choice([5e3, 1e4, 1.6e5])} for name in ("full_attention", "sliding_attention")}
@@ -85,11 +89,11 @@ def gpt2(rng: random.Random) -> dict[str, Any]:
     drawn = {names.get(name, name): value for name, value in common(rng).items()}
     if rng.random() < 0.5:
         del drawn["n_inner"]
-    return {**drawn, "layer_norm_epsilon": rng.choice([1e-5, 1e-3])}
+    return {**drawn, "layer_norm_epsilon": rng.choice([1e-5, 1e-3]), "pad_token_id": rng.choice([0, 1, 5])}
 
 
 def llama(rng: random.Random) -> dict[str, Any]:
-    drawn = {**common(rng), "rms_norm_eps": rng.choice([1e-6, 1e-5])}
+    drawn = {**common(rng), "rms_norm_eps": rng.choice([1e-6, 1e-5]), "pad_token_id": rng.choice([0, 1, 5])}
     heads = drawn["num_attention_heads"]
     drawn["num_key_value_heads"] = rng.choice([n for n in range(1, heads + 1) if heads % n == 0])
     if rng.random() < 0.4:
@@ -155,6 +159,8 @@ class Drawn:
         for field, value in self.config.to_dict().items():
             if field in self.family.ignored and isinstance(value, float):
                 setattr(self.config, field, round(rng.uniform(0.01, 0.4), 3))  # it must change nothing
+        if not name.endswith("QuestionAnswering"):
+            self.config.num_labels = rng.randint(1, 5)
         if name != names[0] or rng.random() < 0.5:
             self.config.architectures = [name]
         self.config._attn_implementation = "eager"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -74,7 +75,7 @@ def _candidates(unit: Unit, definition: Definition, bodies: dict[str, Definition
         if binding.imported or not isinstance(target, Definition) or target.kind == "fn" or target is definition:
             continue
         text = unit.source.text[target.node.start : target.node.end]
-        if any(body.name in text for body in bodies.values()):
+        if any(re.search(rf"\b{body.name}\b", text) for body in bodies.values()):
             found.append(target)
     return found[:MOST_CANDIDATES]
 
