@@ -107,8 +107,8 @@ class Relative(NamedTuple):
     """A model that has its body in common with another, and heads of its own.
 
     `definition` is its definition's name, `models` those of models in the file that are it. The body's address is
-    `body` in its own table, and `home` in the other model's ("" where that model is the body). It is `guessed` if it has
-    a size that the other model says nothing of: a number of labels.
+    `body` in its own table, and `home` in the other model's ("" where that model is the body). It is `guessed` if it
+    has a size that the other model says nothing of: a number of labels.
     """
 
     definition: str

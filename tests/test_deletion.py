@@ -1,8 +1,8 @@
 """No statement of a bundled spec is idle: without it, the spec is in error, or what comes out is not the same.
 
 What comes out are the tables, inputs, outputs and graphs (opened into operations) of all models in `specs/`, of all
-architectures of configurations, and of the models in PROBES, which use all of the standard library. Some are to fail: a `require` that is gone shows by an error
-that is gone too, or another.
+architectures of configurations, and of the models in PROBES, which use all of the standard library. Some are to fail: a
+`require` that is gone shows by an error that is gone too, or another.
 """
 
 import shutil

@@ -118,7 +118,7 @@ class Explainer:
 
     def _of_rank(self, rank: int, reading: Reading, seen: set[Counted]) -> Iterator[Match]:
         """What fits, of exactly this rank."""
-        for convention, total in self._level(rank):
+        for convention, total in self._level(rank) if reading.digits is None else self._settled(rank):
             if reading.fits(total):
                 yield self._match("convention", rank, convention)
         if reading.digits is not None:
@@ -142,7 +142,7 @@ class Explainer:
         return list(zip(level, self._totals[rank], strict=True))
 
     def _settled(self, rank: int) -> list[tuple[Convention, int]]:
-        """The conventions that something more is wrong with: a guess that is counted plainly stands one rank later."""
+        """The conventions that give no number exactly, by themselves: a guess counted plainly is one rank later."""
         if rank > 1:
             return self._level(rank)
         late = [(c, n) for c, n in self._level(rank - 1) if c.base.guess and not c.deviations]

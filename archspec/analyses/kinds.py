@@ -40,8 +40,8 @@ class Base(NamedTuple):
     """What a count starts from: the model, a relative of it, or the model with one head; `counted` are its kinds.
 
     `more` are kinds that belong to it and are not counted: further names, buffers. `parts` and `missing` are what it
-    has more and less than the model; `models` are the models that are it. `rank` is 1 for a single head. A `guess` is 1 for a
-    relative with sizes that the model does not have: it takes one deviation as soon as it is not counted plainly.
+    has more and less than the model; `models` are the models that are it. `rank` is 1 for a single head. `guess`
+    is 1 for a relative with sizes that the model does not have, which takes one deviation beside others.
     """
 
     name: str

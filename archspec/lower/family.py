@@ -21,8 +21,8 @@ MOST_CANDIDATES = 8
 
 class Related(NamedTuple):
     """A definition compiled with a model's hyperparameters, and where the body is that both have: its address in
-    this one, and in the model (`home`). `models` are the models of the file that compile to the same. It is `guessed` if
-    it has a size that is no hyperparameter of the model, at its default.
+    this one, and in the model (`home`). `models` are the models of the file that compile to the same. It is `guessed`
+    if it has a size that is no hyperparameter of the model, at its default.
     """
 
     compiled: Compiled
