@@ -75,6 +75,7 @@ def modernbert(rng: random.Random) -> dict[str, Any]:
     biases = ("attention_bias", "mlp_bias", "norm_bias", "classifier_bias", "decoder_bias")
     flags: dict[str, Any] = {name: rng.random() < 0.5 for name in biases}
     flags |= {name: rng.choice(ACTIVATIONS) for name in ("hidden_activation", "classifier_activation")}
+    drawn["classifier_pooling"] = rng.choice(["cls", "mean"])
     period = rng.randint(1, 4)
     layers = ["sliding_attention" if i % period else "full_attention" for i in range(drawn["num_hidden_layers"])]
     rope = {name: {"rope_theta": rng.choice([5e3, 1e4, 1.6e5])} for name in ("full_attention", "sliding_attention")}
@@ -89,11 +90,12 @@ def gpt2(rng: random.Random) -> dict[str, Any]:
     if rng.random() < 0.5:
         del drawn["n_inner"]
     drawn |= {"activation_function": rng.choice(ACTIVATIONS), "layer_norm_epsilon": rng.choice([1e-5, 1e-3])}
+    drawn["pad_token_id"] = rng.choice([0, 1, 5])
     return {**drawn, "scale_attn_by_inverse_layer_idx": rng.random() < 0.5}
 
 
 def llama(rng: random.Random) -> dict[str, Any]:
-    drawn = {**common(rng), "rms_norm_eps": rng.choice([1e-6, 1e-5])}
+    drawn = {**common(rng), "rms_norm_eps": rng.choice([1e-6, 1e-5]), "pad_token_id": rng.choice([0, 1, 5])}
     heads = drawn["num_attention_heads"]
     drawn["num_key_value_heads"] = rng.choice([n for n in range(1, heads + 1) if heads % n == 0])
     if rng.random() < 0.4:
@@ -165,6 +167,8 @@ class Drawn:
         for field, value in self.config.to_dict().items():
             if field in self.family.ignored and isinstance(value, float):
                 setattr(self.config, field, round(rng.uniform(0.01, 0.4), 3))  # it must change nothing
+        if not name.endswith("QuestionAnswering"):
+            self.config.num_labels = rng.randint(1, 5)
         if name != names[0] or rng.random() < 0.5:
             self.config.architectures = [name]
         self.config._attn_implementation = "eager"

@@ -1,8 +1,8 @@
 """No statement of a bundled spec is idle: without it, the spec is in error, or what comes out is not the same.
 
-What comes out are the tables, inputs, outputs and graphs (opened into operations) of all models in `specs/`, and
-of those in PROBES, which use all of the standard library. Some are to fail: a `require` that is gone shows by an error
-that is gone too, or another.
+What comes out are the tables, inputs, outputs and graphs (opened into operations) of all models in `specs/`, of all
+architectures of configurations, and of the models in PROBES, which use all of the standard library. Some are to fail: a
+`require` that is gone shows by an error that is gone too, or another.
 """
 
 import shutil
@@ -15,6 +15,7 @@ import pytest
 
 import archspec
 from archspec import cache, pipeline, resources
+from archspec.configs.family import known_types, read_family
 from archspec.pipeline import files
 from archspec.source import Report, Source
 from archspec.syntax import tree
@@ -25,7 +26,8 @@ FILES = sorted(SPECS.rglob("*.arch"))
 PROBES = """
 import std { Linear, Embedding, Conv1d, Conv2d, LayerNorm, RMSNorm }
 import std { gelu, gelu_tanh, gelu_fast, quick_gelu, relu, relu2, silu, mish, tanh, sigmoid }
-import std { sinusoids, SinusoidalEmbedding, rotary, positions_after, key_mask, causal_mask, window_mask, first }
+import std { sinusoids, SinusoidalEmbedding, rotary, positions_after, key_mask, causal_mask, window_mask }
+import std { first, last, mean }
 import std { split_heads, merge_heads, repeat_heads, attention, SelfAttention, CrossAttention }
 import std { FeedForward, GatedFeedForward }
 import electra { ElectraForMaskedLM }
@@ -35,14 +37,15 @@ dim batch, seq, other
 
 block Vectors(bias = true, padding = none)
              (x [batch, seq, 8], ids int [batch, seq])
-             -> ([batch, seq, 8], [batch, seq, 8], [batch, seq, 8], [batch, seq, 8], [batch, 8]) {
+             -> ([batch, seq, 8], [batch, seq, 8], [batch, seq, 8], [batch, seq, 8], [batch, 8], [batch, 8], [batch, 8],
+                 [batch, 8]) {
   looked = words: Embedding(10, 8)(ids) |> linear: Linear(8, 8, bias) |> norm: LayerNorm(8, bias = bias)
   placed = places: SinusoidalEmbedding(10, 8, padding)(positions_after(1)(ids))
     |> rms:   RMSNorm(8)
     |> + sinusoids(seq, 8)
   plain  = x |> fc: FeedForward(8, 12, bias = bias) |> silu |> gelu_tanh |> gelu_fast |> quick_gelu
   gated  = x |> glu: GatedFeedForward(8, 12, bias = bias) |> relu |> relu2 |> mish |> tanh |> sigmoid |> gelu
-  return looked, placed, plain, gated, first(x)
+  return looked, placed, plain, gated, first(x), last(0)(x, ids), mean(x, ids), mean(x)
 }
 
 block Heads(hidden = 8, heads = 4, groups = 2, bias = true, causal = false, window = none, scale = none)
@@ -200,12 +203,24 @@ def changes(probes: list[Probe]) -> bool:
     return any(now != before for p in probes for now, before in zip_longest(outcome(p.spec, p.overrides), p.outcome))
 
 
+def add_models(folder: Path) -> None:
+    """Writes a model of each architecture of a configuration into the files, where they have none."""
+    families = [read_family(str(SPECS), type, {}) for type in known_types(str(SPECS))]
+    known = {(a.file, a.definition) for family in families for a in family.architectures.values()}
+    for name, definition in sorted(known):
+        path = folder / f"{name}.arch"
+        text = path.read_text(encoding="utf-8")
+        if f"= {definition}(" not in text:
+            path.write_text(f'{text}\nmodel "{definition}" = {definition}()\n', encoding="utf-8")
+
+
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A copy of the specs, with the probes, that the bundled names stand for; nothing is kept between runs."""
     folder = tmp_path_factory.mktemp("specs") / "specs"
     shutil.copytree(SPECS, folder)
     (folder / "probes.arch").write_text(PROBES, encoding="utf-8")
+    add_models(folder)
     trees: dict[str, tree.File] = {}
     parse = pipeline.parsed
 

@@ -72,4 +72,11 @@ def test_what_does_not_compile_is_no_relative_and_leaves_nothing_behind(spec: st
 def test_a_file_without_a_family_of_its_own_has_that_of_the_definition(tmp_path: Path) -> None:
     path = tmp_path / "mine.arch"
     path.write_text('import bert { Bert }\nmodel "mine" = Bert(hidden = 96, layers = 2, ffn = 128, vocab = 100)\n')
-    assert {name for name, *_ in relatives(str(path))} == {"BertForMaskedLM", "BertForPreTraining"}
+    assert {name for name, *_ in relatives(str(path))} == {
+        "BertForMaskedLM",
+        "BertForPreTraining",
+        "BertForNextSentencePrediction",
+        "BertForSequenceClassification",
+        "BertForTokenClassification",
+        "BertForQuestionAnswering",
+    }

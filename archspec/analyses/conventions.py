@@ -61,7 +61,7 @@ class Conventions:
             return None
         fresh: list[Convention] = []
         for base, done in zip(self.universe.bases, self._expanded, strict=True):
-            if base.rank == rank:
+            if base.rank + base.guess == rank:
                 done.add(base.counted)
                 fresh.append(Convention(base, (), base.counted, rank))
         for state in before:
@@ -70,7 +70,8 @@ class Conventions:
             return None
         self._frontier[rank] = fresh
         level: list[Convention] = []
-        for state in fresh:
+        plain = [Convention(base, (), base.counted, rank) for base in self.universe.bases if base.rank == rank]
+        for state in (*plain, *fresh):
             if state.kinds not in self.reached:
                 self.reached[state.kinds] = rank
                 level.append(state)

@@ -99,7 +99,7 @@ class Explainer:
         self.table = table
         self.universe = universe = Universe(table, relatives, uses)
         self.conventions = Conventions(universe)
-        self.omissions = Omissions(universe, self._level, self.conventions.reached)
+        self.omissions = Omissions(universe, self._settled, self.conventions.reached)
         self.tried = 0
         self.depth = 0
         self._totals: list[list[int]] = []
@@ -128,7 +128,7 @@ class Explainer:
 
     def _of_rank(self, rank: int, reading: Reading, seen: set[Counted]) -> Iterator[Match]:
         """What fits, of exactly this rank."""
-        for convention, total in self._level(rank):
+        for convention, total in self._level(rank) if reading.digits is None else self._settled(rank):
             if reading.fits(total):
                 yield self._match("convention", rank, convention)
         if reading.digits is not None:
@@ -154,6 +154,13 @@ class Explainer:
             self.tried += len(level)
             self.depth = rank
         return list(zip(level, self._totals[rank], strict=True))
+
+    def _settled(self, rank: int) -> list[tuple[Convention, int]]:
+        """The conventions that give no number exactly, by themselves: a guess counted plainly is one rank later."""
+        if rank > 1:
+            return self._level(rank)
+        late = [(c, n) for c, n in self._level(rank - 1) if c.base.guess and not c.deviations]
+        return [(c, n) for c, n in self._level(rank) if not c.base.guess or c.deviations] + late
 
     def _nearest(self, reading: Reading) -> Iterator[Match]:
         """The simplest of the conventions whose counts are next below and next above."""

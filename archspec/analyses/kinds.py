@@ -40,7 +40,8 @@ class Base(NamedTuple):
     """What a count starts from: the model, a relative of it, or the model with one head; `counted` are its kinds.
 
     `more` are kinds that belong to it and are not counted: further names, buffers. `parts` and `missing` are what it
-    has more and less than the model; `models` are the models that are it. `rank` is 1 for a single head.
+    has more and less than the model; `models` are the models that are it. `rank` is 1 for a single head. `guess`
+    is 1 for a relative with sizes that the model does not have, which takes one deviation beside others.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Base(NamedTuple):
     parts: tuple[str, ...]
     missing: tuple[str, ...]
     rank: int
+    guess: int = 0
 
 
 class Universe:
@@ -139,6 +141,7 @@ class Universe:
             tuple(parts),
             tuple(missing),
             0,
+            int(relative.guessed),
         )
 
     def _uses(self) -> int:

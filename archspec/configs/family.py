@@ -15,11 +15,12 @@ class Field(NamedTuple):
     """What one field of a configuration does.
 
     It `sets` a hyperparameter, to its own value or to what `values` gives for that; where `values` gives mappings, each
-    sets several. A field that only some architectures have a use for says so in `among`. `only` lists the values of a
-    field that can have no others. `kind` is integer, number, boolean or cycle, `least` the smallest integer. Where the
-    field is null, the hyperparameter is the same as `like`; where it is the same as `unless`, it is left to its
-    definition. `needs` are fields that must be given with a value of this one. A `cycle` is a list in which every n-th
-    item is the first word and all others are the second; it has as many items as the hyperparameter `length` says.
+    sets several. A field that only some architectures have a use for says so in `among`, where a `*` stands for any
+    characters. `only` lists the values of a field that can have no others. `kind` is integer, number, boolean, entries
+    (an object, of which the number of entries is the value) or cycle, `least` the smallest integer. Where the field is
+    null, the hyperparameter is the same as `like`; where it is the same as `unless`, it is left to its definition.
+    `needs` are fields that must be given with a value of this one. A `cycle` is a list in which every n-th item is the
+    first word and all others are the second; it has as many items as the hyperparameter `length` says.
     """
 
     name: str

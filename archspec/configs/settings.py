@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from typing import Any, NamedTuple, cast
 
 from archspec.configs.family import Family, Field
@@ -100,7 +101,7 @@ class Settings:
         self.report.error("unsupported", message, where.name, notes=notes)
 
     def _applies(self, field: Field) -> bool:
-        return field.among is None or self.architecture in field.among
+        return field.among is None or any(fnmatchcase(self.architecture, each) for each in field.among)
 
     def _field(self, name: str, field: Field, member: Member) -> None:
         before = self._given.setdefault(field.name, member)
@@ -134,6 +135,8 @@ class Settings:
         problem = _problem(field, value.plain)
         if problem:
             return self._wrong("wrong-kind", f"`{name}` takes {problem}", member)
+        if isinstance(value.plain, dict):
+            return len(value.plain)
         return float(data) if field.kind == "number" and isinstance(data, int) else data
 
     def _cycle(self, name: str, field: Field, member: Member) -> Any:
@@ -183,6 +186,8 @@ def _problem(field: Field, value: Plain) -> str | None:
     """What a field should be and is not."""
     if field.kind == "boolean":
         return None if isinstance(value, bool) else "true or false"
+    if field.kind == "entries":
+        return None if isinstance(value, dict) and len(value) >= field.least else "an object with entries"
     number = value if isinstance(value, int | float) and not isinstance(value, bool) else -1
     if field.kind == "number":
         return None if 0 <= number <= LARGEST else "a number from 0"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -20,13 +21,15 @@ MOST_CANDIDATES = 8
 
 class Related(NamedTuple):
     """A definition compiled with a model's hyperparameters, and where the body is that both have: its address in
-    this one, and in the model (`home`). `models` are the models of the file that compile to the same.
+    this one, and in the model (`home`). `models` are the models of the file that compile to the same. It is `guessed`
+    if it has a size that is no hyperparameter of the model, at its default.
     """
 
     compiled: Compiled
     models: tuple[str, ...]
     body: str
     home: str
+    guessed: bool
 
 
 def family(program: Program, unit: Unit, model: tree.Model, compiled: Compiled) -> list[Related]:
@@ -74,7 +77,7 @@ def _candidates(unit: Unit, definition: Definition, bodies: dict[str, Definition
         if binding.imported or not isinstance(target, Definition) or target.kind == "fn" or target is definition:
             continue
         text = unit.source.text[target.node.start : target.node.end]
-        if any(body.name in text for body in bodies.values()):
+        if any(re.search(rf"\b{body.name}\b", text) for body in bodies.values()):
             found.append(target)
     return found[:MOST_CANDIDATES]
 
@@ -94,7 +97,9 @@ def _related(
         for home, body in bodies.items():
             places = [a for a, m in compiled.module.members.items() if program.definitions.get(m.target) is body]  # pyright: ignore[reportArgumentType]
             if len(places) == 1:
-                yield Related(compiled, _models(program, unit, candidate, compiled.module), places[0], home)
+                models = _models(program, unit, candidate, compiled.module)
+                sizes = {n for n, value in compiled.hyperparameters.items() if type(value) is int}
+                yield Related(compiled, models, places[0], home, not sizes <= set(model.hyperparameters))
                 break
 
 

@@ -219,7 +219,7 @@ def family_of(spec: str, overrides: dict[str, Any]) -> tuple[Model, tuple[Relati
         related = family(loaded.program, loaded.unit, node, model._compiled)  # pyright: ignore[reportPrivateUsage]
         tables = [compiled_table(r.compiled, ()) for r in related]
     pairs = zip(related, tables, strict=True)
-    return model, tuple([Relative(r.compiled.name, r.models, table, r.body, r.home) for r, table in pairs])
+    return model, tuple([Relative(r.compiled.name, r.models, table, r.body, r.home, r.guessed) for r, table in pairs])
 
 
 def _table_key(spec: str, overrides: dict[str, Any]) -> str | None:
