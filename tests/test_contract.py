@@ -79,7 +79,7 @@ def test_what_a_model_tells() -> None:
         "states": ["batch", "seq", "4"],
         "first": ["batch", "4"],
     }
-    assert [tuple(buffer) for buffer in model.buffers] == [("shift", (4,), None)]
+    assert [tuple(buffer) for buffer in model.buffers] == [("shift", (4,))]
     assert "net" in repr(model) and "47" in repr(model)
 
 

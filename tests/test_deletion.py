@@ -261,7 +261,15 @@ def test_the_probes_give_what_they_are_meant_to(probes: dict[Path, list[Probe]])
         assert codes == ({"require"} if fails else set()), (spec, result)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
+FIRST = ("bert", "transformer")
+"""The families whose files are taken apart every day, besides the library."""
+
+OFTEN = [
+    path if path.parent != SPECS or path.stem in FIRST else pytest.param(path, marks=pytest.mark.slow) for path in FILES
+]
+
+
+@pytest.mark.parametrize("path", OFTEN, ids=lambda p: p.stem)
 def test_every_statement_matters(path: Path, copy: Path, probes: dict[Path, list[Probe]]) -> None:
     target = copy / path.relative_to(SPECS)
     text = target.read_text(encoding="utf-8")

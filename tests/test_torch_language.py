@@ -168,14 +168,6 @@ REFUSED = {
         "  w: param [n, n, 1, 1, 1, 1]\n  return conv(x, .w)\n}",
         "one, two or three axes",
     ),
-    "a distribution of a vector": (
-        "layer Net(n = 2)(x [n]) -> [n] {\n  w: param [n] ~ xavier_uniform\n  return x * .w\n}",
-        "xavier_uniform",
-    ),
-    "a parameter of integers that is to be trained": (
-        "layer Net(n = 2)(x [n]) -> [n] {\n  w: param int [n]\n  return x * .w\n}",
-        "reals only; this can be `frozen`",
-    ),
     "the one name that modules keep": (
         f"{DENSE}block Net(n = 2)(x [n]) -> [n] {{\n  return x |> training: Dense(n)\n}}",
         "training",

@@ -131,10 +131,11 @@ def test_a_file_is_not_overwritten_unasked(tmp_path: Path, capsys: pytest.Captur
 def test_what_cannot_be_translated_leaves_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     spec, path = tmp_path / "spec.arch", tmp_path / "spec.py"
     spec.write_text(
-        'layer Net(n = 2)(x [n]) -> [n] {\n  w: param [n] ~ xavier_uniform\n  return x * .w\n}\nmodel "it" = Net()\n',
+        "layer Net(n = 2)(x [1, n, 4, 4, 4, 4]) -> [1, n, 4, 4, 4, 4] {\n"
+        '  w: param [n, n, 1, 1, 1, 1]\n  return conv(x, .w)\n}\nmodel "it" = Net()\n',
         encoding="utf-8",
     )
     assert main(["build", str(spec), "-o", str(path)]) == 1
     said = capsys.readouterr().err
-    assert "error[untranslatable]" in said and f"{spec}:2:16" in said
+    assert "error[untranslatable]" in said and f"{spec}:3:10" in said
     assert not path.exists()

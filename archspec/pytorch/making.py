@@ -321,8 +321,6 @@ class Making(Forward):
         if node.kind == "buffer":
             self._put_buffer(place, code)
             return
-        if node.type and not frozen:
-            self.refuse("PyTorch trains reals only; this can be `frozen`, or a `buffer`", node)
         self._put(place, py("nn.Parameter(x, requires_grad=False)" if frozen else "nn.Parameter(x)", x=code))
         if node.value is None and not node.type:
             self.initialise(place.code, node)
@@ -333,8 +331,6 @@ class Making(Forward):
         if node.initial is None:
             self.body.append(start_by_default(code, rank))
             return
-        if node.initial.name == "xavier_uniform" and rank < 2:
-            self.refuse("PyTorch has xavier_uniform for tensors of two axes or more", node.initial)
         self.body.append(start(node.initial.name, code, [self.static(a) for a in node.initial.arguments]))
 
     def _put_buffer(self, place: Place, code: ast.expr) -> None:
