@@ -26,7 +26,8 @@ def test_random_programs(seed: int) -> None:
     try:
         model = load(Program(seed).text())
     except archspec.ArchError as error:
-        assert "an index in an address is an integer from 0" in str(error)
+        said = str(error)  # what the drawn numbers come to, and no other mistake
+        assert "an index in an address is an integer from 0" in said or "a loop counts up" in said
         return
     torch_compare.agrees(model, within=1e-9)
 
