@@ -229,7 +229,7 @@ def many_instances() -> str:
     return loop("h = add(i)(h)")
 
 
-@attack("budget")
+@attack("budget", slow=True)
 def many_instances_of_much() -> str:
     return loop("h = much(i)(h)", "9000", f"fn much(k){PLAIN} {{\nreturn x{' |> + k' * 1000}\n}}\n")
 

@@ -166,6 +166,6 @@ def test_random_characters() -> None:
 
 def test_files_cut_off_anywhere() -> None:
     text = max(SPECS, key=len)
-    for end in range(0, len(text), 37):
+    for end in range(0, len(text), 89):
         check_any(text[:end])
         check_any(text[end:])
