@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from archspec.analyses.compare import Comparison, Costs, Figure, compare_tables
+from archspec.functions.sizes import given_sizes
 from archspec.source import ArchError, fail
 
 if TYPE_CHECKING:
@@ -38,10 +39,7 @@ def compare(
     if not others:
         raise ValueError("there is nothing to compare one model with")
     models = (first, *others)
-    sizes = dict(dims or {})
-    for name, size in (("batch", batch), ("seq", seq)):
-        if size is not None and sizes.setdefault(name, size) != size:
-            raise fail("usage", f"the dimension `{name}` is given as {size} and as {sizes[name]}")
+    sizes = given_sizes(dims, batch, seq)
     if not sizes:
         return compare_tables([_table(model) for model in models], depth)
     compiled = [_compiled(model) for model in models]

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from archspec.functions.sizes import given_sizes
 from archspec.model import Model
 from archspec.source import fail, suggest
 
@@ -44,11 +45,7 @@ def cost(
         model = load(model)
     if dtype not in BYTES:
         raise fail("usage", f"`{dtype}` is no type of weights", help=suggest(dtype, [*BYTES]) or ", ".join(BYTES))
-    given = dict(dims or {})
-    for name, size in (("batch", batch), ("seq", seq)):
-        if size is not None and given.setdefault(name, size) != size:
-            raise fail("usage", f"the dimension `{name}` is given as {size} and as {given[name]}")
-    values = chosen(model.name, dimensions(model.body.inputs), given)
+    values = chosen(model.name, dimensions(model.body.inputs), given_sizes(dims, batch, seq))
     check_sizes(model.body, values)
     found = cost_of(model.table, model.body, values, dtype)
     return found if attention is None else found._replace(activations=_activations(model, values, dtype, attention))
