@@ -12,17 +12,17 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from archspec.audits import audit
-    from archspec.functions.compare import compare
-    from archspec.functions.cost import cost
-    from archspec.functions.diff import diff
-    from archspec.functions.explain import explain
-    from archspec.functions.formula import Formula, formula
-    from archspec.functions.verify import verify
+    from archspec.comparisons.api import compare
+    from archspec.costs.api import cost
+    from archspec.diffs.api import diff
+    from archspec.explanations.api import explain
+    from archspec.formulas.api import Formula, formula
     from archspec.model import Model
     from archspec.pipeline import import_config, load, models
     from archspec.pytorch.build import to_torch
     from archspec.scaffolds import scaffold
     from archspec.source import ArchError
+    from archspec.verification.api import verify
 
 __all__ = [
     "ArchError",
@@ -48,20 +48,20 @@ __version__ = "0.1.0"
 if not TYPE_CHECKING:  # a checker shall report names that do not exist
     _HOMES = {
         "ArchError": "source",
-        "Formula": "functions.formula",
+        "Formula": "formulas.api",
         "Model": "model",
         "audit": "audits",
-        "compare": "functions.compare",
-        "cost": "functions.cost",
-        "diff": "functions.diff",
-        "explain": "functions.explain",
-        "formula": "functions.formula",
+        "compare": "comparisons.api",
+        "cost": "costs.api",
+        "diff": "diffs.api",
+        "explain": "explanations.api",
+        "formula": "formulas.api",
         "import_config": "pipeline",
         "load": "pipeline",
         "models": "pipeline",
         "scaffold": "scaffolds",
         "to_torch": "pytorch.build",
-        "verify": "functions.verify",
+        "verify": "verification.api",
     }
 
     def __getattr__(name):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from archspec.expand import table_of
 from archspec.ir import Body, Type
 from archspec.lower.compile import Compiled
 from archspec.lower.values import plain
 from archspec.source import Diagnostic, fail
 from archspec.table import Buffer, Params, Table, Tensor
+from archspec.tensor_table import table_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

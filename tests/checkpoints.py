@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from archspec import ArchError
-from archspec.formats.checkpoint import read
-from archspec.formats.entries import Checkpoint
+from archspec.checkpoints.checkpoint import read
+from archspec.checkpoints.entries import Checkpoint
 
 Shapes = Mapping[str, tuple[int, ...]]
 SHAPES = {"b": (3,), "w": (2, 3), "scale": (), "none": (0, 4)}

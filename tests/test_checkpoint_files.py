@@ -23,7 +23,7 @@ from checkpoints import (
 )
 
 from archspec import ArchError
-from archspec.formats.checkpoint import read
+from archspec.checkpoints.checkpoint import read
 
 GOOD = torch_zip(state(SHAPES), sizes(SHAPES))
 

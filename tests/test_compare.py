@@ -15,9 +15,9 @@ import yaml
 from small import load
 
 import archspec
-from archspec.analyses.compare import Comparison, compare_tables
 from archspec.cli import main
-from archspec.cli.bars import bar
+from archspec.comparisons.bars import bar
+from archspec.comparisons.compare import Comparison, compare_tables
 from archspec.pipeline import table_of
 
 BUNDLED = archspec.models()
@@ -292,7 +292,7 @@ def test_nothing_heavy_is_imported() -> None:
         "words = ['compare', 'bert-base-uncased', 'albert-base-v2', '--format', 'json']\n"
         "main(words); first = set(sys.modules)\n"
         "heavy = {'rich', 'networkx', 'lark', 'yaml', 'torch', 'archspec.lower', 'archspec.ir'}\n"
-        "heavy |= {'archspec.functions.cost'}\n"
+        "heavy |= {'archspec.costs.api'}\n"
         "print(sorted(heavy & first))\n"
     )
     for _ in range(2):  # the first fills the cache

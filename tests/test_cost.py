@@ -7,8 +7,8 @@ import pytest
 from small import DENSE, load
 
 import archspec
-from archspec.analyses.attention import Context, Tracer
-from archspec.analyses.costtree import tree
+from archspec.costs.attention import Context, Tracer
+from archspec.costs.tree import tree
 from archspec.dims import symbol
 from archspec.ir import Type
 from archspec.ops import OPS

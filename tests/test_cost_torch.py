@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import archspec
-from archspec.analyses.memory import BYTES
+from archspec.costs.memory import BYTES
 from archspec.ir import Type
 from archspec.ops import OPS
 from archspec.work import operation_work

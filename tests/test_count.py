@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import yaml
 
-from archspec.analyses.count import Part, by_block, by_layer, by_role, parts
-from archspec.analyses.select import Rule, select
-from archspec.analyses.tree import Branch, tree
 from archspec.cli import main
+from archspec.counts.count import Part, by_block, by_layer, by_role, parts
+from archspec.counts.select import Rule, select
+from archspec.counts.tree import Branch, tree
 from archspec.table import ModuleRow, Params, Table, Tensor
 
 PUBLISHED = ["--exclude", "*.bias", "--select", "*LayerNorm.bias", "--exclude", "pooler.*"]

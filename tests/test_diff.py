@@ -16,7 +16,9 @@ from small import DENSE, load
 
 import archspec
 from archspec import Model
-from archspec.analyses.structure import (
+from archspec.cli import main
+from archspec.diffs.api import Difference
+from archspec.diffs.structure import (
     Contents,
     Prefix,
     Stored,
@@ -28,8 +30,6 @@ from archspec.analyses.structure import (
     renamed,
     repetitions,
 )
-from archspec.cli import main
-from archspec.functions.diff import Difference
 from archspec.pipeline import table_of
 
 README = Path(__file__).parent.parent / "README.md"

@@ -28,9 +28,10 @@ import checkpoints
 import pytest
 
 import archspec
-from archspec.analyses import effort, operations
+from archspec.bodies import step_budget as effort
 from archspec.cli import main
 from archspec.configs.family import known_types, read_family
+from archspec.diffs import operations
 from archspec.lower import address, evaluate, program, units
 from archspec.lower.initial import INITIALS
 from archspec.ops import OPS, record
@@ -337,7 +338,7 @@ def test_initial_distributions_are_listed() -> None:
 
 
 def test_the_picture_in_the_readme_is_the_real_one() -> None:
-    from archspec.backends.mermaid import mermaid
+    from archspec.graph.mermaid import mermaid
 
     shown = [block.text for block in blocks(README.read_text()) if block.kind == "mermaid"]
     model = archspec.load("bert-base-uncased")

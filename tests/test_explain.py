@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 from small import load
 
 import archspec
-from archspec.analyses.conventions import Conventions
-from archspec.analyses.explain import MOST_MATCHES, Match
-from archspec.analyses.explain import explain as explain_table
-from archspec.analyses.kinds import Universe
-from archspec.analyses.number import read_number, rounded
-from archspec.analyses.slips import slip
-from archspec.analyses.uses import uses
 from archspec.cli import main
-from archspec.pipeline import family_of
+from archspec.explanations.arithmetic_errors import slip
+from archspec.explanations.conventions import Conventions
+from archspec.explanations.explain import MOST_MATCHES, Match
+from archspec.explanations.explain import explain as explain_table
+from archspec.explanations.family import family_of
+from archspec.explanations.numbers import read_number, rounded
+from archspec.explanations.tensor_groups import Universe
+from archspec.explanations.uses import uses
 
 QUESTIONS = [
     ("bert-base-uncased", "108808704"),

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import archspec
-from archspec.pipeline import family_of
+from archspec.explanations.family import family_of
 from archspec.source import ArchError
 
 SPEC = """

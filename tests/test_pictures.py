@@ -11,11 +11,11 @@ import networkx as nx
 import pytest
 
 import archspec
-from archspec.backends.dot import dot
-from archspec.backends.mermaid import mermaid
-from archspec.backends.nodelink import nodelink
-from archspec.backends.picture import Box, arrange
 from archspec.cli import main
+from archspec.graph.dot import dot
+from archspec.graph.mermaid import mermaid
+from archspec.graph.nodelink import nodelink
+from archspec.graph.picture import Box, arrange
 
 HOSTILE = 'a"b\\c<i>d</i>&amp;{|}\x1b[0m\n]]>%%#quot;\u202e'
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from small import SCALE, load
 
 from archspec import Model, pipeline
-from archspec.analyses.count import by_block, by_layer, by_role
-from archspec.analyses.select import Rule, select
-from archspec.analyses.tree import tree as folded
+from archspec.counts.count import by_block, by_layer, by_role
+from archspec.counts.select import Rule, select
+from archspec.counts.tree import tree as folded
 from archspec.source import Report, Source
 from archspec.syntax import store
 from archspec.table import Table

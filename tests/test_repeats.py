@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archspec.analyses.repeats import Fold, fold, ranges
+from archspec.addresses.repeats import Fold, fold, ranges
 
 
 def folded(*names: str) -> list[tuple[str, str]]:

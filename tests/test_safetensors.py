@@ -10,8 +10,8 @@ import pytest
 from checkpoints import SHAPES, header, read_bytes, safetensors, said, shapes
 
 from archspec import ArchError
-from archspec.formats.checkpoint import read
-from archspec.formats.safetensors import DTYPES
+from archspec.checkpoints.checkpoint import read
+from archspec.checkpoints.safetensors import DTYPES
 
 
 def test_a_safetensors_file(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import archspec
-from archspec.formats.checkpoint import read
+from archspec.checkpoints.checkpoint import read
 from archspec.pipeline import check
 
 pytestmark = pytest.mark.slow

@@ -263,7 +263,7 @@ def test_an_old_file_that_lies(tmp_path: Path) -> None:
 
 
 def test_a_pickle_of_many_operations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("archspec.formats.pickled.MOST_OPERATIONS", 10_000)
+    monkeypatch.setattr("archspec.checkpoints.pickled.MOST_OPERATIONS", 10_000)
     data = torch_zip(b"\x80\x02" + b"}" * 20_000 + b".", {})
     assert said(tmp_path, data, "m.bin") == "has a pickle of more than 10,000 operations"
 

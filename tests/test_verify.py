@@ -14,8 +14,8 @@ from small import load
 
 import archspec
 from archspec import ArchError, Model
-from archspec.analyses.verify import Verification
 from archspec.cli import main
+from archspec.verification.verify import Verification
 
 SMALL = {"vocab": 20, "hidden": 8, "layers": 3, "heads": 2, "ffn": 16, "positions": 10}
 SETTINGS = [word for name, value in SMALL.items() for word in ("--set", f"{name}={value}")]

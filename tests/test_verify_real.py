@@ -10,8 +10,8 @@ import pytest
 
 import archspec
 from archspec import ArchError
-from archspec.formats.checkpoint import read
-from archspec.formats.safetensors import DTYPES
+from archspec.checkpoints.checkpoint import read
+from archspec.checkpoints.safetensors import DTYPES
 
 pytestmark = pytest.mark.slow
 torch: Any = pytest.importorskip("torch")

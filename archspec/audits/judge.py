@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from archspec.analyses.explain import Answer, Explanation, Match
-from archspec.analyses.number import Number, Reading, rounded
-from archspec.analyses.slips import describe
 from archspec.audits.arithmetic import evaluate
 from archspec.audits.models import Models
 from archspec.audits.read import Line
+from archspec.explanations.arithmetic_errors import describe
+from archspec.explanations.explain import Answer, Explanation, Match
+from archspec.explanations.numbers import Number, Reading, rounded
 from archspec.source import ArchError, Diagnostic
 
 MOST_DEVIATIONS = 3

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple, NoReturn
 
-from archspec.analyses.explain import Explainer
-from archspec.analyses.select import Rule, select
-from archspec.analyses.uses import uses
 from archspec.audits.arithmetic import Fault
 from archspec.audits.read import Line
+from archspec.counts.select import Rule, select
+from archspec.explanations.explain import Explainer
+from archspec.explanations.uses import uses
 from archspec.source import ArchError, Diagnostic, Span, fail, suggest
 from archspec.syntax import tree
 from archspec.table import Params, Relative, Table
@@ -136,7 +136,8 @@ class Models:
     def _load(self, line: Line) -> _Family:
         import os
 
-        from archspec.pipeline import family_of, parse_spec
+        from archspec.explanations.family import family_of
+        from archspec.pipeline import parse_spec
 
         spec = parse_spec(line.spec)
         at = line.spans["spec"]

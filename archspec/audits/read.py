@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from archspec.analyses.number import UNITS, Number, read_number
-from archspec.analyses.select import Rule
 from archspec.audits.arithmetic import Arithmetic, Fault, evaluate, read_arithmetic
 from archspec.audits.nodes import Items, Mapping, Node, Text, read_nodes
+from archspec.counts.select import Rule
+from archspec.explanations.numbers import UNITS, Number, read_number
 from archspec.source import ArchError, Note, Report, Source, Span, suggest
 
 MOST_LINES = 1_000

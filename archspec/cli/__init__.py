@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import TextIO
 
+from archspec.reporting.colour import coloured
 from archspec.source import ArchError, Diagnostic
 
 USAGE = frozenset(
@@ -57,13 +58,6 @@ def write_findings(diagnostics: Sequence[Diagnostic]) -> None:
         sys.stderr.flush()
     except OSError:  # nobody reads them; the exit status says it all the same
         _silence(sys.stderr)
-
-
-def coloured(stream: object) -> bool:
-    """Whether a stream is a terminal whose user has not asked for no colours."""
-    return (
-        not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb" and bool(getattr(stream, "isatty", bool)())
-    )
 
 
 def _run(arguments: Sequence[str] | None) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from archspec import __version__
-from archspec.analyses.select import Rule
+from archspec.counts.select import Rule
 
 FORMATS = ("table", "json", "yaml", "csv", "markdown")
 
@@ -116,7 +116,7 @@ def _output(parser: argparse.ArgumentParser) -> None:
 
 
 def _cost(parser: argparse.ArgumentParser) -> None:
-    from archspec.analyses.memory import ATTENTION, BYTES
+    from archspec.costs.memory import ATTENTION, BYTES
 
     _spec(parser)
     _dims(parser)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from archspec.audits import Audit, audit
 from archspec.audits.judge import VERDICTS, Judged, exact, shown
 from archspec.cli.commands import DOCUMENTS, write_document
-from archspec.cli.tables import Column, View, csv, escape_markdown, markdown, table
-from archspec.cli.views import number
+from archspec.counts.report import number
+from archspec.reporting.tables import Column, View, csv, escape_markdown, markdown, table
 from archspec.source import printable
 
 if TYPE_CHECKING:

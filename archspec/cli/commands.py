@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 def run_list(options: Namespace) -> int:
     """`archspec list`: the bundled models, file by file."""
-    from archspec.cli.tables import Column, View, write
     from archspec.pipeline import models, table_of
+    from archspec.reporting.tables import Column, View, write
 
     rows = [{"model": name, **table_of(name, {})[0].params._asdict()} for name in models()]
     if options.format in DOCUMENTS:
@@ -50,7 +50,7 @@ def run_check(options: Namespace) -> int:
 
 def run_count(options: Namespace) -> int:
     """`archspec count SPEC`."""
-    from archspec.cli import counting
+    from archspec.counts import document as counting
     from archspec.pipeline import table_of
 
     if options.depth is not None and options.by in ("tensor", "role"):
@@ -60,7 +60,7 @@ def run_count(options: Namespace) -> int:
     if options.format in DOCUMENTS:
         write_document(counting.contents(counted), options.format)
     else:
-        from archspec.cli.views import page
+        from archspec.counts.report import page
 
         sys.stdout.write(page(counted, options.format))
     write_findings([*warnings, *(_idle(rule.include, rule.pattern) for rule in counted.selection.idle)])
@@ -106,7 +106,7 @@ DOCUMENTS = ("json", "yaml")
 
 def write_document(contents: dict[str, Any], format: str) -> None:
     """Writes a document as JSON or YAML."""
-    from archspec.cli import documents
+    from archspec.reporting import documents
 
     sys.stdout.write(documents.json(contents) if format == "json" else documents.yaml(contents))
 
@@ -122,15 +122,15 @@ def overrides_of(settings: list[str]) -> dict[str, Any]:
 
 def _draw(graph: Any, title: str, language: str) -> str:
     if language == "dot":
-        from archspec.backends.dot import dot
+        from archspec.graph.dot import dot
 
         return dot(graph, title)
     if language == "mermaid":
-        from archspec.backends.mermaid import mermaid
+        from archspec.graph.mermaid import mermaid
 
         return mermaid(graph, title)
-    from archspec.backends.nodelink import nodelink
-    from archspec.cli.documents import json
+    from archspec.graph.nodelink import nodelink
+    from archspec.reporting.documents import json
 
     return json(nodelink(graph))
 

@@ -13,7 +13,7 @@ from archspec.source import Diagnostic, fail, printable
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from archspec.analyses.compare import Comparison, Costs, Figure, Part
+    from archspec.comparisons.compare import Comparison, Costs, Figure, Part
     from archspec.table import Table
 
 
@@ -28,16 +28,16 @@ def run_compare(options: Namespace) -> int:
         refuse_existing(options.svg, options.force)
     found, warnings = _compared(options, specs)
     if options.svg is not None:
-        from archspec.backends.bars import svg
-        from archspec.cli.comparing import names, pairs
         from archspec.cli.files import save
+        from archspec.comparisons.report import names, pairs
+        from archspec.comparisons.svg import svg
 
         first, second = map(printable, names(found))
         save(options.svg, svg((first, second), pairs(found)), options.force)
     if options.format in DOCUMENTS:
         write_document(contents(found), options.format)
     else:
-        from archspec.cli.comparing import page
+        from archspec.comparisons.report import page
 
         sys.stdout.write(page(found, options.format))
     write_findings(list(dict.fromkeys(warnings)))
@@ -46,7 +46,7 @@ def run_compare(options: Namespace) -> int:
 
 def _compared(options: Namespace, specs: list[str]) -> tuple[Comparison, list[Diagnostic]]:
     """The comparison; models are compiled only where tables are not enough."""
-    from archspec.analyses.compare import compare_tables
+    from archspec.comparisons.compare import compare_tables
 
     given = list(zip(specs, overrides_for(len(specs), options.settings), strict=True))
     sizes = _sizes(options)
@@ -54,7 +54,7 @@ def _compared(options: Namespace, specs: list[str]) -> tuple[Comparison, list[Di
     tables: list[Table] = []
     costs: Costs | None = None
     if sizes:
-        from archspec.functions.compare import costs as costs_of
+        from archspec.comparisons.api import costs as costs_of
         from archspec.pipeline import compile_spec
 
         models = [compile_spec(spec, overrides) for spec, overrides in given]
@@ -86,7 +86,7 @@ def _sizes(options: Namespace) -> dict[str, int]:
 
 def contents(found: Comparison) -> dict[str, Any]:
     """The document that JSON and YAML write. Values stand in the order of the models."""
-    from archspec.cli.counting import finite
+    from archspec.counts.document import finite
 
     costs = found.costs
     return {

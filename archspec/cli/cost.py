@@ -14,11 +14,12 @@ if TYPE_CHECKING:
 
 def run_cost(options: Namespace) -> int:
     """`archspec cost SPEC`."""
-    from archspec.analyses.costtree import tree
-    from archspec.cli import costing, documents
-    from archspec.functions.cost import cost
+    from archspec.costs import report as costing
+    from archspec.costs.api import cost
+    from archspec.costs.tree import tree
     from archspec.overrides import parse_override
     from archspec.pipeline import compile_spec
+    from archspec.reporting import documents
 
     sizes = dims(options.dims)
     model = compile_spec(options.spec, dict(map(parse_override, options.settings)))

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 from archspec.cli import write_findings
 from archspec.cli.commands import DOCUMENTS, write_document
-from archspec.cli.counting import finite
 from archspec.cli.several import overrides_for
-from archspec.cli.tables import Column, View, csv, escape_markdown, markdown, shape, table
-from archspec.cli.views import number, title
+from archspec.counts.document import finite
+from archspec.counts.report import number, title
+from archspec.reporting.tables import Column, View, csv, escape_markdown, markdown, shape, table
 from archspec.source import printable
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from archspec.analyses.rewiring import FoldedChange
-    from archspec.analyses.structure import Folded, Prefix, Repetition, Stored
-    from archspec.functions.diff import Difference
+    from archspec.diffs.api import Difference
+    from archspec.diffs.op_changes import FoldedChange
+    from archspec.diffs.structure import Folded, Prefix, Repetition, Stored
 
 MOST_ROWS = 1_000
 """Changes in a table for people; programs get all of them."""
@@ -27,7 +27,7 @@ MOST_ROWS = 1_000
 
 def run_diff(options: Namespace) -> int:
     """`archspec diff A B`; the status is 1 where they differ."""
-    from archspec.functions.diff import diff
+    from archspec.diffs.api import diff
     from archspec.pipeline import compile_spec
 
     overrides = overrides_for(2, options.settings)
@@ -148,7 +148,7 @@ def _prefixed(prefix: Prefix, first: str, second: str) -> list[str]:
 
 def _shown(found: Difference) -> list[dict[str, Any]]:
     """The rows of tensors, with a repetition in one row."""
-    from archspec.analyses.structure import covered, folded
+    from archspec.diffs.structure import covered, folded
 
     repetitions = found.repetitions
     within = tuple(covered(repetitions))
@@ -157,7 +157,7 @@ def _shown(found: Difference) -> list[dict[str, Any]]:
 
 
 def _repetition_row(repetition: Repetition) -> dict[str, Any]:
-    from archspec.analyses.repeats import ranges
+    from archspec.addresses.repeats import ranges
 
     return {
         "change": "added" if repetition.after > repetition.before else "removed",

@@ -5,17 +5,17 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from archspec.analyses.explain import MOST_MATCHES
-from archspec.analyses.number import bounds, rounded
 from archspec.cli.commands import DOCUMENTS, overrides_of, write_document
-from archspec.cli.tables import Column, View, csv, escape_markdown, markdown, table
-from archspec.functions.explain import explain_spec
+from archspec.explanations.api import explain_spec
+from archspec.explanations.explain import MOST_MATCHES
+from archspec.explanations.numbers import bounds, rounded
+from archspec.reporting.tables import Column, View, csv, escape_markdown, markdown, table
 from archspec.source import printable
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from archspec.analyses.explain import Answer, Explanation, Match, Part
+    from archspec.explanations.explain import Answer, Explanation, Match, Part
 
 
 def run_explain(options: Namespace) -> int:

@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from archspec.algebra import Polynomial
-    from archspec.functions.formula import Formula, Term
+    from archspec.formulas.api import Formula, Term
 
 
 def run_formula(options: Namespace) -> int:
     """`archspec formula SPEC --open NAME,...`."""
-    from archspec.cli import documents
-    from archspec.functions.formula import formula_of
+    from archspec.formulas.api import formula_of
     from archspec.overrides import parse_override
+    from archspec.reporting import documents
 
     names = [name.strip() for part in options.open for name in part.split(",") if name.strip()]
     derived = formula_of(options.spec, list(dict.fromkeys(names)), dict(map(parse_override, options.settings)))

@@ -7,16 +7,16 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from archspec.cli import write_findings
-from archspec.cli.counting import finite
-from archspec.cli.tables import Column, View, csv, escape_markdown, markdown, table
-from archspec.cli.views import number, title
+from archspec.counts.document import finite
+from archspec.counts.report import number, title
+from archspec.reporting.tables import Column, View, csv, escape_markdown, markdown, table
 from archspec.source import Diagnostic, fail, printable
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from archspec.analyses.spelling import Rename, Spelling
-    from archspec.analyses.verify import Finding, Stored, Verification
+    from archspec.verification.spelling import Rename, Spelling
+    from archspec.verification.verify import Finding, Stored, Verification
 
 
 MOST_ROWS = 1_000
@@ -26,14 +26,14 @@ MOST_ROWS = 1_000
 def run_verify(options: Namespace) -> int:
     """`archspec verify SPEC CHECKPOINT`; the status is 1 where they differ."""
     from archspec.cli.commands import overrides_of
-    from archspec.functions.verify import verify_table
     from archspec.pipeline import table_of
+    from archspec.verification.api import verify_table
 
     renames = [_rename(text) for text in options.renames]
     model, warnings = table_of(options.spec, overrides_of(options.settings))
     found = verify_table(model, options.checkpoint, renames)
     if options.format in ("json", "yaml"):
-        from archspec.cli import documents
+        from archspec.reporting import documents
 
         write = documents.json if options.format == "json" else documents.yaml
         sys.stdout.write(write(contents(found)))
@@ -44,7 +44,7 @@ def run_verify(options: Namespace) -> int:
 
 
 def _rename(text: str) -> Rename:
-    from archspec.analyses.spelling import parse_rename
+    from archspec.verification.spelling import parse_rename
 
     old, separator, new = text.partition("=")
     if not separator:

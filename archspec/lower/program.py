@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from archspec.ir import Body, Module
 from archspec.lower.units import Definition, Unit
 from archspec.source import Note, Report, Source, Span
 from archspec.syntax import tree
-
-if TYPE_CHECKING:
-    from archspec.lower.opening import Opening
 
 MOST_ITERATIONS = 100_000
 MOST_INSTANCES = 10_000
@@ -74,7 +71,7 @@ class Program:
     compilation. `opening` is there while hyperparameters are left open.
     """
 
-    def __init__(self, opening: Opening | None = None) -> None:
+    def __init__(self, opening: Any = None) -> None:
         self.opening = opening
         self.modules: dict[Any, Module] = {}
         self.definitions: dict[Module, Definition] = {}

@@ -21,7 +21,7 @@ from archspec.pipeline.files import (
 from archspec.pipeline.spec import parse_spec, written
 from archspec.pipeline.trees import parsed, parser
 from archspec.source import ArchError, Diagnostic, Enough, Report, Source, fail
-from archspec.table import Relative, Table
+from archspec.table import Table
 
 if TYPE_CHECKING:
     from archspec.ir import Body
@@ -38,7 +38,6 @@ __all__ = [
     "compile_file",
     "compile_spec",
     "compile_text",
-    "family_of",
     "import_config",
     "load",
     "models",
@@ -204,22 +203,6 @@ def table_of(spec: str, overrides: dict[str, Any]) -> tuple[Table, tuple[Diagnos
     if key is not None and not model.warnings:
         cache.write("table", key, model.table.to_data(), loaded.library.raw)
     return model.table, model.warnings
-
-
-def family_of(spec: str, overrides: dict[str, Any]) -> tuple[Model, tuple[Relative, ...]]:
-    """A model, and its relatives: what else its file makes of the same body and hyperparameters."""
-    from archspec.ir import uncollected
-    from archspec.lower.family import family
-    from archspec.model import compiled_table
-
-    model, loaded = compile_file(spec, overrides)
-    named = parse_spec(spec)
-    node = loaded.unit.models[named.model] if named.model is not None else next(iter(loaded.unit.models.values()))
-    with uncollected():
-        related = family(loaded.program, loaded.unit, node, model._compiled)  # pyright: ignore[reportPrivateUsage]
-        tables = [compiled_table(r.compiled, ()) for r in related]
-    pairs = zip(related, tables, strict=True)
-    return model, tuple([Relative(r.compiled.name, r.models, table, r.body, r.home, r.guessed) for r, table in pairs])
 
 
 def _table_key(spec: str, overrides: dict[str, Any]) -> str | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from archspec.source import ArchError, Diagnostic, fail, printable
 
 if TYPE_CHECKING:
-    from archspec.formats.entries import Checkpoint
+    from archspec.checkpoints.entries import Checkpoint
     from archspec.scaffolds.tensors import Tensor
 
 _HEADER = """\
@@ -33,7 +33,7 @@ def scaffold(path: str | os.PathLike[str]) -> str:
 
     Raises ArchError if the checkpoint cannot be read, or holds what no spec can say.
     """
-    from archspec.formats.checkpoint import read
+    from archspec.checkpoints.checkpoint import read
     from archspec.scaffolds.fitting import check
     from archspec.scaffolds.tensors import tensors
     from archspec.source import LARGEST_FILE

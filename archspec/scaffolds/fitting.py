@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from archspec.formats.entries import Checkpoint, Entry
+from archspec.checkpoints.entries import Checkpoint, Entry
 from archspec.lower.address import LONGEST, MOST_SEGMENTS
 from archspec.lower.program import MOST_TENSORS
 from archspec.source import ArchError, Diagnostic, fail

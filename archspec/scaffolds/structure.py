@@ -6,7 +6,7 @@ import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from archspec.formats.entries import Entry
+from archspec.checkpoints.entries import Entry
 from archspec.scaffolds.layers import Form, Pattern, recognise
 from archspec.scaffolds.tensors import Tensor
 

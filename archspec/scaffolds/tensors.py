@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from archspec.formats.entries import Entry
+from archspec.checkpoints.entries import Entry
 
 
 class Tensor(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from archspec.formats.entries import Entry
+from archspec.checkpoints.entries import Entry
 from archspec.scaffolds.addresses import rounds, written
 from archspec.scaffolds.structure import NUMBER, Index, progressions
 from archspec.scaffolds.tensors import Tensor

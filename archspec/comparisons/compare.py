@@ -1,0 +1,144 @@
+"""Models side by side: what they are made with, what they add up to, and what their parts are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from archspec.comparisons.components import Component, Row, components, lined_up
+from archspec.counts.count import by_role
+from archspec.counts.select import select
+from archspec.table import Table
+
+if TYPE_CHECKING:
+    from archspec.work import Quantity
+
+Value: TypeAlias = "Quantity | None"
+"""A number, a formula in dimensions that are left open, or nothing: there is none."""
+
+
+class Figure(NamedTuple):
+    """One line of numbers, a value for each model."""
+
+    name: str
+    values: tuple[Value, ...]
+
+    @property
+    def differences(self) -> tuple[int | None, ...]:
+        """What each value is more than the first; None unless both are numbers."""
+        return self._against(lambda first, value: value - first)
+
+    @property
+    def ratios(self) -> tuple[float | None, ...]:
+        """Each value divided by the first; None unless both are numbers and the first is not 0."""
+        return self._against(lambda first, value: value / first if first else None)
+
+    @property
+    def plain(self) -> tuple[int | str | None, ...]:
+        """The values for programs: a formula is text without commas."""
+        return tuple(value if value is None or isinstance(value, int) else str(value) for value in self.values)
+
+    def _against(self, of: Callable[[int, int], Any]) -> tuple[Any, ...]:
+        first = self.values[0]
+        return tuple(
+            of(first, value) if isinstance(first, int) and isinstance(value, int) else None for value in self.values
+        )
+
+
+class Setting(NamedTuple):
+    """A hyperparameter that differs: the values of the models that have it, by their place."""
+
+    name: str
+    values: dict[int, Any]
+
+
+class Part(NamedTuple):
+    """A line of parts that play the same part (see `components.Row`), with the parameters in each model's."""
+
+    row: Row
+    params: Figure
+
+
+class Costs(NamedTuple):
+    """What the models cost at the sizes given. `notes` say of each model what is not known of it, "" for nothing."""
+
+    dims: dict[str, int]
+    figures: tuple[Figure, ...]
+    notes: tuple[str, ...]
+
+
+class Comparison(NamedTuple):
+    """Models side by side. `totals` are numbers of parameters, every tensor counted once; `roles` split them."""
+
+    models: tuple[Table, ...]
+    settings: tuple[Setting, ...]
+    totals: tuple[Figure, ...]
+    roles: tuple[Figure, ...]
+    parts: tuple[Part, ...]
+    costs: Costs | None
+
+
+def compare_tables(tables: Sequence[Table], depth: int, costs: Costs | None = None) -> Comparison:
+    """The models of these tables, their parts opened to a depth of 1 or more."""
+    found = [components(table) for table in tables]
+    rows = lined_up(found, depth)
+    return Comparison(
+        tuple(tables),
+        tuple(_settings(tables)),
+        tuple(_totals(tables, found)),
+        tuple(_roles(tables)),
+        tuple([Part(row, Figure(_name(row), tuple(map(_params, row.groups)))) for row in rows]),
+        costs,
+    )
+
+
+def _settings(tables: Sequence[Table]) -> list[Setting]:
+    names = dict.fromkeys(name for table in tables for name in table.hyperparameters)
+    settings = [
+        Setting(name, {i: t.hyperparameters[name] for i, t in enumerate(tables) if name in t.hyperparameters})
+        for name in names
+    ]
+    return [s for s in settings if len(s.values) < len(tables) or len({*map(repr, s.values.values())}) > 1]
+
+
+def _totals(tables: Sequence[Table], found: Sequence[tuple[Component, ...]]) -> list[Figure]:
+    return [
+        Figure("all", tuple(table.params.total for table in tables)),
+        Figure("trainable", tuple(table.params.trainable for table in tables)),
+        Figure("frozen", tuple(table.params.frozen for table in tables)),
+        Figure("without embeddings", tuple(map(_without_embeddings, tables))),
+        Figure("per layer of its stack", tuple(map(_each_layer, found))),
+        Figure("tensors", tuple(sum(not tensor.tied_to for tensor in table.tensors) for table in tables)),
+    ]
+
+
+def _without_embeddings(table: Table) -> int | None:
+    """The parameters of all roles but `embedding`; nothing for a model that does not say which these are."""
+    if all(tensor.role != "embedding" for tensor in table.tensors):
+        return None
+    return sum(tensor.params for tensor in table.tensors if tensor.role != "embedding")
+
+
+def _each_layer(parts: Sequence[Component]) -> int | None:
+    """The parameters of one layer of a model that has one stack of them."""
+    stacks = [part for part in parts if part.numbered]
+    return stacks[0].each if len(stacks) == 1 else None
+
+
+def _roles(tables: Sequence[Table]) -> list[Figure]:
+    sums = [{group.name: group.params for group in by_role(table, select(table))} for table in tables]
+    names = dict.fromkeys(name for groups in sums for name in groups)
+    return [Figure(name, tuple(groups.get(name, 0) for groups in sums)) for name in names]
+
+
+def _params(group: Sequence[Component]) -> int | None:
+    return sum(part.total for part in group) if group else None
+
+
+def _name(row: Row) -> str:
+    return addresses(next(group for group in row.groups if group))
+
+
+def addresses(group: Sequence[Component]) -> str:
+    """The addresses of parts, and how often each is there."""
+    return " + ".join(part.address or "(the model)" for part in group)

@@ -1,0 +1,334 @@
+"""The parts that a model consists of, and which parts of several models play the same part.
+
+Parts are found by address, by role and by structure: how many matrices of which role one consists of, and how many
+norms. What definitions and addresses are called is not known here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, TypeAlias
+
+from archspec.addresses.fold import Node
+from archspec.counts.select import select
+from archspec.counts.tree import Own, grown
+from archspec.table import Table
+
+Pattern: TypeAlias = Counter[tuple[str | None, str]]
+"""How many norms and matrices a part has: for each role, those that widen, narrow, or keep the number of features."""
+
+
+class Component(NamedTuple):
+    """A part: at an address in which `*` stands for repetition, `times` of it with `each` parameters; None for a stack
+    of layers that are not all alike.
+
+    `total` is the parameters in all of them, in all repetitions around. `roles` says how many elements are there for
+    what; `numbered` whether it is one of a row of parts, of which there may be only one.
+    """
+
+    address: str
+    type: str
+    times: int
+    each: int | None
+    total: int
+    numbered: bool
+    roles: Counter[str | None]
+    pattern: Pattern
+    parts: tuple[Component, ...]
+
+    @property
+    def role(self) -> str | None:
+        """What most of it is there for."""
+        return self.roles.most_common(1)[0][0] if self.roles else None
+
+
+Group: TypeAlias = tuple[Component, ...]
+"""Parts of one model that play one part together; () for none."""
+
+
+class Row(NamedTuple):
+    """Parts that play the same part, a group for each model, `level` 0 outermost.
+
+    `by` says for each model how its parts were found: "address", "structure" (of the same matrices and norms), "role",
+    or "" for the first that has it, and those that have none.
+    """
+
+    level: int
+    groups: tuple[Group, ...]
+    by: tuple[str, ...]
+
+
+def components(table: Table) -> Group:
+    """The parts of a model. What only holds a row of numbered parts, and what stands beside it, is not one itself."""
+    root = grown(table, select(table)).root
+    if root.own:
+        return (_component(root, "", 1, False),)
+    return tuple(_stacked([*_opened(root, "", 1)]))
+
+
+def lined_up(models: Sequence[Group], depth: int) -> list[Row]:
+    """The parts of the models side by side, opened to a depth: in the order of the first model, then of the others."""
+    return [row for rows in _level(models, [""] * len(models), 0, depth) for row in rows]
+
+
+# Parts of one model ---------------------------------------------------------------------------------------------------
+
+
+def _opened(node: Node[Own, int], address: str, copies: int) -> Iterator[Component]:
+    for child in node.children.values():
+        name, times = child.segment, child.times
+        numbered = _is_numbered(child.segment)
+        while not child.type and not child.own and len(child.children) == 1:
+            (child,) = child.children.values()
+            name = f"{name}.{child.segment}"
+            times *= child.times
+            numbered = numbered or _is_numbered(child.segment)
+        inner = f"{address}.{name}" if address else name
+        if not numbered and not child.own and _has_numbered(child):
+            yield from _opened(child, inner, copies)
+        else:
+            part = _component(child, inner, copies * times, numbered)
+            yield part._replace(times=times)
+
+
+def _component(node: Node[Own, int], address: str, copies: int, numbered: bool) -> Component:
+    parts = [*_opened(node, address, copies)]
+    roles: Counter[str | None] = Counter()
+    pattern: Pattern = Counter()
+    for part in parts:
+        roles += part.roles
+        pattern.update({kind: number * part.times for kind, number in part.pattern.items()})
+    norms: set[str] = set()
+    for tensor, _, _ in node.own:
+        roles[tensor.role] += tensor.size * copies
+        if tensor.role == "norm":
+            norms.add(tensor.layer)
+        elif len(tensor.shape) > 1:
+            pattern[tensor.role, _direction(tensor.shape)] += 1
+    if norms:
+        pattern["norm", ""] += len(norms)
+    return Component(
+        address, node.type, 1, node.each, node.each * copies, numbered, roles, pattern, tuple(_stacked(parts))
+    )
+
+
+def _stacked(parts: Sequence[Component]) -> Iterator[Component]:
+    """The parts, with the layers of a stack as one part also where they are not all alike: the first may have no norm,
+    or a table for all. They are numbered, at one address, by one definition, and several roles come together in each.
+    """
+    stacks: dict[tuple[str, str], list[Component]] = {}
+    for part in parts:
+        alone = part.address if not part.type or not _several_roles(part) else ""
+        stacks.setdefault((alone or part.address.rpartition(".")[0], part.type), []).append(part)
+    for (address, _), layers in stacks.items():
+        yield _joined(layers, f"{address}.*", sum(part.times for part in layers)) if len(layers) > 1 else layers[0]
+
+
+def _joined(layers: Sequence[Component], address: str, times: int) -> Component:
+    """Parts that are not alike as one, and what they have at the same address within them too."""
+    usual = max(layers, key=lambda layer: layer.times)
+    inside: dict[str, list[Component]] = {}
+    for layer in (usual, *(layer for layer in layers if layer is not usual)):
+        for part in layer.parts:
+            inside.setdefault(relative(part.address, layer.address), []).append(part)
+    joined = [
+        _joined(parts, f"{address}.{name}", parts[0].times if len({part.times for part in parts}) == 1 else 1)
+        for name, parts in inside.items()
+    ]
+    roles: Counter[str | None] = Counter()
+    for layer in layers:
+        roles += layer.roles
+    return usual._replace(
+        address=address,
+        times=times,
+        each=usual.each if len({layer.each for layer in layers}) == 1 else None,
+        total=sum(layer.total for layer in layers),
+        roles=roles,
+        parts=tuple(joined),
+    )
+
+
+def _direction(shape: tuple[int, ...]) -> str:
+    """What a matrix does to the number of features; a kernel of width 1 is a matrix, a wider one mixes as well."""
+    way = "widens" if shape[0] > shape[1] else "narrows" if shape[0] < shape[1] else "keeps"
+    return way if all(size == 1 for size in shape[2:]) else f"{way} and mixes"
+
+
+def _has_numbered(node: Node[Own, int]) -> bool:
+    waiting = [*node.children.values()]
+    while waiting:
+        child = waiting.pop()
+        if _is_numbered(child.segment):
+            return True
+        waiting += child.children.values()
+    return False
+
+
+def _is_numbered(segment: str) -> bool:
+    return segment[:1].isdigit() or segment == "*"
+
+
+# Parts of several models ----------------------------------------------------------------------------------------------
+
+
+def _level(models: Sequence[Group], around: Sequence[str], level: int, depth: int) -> Iterator[list[Row]]:
+    for row in _matched(models, around, level):
+        yield [row]
+        parts = [_parts(group) for group in row.groups]
+        if level + 1 < depth and any(parts):
+            inner = [group[0].address if len(group) == 1 else "" for group in row.groups]
+            yield from _level(parts, inner, level + 1, depth)
+
+
+def _parts(group: Group) -> Group:
+    return group if len(group) > 1 else tuple([part for component in group for part in component.parts])
+
+
+def _matched(models: Sequence[Group], around: Sequence[str], level: int) -> list[Row]:
+    """Rows for the parts of the first model, each with those of the others that play the same part; then for theirs."""
+    rows: list[_Line] = []
+
+    def address(part: Component, model: int) -> str:
+        return relative(part.address, around[model])
+
+    def structure(part: Component, model: int) -> object:
+        return (frozenset(part.pattern.items()), part.address in behind[model]) if part.pattern else ()
+
+    stacked = all(any(part.numbered for part in parts) for parts in models)
+    behind = [_behind_a_stack(parts) if stacked else set[str]() for parts in models]
+    for model, parts in enumerate(models):
+        left = [*parts]
+        lines = [*rows]
+        for by, pairs in (
+            ("address", _same(address)),
+            ("address", _behind_prefix),
+            ("structure", _same(structure)),
+            ("structure", _same(lambda part, _: _several_roles(part), alone=True)),
+        ):
+            alone = [line for line in lines if len(line.first) == 1]
+            for line, part in pairs(alone, [(part, model) for part in left]):
+                line.take(model, (part,), by)
+                lines.remove(line)
+                left.remove(part)
+        for role in dict.fromkeys(part.role for part in left if part.role is not None):
+            same = [line for line in lines if line.role == role]
+            if same and not (len(same) > 1 and any(line.is_shared for line in same)):
+                for other in same[1:]:
+                    same[0].join(other)
+                    rows.remove(other)
+                same[0].take(model, tuple(part for part in left if part.role == role), "role")
+                lines = [line for line in lines if line not in same]
+                left = [part for part in left if part.role != role]
+        rows += [_Line(model, part, len(models)) for part in left]
+    return [Row(level, tuple(line.groups), tuple(line.by)) for line in rows]
+
+
+def _behind_a_stack(parts: Sequence[Component]) -> set[str]:
+    """The parts that stand behind the numbered ones that are nearest to them by address, as a norm at a stack's end."""
+    found: set[str] = set()
+    stacks = [(place, part) for place, part in enumerate(parts) if part.numbered]
+    for place, part in enumerate(parts):
+        shared = [_in_common(part.address.split("."), stack.address.split(".")) for _, stack in stacks]
+        near = [other for (other, _), length in zip(stacks, shared, strict=True) if length == max(shared)]
+        if not part.numbered and any(other < place for other in near):
+            found.add(part.address)
+    return found
+
+
+def _in_common(a: Sequence[str], b: Sequence[str]) -> int:
+    """How many words two addresses begin with alike."""
+    return next((i for i, (one, other) in enumerate(zip(a, b, strict=False)) if one != other), min(len(a), len(b)))
+
+
+class _Line:
+    """A row while it is made."""
+
+    def __init__(self, home: int, part: Component, models: int) -> None:
+        self.home = home
+        self.groups: list[Group] = [()] * models
+        self.groups[home] = (part,)
+        self.by = [""] * models
+
+    @property
+    def first(self) -> Group:
+        return self.groups[self.home]
+
+    @property
+    def role(self) -> str | None:
+        roles: Counter[str | None] = Counter()
+        for part in self.first:
+            roles += part.roles
+        return roles.most_common(1)[0][0] if roles else None
+
+    @property
+    def is_shared(self) -> bool:
+        return sum(bool(group) for group in self.groups) > 1
+
+    def take(self, model: int, group: Group, by: str) -> None:
+        self.groups[model], self.by[model] = group, by
+
+    def join(self, other: _Line) -> None:
+        self.groups = [ours + theirs for ours, theirs in zip(self.groups, other.groups, strict=True)]
+
+
+_New: TypeAlias = tuple[Component, int]
+"""A part and which model it is of."""
+
+
+_Pairs: TypeAlias = "list[tuple[_Line, Component]]"
+
+
+def _same(
+    key: Callable[[Component, int], object], *, alone: bool = False
+) -> Callable[[Sequence[_Line], Sequence[_New]], _Pairs]:
+    """Pairs lines and parts with the same key, in order, where both have as many of them; or one only (`alone`)."""
+
+    def pairs(lines: Sequence[_Line], parts: Sequence[_New]) -> _Pairs:
+        ours: dict[object, list[_Line]] = {}
+        theirs: dict[object, list[Component]] = {}
+        for line in lines:
+            ours.setdefault(key(line.first[0], line.home), []).append(line)
+        for part, model in parts:
+            theirs.setdefault(key(part, model), []).append(part)
+        found: _Pairs = []
+        for said, those in theirs.items():
+            these = ours.get(said, [])
+            if said and len(these) == len(those) and not (alone and len(those) > 1):
+                found += zip(these, those, strict=True)
+        return [(line, part) for line, part in found if _agree(line.first[0], part)]
+
+    return pairs
+
+
+def _agree(a: Component, b: Component) -> bool:
+    """Whether nothing that is said of two parts keeps them from being the same."""
+    return a.role == b.role or a.role is None or b.role is None
+
+
+def relative(address: str, around: str) -> str:
+    """An address within another."""
+    return address[len(around) + 1 :] if around and address.startswith(f"{around}.") else address
+
+
+def _behind_prefix(lines: Sequence[_Line], parts: Sequence[_New]) -> _Pairs:
+    """Lines and parts whose addresses differ by what stands before one of them, where that leaves no choice."""
+    found: _Pairs = []
+    for line in lines:
+        ours = line.first[0]
+        those = [part for part, _ in parts if _is_behind(ours.address, part.address) and _agree(ours, part)]
+        if len(those) == 1:
+            others = [other.first[0] for other in lines if other is not line]
+            if not any(_is_behind(other.address, those[0].address) and _agree(other, those[0]) for other in others):
+                found.append((line, those[0]))
+    return found
+
+
+def _is_behind(a: str, b: str) -> bool:
+    return a.endswith(f".{b}") or b.endswith(f".{a}")
+
+
+def _several_roles(part: Component) -> frozenset[str | None]:
+    """The roles in a numbered part that has several: attention, feed-forward and norms make a layer of a stack."""
+    roles = frozenset(role for role, _ in part.pattern)
+    return roles if part.numbered and len(roles) > 1 else frozenset()

@@ -1,0 +1,219 @@
+"""`archspec compare` for people: its tables and bars, and the sentences under them; and its rows for spreadsheets."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from archspec.comparisons.bars import bar
+from archspec.comparisons.components import relative
+from archspec.comparisons.svg import Pair
+from archspec.counts.report import literal, title
+from archspec.reporting.tables import Column, View, csv, escape_markdown, markdown, table
+from archspec.source import printable
+
+if TYPE_CHECKING:
+    from archspec.comparisons.compare import Comparison, Figure, Value
+    from archspec.comparisons.components import Component
+
+BAR = 40
+
+
+def names(found: Comparison) -> list[str]:
+    """What the models are called; those of one name are numbered."""
+    titles = [title(model) for model in found.models]
+    return [f"{name} ({i + 1})" if titles.count(name) > 1 else name for i, name in enumerate(titles)]
+
+
+def page(found: Comparison, format: str) -> str:
+    """All that is written as a table, markdown or csv; of these csv is the rows alone."""
+    if format == "csv":
+        return csv(_rows(found))
+    titles = [printable(name) for name in names(found)]
+    views = [view for view in (_settings(found, titles), *_sums(found, titles), _parts(found, titles)) if view.rows]
+    notes = [printable(line) for line in _notes(found)]
+    heading = " and ".join([", ".join(titles[:-1]), titles[-1]])
+    costs = _costs(found, titles)
+    if format == "markdown":
+        sections = [markdown(view) for view in (*views, *costs)]
+        items = "".join(f"- {escape_markdown(note)}\n" for note in notes)
+        return "\n".join([f"## {escape_markdown(heading)}\n", *sections, items]).rstrip("\n") + "\n"
+    sections = [table(view) for view in (*views, *_bars(found, titles), *costs)]
+    return "\n".join([f"{heading}\n", *sections, "".join(f"{note}\n" for note in notes)]).rstrip("\n") + "\n"
+
+
+def pairs(found: Comparison) -> list[Pair]:
+    """The parts of two models, for a picture."""
+    return [
+        Pair(part.row.level, (first, second), (_number(part.params.values[0]), _number(part.params.values[1])))
+        for part, (first, second) in zip(found.parts, _labels(found), strict=True)
+    ]
+
+
+# Tables ---------------------------------------------------------------------------------------------------------------
+
+
+def _settings(found: Comparison, titles: Sequence[str]) -> View:
+    columns = [Column("name", "hyperparameter"), *(Column(str(i), name) for i, name in enumerate(titles))]
+    rows = [
+        {"name": setting.name, **{str(i): "-" for i in range(len(titles))}}
+        | {str(i): literal(value) for i, value in setting.values.items()}
+        for setting in found.settings
+    ]
+    return View(tuple(columns), rows)
+
+
+def _sums(found: Comparison, titles: Sequence[str]) -> list[View]:
+    return [_figures("parameters", found.totals, titles), _figures("role", found.roles, titles)]
+
+
+def _figures(what: str, figures: Sequence[Figure], titles: Sequence[str]) -> View:
+    columns = [Column("name", what, "(none)"), *_numbers(titles)]
+    return View(tuple(columns), [{"name": figure.name, **_cells(figure)} for figure in figures])
+
+
+def _numbers(titles: Sequence[str]) -> list[Column]:
+    """The columns of values, and against the first: of two models the difference, of each the ratio."""
+    columns = [Column(str(i), name, "-") for i, name in enumerate(titles)]
+    if len(titles) == 2:
+        return [*columns, Column("difference 1", "difference"), Column("ratio 1", "ratio")]
+    return [*columns, *(Column(f"ratio {i}", f"ratio, {name}") for i, name in enumerate(titles) if i)]
+
+
+def _cells(figure: Figure) -> dict[str, Any]:
+    cells: dict[str, Any] = {}
+    for i, value in enumerate(figure.values):
+        ratio = figure.ratios[i]
+        cells |= {
+            str(i): value if value is None or isinstance(value, int) else value.text,
+            f"difference {i}": figure.differences[i],
+            f"ratio {i}": "" if ratio is None else _ratio(ratio),
+        }
+    return cells
+
+
+def _ratio(ratio: float) -> str:
+    """A ratio to three digits; what differs at all is not shown as 1."""
+    text = f"{ratio:.3g}" if ratio < 1000 else f"{ratio:,.0f}"
+    return f"x {text}" if ratio == 1 or text != "1" else f"x {ratio:.7g}"
+
+
+def _parts(found: Comparison, titles: Sequence[str]) -> View:
+    columns = [Column("part", "part"), *(Column(f"in {i}", f"in {name}") for i, name in enumerate(titles) if i)]
+    columns += [*_numbers(titles), Column("by", "found by")]
+    rows: list[dict[str, Any]] = []
+    for part, labels in zip(found.parts, _labels(found), strict=True):
+        row: dict[str, Any] = {"part": "  " * part.row.level + (labels[0] or "-"), **_cells(part.params)}
+        row |= {f"in {i}": label or "-" for i, label in enumerate(labels)}
+        row["by"] = ", ".join(dict.fromkeys(by for by in part.row.by if by)) or "no counterpart"
+        rows.append(row)
+    return View(tuple(columns), rows)
+
+
+def _labels(found: Comparison) -> list[tuple[str, ...]]:
+    """What each model has for each part: addresses within the part around, and how often they are there."""
+    around: list[list[str]] = []
+    labels: list[tuple[str, ...]] = []
+    for part in found.parts:
+        level, groups = part.row.level, part.row.groups
+        del around[level:]
+        outer = around[-1] if around else [""] * len(groups)
+        labels.append(
+            tuple(
+                " + ".join(_label(component, place) for component in group)
+                for group, place in zip(groups, outer, strict=True)
+            )
+        )
+        around.append([group[0].address if len(group) == 1 else "" for group in groups])
+    return labels
+
+
+def _label(component: Component, around: str) -> str:
+    times = f" ({component.times} x)" if component.times > 1 else ""
+    return f"{relative(component.address, around) or '(the model)'}{times}"
+
+
+def _bars(found: Comparison, titles: Sequence[str]) -> list[View]:
+    """A bar for each part of each of two models, all to one scale."""
+    if len(titles) != 2 or not found.parts:
+        return []
+    encoding = sys.stdout.encoding or "utf-8"  # a stream without one takes any text
+    most = max(_number(value) or 0 for part in found.parts for value in part.params.values)
+    rows: list[dict[str, Any]] = []
+    for part, labels in zip(found.parts, _labels(found), strict=True):
+        label = "  " * part.row.level + (labels[0] or labels[1])
+        for name, value in zip(titles, map(_number, part.params.values), strict=True):
+            if value is not None:
+                rows.append({"part": label, "model": name, "bar": bar(value, most, BAR, encoding), "params": value})
+                label = ""
+    columns = [Column("part", "part"), Column("model", "in"), Column("bar", "parameters"), Column("params", "")]
+    return [View(tuple(columns), rows)]
+
+
+def _costs(found: Comparison, titles: Sequence[str]) -> list[View]:
+    if found.costs is None:
+        return []
+    sizes = ", ".join(f"{name} = {size}" for name, size in found.costs.dims.items())
+    return [_figures(printable(f"at {sizes}"), found.costs.figures, titles)]
+
+
+def _notes(found: Comparison) -> list[str]:
+    """What the tables leave unsaid: sentences, one a line."""
+    notes = ["every tensor is counted once, where it comes first; differences and ratios are against the first model"]
+    embeddings = next(figure for figure in found.totals if figure.name == "without embeddings")
+    for name, value in zip(names(found), embeddings.values, strict=True):
+        if value is None:
+            notes.append(f"{name}: no tensor has the role `embedding`")
+    for name, model in zip(names(found), found.models, strict=True):
+        if model.unchecked:
+            notes.append(f"{name}: what the spec expects of the model as written (`expect`) was not checked")
+    if found.costs is not None:
+        for name, note in zip(names(found), found.costs.notes, strict=True):
+            notes += [f"{name}: {note}"] if note else []
+    return notes
+
+
+def _number(value: Value) -> int | None:
+    return value if isinstance(value, int) else None
+
+
+# Rows for programs ----------------------------------------------------------------------------------------------------
+
+
+def _rows(found: Comparison) -> View:
+    rows: list[dict[str, Any]] = []
+    models = names(found)
+
+    def add(section: str, name: str, model: int, value: Any, **more: Any) -> None:
+        blank = {"address": "", "difference": None, "ratio": None, "by": ""}
+        rows.append({"section": section, "name": name, "model": models[model], "value": value, **blank, **more})
+
+    for setting in found.settings:
+        for i, value in setting.values.items():
+            add("hyperparameters", setting.name, i, literal(value))
+    costs = found.costs.figures if found.costs is not None else ()
+    for section, figures in (("totals", found.totals), ("roles", found.roles), ("costs", costs)):
+        for figure in figures:
+            for i, value in enumerate(figure.plain):
+                add(section, figure.name, i, value, **_against(figure, i))
+    for part in found.parts:
+        for i, value in enumerate(part.params.values):
+            if value is not None:
+                address = " + ".join(component.address for component in part.row.groups[i])
+                add(
+                    "components",
+                    part.params.name,
+                    i,
+                    value,
+                    address=address,
+                    by=part.row.by[i],
+                    **_against(part.params, i),
+                )
+    keys = ("section", "name", "model", "address", "value", "difference", "ratio", "by")
+    return View(tuple(Column(key, key) for key in keys), rows)
+
+
+def _against(figure: Figure, model: int) -> dict[str, Any]:
+    ratio = figure.ratios[model]
+    return {"difference": figure.differences[model], "ratio": None if ratio is None else round(ratio, 6)}

@@ -1,0 +1,194 @@
+"""`archspec cost`: the document that programs read, and the pages for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from archspec.source import printable
+
+if TYPE_CHECKING:
+    from archspec.costs.cost import Cost, Figures
+    from archspec.costs.memory import Activations
+    from archspec.costs.tree import CostLine
+    from archspec.model import Model
+    from archspec.reporting.tables import View
+    from archspec.work import Quantity
+
+
+# Documents ------------------------------------------------------------------------------------------------------------
+
+
+def contents(model: Model, cost: Cost, lines: list[CostLine]) -> dict[str, Any]:
+    """The document that JSON and YAML write; what depends on open dimensions is a formula, as text."""
+    from archspec.counts.document import finite
+
+    memory, kept = cost.memory, cost.activations
+    return {
+        "format": 1,
+        "model": cost.model,
+        "hyperparameters": finite(model.table.hyperparameters),
+        "overrides": finite(model.table.overrides),
+        "dims": cost.dims,
+        "dtype": memory.dtype,
+        "flops_per_mac": 2,
+        "work": {key: _plain(amount) for key, amount in _work(cost.work).items()},
+        "memory": {
+            "weights": memory.weights,
+            "buffers": memory.buffers,
+            "activations": kept and kept._asdict() | {"bytes": _plain(kept.bytes)},
+            "training": [scheme._asdict() | {"total": scheme.total} for scheme in memory.schemes],
+        },
+        "rows": [_row(cost, line) for line in lines],
+    }
+
+
+def _row(cost: Cost, line: CostLine) -> dict[str, Any]:
+    size = _bytes(cost)
+    return {
+        "address": line.address,
+        "type": line.type,
+        "applied": line.applied,
+        "macs": _plain(line.work.macs),
+        "flops": _plain(line.work.flops),
+        "elementwise": _plain(line.work.elementwise),
+        "weights": line.parameters * size,
+        "gradients": line.trainable * size,
+    }
+
+
+def _work(work: Figures) -> dict[str, Quantity]:
+    return {
+        "macs": work.macs,
+        "flops": work.flops,
+        "score_flops": work.score_flops,
+        "mix_flops": work.mix_flops,
+        "elementwise": work.elementwise,
+    }
+
+
+def _plain(amount: Quantity) -> int | str:
+    return amount if isinstance(amount, int) else str(amount)
+
+
+def _bytes(cost: Cost) -> int:
+    from archspec.costs.memory import BYTES
+
+    return BYTES[cost.memory.dtype]
+
+
+# Pages ----------------------------------------------------------------------------------------------------------------
+
+
+def page(model: Model, cost: Cost, lines: list[CostLine], format: str) -> str:
+    """All that is written as a table, markdown or csv; of these csv is the rows alone."""
+    from archspec.counts.report import title
+    from archspec.reporting.tables import csv, escape_markdown, markdown, table
+
+    if format == "csv":
+        return csv(_csv(cost, lines))
+    heading = printable(f"{title(model.table)}, {_sizes(cost)}")
+    rows, memory = _tree(cost, lines, whole_addresses=format == "markdown"), _memory(cost)
+    sentences = [printable(line) for line in _summary(cost)]
+    if format == "table":
+        return f"{heading}\n\n{table(rows)}\n" + "".join(f"{line}\n" for line in sentences) + f"\n{table(memory)}"
+    items = "".join(f"- {escape_markdown(line)}\n" for line in sentences)
+    return f"## {escape_markdown(heading)}\n\n{markdown(rows)}\n{items}\n{markdown(memory)}"
+
+
+def _sizes(cost: Cost) -> str:
+    set_ = [f"{name} = {size}" for name, size in cost.dims.items() if size is not None]
+    left = [name for name, size in cost.dims.items() if size is None]
+    words = ([f"at {', '.join(set_)}"] if set_ else []) + ([f"{', '.join(left)} left open"] if left else [])
+    return "; ".join(words) or "all sizes fixed"
+
+
+def _csv(cost: Cost, lines: list[CostLine]) -> View:
+    """The rows for programs."""
+    from archspec.reporting.tables import Column, View
+
+    rows = [_row(cost, line) for line in lines]
+    return View(tuple([Column(key, key) for key in rows[0]]), rows)
+
+
+def _tree(cost: Cost, lines: list[CostLine], *, whole_addresses: bool) -> View:
+    """The tree for people."""
+    from archspec.reporting.tables import Column, View
+
+    macs = cost.work.macs
+
+    def row(line: CostLine) -> dict[str, Any]:
+        work = line.work
+        return {
+            "address": line.address if whole_addresses else "  " * line.level + line.label,
+            "times": f"{line.times} x" if line.times > 1 else "",
+            "type": line.type,
+            "macs": _readable(work.macs),
+            "flops": _readable(work.flops),
+            "share": work.macs / macs if isinstance(work.macs, int) and isinstance(macs, int) and macs else None,
+            "elementwise": _readable(work.elementwise),
+            "weights": line.parameters * _bytes(cost),
+            "notes": "" if line.applied == line.around else f"applied {line.applied} x",
+        }
+
+    columns = [
+        Column("address", "address", "(the model)"),
+        Column("times", ""),
+        Column("type", "type"),
+        Column("macs", "MACs"),
+        Column("flops", "FLOPs"),
+        Column("share", "share"),
+        Column("elementwise", "elementwise"),
+        Column("weights", "weight bytes"),
+        Column("notes", ""),
+    ]
+    if not isinstance(macs, int):  # formulas are long, and these say what FLOPs say
+        columns = [column for column in columns if column.key not in ("macs", "share")]
+    return View(tuple(columns), [row(line) for line in lines])
+
+
+def _readable(amount: Quantity) -> int | str:
+    return amount if isinstance(amount, int) else amount.text
+
+
+def _summary(cost: Cost) -> list[str]:
+    """What the figures are: sentences, one a line."""
+    work = cost.work
+
+    def written(amount: Quantity) -> str:
+        return f"{amount:,}" if isinstance(amount, int) else amount.text
+
+    lines = [
+        f"{written(work.flops)} FLOPs in matrix products, 2 a multiply-accumulate (MAC)",
+        f"attention: {written(work.score_flops)} FLOPs in score products (queries by keys), "
+        f"{written(work.mix_flops)} in mix products (probabilities by values)",
+        f"{written(work.elementwise)} elementwise operations (1 for each element of each), apart from the FLOPs",
+        "each line includes what is applied in it; every optional input is given",
+    ]
+    if not work.score_macs and not work.mix_macs:
+        del lines[1]
+    kept = cost.activations
+    if kept is not None and not isinstance(kept.bytes, int):
+        where = ", ".join(f"{name} >= {size}" for name, size in kept.least.items())
+        lines.append(f"{kept.bytes.text} bytes of {_kept(kept)}, where {where}")
+    return lines
+
+
+def _kept(activations: Activations) -> str:
+    return f"activations kept for training, {activations.attention} attention"
+
+
+def _memory(cost: Cost) -> View:
+    """The bytes of weights, gradients and what optimizers keep."""
+    from archspec.reporting.tables import Column, View
+
+    memory = cost.memory
+    blank = {"weights": None, "gradients": None, "optimizer": None, "holds": ""}
+    rows = [blank | {"to": f"weights, {memory.dtype}", "weights": memory.weights, "total": memory.weights}]
+    if memory.buffers:
+        rows.append(blank | {"to": "buffers", "total": memory.buffers})
+    for scheme in memory.schemes:
+        rows.append(scheme._asdict() | {"to": f"training, {scheme.name}", "total": scheme.total})
+    if cost.activations is not None and isinstance(cost.activations.bytes, int):
+        rows.append(blank | {"to": _kept(cost.activations), "total": cost.activations.bytes})
+    columns = [Column("to", "bytes"), *(Column(key, key) for key in ("weights", "gradients", "optimizer", "total"))]
+    return View((*columns, Column("holds", "the optimizer keeps")), rows)

@@ -1,0 +1,169 @@
+"""`archspec count` for people: the tree, the flat tables, and the sentences under them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from archspec.reporting.tables import Column, View, csv, escape_markdown, markdown, percent, shape, table
+from archspec.source import printable
+
+if TYPE_CHECKING:
+    from archspec.counts.count import Part
+    from archspec.counts.document import Count
+    from archspec.counts.select import Rule
+    from archspec.table import Table, Tensor
+
+
+def page(counted: Count, format: str) -> str:
+    """All that `archspec count` writes as a table, markdown or csv; of these csv is the rows alone."""
+    if format == "csv":
+        return csv(view(counted))
+    is_table = format == "table"
+    rows = view(counted) if counted.by else tree_view(counted, whole_addresses=not is_table)
+    heading, *lines = (printable(line) for line in (title(counted.table), *summary(counted)))
+    if is_table:
+        return f"{heading}\n\n{table(rows)}\n" + "".join(f"{line}\n" for line in lines)
+    items = "".join(f"- {escape_markdown(line)}\n" for line in lines)
+    return f"## {escape_markdown(heading)}\n\n{markdown(rows)}\n{items}"
+
+
+def view(counted: Count) -> View:
+    """The rows of `--by tensor|layer|block|role`; tensors where nothing was asked for."""
+    if counted.by in ("layer", "block", "role"):
+        return _groups(counted)
+    chosen = zip(counted.table.tensors, counted.selection.chosen, counted.selection.params, strict=True)
+    rows = [_tensor_row(counted, tensor, params) for tensor, is_chosen, params in chosen if is_chosen]
+    columns = [Column(key, key) for key in ("name", "shape", "params")]
+    columns += [Column("share", _share_title(counted)), Column("trainable", "trainable"), Column("tied_to", "tied to")]
+    columns += [Column(key, key) for key in ("role", "layer", "type")]
+    return View(tuple(columns), rows)
+
+
+def tree_view(counted: Count, *, whole_addresses: bool) -> View:
+    """The default view: the layers by address, repeated parts once, with their number."""
+    from archspec.counts.tree import Branch, tree
+
+    branches = tree(counted.table, counted.selection, counted.depth)
+
+    def row(branch: Branch) -> dict[str, Any]:
+        label = branch.address if whole_addresses else "  " * branch.level + branch.label
+        return {
+            "address": label,
+            "times": f"{branch.times} x" if branch.times > 1 else "",
+            "type": branch.type,
+            "shapes": _shapes(branch.shapes),
+            "each": branch.each if branch.total != branch.each else None,
+            "params": branch.total,
+            "share": _share(counted, branch.total),
+            "notes": ", ".join(["frozen"] * branch.frozen + ["tied"] * branch.tied),
+        }
+
+    rows = [row(branch) for branch in branches]
+    columns = [
+        Column("address", "address", "(the model)"),
+        Column("times", ""),
+        Column("type", "type"),
+        Column("shapes", "tensors"),
+        Column("each", "each"),
+        Column("params", "selected" if counted.rules else "parameters"),
+        Column("share", _share_title(counted)),
+        Column("notes", ""),
+    ]
+    return View(tuple(columns), rows)
+
+
+def title(model: Table) -> str:
+    """The model's name, and what was overridden."""
+    changed = ", ".join(f"{name} = {literal(value)}" for name, value in model.overrides.items())
+    return f"{model.model}, with {changed}" if changed else model.model
+
+
+def literal(value: Any) -> str:
+    """A value as the language writes it; a string without its quotes, as it may be the name of a definition."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(literal, cast('list[Any]', value)))}]"
+    if value is None:
+        return "none"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def summary(counted: Count) -> list[str]:
+    """What the total is: sentences, one a line."""
+    from archspec.counts.count import parts
+
+    model = counted.table
+    params = model.params
+    ties = [tensor for tensor in model.tensors if tensor.tied_to]
+    names = f" ({len(model.tensors):,} names)" if ties else ""
+    lines = [
+        f"{params.total:,} parameters in {number(len(model.tensors) - len(ties), 'tensor')}{names}, each counted once",
+        f"{params.trainable:,} trainable, {params.frozen:,} frozen",
+    ]
+    for role in ("head", "pooler"):
+        found = "; ".join(map(_part, parts(model, role)))
+        lines.append(f"{role} included: {found}" if found else f"no tensor has the role `{role}`")
+    lines += [f"tied: {tensor.name} = {tensor.tied_to} ({tensor.size:,} counted once)" for tensor in ties[:_MOST_TIES]]
+    if len(ties) > _MOST_TIES:
+        lines.append(f"tied: {len(ties) - _MOST_TIES:,} more names; --by tensor shows them all")
+    if model.buffers:
+        lines.append(f"not counted: {number(len(model.buffers), 'buffer')} (stored, not parameters)")
+    if model.unchecked:
+        lines.append("overridden: what the spec expects of the model as written (`expect`) was not checked")
+    if counted.rules:
+        total = counted.selection.total
+        share = percent(total / params.total if params.total else 0.0)
+        lines.append(f"{total:,} selected, {share} of the total, by {_rules(counted.rules)}")
+    return lines
+
+
+_MOST_TIES = 8
+
+
+def _part(part: Part) -> str:
+    inside = f" ({', '.join(part.members)})" if part.members else ""
+    return f"{part.address}{inside}, {part.params:,}"
+
+
+def _rules(rules: Sequence[Rule]) -> str:
+    return " ".join(f"--{'select' if rule.include else 'exclude'} '{rule.pattern}'" for rule in rules)
+
+
+def number(count: int, what: str) -> str:
+    """`1 tensor`, `2 tensors`."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def _groups(counted: Count) -> View:
+    from archspec.counts import count as sums
+
+    if counted.by == "role":
+        groups = sums.by_role(counted.table, counted.selection)
+        columns = [Column("role", "role", "(none)")]
+    else:
+        by = sums.by_layer if counted.by == "layer" else sums.by_block
+        groups = by(counted.table, counted.selection, counted.depth)
+        columns = [Column("address", "address", "(the model)"), Column("type", "type")]
+    rows = [{columns[0].key: group.name, **group._asdict(), "share": _share(counted, group.params)} for group in groups]
+    columns += [Column(key, key) for key in ("tensors", "params", "trainable")]
+    columns.append(Column("share", _share_title(counted)))
+    return View(tuple(columns), rows)
+
+
+def _tensor_row(counted: Count, tensor: Tensor, params: int) -> dict[str, Any]:
+    return tensor._asdict() | {"params": params, "share": _share(counted, params)}
+
+
+def _share(counted: Count, params: int) -> float:
+    """The part of the total, or of what was selected."""
+    whole = counted.selection.total if counted.rules else counted.table.params.total
+    return round(params / whole, 6) if whole else 0.0
+
+
+def _share_title(counted: Count) -> str:
+    return "of selected" if counted.rules else "share"
+
+
+def _shapes(shapes: Sequence[tuple[int, ...]]) -> str:
+    """`768 x 768 + 768`: what a reader adds up."""
+    return " + ".join(map(shape, shapes)) if len(shapes) <= 4 else f"{len(shapes)} tensors"

@@ -1,0 +1,86 @@
+"""A model's layers as a tree of addresses, with equal numbered parts (`layer.0`, `layer.1`, ...) drawn once."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import NamedTuple, TypeAlias
+
+from archspec.addresses.fold import Line, Node, Tree
+from archspec.counts.select import Selection
+from archspec.table import Table, Tensor
+
+
+class Branch(NamedTuple):
+    """One line of the tree, `level` 0 outermost.
+
+    `label` is the address within the line above, `address` the whole; a folded number is `*`, or the numbers meant
+    where others differ (`0,3,6`). `times` says how many equal parts the line stands for. `each` is the parameters of
+    one of them, `total` of all, in all the repetitions around it. `shapes` are those of the tensors owned here and
+    counted here; `frozen` and `tied` say whether some of the tensors owned here are.
+    """
+
+    level: int
+    label: str
+    address: str
+    type: str
+    times: int
+    each: int
+    total: int
+    shapes: tuple[tuple[int, ...], ...]
+    frozen: bool
+    tied: bool
+
+
+def tree(table: Table, selection: Selection, depth: int | None = None) -> list[Branch]:
+    """The lines of the tree from the top, down to layers and to tensors that blocks own themselves.
+
+    `depth` leaves out what is nested deeper. The outermost lines' `total` sum to the selection's.
+    """
+    return [_branch(line) for line in grown(table, selection).lines(depth)]
+
+
+Own: TypeAlias = tuple[Tensor, int, str]
+"""A tensor, what it counts for, and its name within the node."""
+
+
+def grown(table: Table, selection: Selection) -> Tree[Own, int]:
+    """The tree itself, equal numbered parts joined; each node's sum is the parameters in it."""
+    tree: Tree[Own, int] = Tree(0)
+    layers = {module.address for module in table.modules if module.kind == "layer"}
+    for tensor, chosen, params in zip(table.tensors, selection.chosen, selection.params, strict=True):
+        if chosen:
+            in_layer = tensor.layer in layers
+            home = tensor.layer if in_layer else tensor.name
+            tree.at(home).own.append((tensor, params, tensor.name[len(home) :]))
+    for module in table.modules:
+        node = tree.find(module.address)
+        if node is not None:
+            node.type = module.type
+    tree.settle(_add, fold=True)
+    return tree
+
+
+def _add(node: Node[Own, int]) -> Hashable:
+    node.each = sum(params for _, params, _ in node.own)
+    node.each += sum(child.each * child.times for child in node.children.values())
+    return tuple(
+        (name, tensor.shape, params, tensor.trainable, tensor.tied_to is None, tensor.role)
+        for tensor, params, name in node.own
+    )
+
+
+def _branch(line: Line[Own, int]) -> Branch:
+    node = line.node
+    own = [(tensor, params) for tensor, params, _ in node.own]
+    return Branch(
+        level=line.level,
+        label=line.label,
+        address=line.address,
+        type=node.type or ("parameter" if own else ""),
+        times=line.times,
+        each=node.each,
+        total=node.each * line.times * line.copies,
+        shapes=tuple(tensor.shape for tensor, params in own if params or not tensor.tied_to),
+        frozen=any(not tensor.trainable for tensor, _ in own),
+        tied=any(tensor.tied_to is not None for tensor, _ in own),
+    )

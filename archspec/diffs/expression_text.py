@@ -1,0 +1,131 @@
+"""Expressions as people read them: `attention.output.dense + x`, `gelu(intermediate.dense)`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, cast
+
+from archspec.diffs.value_numbers import Atom, Operation, Values
+from archspec.ir import Body, Call, Constant, Operand
+from archspec.ops import OPS, REQUIRED
+
+DEEPEST = 4
+"""Operations inside one another that are written out; what is further in is `...`."""
+WIDEST = 5
+"""Operands of one operation that are written out."""
+
+
+class Wording:
+    """What the operands of a body are called: layers and blocks by `label`, inputs by their names."""
+
+    def __init__(self, body: Body, label: Callable[[str], str]) -> None:
+        self._body = body
+        self._label = label
+        self._tensors = {slot: name for name, slot in body.weights}
+        self._made: dict[int, tuple[Call, int]] = {}
+        for call in body.calls:
+            at = call.first
+            for i, type in enumerate(call.outputs):
+                if type is not None:
+                    self._made[at] = call, i
+                    at += 1
+
+    def given(self, call: Call) -> str:
+        """What an application is given."""
+        return ", ".join(self.operand(operand) for _, operand in call.inputs if operand is not None)
+
+    def operand(self, operand: Operand, depth: int = 0) -> str:
+        """What an operand is, written out down to layers, blocks, inputs and tensors."""
+        if operand is None:
+            return "none"
+        if isinstance(operand, Constant):
+            return literal(operand.value)
+        if operand in self._tensors:
+            return f".{self._tensors[operand]}"
+        if operand not in self._made:
+            return self._body.inputs[operand][0]
+        call, output = self._made[operand]
+        several = sum(type is not None for type in call.outputs) > 1
+        end = f".{self._output(call, output)}" if several else ""
+        if call.address:
+            return self._label(call.address) + end
+        if depth == DEEPEST:
+            return "..."
+        given = [o for _, o in call.inputs if o is not None]
+        inner = [self.operand(o, depth + 1) for o in given[:WIDEST]] + ["..."] * (len(given) > WIDEST)
+        if call.kind == "op":
+            return _applied(call.type, settings(call.type, call.attributes), inner, depth) + end
+        return f"{call.type}({', '.join(inner)}){end}"
+
+    def sources(self, call: Call) -> set[str]:
+        """The layers and blocks whose outputs an application is given, through operations."""
+        return {label for _, operand in call.inputs for label in self.behind(operand)}
+
+    def behind(self, operand: Operand, depth: int = 0) -> Iterator[str]:
+        """The layers and blocks that an operand comes from, through at most DEEPEST operations."""
+        if isinstance(operand, int) and operand in self._made:
+            call, _ = self._made[operand]
+            if call.address:
+                yield self._label(call.address)
+            elif depth < DEEPEST:
+                for _, inner in call.inputs[:WIDEST]:
+                    yield from self.behind(inner, depth + 1)
+
+    def _output(self, call: Call, output: int) -> str:
+        name = call.body.outputs[output][0] if call.body is not None else ""
+        return name or str(output)
+
+
+def operation_text(operation: Operation, values: Values) -> str:
+    """An operation by itself: its name, its attributes, and those operands that are constants."""
+    known = [values.known[number] for number in operation.operands if number is not None]
+    constants = [plain(value.what) for value in known if isinstance(value, Atom) and value.origin == "constant"]
+    symbol = OPS[operation.type].symbol
+    if symbol and constants and len(known) == 2:
+        return f"{symbol} {literal(constants[0])}"
+    attributes = settings(operation.type, {name: plain(value) for name, value in operation.attributes})
+    places = zip(OPS[operation.type].inputs, operation.operands, strict=False)
+    absent = [f"no {place.name}" for place, number in places if number is None]
+    attributes = ", ".join([attributes, *absent] if attributes else absent)
+    name = f"{operation.type}({attributes})" if attributes else operation.type
+    return f"{name}({', '.join(map(literal, constants))})" if constants else name
+
+
+def settings(type: str, attributes: dict[str, Any]) -> str:
+    """The attributes of an operation that are not its defaults."""
+    defaults = {a.name: a.default for a in OPS[type].attributes}
+    said = {name: value for name, value in attributes.items() if value != defaults[name] or defaults[name] is REQUIRED}
+    if len(said) == 1 and next(iter(said)) == OPS[type].attributes[0].name:
+        return literal(next(iter(said.values())))
+    return ", ".join(f"{name} = {literal(value)}" for name, value in said.items())
+
+
+def plain(value: Any) -> Any:
+    """What `canonical.exact` was made of."""
+    if isinstance(value, tuple):
+        kind, *rest = cast("tuple[Any, ...]", value)
+        if kind == "list":
+            return tuple(map(plain, rest))
+        return rest[0] == "True" if kind == "bool" else float(rest[0])
+    return value
+
+
+def literal(value: Any) -> str:
+    """A number, list or dimension as the language writes it."""
+    if isinstance(value, tuple | list):
+        return f"[{', '.join(map(literal, cast('Sequence[Any]', value)))}]"
+    if value is None:
+        return "none"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _applied(type: str, attributes: str, operands: list[str], depth: int) -> str:
+    """An operation on operands, with the operator that stands for it where there is one."""
+    symbol = OPS[type].symbol
+    if symbol and len(operands) == 2:
+        text = f"{operands[0]} {symbol} {operands[1]}"
+        return f"({text})" if depth else text
+    if symbol and len(operands) == 1:
+        return f"{symbol} {operands[0]}"
+    given = f"({', '.join(operands)})" if operands or not attributes else ""
+    return f"{type}({attributes}){given}" if attributes else f"{type}{given}"

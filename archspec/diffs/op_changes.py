@@ -1,0 +1,47 @@
+"""Differences between what two models compute, as they are said: one at an address, and folded over numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from archspec.addresses.repeats import Fold, fold
+
+
+class Change(NamedTuple):
+    """A difference at `address` ("" for the model itself), which is that of a layer or block.
+
+    `kind` is "reads" (it is given something else), "moved" (that, and others read what it gives), "computes" (a layer
+    does something else with it), "returns" (a block's output `what`), "times" (how often it is applied), "added",
+    "removed", "input", "output" (of the model), "table" (a constant tensor), or "differs" (no words were found).
+    """
+
+    kind: str
+    address: str
+    what: str
+    before: str
+    after: str
+
+
+class FoldedChange(NamedTuple):
+    """The same change at all addresses of `fold`."""
+
+    kind: str
+    fold: Fold
+    what: str
+    before: str
+    after: str
+
+
+def folded(changes: Sequence[Change]) -> list[FoldedChange]:
+    """Changes that differ in the numbers of their addresses only, as one."""
+    alike: dict[tuple[str, str, str, str], dict[str, None]] = {}
+    for kind, address, what, before, after in changes:
+        alike.setdefault((kind, what, before, after), {})[address] = None
+    found: list[tuple[int, FoldedChange]] = []
+    order = {address: i for i, address in reversed([*enumerate(c.address for c in changes)])}
+    for (kind, what, before, after), addresses in alike.items():
+        for names, _ in fold((address, None) for address in addresses):
+            place = min(order[name] for name in names.names)
+            found.append((place, FoldedChange(kind, names, what, before, after)))
+    return [change for _, change in sorted(found, key=lambda pair: pair[0])]

@@ -1,0 +1,210 @@
+"""What changes from the tensors of one model to those of another: exactly, by name, and folded for people."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from archspec.addresses.repeats import Fold, fold
+from archspec.table import Table
+
+
+class Stored(NamedTuple):
+    """A tensor as a checkpoint and an optimizer see it: a "param" or a "buffer", which is never `trainable`.
+
+    `tied_to` is the name under which it is counted, where that is another.
+    """
+
+    kind: str
+    shape: tuple[int, ...]
+    trainable: bool
+    tied_to: str | None
+
+
+Contents = dict[str, Stored]
+"""All tensors of a model by name."""
+
+
+def contents(table: Table) -> Contents:
+    """The parameters and buffers of a model by name."""
+    found = {t.name: Stored("param", t.shape, t.trainable, t.tied_to) for t in table.tensors}
+    return found | {b.name: Stored("buffer", b.shape, False, table.buffer_ties.get(b.name)) for b in table.buffers}
+
+
+class Prefix(NamedTuple):
+    """What stands before names in one of the models only: all of A's get `added`, or those of A that have `removed`
+    lose it. At most one of the two is there.
+    """
+
+    added: str = ""
+    removed: str = ""
+
+    def rename(self, name: str) -> str:
+        """A name of A as B has it."""
+        return self.added + name.removeprefix(self.removed)
+
+
+class TensorChange(NamedTuple):
+    """What happens to the tensor that B calls `name`: None where there is none."""
+
+    name: str
+    before: Stored | None
+    after: Stored | None
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What changes: added, removed, reshaped, tied, untied, retied, frozen, unfrozen, param, buffer."""
+        before, after = self.before, self.after
+        if before is None or after is None:
+            return ("added",) if before is None else ("removed",)
+        if before.kind != after.kind:
+            return (after.kind, *(("reshaped",) if before.shape != after.shape else ()))
+        found = ["reshaped"] if before.shape != after.shape else []
+        if before.tied_to != after.tied_to:
+            found.append("tied" if before.tied_to is None else "untied" if after.tied_to is None else "retied")
+        if before.trainable != after.trainable:
+            found.append("unfrozen" if after.trainable else "frozen")
+        return tuple(found)
+
+
+class Repetition(NamedTuple):
+    """A numbered part (`encoder.layer.*`) that is there more or less often: the numbers `new` or `gone`.
+
+    Each of these has `tensors` tensors, the same that `like` has, whose number is in both models.
+    """
+
+    address: str
+    before: int
+    after: int
+    numbers: tuple[int, ...]
+    tensors: int
+    like: str
+
+
+def renamed(tensors: Contents, prefix: Prefix) -> Contents:
+    """The tensors under the names that B has for them."""
+    rename = prefix.rename
+    return {
+        rename(name): stored._replace(tied_to=rename(stored.tied_to)) if stored.tied_to else stored
+        for name, stored in tensors.items()
+    }
+
+
+def changes(before: Contents, after: Contents) -> tuple[TensorChange, ...]:
+    """Every tensor that is not the same in both, in A's order, and what is added behind in B's."""
+    names = [*before, *(name for name in after if name not in before)]
+    pairs = ((name, before.get(name), after.get(name)) for name in names)
+    return tuple([TensorChange(*pair) for pair in pairs if pair[1] != pair[2]])
+
+
+def changed(tensors: Contents, prefix: Prefix, steps: Sequence[TensorChange]) -> Contents:
+    """What `steps` make of A's tensors. Raises ValueError if these are not what the steps start from."""
+    found = renamed(tensors, prefix)
+    for name, before, after in steps:
+        if found.get(name) != before:
+            raise ValueError(f"{name} is not what these changes start from")
+        if after is None:
+            del found[name]
+        else:
+            found[name] = after
+    return found
+
+
+def common_prefix(before: Contents, after: Contents) -> Prefix:
+    """The prefix under which most of the models' names agree, if that is more of them than do as they are, and more
+    than half of the names of the model without it. A name agrees where its kind and its number of dimensions do.
+    """
+    plain = _agreeing(before, after)
+    best, most = Prefix(), plain
+    for shorter, longer, adds in ((before, after, True), (after, before, False)):
+        for prefix, agreeing in _candidates(shorter, longer).items():
+            found = Prefix(added=prefix) if adds else Prefix(removed=prefix)
+            if agreeing > most and 2 * agreeing > len(shorter) and len(renamed(before, found)) == len(before):
+                best, most = found, agreeing
+    return best
+
+
+def _alike(a: Stored | None, b: Stored | None) -> bool:
+    return a is not None and b is not None and a.kind == b.kind and len(a.shape) == len(b.shape)
+
+
+def _agreeing(before: Contents, after: Contents) -> int:
+    return sum(_alike(stored, after.get(name)) for name, stored in before.items())
+
+
+def _candidates(shorter: Contents, longer: Contents) -> Counter[str]:
+    """How many names of `longer` are names of `shorter` behind each prefix."""
+    found: Counter[str] = Counter()
+    for name, stored in longer.items():
+        end = name.find(".")
+        while end >= 0:
+            if _alike(shorter.get(name[end + 1 :]), stored):
+                found[name[: end + 1]] += 1
+            end = name.find(".", end + 1)
+    return found
+
+
+# Folding --------------------------------------------------------------------------------------------------------------
+
+
+class Folded(NamedTuple):
+    """Changes that differ in the numbers of their names only."""
+
+    kinds: tuple[str, ...]
+    fold: Fold
+    before: Stored | None
+    after: Stored | None
+
+
+def folded(steps: Sequence[TensorChange]) -> list[Folded]:
+    """All changes, folded over numbers."""
+    said = {step.name: (step.kinds, step.before, step.after) for step in steps}
+    return [Folded(kinds, names, before, after) for names, (kinds, before, after) in fold(said.items())]
+
+
+def repetitions(before: Contents, after: Contents, steps: Sequence[TensorChange]) -> list[Repetition]:
+    """Numbered parts of which one model has more, each of these exactly what the model has at a number of both."""
+    ours, theirs = _numbered(before), _numbered(after)
+    touched = {step.name for step in steps}
+    found: list[Repetition] = []
+    done: list[str] = []
+    for address in dict.fromkeys((*ours, *theirs)):
+        numbers, others = ours.get(address, {}), theirs.get(address, {})
+        common = sorted(numbers.keys() & others.keys())
+        if not common or any(address.startswith(around) for around in done):
+            continue
+        for more, fewer in ((numbers, others), (others, numbers)):
+            extra = sorted(more.keys() - fewer.keys())
+            like = more[common[-1]]
+            if extra and not fewer.keys() - more.keys() and all(more[i] == like for i in extra):
+                names = {f"{address}{i}.{name}" for i in extra for name in like}
+                assert names <= touched
+                sizes = len(numbers), len(others)
+                found.append(Repetition(f"{address}*", *sizes, tuple(extra), len(like), f"{address}{common[-1]}"))
+                done += [f"{address}{i}." for i in extra]
+    return found
+
+
+def covered(found: Sequence[Repetition]) -> Iterator[str]:
+    """The beginnings of the names that repetitions speak of."""
+    for repetition in found:
+        yield from (f"{repetition.address[:-1]}{i}." for i in repetition.numbers)
+
+
+def _numbered(tensors: Mapping[str, Stored]) -> dict[str, dict[int, Contents]]:
+    """For each address before a number (`encoder.layer.`), what is at each number, ties within it relative to it."""
+    found: dict[str, dict[int, Contents]] = {}
+    for name, stored in tensors.items():
+        segments = name.split(".")
+        at = 0
+        for segment in segments[:-1]:
+            start, at = at, at + len(segment) + 1
+            if segment.isascii() and segment.isdigit() and (segment == "0" or segment[0] != "0") and len(segment) < 19:
+                inside = name[:at]
+                tied = stored.tied_to
+                if tied is not None and tied.startswith(inside):
+                    tied = "." + tied[at:]
+                parts = found.setdefault(name[:start], {}).setdefault(int(segment), {})
+                parts[name[at:]] = stored._replace(tied_to=tied)
+    return found

@@ -1,0 +1,158 @@
+"""What bodies compute, as values that are numbered so that equal computations have equal numbers.
+
+A value is an input, a tensor that is read, a constant, or an operation on values with its attributes. Definitions are
+opened: how a computation is cut into blocks and functions, and what these are called, makes no difference. Sizes of
+weights make none either; those stand in a table. Operands of operations that do not depend on their order have none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeAlias, cast
+
+from archspec.bodies.step_budget import Effort
+from archspec.ir import Body, Call, Constant, Leaf, Operand, find
+from archspec.ops import OPS, REQUIRED
+
+Number: TypeAlias = int | None
+"""A value's number; None for what is absent."""
+
+COMMUTATIVE = frozenset({"add", "mul", "min", "max", "eq", "ne", "and", "or"})
+
+
+class Operation(NamedTuple):
+    """A value that is the result number `output` of an operation."""
+
+    type: str
+    attributes: tuple[tuple[str, Hashable], ...]
+    operands: tuple[Number, ...]
+    output: int
+
+
+class Atom(NamedTuple):
+    """A value that comes from elsewhere: of an `origin` ("input", "tensor", "constant", "output") and `what` it is."""
+
+    origin: str
+    what: Hashable
+
+
+class Values:
+    """Numbers values, those of several models alike. Equal numbers are equal values."""
+
+    def __init__(self) -> None:
+        self.known: list[Operation | Atom] = []
+        self._numbers: dict[Operation | Atom, int] = {}
+        self._effort = Effort()
+        self._whole: dict[Body, tuple[Number, ...]] = {}
+        self._attributes: dict[Call, tuple[tuple[str, Hashable], ...]] = {}
+        self._leaves: dict[tuple[Body, str], tuple[str, Number]] = {}
+
+    def number(self, value: Operation | Atom) -> int:
+        """The number of a value, the next one for a new one."""
+        found = self._numbers.get(value)
+        if found is None:
+            found = self._numbers[value] = len(self.known)
+            self.known.append(value)
+        return found
+
+    def whole(self, body: Body) -> tuple[Number, ...]:
+        """The outputs of a body as values of its inputs, by position, and of the tensors in it."""
+        found = self._whole.get(body)
+        if found is None:
+            inputs = [self.number(Atom("input", i)) for i in range(len(body.inputs))]
+            found = self._whole[body] = self.outputs(body, inputs, "")
+        return found
+
+    def outputs(self, body: Body, inputs: Sequence[Number], prefix: str) -> tuple[Number, ...]:
+        """The outputs of a body, with everything in it opened. What it owns is called by its name behind `prefix`."""
+
+        def opened(call: Call, given: list[Number]) -> tuple[Number, ...]:
+            assert call.body is not None
+            around = f"{prefix}{call.address}." if call.address else prefix
+            return self.outputs(call.body, arguments(call, given), around)
+
+        slots = self.slots(body, inputs, prefix, opened)
+        return tuple([self.operand(operand, slots) for _, operand in body.outputs])
+
+    def slots(
+        self,
+        body: Body,
+        inputs: Sequence[Number],
+        prefix: str,
+        applied: Callable[[Call, list[Number]], Sequence[Number]],
+    ) -> list[Number]:
+        """The value in every slot of a body; `applied` gives those that come from a definition, from its inputs.
+
+        Raises ArchError where there is too much to follow.
+        """
+        self._effort.spend(body)
+        slots: list[Number] = [None] * len(body.types)
+        slots[: len(inputs)] = inputs
+        for name, slot in body.weights:
+            slots[slot] = self.tensor(body, name, prefix)
+        for call in body.calls:
+            given = [self.operand(operand, slots) for _, operand in call.inputs]
+            results = applied(call, given) if call.body is not None else self._operation(call, given)
+            at = call.first
+            for type, result in zip(call.outputs, results, strict=True):
+                if type is not None:
+                    slots[at] = result
+                    at += 1
+        return slots
+
+    def operand(self, operand: Operand, slots: Sequence[Number]) -> Number:
+        """The value of an operand."""
+        if isinstance(operand, Constant):
+            return self.number(Atom("constant", exact(operand.value)))
+        return slots[operand] if operand is not None else None
+
+    def tensor(self, body: Body, name: str, prefix: str) -> int:
+        """The value of a stored tensor: by its name, its type of elements, and what it holds if it is a table."""
+        known = self._leaves.get((body, name))
+        if known is None:
+            leaf = find(body.module, name) if body.module is not None else None
+            assert isinstance(leaf, Leaf)
+            known = self._leaves[body, name] = leaf.weight.type.dtype, self.table(leaf)
+        return self.number(Atom("tensor", (prefix + name, *known)))
+
+    def table(self, leaf: Leaf) -> Number:
+        """The value of a constant table; None for a tensor that is none."""
+        return self.whole(leaf.weight.value)[0] if leaf.weight.value is not None else None
+
+    def _operation(self, call: Call, given: list[Number]) -> list[Number]:
+        attributes = self._attributes.get(call)
+        if attributes is None:
+            said = {a.name: a.default for a in OPS[call.type].attributes if a.default is not REQUIRED} | call.attributes
+            attributes = self._attributes[call] = tuple(sorted((name, exact(value)) for name, value in said.items()))
+        if call.type in COMMUTATIVE:
+            given = sorted(given, key=lambda number: -1 if number is None else number)
+        operands = tuple(given)
+        return [self.number(Operation(call.type, attributes, operands, i)) for i in range(len(call.outputs))]
+
+    def operations(self, numbers: Sequence[Number]) -> Iterator[Operation]:
+        """Every operation that values depend on, once."""
+        waiting = [number for number in numbers if number is not None]
+        seen = set(waiting)
+        while waiting:
+            value = self.known[waiting.pop()]
+            if isinstance(value, Operation):
+                yield value
+                new = {number for number in value.operands if number is not None} - seen
+                seen |= new
+                waiting += sorted(new)
+
+
+def arguments(call: Call, given: Sequence[Number]) -> list[Number]:
+    """What an application gives the inputs of its body, in their order."""
+    assert call.body is not None
+    by_name = {name: number for (name, _), number in zip(call.inputs, given, strict=True)}
+    return [by_name[name] for name, _ in call.body.inputs]
+
+
+def exact(value: Any) -> Hashable:
+    """A number, text, dimension or list, with what the language tells apart told apart: 1, 1.0, true; 0.0, -0.0."""
+    if isinstance(value, tuple | list):
+        return ("list", *map(exact, cast("Sequence[Any]", value)))
+    if isinstance(value, bool | float):
+        return type(value).__name__, repr(value)
+    return value

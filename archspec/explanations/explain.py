@@ -1,0 +1,237 @@
+"""Which way of counting gives a number: conventions, small omissions, one slip of arithmetic; the simplest that fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from math import gcd
+from typing import NamedTuple
+
+from archspec.explanations.conventions import Convention, Conventions, stack_of
+from archspec.explanations.numbers import Number, Reading
+from archspec.explanations.omissions import Counted, Omission, Omissions, one_layer
+from archspec.explanations.tensor_groups import Universe
+from archspec.table import Relative, Table
+
+NEAREST_RANK = 1
+ONE_LAYER_RANK = 2
+"""The rank at which a rounded number may be one layer of a stack: beyond it, much would fit by chance."""
+MOST_MATCHES = 100
+"""So many ways of one rank are given, or counted, where unlike tensors by the thousand make any number fit."""
+_ONCE: Mapping[str, int] = {}
+
+
+class Step(NamedTuple):
+    """One step from the model to a count: what is done, and what it adds (or takes away)."""
+
+    text: str
+    params: int
+
+
+class Part(NamedTuple):
+    """One addend of a count: `times` parts of `each` parameters at an address (`*` for what is numbered)."""
+
+    address: str
+    times: int
+    each: int
+
+
+class Match(NamedTuple):
+    """A way of counting that gives `params`.
+
+    `kind` is "convention", "omission" (a small one, beside a convention) or "slip" (one of arithmetic, which is a
+    guess). `rank` counts the deviations from the model, or a relative of it, counted plainly. The steps sum to
+    `params`, and so do the parts, but for a slip's last step.
+    """
+
+    kind: str
+    rank: int
+    params: int
+    steps: tuple[Step, ...]
+    parts: tuple[Part, ...]
+
+
+class Answer(NamedTuple):
+    """What fits one reading of a number: all of the simplest rank, and how many there are (`more`) of the next; of each
+    rank MOST_MATCHES at most.
+
+    Where nothing fits, `nearest` are those with the nearest smaller and larger count of the conventions of at most one
+    deviation. `cut_off` is whether the plain count, which does not fit, gives the number if the digits after these are
+    dropped and not rounded.
+    """
+
+    reading: Reading
+    matches: tuple[Match, ...]
+    more: int
+    nearest: tuple[Match, ...]
+    cut_off: bool = False
+
+
+class Explanation(NamedTuple):
+    """The answers for the readings of a number, coarsest first.
+
+    So many `conventions`, all of those of up to `depth` deviations, were tried.
+    """
+
+    model: str
+    total: int
+    number: Number
+    answers: tuple[Answer, ...]
+    conventions: int
+    depth: int
+
+    @property
+    def fits(self) -> bool:
+        return any(answer.matches for answer in self.answers)
+
+
+def explain(
+    table: Table, number: Number, relatives: Sequence[Relative] = (), uses: Mapping[str, int] = _ONCE
+) -> Explanation:
+    """Explains a number of parameters by a model and its relatives; `uses` says how often its layers are applied."""
+    return Explainer(table, relatives, uses).explain(number)
+
+
+class Explainer:
+    """Explains one number after the other by the same model: goes through its conventions rank by rank."""
+
+    def __init__(self, table: Table, relatives: Sequence[Relative] = (), uses: Mapping[str, int] = _ONCE) -> None:
+        self.table = table
+        self.universe = universe = Universe(table, relatives, uses)
+        self.conventions = Conventions(universe)
+        self.omissions = Omissions(universe, self._settled, self.conventions.reached)
+        self.tried = 0
+        self.depth = 0
+        self._totals: list[list[int]] = []
+
+    def explain(self, number: Number) -> Explanation:
+        """Explains a number of parameters."""
+        answers = tuple([self._answer(reading) for reading in number.readings])
+        return Explanation(self.table.model, self.table.params.total, number, answers, self.tried, self.depth)
+
+    def _answer(self, reading: Reading) -> Answer:
+        found: list[Match] = []
+        seen: set[Counted] = set()
+        for rank in range(64):
+            level = list(islice(self._of_rank(rank, reading, seen), MOST_MATCHES))
+            if found:
+                return Answer(reading, tuple(found), len(level), (), reading.cuts(self.table.params.total))
+            found = level
+            if not found and self._ends(rank):
+                break
+        nearest = () if found else tuple(self._nearest(reading))
+        return Answer(reading, tuple(found), 0, nearest, reading.cuts(self.table.params.total))
+
+    def _ends(self, rank: int) -> bool:
+        """Whether no rank beyond `rank` has anything: conventions, omissions beside them."""
+        return rank > self.depth + 2
+
+    def _of_rank(self, rank: int, reading: Reading, seen: set[Counted]) -> Iterator[Match]:
+        """What fits, of exactly this rank."""
+        for convention, total in self._level(rank) if reading.digits is None else self._settled(rank):
+            if reading.fits(total):
+                yield self._match("convention", rank, convention)
+        if reading.digits is not None:
+            for convention, total in self._level(rank - 1) if rank == ONE_LAYER_RANK else ():
+                for omission in one_layer(self.universe, convention.kinds):
+                    if reading.fits(total + omission.params):
+                        yield self._match("convention", rank, convention, (omission,))
+            return
+        number = int(reading.low)
+        for convention, omitted in self.omissions.of_rank(rank, number, seen):
+            kind = "convention" if all(o.part for o in omitted) else "omission"
+            yield self._match(kind, rank, convention, omitted)
+        for convention, omission in self.omissions.slips(rank, number):
+            yield self._match("slip", rank, convention, (omission,))
+
+    def _level(self, rank: int) -> list[tuple[Convention, int]]:
+        """The conventions of a rank with their counts."""
+        level = self.conventions.of_rank(rank) if rank >= 0 else None
+        if level is None:
+            return []
+        if rank >= len(self._totals):
+            self._totals.append([self.universe.total(convention.kinds) for convention in level])
+            self.tried += len(level)
+            self.depth = rank
+        return list(zip(level, self._totals[rank], strict=True))
+
+    def _settled(self, rank: int) -> list[tuple[Convention, int]]:
+        """The conventions that give no number exactly, by themselves: a guess counted plainly is one rank later."""
+        if rank > 1:
+            return self._level(rank)
+        late = [(c, n) for c, n in self._level(rank - 1) if c.base.guess and not c.deviations]
+        return [(c, n) for c, n in self._level(rank) if not c.base.guess or c.deviations] + late
+
+    def _nearest(self, reading: Reading) -> Iterator[Match]:
+        """The simplest of the conventions whose counts are next below and next above."""
+        known = [(total, c) for rank in range(NEAREST_RANK + 1) for c, total in self._level(rank)]
+        below = max((e for e in known if e[0] < reading.low), key=lambda e: (e[0], -e[1].rank), default=None)
+        above = min((e for e in known if e[0] > reading.high), key=lambda e: (e[0], e[1].rank), default=None)
+        for nearest in (below, above):
+            if nearest is not None:
+                yield self._match("convention", nearest[1].rank, nearest[1])
+
+    def _match(self, kind: str, rank: int, convention: Convention, omitted: Sequence[Omission] = ()) -> Match:
+        steps = [*self._steps(convention), *(Step(o.text, o.params) for o in omitted)]
+        parts = self._parts(convention.kinds, omitted)
+        return Match(kind, rank, sum(step.params for step in steps), tuple(steps), tuple(parts))
+
+    def _steps(self, convention: Convention) -> Iterator[Step]:
+        universe, base = self.universe, convention.base
+        model = universe.bases[0].counted
+        yield Step(self._plainly(), universe.total(model))
+        if base.counted & ~model:
+            named = f" ({_listed(base.models or (base.name,))})" if base.name else ""
+            yield Step(f"with {_listed(base.parts)}{named}", universe.total(base.counted & ~model))
+        if model & ~base.counted:
+            yield Step(f"without {_listed(base.missing)}", -universe.total(model & ~base.counted))
+        kinds = base.counted
+        for index in convention.deviations:
+            text, adds, removes = self.conventions.deviations[index]
+            after = (kinds | (adds & base.more)) & ~removes
+            yield Step(text, universe.total(after) - universe.total(kinds))
+            kinds = after
+
+    def _plainly(self) -> str:
+        """What the plain count of the model is."""
+        universe = self.universe
+        base = universe.bases[0]
+        frozen = sum(bit for bit, kind in universe.members(base.counted) if not kind.trainable)
+        shared = [kind.name for _, kind in universe.members(base.more) if kind.alias and kind.part != "use"]
+        text = "every tensor of the model, each counted once"
+        if frozen:
+            text += f"; {universe.total(frozen):,} frozen included"
+        again = list(dict.fromkeys(kind.layer for _, kind in universe.members(base.more) if kind.part == "use"))
+        if again:
+            text += f"; {_few(again, 'layers')} once, however often applied"
+        if shared:
+            text += f"; {_few(shared, 'names of shared tensors')} not counted again"
+        return text
+
+    def _parts(self, kinds: int, omitted: Sequence[Omission]) -> Iterator[Part]:
+        """The count, stack by stack, and by the first word of the address outside them."""
+        changed = {omission.kind: omission.params for omission in omitted if omission.kind}
+        totals: dict[str, int] = {}
+        times: dict[str, int] = {}
+        for bit, kind in self.universe.members(kinds):
+            address = stack_of(kind) or kind.name.partition(".")[0]
+            total = kind.times * kind.each + changed.pop(bit, 0)
+            totals[address] = totals.get(address, 0) + total
+            times[address] = gcd(times.get(address, 0), kind.times if total % kind.times == 0 else 1)
+        for omission in omitted:
+            if omission.stack:
+                each = totals[omission.stack] // times[omission.stack]
+                totals[omission.stack] += omission.params
+                times[omission.stack] = totals[omission.stack] // each
+        for address, total in totals.items():
+            if total:
+                yield Part(address, times[address], total // times[address])
+
+
+def _few(names: Sequence[str], what: str) -> str:
+    """The names if they are few, else their number."""
+    return _listed(names) if len(names) <= 2 else f"{len(names)} {what}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)

@@ -1,0 +1,350 @@
+"""What is known of hyperparameters left open while a spec is compiled with them, and what has to be assumed.
+
+An open hyperparameter is an expression of symbols that stand for any positive integers. What must hold for all values
+is made to hold by substitution: where `hidden` must be divisible by 12, it becomes 12 times another symbol. Every such
+step ends the compilation and begins another one; the steps are exceptions, and `derivation` takes them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from math import ceil, gcd, lcm
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from archspec.algebra import Polynomial, constant, name, polynomial_of, ratio
+from archspec.algebra.notation import text
+from archspec.dims import Bounds, Dim, Symbolic, atoms_of, bounds, substitute, symbol, symbols
+from archspec.formulas.restarts import (
+    MARK,
+    Assumption,
+    Cases,
+    Refusal,
+    Rescheduled,
+    Rounds,
+    Schedule,
+    Segment,
+    Solved,
+    State,
+    Widened,
+    slope_of,
+)
+from archspec.lower.program import Program
+from archspec.lower.values import UNKNOWN, StaticError, arithmetic, is_number
+from archspec.ops import Op
+from archspec.source import Span
+
+if TYPE_CHECKING:
+    from archspec.ir import Module
+
+MOST_CASES = 8
+MOST_PEELED = 16
+MOST_STRIDE = 16
+_COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
+
+
+class Opening:
+    """The state of one compilation with hyperparameters left open. `owner` and `flow` are what does its two passes."""
+
+    program: Program
+
+    def __init__(self, state: State, owner: Callable[..., Any], flow: Callable[..., Any]) -> None:
+        self.state = state
+        self.owner = owner
+        self.flow = flow
+        self.active: list[Segment] = []
+        self.assumptions: dict[Any, Assumption] = {}
+        self.floors: dict[tuple[Dim, Dim], Span] = {}  # what was divided by what, and where
+        self.around: dict[Module, dict[str, tuple[Segment, ...]]] = {}  # the loops around what a module owns
+        self.segments: dict[str, Segment] = {}  # by their symbol
+        self.intervals: dict[str, tuple[Dim, Dim]] = {}  # first and last (exclusive) of an index, by its text
+        self._names: dict[Any, str] = {}
+
+    # Values
+
+    def combine(self, operator: str, left: Any, right: Any, span: Span) -> Any:
+        """`left operator right`, one of which is open."""
+        if operator in ("==", "!=") and (left is None or right is None):
+            return operator == "!="
+        if not (is_number(left) and is_number(right)):
+            self.refuse(f"`{operator}` does not take these", span)
+        real = any(isinstance(value, float) for value in (left, right))
+        if operator in _COMPARISONS:
+            if real:
+                self.refuse("a real number that depends on an open hyperparameter is compared here", span)
+            return self.decide(operator, left, right, span)
+        if real or operator == "/" or (operator == "**" and not (isinstance(right, int) and right >= 0)):
+            return UNKNOWN
+        try:
+            value = arithmetic(operator, left, right)
+        except StaticError as problem:
+            self.refuse(problem.message, span)
+        if operator == "//":
+            self.floors.setdefault((left, right), span)
+        return value
+
+    def scalar(self, op: Op, values: Any, span: Span) -> Any:
+        """An operation on numbers, one of which is open."""
+        assert op.scalar is not None
+        if not any(isinstance(value, float) for value in values):
+            try:
+                return op.scalar(*values)
+            except TypeError:  # it takes known numbers only
+                pass
+            except ArithmeticError as problem:
+                self.refuse(f"`{op.name}`: {problem}", span)
+        if op.name in ("int", "floor") or any(op.symbol == word for word in _COMPARISONS):
+            self.refuse(f"`{op.name}` takes a real number that depends on an open hyperparameter", span)
+        return UNKNOWN
+
+    def decide(self, operator: str, left: Dim, right: Dim, span: Span) -> bool:
+        """Whether `left operator right`, for all values alike. Raises Step or Refusal where that is not so."""
+        known = self.known(operator, left - right)
+        if known is None:
+            self._split(left - right, span)
+            self.refuse(f"whether {self.told(left)} {operator} {self.told(right)} is not known", span)
+        return known
+
+    def known(self, operator: str, difference: Dim) -> bool | None:
+        """Whether `difference operator 0`, if that is so, or not so, for all values."""
+        low, high = self._bounds(difference)
+        above, below = low is not None and low > 0, high is not None and high < 0
+        never_below, never_above = low is not None and low >= 0, high is not None and high <= 0
+        equal = difference == 0
+        yes, no = {
+            "==": (equal, above or below),
+            "!=": (above or below, equal),
+            "<": (below, never_below),
+            "<=": (never_above, above),
+            ">": (above, never_above),
+            ">=": (never_below, below),
+        }[operator]
+        return True if yes else False if no else None
+
+    def _bounds(self, dim: Dim) -> Bounds:
+        """As `dims.bounds`; an index is between its first and its last value."""
+        limits: list[Dim] = [dim, dim]
+        for segment in reversed(self.active):
+            for side, limit in enumerate(limits):
+                slope = slope_of(limit, segment.symbol)
+                if slope:
+                    extreme = 1 if (slope > 0) == (side == 0) else segment.number
+                    limits[side] = substitute(limit, {segment.symbol: extreme})
+        known = bounds(dim)
+        low, high = bounds(limits[0])[0], bounds(limits[1])[1]
+        return known[0] if low is None else low, known[1] if high is None else high
+
+    def _split(self, difference: Dim, span: Span) -> None:
+        """Raises the step after which the sign of `difference` is known, if there is one."""
+        for segment in reversed(self.active):
+            if segment.symbol in symbols(difference):
+                self._split_loop(difference, segment)
+        names = symbols(difference)
+        if len(names) == 1 and names <= self.state.point.keys():
+            (only,) = names
+            upto = _threshold(difference, only)
+            if upto is not None and 1 <= upto <= MOST_CASES:
+                raise Cases(only, upto, span)
+
+    def _split_loop(self, difference: Dim, segment: Segment) -> None:
+        schedule = self.state.schedules.get(segment.key, Schedule())
+        upto = _threshold(difference, segment.symbol)
+        if upto is not None and upto >= 1:
+            singles = substitute(segment.position, {segment.symbol: upto}) - segment.first + 1
+            if isinstance(singles, int):
+                self.reschedule(segment.key, schedule._replace(prefix=schedule.prefix + singles))
+        back = segment.number + 1 - symbol(segment.symbol)
+        upto = _threshold(substitute(difference, {segment.symbol: back}), segment.symbol)
+        if upto is not None and upto >= 1 and schedule.stride == 1:
+            self.reschedule(segment.key, schedule._replace(tail=schedule.tail + upto))
+        steps = lcm(*_moduli(difference, segment.symbol))
+        if steps > 1:
+            self.reschedule(segment.key, schedule._replace(stride=schedule.stride * steps))
+
+    def reschedule(self, key: Any, schedule: Schedule, step: type[Rescheduled] = Rescheduled) -> None:
+        """Takes the rounds of a loop apart differently, within limits."""
+        before = self.state.schedules.get(key, Schedule())
+        within = max(schedule.prefix, schedule.tail) <= MOST_PEELED and schedule.stride <= MOST_STRIDE
+        if within and schedule != before:
+            raise step(key, schedule)
+
+    # Assumptions
+
+    def assume(self, operator: str, left: Dim, right: Dim, span: Span) -> None:
+        """Makes `left operator right` hold, or takes down that it must. Raises Step or Refusal."""
+        assumption = Assumption(operator, polynomial_of(left), polynomial_of(right), span)
+        point = {name: value for name, value in self.state.point.items() if value is not None}
+        names = symbols(left) | symbols(right)
+        if not names <= self.state.point.keys() or (names <= point.keys() and not assumption.holds(point)):
+            self.refuse(f"{self.told(left)} {operator} {self.told(right)} would have to be assumed", span)
+        difference = left - right
+        if operator == "==":
+            divided = _divided(difference)
+            if divided is not None:
+                self._assume_divisible(*divided, span)
+                return
+        if operator in (">=", ">", "<=", "<"):
+            self._raise_least(difference if operator[0] == ">" else -difference, operator, assumption)
+        self._note(assumption)
+
+    def _note(self, assumption: Assumption) -> None:
+        self.assumptions.setdefault(assumption[:3], assumption)
+
+    def _raise_least(self, difference: Dim, operator: str, assumption: Assumption) -> None:
+        """Where `difference` must be at least 0, or more, and that gives one symbol a least value."""
+        names = symbols(difference)
+        if len(names) != 1:
+            return
+        (only,) = names
+        slope = slope_of(difference, only)
+        if slope is not None and slope > 0:
+            rest = difference - slope * symbol(only)
+            assert isinstance(rest, int)
+            least = ceil((int(len(operator) == 1) - rest) / slope)
+            if least > 1:
+                fresh = self.fresh(only)
+                raise Solved(only, symbol(fresh) + (least - 1), fresh, name(only) - (least - 1), assumption)
+
+    def _assume_divisible(self, part: Dim, divisor: Dim, span: Span) -> None:
+        assumption = Assumption("divisible", polynomial_of(part), polynomial_of(divisor), span)
+        if isinstance(part, int):
+            wider = tuple(n for n, value in self.state.closed.items() if abs(value) == abs(part))
+            if wider:
+                raise Widened(wider)
+        elif len(part.terms) == 1 and len(symbols(part)) == 1 and slope_of(part, *symbols(part)):
+            ((_, scale),) = part.terms
+            (only,) = symbols(part)
+            by: Dim | None = None
+            if isinstance(divisor, int):
+                by = divisor // gcd(divisor, scale)
+            elif scale == 1 and only not in symbols(divisor):
+                by = divisor
+            inverse = ratio(name(only), polynomial_of(by)) if by is not None else None
+            if by is not None and inverse is not None:
+                fresh = self.fresh(only)
+                raise Solved(only, by * symbol(fresh), fresh, inverse, assumption)
+        self._note(assumption)
+
+    def fresh(self, old: str) -> str:
+        """A symbol that is not in use."""
+        while old in self.state.point:
+            old += MARK
+        return old
+
+    # Loops
+
+    def rounds(self, key: Any, variable: str, first: Dim, last: Dim, span: Span, depth: int) -> Rounds:
+        """The rounds of a loop; its count is made not to be below what is taken out of it."""
+        schedule = self.state.schedules.get(key, Schedule())
+        single = schedule.prefix + schedule.tail
+        if self.known(">=", last - first - single) is not True:
+            self.assume(">=", last - first, single, span)
+        start, stop = first + schedule.prefix, last - schedule.tail
+        segments: list[Segment] = []
+        for part in range(schedule.stride):
+            marker = self._names.setdefault((key, part), f"{MARK}{len(self._names)}")
+            index = start + part + schedule.stride * (symbol(marker) - 1)
+            count = (stop - start - part + schedule.stride - 1) // schedule.stride
+            every = f"%{schedule.stride}+{part}" if schedule.stride > 1 else ""
+            text = f"{{{start}~{stop}@{depth}{every}}}"
+            segment = Segment(key, marker, index, count, text, variable, start + part, schedule.stride)
+            self.segments[marker], self.intervals[text] = segment, (start, stop)
+            segments.append(segment)
+        return Rounds(
+            tuple([first + k for k in range(schedule.prefix)]),
+            tuple(segments),
+            tuple([stop + k for k in range(schedule.tail)]),
+            start,
+            stop,
+            schedule,
+        )
+
+    def index_text(self, index: Any) -> str | None:
+        """An index that is not known, as it stands in an address; None if it is none."""
+        if not isinstance(index, Symbolic) or self.known(">=", index) is not True:
+            return None
+        for segment in self.active:
+            if index == segment.position:
+                return segment.text
+        text = f"{{{index}}}"
+        if symbols(index) <= self.state.point.keys():
+            self.intervals[text] = (index, index + 1)
+        return text
+
+    def refuse_sum(self, each: Polynomial, segment: Segment, span: Span) -> NoReturn:
+        """Where the sum of `each` over a loop has no closed form: takes the loop apart differently, or refuses."""
+        schedule = self.state.schedules.get(segment.key, Schedule())
+        steps = lcm(*_divisors(each, segment.symbol))
+        if steps > 1:
+            self.reschedule(segment.key, schedule._replace(stride=schedule.stride * steps))
+        shown = text(each.substitute(self._meanings()), tuple(self.state.hyperparameters))
+        message = f"no closed form is known for the sum of {shown} over `{segment.variable}`"
+        self.program.report.error("no-formula", message, span)
+        raise Refusal
+
+    # Messages
+
+    def told(self, dim: Dim) -> str:
+        """A size in the hyperparameters and indices of the spec."""
+        return text(polynomial_of(dim).substitute(self._meanings()), tuple(self.state.hyperparameters))
+
+    def translate(self, message: str) -> str:
+        """A message with symbols as what they mean."""
+        for segment in self.segments.values():
+            message = message.replace(str(segment.position), segment.variable)
+        meanings = {n: text(m) for n, m in self._meanings().items()}
+        return re.sub(rf"\w*{MARK}\w*", lambda m: _operand(meanings.get(m[0], m[0])), message)
+
+    def _meanings(self) -> dict[str, Polynomial]:
+        found = dict(self.state.meanings)
+        for segment in self.segments.values():
+            first = polynomial_of(segment.first).substitute(found)
+            found[segment.symbol] = (name(segment.variable) - first) * constant(segment.stride) ** -1 + 1
+        return found
+
+    def refuse(self, message: str, span: Span) -> NoReturn:
+        self.program.error("no-formula", message, span)
+        raise Refusal
+
+
+def _operand(text: str) -> str:
+    return text if text.isidentifier() else f"({text})"
+
+
+def _threshold(dim: Dim, name: str) -> int | None:
+    """The integer from which on, exclusive, the sign of `dim` = a * name + b stays what it is."""
+    slope = slope_of(dim, name)
+    if not slope:
+        return None
+    rest = dim - slope * symbol(name)
+    return -rest // slope if isinstance(rest, int) else None
+
+
+def _moduli(dim: Dim, name: str) -> Iterator[int]:
+    """The integers that expressions of `name` are divided by."""
+    for atom in atoms_of(dim):
+        if atom.kind in ("//", "%") and isinstance(atom.arguments[1], int) and name in symbols(atom.arguments[0]):
+            yield abs(atom.arguments[1])
+        for argument in atom.arguments:
+            yield from _moduli(argument, name)
+
+
+def _divisors(polynomial: Polynomial, name: str) -> Iterator[int]:
+    """As `_moduli`."""
+    for factor in polynomial.factors():
+        if factor.kind in ("//", "%") and factor.arguments[1].value is not None and name in factor.arguments[0].names:
+            yield abs(int(factor.arguments[1].value))
+        for argument in factor.arguments:
+            yield from _divisors(argument, name)
+
+
+def _divided(dim: Dim) -> tuple[Dim, Dim] | None:
+    """(a, b) if `dim` is 0 where a is divisible by b, and nowhere else."""
+    if not isinstance(dim, Symbolic) or len(dim.terms) != 1:
+        return None
+    ((monomial, _),) = dim.terms
+    compound = [(atom, exponent) for atom, exponent in monomial if atom.kind != "symbol"]
+    if len(compound) != 1 or compound[0][0].kind != "%":
+        return None
+    part, divisor = compound[0][0].arguments
+    return part, divisor

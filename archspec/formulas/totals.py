@@ -1,0 +1,231 @@
+"""Sums over what a model owns while hyperparameters are left open, as polynomials."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+from archspec.algebra import Polynomial, constant, name, polynomial_of, summed
+from archspec.formulas.assumptions import Opening
+from archspec.formulas.restarts import Assumption, Segment
+from archspec.ir import Module, Weight, prefixes
+from archspec.source import fail
+
+MOST_OPENED = 10_000
+"""With more tensors than this, blocks are not opened."""
+
+
+class Term(NamedTuple):
+    """What a formula is made of: a layer, a tensor or a repeated block.
+
+    `address` has `*` for an index that is not told; `type` is the definition's name, "" for a tensor. `total` and
+    `frozen` are all its parameters: for each of `rounds` rounds `each`, or, where `variable` is no empty name, the sum
+    of `each` over `variable` = `first`, `first` + `stride`, ...
+    """
+
+    address: str
+    type: str
+    rounds: Polynomial
+    each: Polynomial
+    total: Polynomial
+    frozen: Polynomial
+    variable: str = ""
+    first: Polynomial = constant(0)
+    stride: int = 1
+
+    def substitute(self, values: dict[str, Polynomial]) -> Term:
+        changed = {
+            part: getattr(self, part).substitute(values) for part in ("rounds", "each", "total", "frozen", "first")
+        }
+        return self._replace(**changed)
+
+
+class Outcome(NamedTuple):
+    """What was derived: numbers of parameters, what the total is made of, and what it assumes."""
+
+    total: Polynomial
+    frozen: Polynomial
+    terms: tuple[Term, ...]
+    assumptions: tuple[Assumption, ...]
+
+    def substitute(self, values: dict[str, Polynomial]) -> Outcome:
+        return Outcome(
+            self.total.substitute(values),
+            self.frozen.substitute(values),
+            tuple([term.substitute(values) for term in self.terms]),
+            tuple([assumption.substitute(values) for assumption in self.assumptions]),
+        )
+
+
+class Numbers(NamedTuple):
+    """Parameters, and how many of them are frozen."""
+
+    total: Polynomial
+    frozen: Polynomial
+
+    def plus(self, other: Numbers, times: int = 1) -> Numbers:
+        return Numbers(self.total + other.total * times, self.frozen + other.frozen * times)
+
+
+NOTHING = Numbers(constant(0), constant(0))
+
+
+class Tally:
+    """Sums over the modules of one compilation."""
+
+    def __init__(self, opening: Opening, root: Module) -> None:
+        self.opening = opening
+        self.root = root
+        self._known: dict[Module, Numbers] = {}
+        self._tied: dict[str, list[str]] = {}  # the other names of tensors, by every address around them
+        for alias in root.aliases:
+            for around in prefixes(alias):
+                self._tied.setdefault(around, []).append(alias)
+
+    def outcome(self) -> Outcome:
+        terms = tuple(_merged(self._terms(self.root, "", False)))
+        numbers = self._owned(self.root)
+        for alias in self.root.aliases:
+            numbers = numbers.plus(self._at(self.root, alias), -1)
+        made_of = NOTHING
+        for term in terms:
+            made_of = made_of.plus(Numbers(term.total, term.frozen))
+        if made_of != numbers:
+            raise fail("internal", "the parts of a formula do not add up to it; please report this")
+        return Outcome(*numbers, terms, tuple(self.opening.assumptions.values()))
+
+    def _owned(self, module: Module) -> Numbers:
+        """What a module owns, every name counted as a tensor."""
+        known = self._known.get(module)
+        if known is None:
+            known = NOTHING
+            for address in module.members:
+                known = known.plus(self._rounds(module, address, self._member(module, address)))
+            self._known[module] = known
+        return known
+
+    def _member(self, module: Module, address: str) -> Numbers:
+        """What stands at an address of a module, in one round."""
+        member = module.members[address]
+        target = member.target
+        if isinstance(target, Module):
+            numbers = self._owned(target)
+        elif target.kind == "param":
+            size = _size(target)
+            numbers = Numbers(size, size if target.frozen else constant(0))
+        else:
+            numbers = NOTHING
+        return numbers._replace(frozen=numbers.total) if member.frozen else numbers
+
+    def _rounds(self, module: Module, address: str, numbers: Numbers) -> Numbers:
+        """The sum of `numbers` over the rounds of the loops around what a module owns."""
+        for segment in reversed(self._around(module, address)):
+            sums = [summed(part, segment.symbol, polynomial_of(segment.number)) for part in numbers]
+            if None in sums:
+                self.opening.refuse_sum(numbers.total, segment, module.members[address].span)
+            numbers = Numbers(*[part for part in sums if part is not None])
+        return numbers
+
+    def _around(self, module: Module, address: str) -> tuple[Segment, ...]:
+        return self.opening.around.get(module, {}).get(address, ())
+
+    def _at(self, module: Module, name: str) -> Numbers:
+        """A tensor by its name in a module, over all rounds."""
+        address = _owner(module, name)
+        target = module.members[address].target
+        if isinstance(target, Weight):
+            numbers = self._member(module, address)
+        else:
+            numbers = self._at(target, name[len(address) + 1 :])
+            if module.members[address].frozen:
+                numbers = numbers._replace(frozen=numbers.total)
+        return self._rounds(module, address, numbers)
+
+    def _terms(self, module: Module, prefix: str, frozen: bool) -> list[tuple[Any, Term]]:
+        """The terms of a module, each with what tells terms apart that only their address makes different."""
+        terms: list[tuple[Any, Term]] = []
+        for address, member in module.members.items():
+            around = self._around(module, address)
+            target = member.target
+            is_block = isinstance(target, Module) and target.kind == "block" and self.root.tensors <= MOST_OPENED
+            if isinstance(target, Module) and is_block and not around and not _is_numbered(address):
+                terms += self._terms(target, f"{prefix}{address}.", frozen or member.frozen)
+                continue
+            numbers = self._member(module, address)
+            tied = self._tied.get(prefix + address, [])
+            for alias in tied:
+                inner = alias[len(prefix) + len(address) + 1 :]
+                one = self._at(target, inner) if isinstance(target, Module) else numbers
+                numbers = numbers.plus(one._replace(frozen=one.total) if member.frozen else one, -1)
+            if frozen:
+                numbers = numbers._replace(frozen=numbers.total)
+            if numbers.total or not tied:
+                key = target, _pattern(address), tuple(tied), around
+                terms.append((key, self._term(module, address, prefix, numbers)))
+        return [(key, term) for key, term in terms if term.total]
+
+    def _term(self, module: Module, address: str, prefix: str, numbers: Numbers) -> Term:
+        around = self._around(module, address)
+        target = module.members[address].target
+        type = target.type if isinstance(target, Module) else ""
+        over = self._rounds(module, address, numbers)
+        shown = re.sub(r"\{[^}]*\}", lambda m: self._shown(m[0]), prefix + address)
+        if len(around) != 1:
+            one, none = constant(1), constant(0)
+            if any(segment.symbol in numbers.total.names for segment in around):
+                return Term(shown, type, one, over.total, over.total, over.frozen)
+            rounds = self._rounds(module, address, Numbers(one, none)).total
+            return Term(shown, type, rounds, numbers.total, over.total, over.frozen)
+        (segment,) = around
+        rounds, first = polynomial_of(segment.number), polynomial_of(segment.first)
+        if segment.symbol not in numbers.total.names:
+            return Term(shown, type, rounds, numbers.total, over.total, over.frozen, "", first, segment.stride)
+        index = segment.variable
+        while index in self.opening.state.hyperparameters:
+            index += "_"
+        position = (name(index) - first) * constant(segment.stride) ** -1 + 1
+        each = numbers.total.substitute({segment.symbol: position})
+        return Term(shown, type, rounds, each, over.total, over.frozen, index, first, segment.stride)
+
+    def _shown(self, text: str) -> str:
+        if "~" in text:
+            return "*"
+        return f"({self.opening.translate(text[1:-1])})"
+
+
+def _owner(module: Module, name: str) -> str:
+    """The address of a module at or in which a name lies."""
+    return next(around for around in prefixes(name) if around in module.members)
+
+
+def _is_numbered(address: str) -> bool:
+    return any(word.isdigit() for word in address.split("."))
+
+
+def _pattern(address: str) -> str:
+    return re.sub(r"(?<![^.])\d+(?![^.])", "*", address)
+
+
+def _merged(terms: list[tuple[Any, Term]]) -> list[Term]:
+    """Terms with those together that are the same but for a number in their address."""
+    merged: list[Term] = []
+    last: Any = None
+    for key, term in terms:
+        if merged and key == last and not term.variable and not key[3]:
+            before = merged.pop()
+            term = before._replace(
+                address=_pattern(term.address),
+                rounds=before.rounds + 1,
+                total=before.total + term.total,
+                frozen=before.frozen + term.frozen,
+            )
+        merged.append(term)
+        last = key
+    return merged
+
+
+def _size(weight: Weight) -> Polynomial:
+    size = constant(1)
+    for dim in weight.type.shape:
+        size = size * polynomial_of(dim)
+    return size

@@ -1,1 +1,0 @@
-"""Python functions that are called as the commands are, one a file: each answers with plain data."""

@@ -1,0 +1,154 @@
+"""Tables as text: for people (table, markdown) and for spreadsheets (csv)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, cast
+
+from archspec.reporting.colour import coloured
+from archspec.source import printable
+
+
+class Column(NamedTuple):
+    """A column: the key of its values in a row; its title, and what stands for an empty value, where people read it."""
+
+    key: str
+    title: str
+    blank: str = ""
+
+
+class View(NamedTuple):
+    """Rows of values under columns; values are text, integers, shares from 0 to 1, booleans, shapes, None."""
+
+    columns: tuple[Column, ...]
+    rows: Sequence[Mapping[str, Any]]
+
+
+def csv(view: View) -> str:
+    """Comma-separated values under a line of keys; names stand as they are, quoted where they need it."""
+    import csv as library
+    from io import StringIO
+
+    out = StringIO()
+    writer = library.writer(out, lineterminator="\n")
+    writer.writerow([column.key for column in view.columns])
+    for row in view.rows:
+        writer.writerow([_plain(row[column.key]) for column in view.columns])
+    return out.getvalue()
+
+
+def markdown(view: View) -> str:
+    """A table for a document; text is set as code, so that nothing in a name acts as markup."""
+    view = _used(view)
+    right = [_is_right(view, column) for column in view.columns]
+    titles = [column.title for column in view.columns]
+    lines = [
+        "| " + " | ".join(title if title == "*" else escape_markdown(title) for title in titles) + " |",
+        "|" + "|".join(" ---: " if number else " --- " for number in right) + "|",
+    ]
+    for row in view.rows:
+        lines.append("| " + " | ".join(_markdown_cell(row, column) for column in view.columns) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def escape_markdown(text: str) -> str:
+    """A sentence in which nothing acts as markup."""
+    return "".join(f"\\{c}" if c in "\\`*[]<|" else c for c in text)
+
+
+def write(view: View, format: str) -> str:
+    """The view as a table, markdown or csv."""
+    return {"table": table, "markdown": markdown, "csv": csv}[format](view)
+
+
+def table(view: View) -> str:
+    """A table for a terminal: never cut, whatever the terminal's width; coloured only where `coloured` says so."""
+    from io import StringIO
+
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    view = _used(view)
+    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for column in view.columns:
+        is_right = _is_right(view, column)
+        grid.add_column(
+            column.title, justify="right" if is_right else "left", no_wrap=True, style=_STYLES.get(column.key)
+        )
+    for row in view.rows:
+        grid.add_row(*(Text(text(row[column.key]) or column.blank) for column in view.columns))
+    out = StringIO()
+    in_colour = coloured(sys.stdout)
+    Console(
+        file=out,
+        width=2**20,
+        force_terminal=in_colour,
+        color_system="standard" if in_colour else None,
+        force_jupyter=False,
+        legacy_windows=False,
+    ).print(grid)
+    return "".join(line.rstrip() + "\n" for line in out.getvalue().splitlines())
+
+
+_STYLES = {"type": "cyan", "shapes": "dim", "shape": "dim", "share": "dim", "notes": "yellow"}
+
+
+def text(value: Any) -> str:
+    """A value as people read it: `109,482,240`, `21.8 %`, `768 x 3072`, yes or no, nothing for None."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return percent(value)
+    if isinstance(value, str):
+        return printable(value)
+    return shape(value)
+
+
+def percent(share: float) -> str:
+    """A share from 0 to 1 in percent; what is there, however small, is not shown as nothing."""
+    return "< 0.1 %" if 0 < share < 0.0005 else f"{100 * share:.1f} %"
+
+
+def shape(sizes: Iterable[int]) -> str:
+    """`768 x 3072`; a tensor without dimensions is `1`."""
+    return " x ".join(map(str, sizes)) or "1"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple | list):
+        return "x".join(map(str, cast(Sequence[int], value)))
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value
+
+
+def _used(view: View) -> View:
+    """The view without columns that have nothing to say."""
+    empty = ("", None)
+    return view._replace(
+        columns=tuple(c for c in view.columns if c.blank or any(row[c.key] not in empty for row in view.rows))
+    )
+
+
+def _is_right(view: View, column: Column) -> bool:
+    """Numbers stand on the right."""
+    values = [row[column.key] for row in view.rows]
+    return any(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+
+
+def _markdown_cell(row: Mapping[str, Any], column: Column) -> str:
+    value = row[column.key]
+    shown = text(value)
+    if not shown or not isinstance(value, str):
+        return shown or column.blank
+    fence = "`"
+    while fence in shown:
+        fence += "`"
+    space = " " if "`" in shown else ""
+    return (fence + space + shown + space + fence).replace("|", "\\|")

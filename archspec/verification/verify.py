@@ -1,0 +1,203 @@
+"""A model's tensors against those of a checkpoint: what is missing, unexpected, of another shape, or tied otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from archspec.addresses.repeats import Fold, fold
+from archspec.checkpoints.entries import Checkpoint, Entry
+from archspec.table import Table
+from archspec.verification.spelling import Rename, Spelling, respell
+
+_Fact = tuple[str, tuple[int, ...]]
+"""What a spec says of a name: "param" or "buffer", and the shape."""
+
+
+class Finding(NamedTuple):
+    """A difference, said once of all the tensors that have it: `fold` has their names.
+
+    `kind` and what the other fields then are:
+    - "missing": the spec has it, of the shape `spec`, and the checkpoint does not, under any of its names;
+    - "unexpected": the checkpoint has it (its own name, shape and `dtype`), and the spec does not;
+    - "shape": it is `spec` in the spec and `checkpoint` in the checkpoint;
+    - "tied": a parameter that is one tensor with `other` in the checkpoint, and is not in the spec;
+    - "total_size": the index of the shards claims another number of bytes, `other`, than they hold; there is no name.
+
+    `what` is "param" or "buffer" where it is missing or of another shape, else "".
+    """
+
+    kind: str
+    fold: Fold
+    what: str = ""
+    spec: tuple[int, ...] | None = None
+    checkpoint: tuple[int, ...] | None = None
+    dtype: str | None = None
+    other: str | None = None
+
+
+class Stored(NamedTuple):
+    """What a checkpoint, or its part of one element type, holds. `names` of one tensor count it once in the others."""
+
+    names: int
+    tensors: int
+    elements: int
+    bytes: int
+
+
+class Verification(NamedTuple):
+    """What `archspec verify` found.
+
+    `params` and `buffers` are the numbers of the spec's. `stored` is what the checkpoint holds, and `dtypes` the same
+    by type of element. `spellings` are differences in names that were passed over, `notes` sentences about what is no
+    difference but good to know, `idle` renamings that no name answered to. `fits` are other bundled models, with the
+    same hyperparameters set, that the checkpoint is exactly.
+    """
+
+    model: str
+    overrides: dict[str, Any]
+    params: int
+    buffers: int
+    checkpoint: str
+    files: int
+    stored: Stored
+    dtypes: dict[str, Stored]
+    spellings: tuple[Spelling, ...]
+    findings: tuple[Finding, ...]
+    notes: tuple[str, ...]
+    idle: tuple[Rename, ...] = ()
+    fits: tuple[str, ...] = ()
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the checkpoint holds the tensors of the spec, all of them and nothing else."""
+        return not self.findings
+
+
+def compare(table: Table, checkpoint: Checkpoint, renames: Sequence[Rename] = ()) -> Verification:
+    """Compares names, shapes and ties. Raises ArchError if renaming makes one name of two."""
+    specified = {t.name: ("param", t.shape) for t in table.tensors}
+    specified |= {b.name: ("buffer", b.shape) for b in table.buffers}
+    norms = {t.name for t in table.tensors if t.role == "norm"}
+    names = [entry.name for entry in checkpoint.entries]
+    ours, spellings, idle = respell(names, specified.keys(), norms, renames)
+    found = {ours[entry.name]: entry for entry in checkpoint.entries if entry.name in ours}
+    groups = _groups(table)
+    findings = [
+        *_missing(specified, groups, found),
+        *_unexpected(entry for entry in checkpoint.entries if entry.name not in ours),
+        *_reshaped(specified, found),
+        *_tied({t.name: groups[t.name] for t in table.tensors if not t.tied_to}, found),
+        *_claims(checkpoint),
+    ]
+    return Verification(
+        model=table.model,
+        overrides=table.overrides,
+        params=table.params.total,
+        buffers=len(table.buffers),
+        checkpoint=checkpoint.label,
+        files=checkpoint.files,
+        stored=stored(checkpoint.entries),
+        dtypes=_by_dtype(checkpoint.entries),
+        spellings=tuple(spellings),
+        findings=tuple(findings),
+        notes=(*checkpoint.notes, *_notes(groups, found), *_overlaps(checkpoint.entries)),
+        idle=tuple(idle),
+    )
+
+
+def stored(entries: Iterable[Entry]) -> Stored:
+    """Sums: an entry whose elements are those of another counts as a name only."""
+    entries = list(entries)
+    distinct = list({entry.place: entry for entry in entries}.values())
+    return Stored(
+        len(entries), len(distinct), sum(entry.elements for entry in distinct), sum(entry.bytes for entry in distinct)
+    )
+
+
+def _by_dtype(entries: Sequence[Entry]) -> dict[str, Stored]:
+    parts: dict[str, list[Entry]] = {}
+    for entry in entries:
+        parts.setdefault(entry.dtype, []).append(entry)
+    return {dtype: stored(part) for dtype, part in parts.items()}
+
+
+def _groups(table: Table) -> dict[str, list[str]]:
+    """The names of each tensor and buffer of the spec, under the name that is counted, which is the first of them."""
+    ties = {t.name: t.tied_to for t in table.tensors if t.tied_to} | table.buffer_ties
+    groups = {stored.name: [stored.name] for stored in (*table.tensors, *table.buffers) if stored.name not in ties}
+    for name, counted in ties.items():
+        groups[counted].append(name)
+    return groups
+
+
+def _missing(specified: dict[str, _Fact], groups: dict[str, list[str]], found: dict[str, Entry]) -> Iterator[Finding]:
+    absent = [counted for counted, names in groups.items() if not any(name in found for name in names)]
+    for folded, (what, shape) in fold((name, specified[name]) for name in absent):
+        yield Finding("missing", folded, what, spec=shape)
+
+
+def _unexpected(entries: Iterable[Entry]) -> Iterator[Finding]:
+    for folded, (shape, dtype) in fold((entry.name, (entry.shape, entry.dtype)) for entry in entries):
+        yield Finding("unexpected", folded, checkpoint=shape, dtype=dtype)
+
+
+def _reshaped(specified: dict[str, _Fact], found: dict[str, Entry]) -> Iterator[Finding]:
+    items = [(name, (fact, found[name].shape)) for name, fact in specified.items() if name in found]
+    for folded, ((what, ours), theirs) in fold(item for item in items if item[1][0][1] != item[1][1]):
+        yield Finding("shape", folded, what, spec=ours, checkpoint=theirs)
+
+
+def _tied(groups: dict[str, list[str]], found: dict[str, Entry]) -> Iterator[Finding]:
+    """Tensors that are different ones in the spec, and have the same elements in the checkpoint."""
+    firsts: dict[tuple[object, ...], tuple[str, str]] = {}
+    items: list[tuple[str, str]] = []
+    for counted, names in groups.items():
+        seen: set[tuple[object, ...]] = set()
+        for name in names:
+            if name in found and found[name].place not in seen:
+                seen.add(found[name].place)
+                first, group = firsts.setdefault(found[name].place, (name, counted))
+                if group != counted:
+                    items.append((name, first))
+    for folded, first in fold(items):
+        yield Finding("tied", folded, other=first)
+
+
+def _claims(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """The size an index claims: each tensor counted once, or once a name; programs differ in this."""
+    sums = {stored(checkpoint.entries).bytes, sum(entry.bytes for entry in checkpoint.entries)}
+    if checkpoint.total_size is not None and checkpoint.total_size not in sums:
+        yield Finding("total_size", Fold("", (), ()), other=str(checkpoint.total_size))
+
+
+def _notes(groups: dict[str, list[str]], found: dict[str, Entry]) -> Iterator[str]:
+    """Which of the names of a tied tensor a checkpoint has: one is enough, and which one is its own affair."""
+    items: list[tuple[str, tuple[str, str]]] = []
+    for names in groups.values():
+        there = [name for name in names if name in found]
+        places = {found[name].place for name in there[:1]}
+        for name in names if there else ():
+            if name not in found:
+                items.append((name, ("not stored, as it is tied to", there[0])))
+            elif found[name].place not in places:
+                places.add(found[name].place)
+                items.append((name, ("stored apart (whether equal was not checked) from", there[0])))
+    for folded, (sentence, other) in fold(items):
+        yield f"{sentence} `{other}`: `{folded.pattern}`{f' ({folded.ranges})' if folded.numbers else ''}"
+
+
+def _overlaps(entries: Iterable[Entry]) -> Iterator[str]:
+    """Tensors that are no two names of one, and yet share a stretch of storage."""
+    distinct = {entry.place: entry for entry in entries if entry.bytes}.values()
+    before: Entry | None = None
+    pairs: list[tuple[str, str]] = []
+    for entry in sorted(distinct, key=lambda entry: (entry.file, entry.storage, entry.start)):
+        if before and (before.file, before.storage) == (entry.file, entry.storage) and entry.start < before.stop:
+            pairs.append((before.name, entry.name))
+        if not before or (before.file, before.storage, before.stop) < (entry.file, entry.storage, entry.stop):
+            before = entry
+    if pairs:
+        more = f" (and {len(pairs) - 1:,} more pairs)" if len(pairs) > 1 else ""
+        named = " and ".join(f"`{name}`" for name in pairs[0])
+        yield f"{named} may have elements in common{more}, which the sums count for each"
