@@ -6,7 +6,8 @@ import os
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeAlias, cast
 
-from archspec.lower.patterns import Pattern, numbered, tails
+from archspec.resolve.arguments import Inputs
+from archspec.resolve.patterns import Pattern, numbered, tails
 from archspec.ops import OPS, Op
 from archspec.resources import bundled_files
 from archspec.source import Note, Report, Source, Span, decode, nearest, read_bytes, suggest
@@ -20,41 +21,23 @@ Parse: TypeAlias = Callable[[Source, Report], tree.File]
 
 
 class Hyperparameter(NamedTuple):
-    """One hyperparameter; its default is evaluated among the names of `unit`, where it was written."""
+    """One hyperparameter, declared by the definition `origin`, among whose names its default is evaluated."""
 
     name: str
     default: tree.Expr | None
-    unit: Unit
+    origin: Definition
     span: Span
 
-
-class Signature(NamedTuple):
-    """The inputs that a callee declares: all, those that may be absent, those that may not; the last may be
-    `variadic`.
-    """
-
-    names: tuple[str, ...]
-    optional: frozenset[str]
-    needed: tuple[str, ...]
-    variadic: bool
-
-    @staticmethod
-    def of(inputs: list[tuple[str, bool]], variadic: bool = False) -> Signature:
-        """The signature of inputs (name, whether it may be absent)."""
-        names = tuple([name for name, _ in inputs])
-        optional = frozenset([name for name, absent in inputs if absent])
-        return Signature(names, optional, tuple([name for name in names if name not in optional]), variadic)
-
-    def spread(self, given: int) -> tuple[str, ...]:
-        """The names of `given` inputs: a variadic one is numbered."""
-        more = range(2, given - len(self.names) + 2) if self.variadic else ()
-        return (*self.names, *[f"{self.names[-1]}{k}" for k in more])
+    @property
+    def unit(self) -> Unit:
+        """The file among whose names the default is."""
+        return self.origin.unit
 
 
 class Definition:
     """A fn, layer or block of a unit."""
 
-    __slots__ = ("hyperparameters", "kind", "name", "node", "open", "plan", "signature", "span", "unit")
+    __slots__ = ("hyperparameters", "kind", "name", "node", "open", "plan", "resolved", "span", "takes", "unit", "unknown")
 
     def __init__(self, node: tree.Definition, unit: Unit) -> None:
         self.node = node
@@ -63,9 +46,11 @@ class Definition:
         self.unit = unit
         self.span = unit.span(node.name)
         self.hyperparameters: dict[str, Hyperparameter] = {}
-        self.signature = Signature.of([(e.name, e.default is not None) for e in node.inputs])
-        self.open = False  # what it takes over is in error: any name may be one of its hyperparameters
-        self.plan: tuple[Any, ...] | None = None  # made by `plan_of`
+        self.takes = Inputs.of([(e.name, e.default is not None) for e in node.inputs])
+        self.open = False  # what it inherits is in error: any name may be one of its hyperparameters
+        self.unknown: set[str] = set()  # unknown names that were reported
+        self.resolved: object = None  # its resolved form, once it was asked for
+        self.plan: Any = None
 
 
 class Binding(NamedTuple):
@@ -79,7 +64,7 @@ class Binding(NamedTuple):
 class Unit:
     """One loaded file: its names, dimensions and models. `lent` are definitions that only overrides may name."""
 
-    __slots__ = ("_tails", "broken", "dims", "exports", "folder", "lent", "models", "names", "root", "source", "tree")
+    __slots__ = ("_tails", "broken", "dims", "exports", "folder", "lent", "models", "names", "root", "source", "tree", "unknown")
 
     def __init__(self, source: Source, file: tree.File, folder: str | None, root: str | None) -> None:
         self.source = source
@@ -92,6 +77,7 @@ class Unit:
         self.dims: dict[str, Span] = {}
         self.models: dict[str, tree.Model] = {}
         self.broken = {name for part in file.broken for name in part.names}
+        self.unknown: set[str] = set()  # unknown names that were reported
         self._tails: set[Pattern] | None = None
 
     def reaches(self, pattern: Pattern) -> bool:
@@ -345,7 +331,7 @@ def expand_hyperparameters(definition: Definition, report: Report, path: list[De
                 _twice(report, "hyperparameter", entry.name, span, own[entry.name])
                 continue
             own[entry.name] = span
-            found[entry.name] = Hyperparameter(entry.name, entry.default, unit, span)
+            found[entry.name] = Hyperparameter(entry.name, entry.default, definition, span)
             continue
         assert isinstance(entry.default, tree.Name)
         other = unit.names.get(entry.default.text)
