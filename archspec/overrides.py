@@ -21,7 +21,9 @@ def parse_override(text: str) -> tuple[str, Any]:
     name, separator, written = text.partition("=")
     name = name.strip()
     if not separator or not _WORD.fullmatch(name):
-        raise fail("bad-override", f"`--set {text}` is not of the form name=value", help="as in `--set layers=6`")
+        raise fail(
+            "bad-override", f"invalid --set `{text}`: expected name=value", help="write it as in `--set layers=6`"
+        )
     written = written.strip()
     if _WORD.fullmatch(written) and written not in ("true", "false", "none", "inf"):
         return name, written
@@ -34,8 +36,8 @@ def parse_override(text: str) -> tuple[str, Any]:
     if value is ...:
         raise fail(
             "bad-override",
-            f"`{written}` is no value for `{name}`",
-            help='numbers, true, false, none, words, "strings" and [lists] are',
+            f"invalid value for `{name}`: `{written}`",
+            help="use a number, `true`, `false`, `none`, a name, a string or a list",
         )
     return name, value
 

@@ -122,7 +122,7 @@ class Report:
         if key not in self._seen:
             self._seen.add(key)
             if len(self.diagnostics) >= MOST_FINDINGS:
-                message = f"there are more than {MOST_FINDINGS} findings; the others are not shown"
+                message = f"too many diagnostics: only the first {MOST_FINDINGS} are shown"
                 self.diagnostics.append(Diagnostic("budget", message))
                 raise Enough
             self.diagnostics.append(diagnostic)
@@ -226,7 +226,7 @@ def read_bytes(path: str, label: str, report: Report, at: Span | None = None) ->
     """The start of a file, enough to see that it is too large; None with a diagnostic: missing, unreadable."""
     try:
         if os.path.isdir(path):
-            report.error("unreadable", f"{label} is a folder", at)
+            report.error("unreadable", f"expected a file, found the directory {label}", at)
             return None
         if os.path.exists(path) and not os.path.isfile(path):
             report.error("unreadable", f"{label} is not a regular file", at)
@@ -234,25 +234,25 @@ def read_bytes(path: str, label: str, report: Report, at: Span | None = None) ->
         with open(path, "rb") as file:
             return file.read(LARGEST_FILE + 1)
     except FileNotFoundError:
-        report.error("missing-file", f"there is no file {label}", at)
+        report.error("missing-file", f"file not found: {label}", at)
         return None
     except (OSError, ValueError) as problem:
-        reason = getattr(problem, "strerror", None) or problem
-        report.error("unreadable", f"{label} cannot be read: {reason}", at)
+        reason = str(getattr(problem, "strerror", None) or problem).lower()
+        report.error("unreadable", f"cannot read {label}: {reason}", at)
         return None
 
 
 def decode(data: bytes, label: str, report: Report, at: Span | None = None) -> str | None:
     """The text of a file's bytes, or None with a diagnostic: too large, not text."""
     if len(data) > LARGEST_FILE:
-        report.error("budget", f"{label} is larger than {LARGEST_FILE // 1024} KiB", at)
+        report.error("budget", f"{label} exceeds the size limit of {LARGEST_FILE // 1024} KiB", at)
         return None
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as problem:
-        report.error("not-text", f"{label} is not UTF-8 text (byte {problem.start})", at)
+        report.error("not-text", f"{label} is not UTF-8 text: invalid byte at offset {problem.start}", at)
         return None
     if "\0" in text:
-        report.error("not-text", f"{label} is not text (it has a zero byte)", at)
+        report.error("not-text", f"{label} is not text: it contains a NUL byte", at)
         return None
     return text.replace("\r\n", "\n").replace("\r", "\n")

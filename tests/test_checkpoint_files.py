@@ -150,10 +150,10 @@ def test_a_tensor_in_two_shards(tmp_path: Path) -> None:
 def test_shards_that_are_missing(tmp_path: Path) -> None:
     path = write_shards(tmp_path, SHARDS)
     (tmp_path / TWO).unlink()
-    with pytest.raises(ArchError, match=rf"missing-file\]: there is no file {TWO}, where .* places 1 tensor$"):
+    with pytest.raises(ArchError, match=rf"missing-file\]: file not found: {TWO}, where .* places 1 tensor$"):
         read(str(path))
     (tmp_path / ONE).unlink()
-    with pytest.raises(ArchError, match=rf"there is no file {ONE} \(and 1 more like it\), where .* places 3 tensors$"):
+    with pytest.raises(ArchError, match=rf"file not found: {ONE} \(and 1 more like it\), where .* places 3 tensors$"):
         read(str(path))
 
 

@@ -97,7 +97,7 @@ def test_a_folder_is_no_spec_and_what_is_in_it_may_be(tmp_path: Path) -> None:
     with pytest.raises(archspec.ArchError) as refused:
         archspec.load(f"{tmp_path}{os.sep}")
     (found,) = refused.value.diagnostics
-    assert (found.code, found.help) == ("unreadable", f"the configuration in it is a SPEC: `{path}`")
+    assert (found.code, found.help) == ("unreadable", f"use the configuration in it: `{path}`")
 
 
 def test_output_to_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -227,7 +227,7 @@ def test_a_file_that_is_too_large(tmp_path: Path) -> None:
 def test_a_file_that_is_missing(tmp_path: Path) -> None:
     with contextlib.chdir(tmp_path):
         (found,) = check("nowhere.arch").diagnostics
-    assert found.render() == "error[missing-file]: there is no file nowhere.arch"
+    assert found.render() == "error[missing-file]: file not found: nowhere.arch"
     assert places(findings(tmp_path, importing("nowhere.arch"))) == [(1, "missing-file")]
 
 
@@ -235,7 +235,7 @@ def test_a_folder(tmp_path: Path) -> None:
     (tmp_path / "parts.arch").mkdir()
     with contextlib.chdir(tmp_path):
         (found,) = check("parts.arch").diagnostics
-    assert found.render() == "error[unreadable]: parts.arch is a folder"
+    assert found.render() == "error[unreadable]: expected a file, found the directory parts.arch"
     assert places(findings(tmp_path, importing("parts.arch"))) == [(1, "unreadable")]
 
 

@@ -363,7 +363,7 @@ block Net(n = 4)(x [seq, n]) -> [seq, n] {
 """
     messages = [found.message for found in findings(text)]
     assert messages == [
-        "`*` gives a real here, and a symbolic dimension is not known",
-        "`+` gives a real here, and a symbolic dimension is not known",
-        "`min` has no answer here: the dimension seq is not known when a spec is compiled",
+        "`*` cannot combine a real and a symbolic dimension",
+        "`+` cannot combine a real and a symbolic dimension",
+        "`min` is undefined for these operands: the dimension seq is not a compile-time constant",
     ]

@@ -286,13 +286,13 @@ def test_names_of_one_storage_are_tied(tmp_path: Path) -> None:
     [
         ({}, "holds no tensors"),
         ({"a": (2,), "a.b": (3,)}, "a tensor lies inside the address of another: `a.b`"),
-        ({"a..b": (2,)}, "a part of an address cannot be empty: `a..b`"),
-        ({"": (2,)}, "a part of an address cannot be empty: ``"),
+        ({"a..b": (2,)}, "empty address segment: `a..b`"),
+        ({"": (2,)}, "empty address segment: ``"),
         ({"x y": (2,), "é.w": (2,), "a#b": (1,)}, "these characters cannot stand in an address: `x y`, `é.w`, `a#b`"),
         ({"\x1b[31m": (2,)}, "these characters cannot stand in an address"),
         ({"none": (0, 4)}, "a tensor without elements has no place in a spec, where sizes are from 1: `none`"),
-        ({".".join("a" * 65): (2,)}, "an address has at most 64 parts and 500 characters"),
-        ({"a" * 501: (2,)}, "an address has at most 64 parts and 500 characters"),
+        ({".".join("a" * 65): (2,)}, "address too long: the limit is 64 segments and 500 characters"),
+        ({"a" * 501: (2,)}, "address too long: the limit is 64 segments and 500 characters"),
         ({f"t{i}.": (1,) for i in range(7)}, "`t4.` (and 2 more)"),
     ],
 )

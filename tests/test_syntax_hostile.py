@@ -32,19 +32,19 @@ def messages(text: str) -> list[str]:
     ("value", "message"),
     [
         ("+".join(["a"] * 99), None),
-        ("+".join(["a"] * 200), "this expression is more than 100 levels deep"),
-        ("**".join(["a"] * 200), "this expression is more than 100 levels deep"),
-        ("-" * 200 + "a", "this expression is more than 100 levels deep"),
-        ("not " * 200 + "a", "this expression is more than 100 levels deep"),
-        ("a if b else " * 200 + "a", "this expression is more than 100 levels deep"),
-        ("a" + "[0]" * 200, "this expression is more than 100 levels deep"),
+        ("+".join(["a"] * 200), "expression is nested too deeply: the limit is 100 levels"),
+        ("**".join(["a"] * 200), "expression is nested too deeply: the limit is 100 levels"),
+        ("-" * 200 + "a", "expression is nested too deeply: the limit is 100 levels"),
+        ("not " * 200 + "a", "expression is nested too deeply: the limit is 100 levels"),
+        ("a if b else " * 200 + "a", "expression is nested too deeply: the limit is 100 levels"),
+        ("a" + "[0]" * 200, "expression is nested too deeply: the limit is 100 levels"),
         ("[" * 60 + "]" * 60, None),
-        ("[" * 64 + "]" * 64, "brackets nest more than 64 levels deep"),
-        ("f" + "(f" * 70 + ")" * 70, "brackets nest more than 64 levels deep"),
+        ("[" * 64 + "]" * 64, "brackets are nested too deeply: the limit is 64 levels"),
+        ("f" + "(f" * 70 + ")" * 70, "brackets are nested too deeply: the limit is 64 levels"),
         ("9" * 18, None),
-        ("9" * 19, "this integer has more than 18 digits"),
-        ("1e400", "this number is too large to be represented"),
-        ("1e-400", "this number is too small to be represented"),
+        ("9" * 19, "integer too long: the limit is 18 digits"),
+        ("1e400", "number too large to represent"),
+        ("1e-400", "number too small to represent"),
         ("0e-400", None),
     ],
 )
@@ -56,8 +56,8 @@ def test_budgets(value: str, message: str | None) -> None:
 
 def test_nested_statements_have_a_budget() -> None:
     deep = "if a {\n" * 100 + "}\n" * 100
-    assert messages(BODY % deep) == ["brackets nest more than 64 levels deep"]
-    assert messages(BODY % ("if a { } " + "else if a { } " * 200)) == ["more than 100 `else if` in a row"]
+    assert messages(BODY % deep) == ["brackets are nested too deeply: the limit is 64 levels"]
+    assert messages(BODY % ("if a { } " + "else if a { } " * 200)) == ["too many `else if` branches: the limit is 100"]
 
 
 SIZE = 60_000

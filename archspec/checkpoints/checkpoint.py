@@ -97,7 +97,7 @@ def _read_file(path: str, label: str) -> tuple[list[Entry], list[str]]:
 
             return safetensors.read(file, size, label), []
     except FileNotFoundError:
-        raise fail("missing-file", f"there is no file {label}") from None
+        raise fail("missing-file", f"file not found: {label}") from None
     except (OSError, ValueError) as error:  # ValueError: a zero byte in the path
         raise _unreadable(label, error) from None
 
@@ -177,7 +177,7 @@ def _bytes(path: str) -> bytes:
         with open(path, "rb") as file:
             return file.read(LARGEST_INDEX)
     except FileNotFoundError:
-        raise fail("missing-file", f"there is no file {path}") from None
+        raise fail("missing-file", f"file not found: {path}") from None
     except (OSError, ValueError) as error:
         raise _unreadable(path, error) from None
 
@@ -195,4 +195,4 @@ def _check_presence(path: str, shards: dict[str, str], weight_map: dict[str, str
         count = sum(shard in absent for shard in weight_map.values())
         more = f" (and {len(missing) - 1:,} more like it)" if len(missing) > 1 else ""
         tensors = f"{count:,} tensor{'' if count == 1 else 's'}"
-        raise fail("missing-file", f"there is no file {missing[0]}{more}, where {path} places {tensors}")
+        raise fail("missing-file", f"file not found: {missing[0]}{more}, where {path} places {tensors}")

@@ -53,9 +53,11 @@ class Formula:
         """
         for hyperparameter, value in values.items():
             if hyperparameter not in self.open:
-                raise ValueError(f"`{hyperparameter}` is not open; {', '.join(f'`{n}`' for n in self.open)} are")
+                raise ValueError(
+                    f"`{hyperparameter}` is not open; open hyperparameters: {', '.join(f'`{n}`' for n in self.open)}"
+                )
             if value.__class__ is not int or value < 1:
-                raise ValueError(f"`{hyperparameter}` is a positive integer, not {value!r}")
+                raise ValueError(f"expected a positive integer for `{hyperparameter}`, found {value!r}")
         numbers = {**self.open, **values}
         for assumption in self.assumptions:
             if not assumption.holds(numbers):
@@ -141,19 +143,24 @@ def formula_of(spec: str, names: Sequence[str], overrides: dict[str, Any]) -> Fo
     """As `formula`, with the overrides in a dictionary."""
     model, loaded = compile_file(spec, overrides)
     integers = {n: value for n, value in model.hyperparameters.items() if value.__class__ is int}
-    choices = f"its integer hyperparameters are {', '.join(integers)}" if integers else "it has none that is an integer"
+    choices = (
+        f"integer hyperparameters: {', '.join(integers)}" if integers else "the model has no integer hyperparameters"
+    )
     if not names:
-        raise fail("usage", "no hyperparameter is to be left open", help=f"as in `--open NAME,NAME`; {choices}")
+        raise fail("usage", "no open hyperparameters specified", help=f"use `--open NAME,NAME`; {choices}")
     for name in names:
         if name not in model.hyperparameters:
             help = suggest(name, list(integers)) or choices
-            raise fail("usage", f'"{model.name}" has no hyperparameter called `{name}`', help=help)
+            raise fail("usage", f'unknown hyperparameter `{name}` of "{model.name}"', help=help)
         if name not in integers or integers[name] < 1:
-            message = f"`{name}` cannot be left open: only a hyperparameter that is a positive integer can"
+            message = f"`{name}` cannot be open: its value is not a positive integer"
             raise fail("usage", message, help=choices)
     values = {name: integers[name] for name in names}
     outcome = derive(loaded.unit, loaded.unit.models[model.name], overrides, values, integers)
     derived = Formula(model.name, values, model.hyperparameters, overrides, outcome, model.warnings)
     if (derived.at(), derived.frozen.at(values)) != (model.params.total, model.params.frozen):
-        raise fail("internal", f"the formula for {model.name} does not give its total; please report this")
+        raise fail(
+            "internal",
+            f"the formula for {model.name} does not evaluate to its total; this is a bug in archspec; please report it",
+        )
     return derived

@@ -67,11 +67,11 @@ class Opening:
         if operator in ("==", "!=") and (left is None or right is None):
             return operator == "!="
         if not (is_number(left) and is_number(right)):
-            self.refuse(f"`{operator}` does not take these", span)
+            self.refuse(f"`{operator}` is undefined for these operands", span)
         real = any(isinstance(value, float) for value in (left, right))
         if operator in _COMPARISONS:
             if real:
-                self.refuse("a real number that depends on an open hyperparameter is compared here", span)
+                self.refuse("cannot compare a real number that depends on an open hyperparameter", span)
             return self.decide(operator, left, right, span)
         if real or operator == "/" or (operator == "**" and not (isinstance(right, int) and right >= 0)):
             return UNKNOWN
@@ -94,7 +94,7 @@ class Opening:
             except ArithmeticError as problem:
                 self.refuse(f"`{op.name}`: {problem}", span)
         if op.name in ("int", "floor") or any(op.symbol == word for word in _COMPARISONS):
-            self.refuse(f"`{op.name}` takes a real number that depends on an open hyperparameter", span)
+            self.refuse(f"cannot apply `{op.name}` to a real number that depends on an open hyperparameter", span)
         return UNKNOWN
 
     def decide(self, operator: str, left: Dim, right: Dim, span: Span) -> bool:
@@ -102,7 +102,7 @@ class Opening:
         known = self.known(operator, left - right)
         if known is None:
             self._split(left - right, span)
-            self.refuse(f"whether {self.told(left)} {operator} {self.told(right)} is not known", span)
+            self.refuse(f"cannot decide `{self.told(left)} {operator} {self.told(right)}` for all values", span)
         return known
 
     def known(self, operator: str, difference: Dim) -> bool | None:
@@ -176,7 +176,7 @@ class Opening:
         point = {name: value for name, value in self.state.point.items() if value is not None}
         names = symbols(left) | symbols(right)
         if not names <= self.state.point.keys() or (names <= point.keys() and not assumption.holds(point)):
-            self.refuse(f"{self.told(left)} {operator} {self.told(right)} would have to be assumed", span)
+            self.refuse(f"cannot prove `{self.told(left)} {operator} {self.told(right)}` for all values", span)
         difference = left - right
         if operator == "==":
             divided = _divided(difference)

@@ -119,7 +119,7 @@ class Derivation:
     def _compile(self, opening: Opening) -> Outcome:
         self.compilations += 1
         if self.compilations > MOST_COMPILATIONS or self.work > MOST_WORK:
-            raise fail("no-formula", f"more than {MOST_COMPILATIONS} cases would have to be told apart")
+            raise fail("no-formula", f"too many case distinctions: the limit is {MOST_COMPILATIONS}")
         report = Report()
         program = opening.program = Program(opening)
         program.begin(report, self.unit.source)
@@ -131,12 +131,15 @@ class Derivation:
                 if compiled is not None and not report.failed:
                     return Tally(opening, compiled.module).outcome()
             except OverflowError as problem:
-                report.error("no-formula", f"the formula grows too large: {problem}")
+                report.error("no-formula", f"the formula is too large: {problem}")
             finally:
                 self.work += program.work
         first = next((d for d in report.diagnostics if d.severity == "error"), None)
         if first is None:
-            raise fail("internal", "no formula was found, and nothing said why; please report this")
+            raise fail(
+                "internal",
+                "no formula was found, but no error was reported; this is a bug in archspec; please report it",
+            )
         raise ArchError([_as_refusal(first, opening)])
 
     def _solved(self, state: State, step: Solved, unasked: int) -> Outcome:
@@ -161,7 +164,7 @@ class Derivation:
         for value in range(1, upto + 1):
             small = self.derive(state.replaced(old, value, None, 0, constant(0)), unasked)
             if _numbers(small) != _numbers(_restated(large, old, constant(value), step.span)):
-                message = "what there is depends on this decision"
+                message = "the parameters depend on how this is decided"
                 raise fail("no-formula", message, step.span)
             assumptions += small.assumptions
         return large._replace(assumptions=tuple(assumptions))
@@ -199,7 +202,9 @@ def _restated(outcome: Outcome, symbol: str, by: Polynomial, span: Span) -> Outc
     try:
         return outcome.substitute({symbol: by})
     except (OverflowError, ValueError) as problem:
-        raise fail("no-formula", f"what follows from this cannot be written as a polynomial: {problem}", span) from None
+        raise fail(
+            "no-formula", f"the consequence of this cannot be written as a polynomial: {problem}", span
+        ) from None
 
 
 def _numbers(outcome: Outcome) -> dict[str, Polynomial]:
@@ -215,5 +220,5 @@ def _as_refusal(found: Diagnostic, opening: Opening) -> Diagnostic:
     """What kept a model from being compiled, as a reason why there is no formula."""
     names = ", ".join(f"`{n}`" for n in opening.state.hyperparameters)
     notes = tuple([note._replace(text=opening.translate(note.text)) for note in found.notes])
-    help = f"this is with {names} open; leave out of --open what it depends on"
+    help = f"remove what this depends on from --open; open now: {names}"
     return Diagnostic("no-formula", opening.translate(found.message), found.span, notes, help)

@@ -128,7 +128,7 @@ class Opened(Evaluator):
                 more = schedule._replace(prefix=schedule.prefix + 1)
                 self.opening.reschedule(rounds.segments[0].key, more, Probed if report.failed else Rescheduled)
             if not report.failed:
-                message = "what a round of this loop hands to the next neither stays as it is nor grows evenly"
+                message = "a value carried by this loop is neither constant nor grows by a constant amount"
                 self.opening.refuse(message, self.unit.span(loop))
         elif steps:
             write(self._moved(base, steps, rounds.stop - rounds.start))
@@ -222,7 +222,7 @@ class OpenOwner(Opened, Owner):
         """Every round must own at an address of its own."""
         for segment in self.around:
             if not any(self._tells_apart(index, segment) for index in indices(node)):
-                message = f"the address does not say plainly which round of the loop over `{segment.variable}` it is of"
+                message = f"cannot prove that this address differs in each iteration over `{segment.variable}`"
                 self.opening.refuse(message, self.unit.span(node))
 
     def _tells_apart(self, index: tree.Expr, segment: Segment) -> bool:
@@ -237,12 +237,16 @@ class OpenOwner(Opened, Owner):
             for segment in self.around:
                 if not any(self._tells_apart(index, segment) for index in indices(node.alias)):
                     self.opening.refuse(
-                        "a loop with an open count ties one tensor again and again", self.unit.span(node)
+                        "this loop has an open iteration count and ties the same tensor in every iteration",
+                        self.unit.span(node),
                     )
         elif not any(
             isinstance(index, tree.Name) and index.text == node.loop.variable for index in indices(node.alias)
         ):
-            self.opening.refuse("a loop with an open count ties one tensor again and again", self.unit.span(node))
+            self.opening.refuse(
+                "this loop has an open iteration count and ties the same tensor in every iteration",
+                self.unit.span(node),
+            )
         super()._tie(node)
 
     def _add_up(self) -> None:
@@ -258,7 +262,9 @@ class OpenOwner(Opened, Owner):
         for address, member in several:
             for other, second in self.module.members.items():
                 if member.span != second.span and not self._apart(address.split("."), other.split(".")):
-                    self.opening.refuse("this address may be that of something else owned here", _later(member, second))
+                    self.opening.refuse(
+                        "this address may coincide with another one declared here", _later(member, second)
+                    )
 
     def _apart(self, words: list[str], others: list[str]) -> bool:
         """Whether neither of two addresses can be or lie inside the other."""

@@ -91,7 +91,10 @@ class Tally:
         for term in terms:
             made_of = made_of.plus(Numbers(term.total, term.frozen))
         if made_of != numbers:
-            raise fail("internal", "the parts of a formula do not add up to it; please report this")
+            raise fail(
+                "internal",
+                "the terms of a formula do not add up to its total; this is a bug in archspec; please report it",
+            )
         return Outcome(*numbers, terms, tuple(self.opening.assumptions.values()))
 
     def _owned(self, module: Module) -> Numbers:

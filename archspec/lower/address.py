@@ -15,7 +15,7 @@ def address_text(evaluator: Evaluator, node: tree.Address) -> str | None:
     known = evaluator.program.addresses.get(id(node))
     if known is None:
         if len(node.segments) > MOST_SEGMENTS or sum(len(s.text) for s in node.segments) > LONGEST:
-            message = f"an address has at most {MOST_SEGMENTS} parts and {LONGEST} characters"
+            message = f"address too long: the limit is {MOST_SEGMENTS} segments and {LONGEST} characters"
             evaluator.fault("budget", message, node)
             return None
         known = evaluator.program.addresses[id(node)] = (node, *_around_index(node))
@@ -55,7 +55,9 @@ def _spelt_out(evaluator: Evaluator, node: tree.Address) -> str | None:
         text = evaluator.index_text(index)
         if text is None:
             what = describe(index) if index is not DYNAMIC else "a value that depends on an input"
-            evaluator.fault("wrong-kind", f"an index in an address is an integer from 0, not {what}", segment.number)
+            evaluator.fault(
+                "wrong-kind", f"expected a non-negative integer as address index, found {what}", segment.number
+            )
             return None
         words.append(text)
     return ".".join(words)

@@ -61,9 +61,9 @@ class Building(Evaluator):
         op = OPS[OPERATORS.get(name, name)]
         for value, part in zip(values, nodes, strict=True):
             if value is None:
-                return self.fault("wrong-kind", f"`{name}` takes tensors, and this is absent (`none`)", part)
+                return self.fault("wrong-kind", f"`{name}` expects a tensor, found `none`", part)
             if not isinstance(value, Tensor | int | float | Symbolic):
-                return self.fault("wrong-kind", f"`{name}` takes tensors, not {describe(value)}", part)
+                return self.fault("wrong-kind", f"`{name}` expects a tensor, found {describe(value)}", part)
         names = [i.name for i in op.inputs]
         inputs = tuple(zip(names, values, strict=True))
         return self.apply_op(op, inputs, {}, node, lambda name: dict(zip(names, nodes, strict=True)).get(name, node))
@@ -93,7 +93,7 @@ class Building(Evaluator):
         if self.module is None and self.definition is not None and plan_owns(plan_of(self.definition)):
             return POISON
         if self.module is None:
-            return self.fault("unknown-address", "a function owns nothing, so it has no `.address`", node)
+            return self.fault("unknown-address", "a function has no addresses; use a `layer` or `block`", node)
         found = find(self.module, address)
         if found is None:
             if address in self.module.absent:
@@ -103,7 +103,7 @@ class Building(Evaluator):
             if not self.is_news(f".{address}"):
                 return POISON
             near = suggest(address, list(self.module.members)[:MOST_NEIGHBOURS])
-            return self.fault("unknown-address", f"nothing is owned at `.{address}`", node, help=near)
+            return self.fault("unknown-address", f"nothing is declared at `.{address}`", node, help=near)
         if isinstance(found, Module):
             return Owned(address, found)
         return self._read(address, found)
@@ -118,25 +118,27 @@ class Building(Evaluator):
     def _unbound(self, expr: tree.Name) -> Any:
         return self.fault(
             "unbound-dimension",
-            f"the dimension `{expr.text}` has no size here",
+            f"dimension `{expr.text}` has no size here",
             expr,
-            help="a dimension gets its size from the shape of an input that is given",
+            help="use it in the shape of an input that is always given",
         )
 
     def _ellipsis(self, expr: tree.Ellipsis_) -> Any:
-        return self.fault("wrong-kind", "`...` stands in shapes only", expr)
+        return self.fault("wrong-kind", "`...` is only allowed in shapes", expr)
 
     def _listing(self, expr: tree.Listing) -> Any:
         values: list[Any] = []
         for item in expr.items:
             if isinstance(item, tree.Ellipsis_):
                 if self.header.leading is None:
-                    return self.fault("unbound-dimension", "no input binds `...` here", item)
+                    return self.fault("unbound-dimension", "`...` is not bound by any input here", item)
                 values += self.header.leading
                 continue
             value = self.value(item)
             if isinstance(value, Tensor | Several | Owned):
-                return self.fault("wrong-kind", "a list holds numbers and names, not tensors", item)
+                return self.fault(
+                    "wrong-kind", f"expected numbers or names in this list, found {describe(value)}", item
+                )
             values.append(value)
         return POISON if POISON in values else self.bounded_list(tuple(values), expr)
 
@@ -145,7 +147,7 @@ class Building(Evaluator):
         if isinstance(value, Owned):
             help = f"apply it, as in `.{value.address}(x)`"
             return self.fault(
-                "wrong-kind", f"`.{value.address}` is a {value.module.kind}, not a value", expr, help=help
+                "wrong-kind", f"expected a value, found the {value.module.kind} `.{value.address}`", expr, help=help
             )
         return value
 

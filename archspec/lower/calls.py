@@ -53,7 +53,7 @@ def call(flow: Flow, expr: tree.Call) -> Any:
 def own(flow: Flow, expr: tree.Own, stream: Any) -> Any:
     """`address: Callee(hyper)(x)`, or as a step of a chain with its stream."""
     if flow.module is None:
-        return flow.fault("ownership", "a function owns nothing", expr, help="make it a layer or a block")
+        return flow.fault("ownership", "a function cannot declare anything", expr, help="make it a `layer` or `block`")
     address = address_text(flow, expr.address)
     member = flow.module.members.get(address) if address is not None else None
     if address is None or member is None or not isinstance(member.target, Module):
@@ -65,8 +65,8 @@ def own(flow: Flow, expr: tree.Own, stream: Any) -> Any:
     if definition is None:
         return POISON
     if inputs is None and stream is None and definition.node.inputs:
-        help = "its inputs are a second list: `address: Layer(hyper)(x)`"
-        return flow.fault("wrong-kind", "this declares without applying, and has no value", expr, help=help)
+        help = "pass its inputs in a second list: `address: Layer(hyper)(x)`"
+        return flow.fault("wrong-kind", "this declares without applying, so it has no value", expr, help=help)
     return _apply_module(flow, address, member.target, inputs, expr, stream)
 
 
@@ -105,10 +105,10 @@ def _is_function(flow: Flow, callee: Any, node: tree.Expr) -> bool:
     if callee is POISON:
         return False
     if isinstance(callee, Definition):
-        help = f"own it at an address: `name: {callee.name}(...)`"
-        flow.fault("wrong-kind", f"`{callee.name}` is a {callee.kind}, and owns weights", node, help=help)
+        help = f"declare it at an address: `name: {callee.name}(...)`"
+        flow.fault("wrong-kind", f"`{callee.name}` is a {callee.kind} and needs an address", node, help=help)
     else:
-        flow.fault("wrong-kind", f"{describe(callee)} cannot be applied", node)
+        flow.fault("wrong-kind", f"cannot apply {describe(callee)}", node)
     return False
 
 
@@ -122,8 +122,10 @@ def _has_placeholder(flow: Flow, arguments: tree.Arguments) -> bool:
 
 def _apply_owned(flow: Flow, owned: Owned, lists: tuple[tree.Arguments, ...], node: tree.Expr, stream: Any) -> Any:
     if len(lists) > 1:
-        help = "it has its hyperparameters already: `.address(x)`"
-        return flow.fault("surplus-argument", "applying again takes the inputs only", lists[1], help=help)
+        help = "write `.address(x)`"
+        return flow.fault(
+            "surplus-argument", "`.address` already has its hyperparameters; pass only inputs", lists[1], help=help
+        )
     return _apply_module(flow, owned.address, owned.module, lists[0] if lists else None, node, stream)
 
 
@@ -196,7 +198,7 @@ def _apply_op(
         return POISON
     if ".." in given:
         return flow.fault(
-            "surplus-argument", f"`..` forwards to definitions, and `{op.name}` is an operation", given[".."]
+            "surplus-argument", f"`..` cannot forward hyperparameters to the operation `{op.name}`", given[".."]
         )
     attributes: dict[str, Any] = {}
     failed = False
@@ -204,15 +206,15 @@ def _apply_op(
         item = given.get(attribute.name)
         if item is None or item.value is None:
             if attribute.default is REQUIRED:
-                message = f"`{op.name}` needs the hyperparameter `{attribute.name}`"
-                flow.fault("missing-argument", message, node, help=f"it takes {listed(names)}")
+                message = f"missing hyperparameter `{attribute.name}` in call to `{op.name}`"
+                flow.fault("missing-argument", message, node, help=f"expected hyperparameters: {listed(names)}")
                 failed = True
             attributes[attribute.name] = attribute.default
             continue
         value = flow.value(item.value)
         if isinstance(value, Tensor | Several | Owned):
-            message = f"the hyperparameter `{attribute.name}` of `{op.name}` is {describe(value)}"
-            help = f"hyperparameters come first, tensors in a second list: `{op.name}(...)(x)`"
+            message = f"hyperparameter `{attribute.name}` of `{op.name}` expects a constant, found {describe(value)}"
+            help = f"pass hyperparameters in the first list and tensors in the second: `{op.name}(...)(x)`"
             return flow.fault("wrong-kind", message, item, help=help)
         failed = failed or value is POISON
         attributes[attribute.name] = value
@@ -244,8 +246,8 @@ def _take(
     if arguments is None:
         return _take_stream(flow, callee, signature, node, stream)
     if stream is not None and not _has_placeholder(flow, arguments):
-        help = "mark the place of the stream with `_`"
-        flow.fault("stream", f"the stream of this chain does not go into `{callee}`", arguments, help=help)
+        help = "mark its position with `_`"
+        flow.fault("stream", f"the piped value is not passed to `{callee}`", arguments, help=help)
         return None
     items = arguments.items
     names = signature.spread(len(items)) if signature.variadic else signature.names
@@ -259,7 +261,7 @@ def _take(
         if given is None:
             return None
         if ".." in given:
-            flow.fault("surplus-argument", "`..` forwards hyperparameters, and these are inputs", given[".."])
+            flow.fault("surplus-argument", "`..` forwards hyperparameters and is not allowed among inputs", given[".."])
             return None
         exprs = [given[name].value if name in given else None for name in names]
     values: list[Any] = []
@@ -267,8 +269,8 @@ def _take(
     for name, expr in zip(names, exprs, strict=True):
         if expr is None:
             if name not in signature.optional:
-                help = f"its inputs are {listed(names)}"
-                flow.fault("missing-argument", f"`{callee}` needs the input `{name}`", node, help=help)
+                help = f"expected inputs: {listed(names)}"
+                flow.fault("missing-argument", f"missing input `{name}` in call to `{callee}`", node, help=help)
                 failed = True
             values.append(None)
             continue
@@ -283,13 +285,13 @@ def _take_stream(flow: Flow, callee: str, signature: Signature, node: Any, strea
     needed = signature.needed
     have = 0 if stream is None else 1
     if have and not signature.names:
-        flow.fault("surplus-argument", f"`{callee}` takes no inputs, and cannot stand in a chain", node)
+        flow.fault("surplus-argument", f"`{callee}` takes no inputs and cannot be a chain step", node)
         return None
     if len(needed) > have:
-        help = f"its inputs are {listed(signature.names)}"
+        help = f"expected inputs: {listed(signature.names)}"
         if have:
-            help += "; with more than one, mark the stream with `_`"
-        flow.fault("missing-argument", f"`{callee}` needs the input `{needed[have]}`", node, help=help)
+            help += "; mark the position of the piped value with `_`"
+        flow.fault("missing-argument", f"missing input `{needed[have]}` in call to `{callee}`", node, help=help)
         return None
     values: list[Any] = [None] * len(signature.names)
     if have:
@@ -303,14 +305,14 @@ def _is_input(flow: Flow, callee: str, name: str, value: Any, item: tree.Expr, o
         return False
     if value is None:
         if not optional:
-            flow.fault("wrong-kind", f"the input `{name}` of `{callee}` must be there; this is absent (`none`)", item)
+            flow.fault("wrong-kind", f"input `{name}` of `{callee}` expects a tensor, found `none`", item)
         return optional
     if isinstance(value, int | float | Symbolic):
         return True
     if isinstance(value, Several):
-        message = f"the input `{name}` of `{callee}` is one tensor; this gives {len(value.values)} outputs"
-        flow.fault("wrong-kind", message, item, help="bind them first: `a, b = ...`")
+        message = f"input `{name}` of `{callee}` expects one tensor, found {len(value.values)} outputs"
+        flow.fault("wrong-kind", message, item, help="assign them to names first: `a, b = ...`")
         return False
-    help = "hyperparameters come first, tensors in a second list" if kind_of(value) != "value" else None
-    flow.fault("wrong-kind", f"the input `{name}` of `{callee}` is a tensor, not {describe(value)}", item, help=help)
+    help = "pass hyperparameters in the first list and tensors in the second" if kind_of(value) != "value" else None
+    flow.fault("wrong-kind", f"input `{name}` of `{callee}` expects a tensor, found {describe(value)}", item, help=help)
     return False

@@ -23,14 +23,17 @@ def check_unit(program: Program, unit: Unit) -> None:
             _check_model(program, unit, item, used)
         elif isinstance(item, tree.Import) and not item.names:
             program.error(
-                "unused-import", "this names nothing", unit.span(item), help="name what it takes, or remove it"
+                "unused-import",
+                "this import lists no names",
+                unit.span(item),
+                help="list the names to import, or remove it",
             )
     for name, binding in unit.names.items():
         if binding.imported and binding.target is not None and name not in used | unit.broken:
-            program.error("unused-import", f"`{name}` is imported and never used", binding.span, help="remove it")
+            program.error("unused-import", f"unused import `{name}`", binding.span, help="remove it")
     for name, span in unit.dims.items():
         if name not in used | unit.broken:
-            program.error("unused-dimension", f"the dimension `{name}` is never used", span, help="remove it")
+            program.error("unused-dimension", f"unused dimension `{name}`", span, help="remove it")
 
 
 def _check_model(program: Program, unit: Unit, model: tree.Model, used: set[str]) -> None:
@@ -40,9 +43,9 @@ def _check_model(program: Program, unit: Unit, model: tree.Model, used: set[str]
     if target is None:
         if model.callee.text not in unit.broken:
             near = suggest(model.callee.text, [n for n, b in unit.names.items() if isinstance(b.target, Definition)])
-            evaluator.fault("unknown-name", f"nothing is called `{model.callee.text}` here", model.callee, help=near)
+            evaluator.fault("unknown-name", f"unknown name `{model.callee.text}`", model.callee, help=near)
     elif not isinstance(target.target, Definition | None) or (target.target and target.target.kind == "fn"):
-        evaluator.fault("wrong-kind", "a model is a block or a layer with values", model.callee)
+        evaluator.fault("wrong-kind", "expected the name of a block or layer", model.callee)
     for item in model.arguments.items if model.arguments else ():
         if item.value is not None:
             used.update(names_in(item.value))

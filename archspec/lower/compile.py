@@ -157,8 +157,8 @@ def hyperparameters(
     for name, value in overrides.items():
         if name not in definition.hyperparameters:
             near = suggest(name, list(definition.hyperparameters))
-            help = near or f"its hyperparameters are {', '.join(definition.hyperparameters)}"
-            message = f'"{model.name.value}" has no hyperparameter called `{name}`'
+            help = near or f"available hyperparameters: {', '.join(definition.hyperparameters)}"
+            message = f'unknown hyperparameter `{name}` of "{model.name.value}"'
             program.report.error("unknown-argument", message, help=help)
             continue
         chosen[name] = _override(program, unit, name, written[name], value)
@@ -177,11 +177,11 @@ def _override(program: Program, unit: Unit, name: str, written: Any, value: Any)
             target = unit.lent.get(value)
             if target is None:
                 near = suggest(value, [*unit.names, *OPS, *unit.lent])
-                program.report.error("unknown-name", f"nothing is called `{value}` in {unit.source.label}", help=near)
+                program.report.error("unknown-name", f"unknown name `{value}` in {unit.source.label}", help=near)
                 return POISON
         value = target if target is not None else value
     if not accepts(written, value):
-        message = f"the hyperparameter `{name}` is {describe(written)}, and cannot be {describe(value)}"
+        message = f"hyperparameter `{name}` expects type {kind_of(written)}, found {describe(value)}"
         program.report.error("wrong-kind", message)
         return POISON
     return value
@@ -212,7 +212,7 @@ def _input_types(program: Program, definition: Definition, values: dict[str, Any
             if size is POISON:
                 return None
             if size is DYNAMIC or not is_number(size) or isinstance(size, float):
-                evaluator.fault("wrong-kind", f"a size is an integer, not {describe(size)}", item)
+                evaluator.fault("wrong-kind", f"expected an integer size, found {describe(size)}", item)
                 return None
             sizes.append(size)
         types.append(Type(tuple(sizes), entry.type or "real"))
@@ -266,7 +266,7 @@ def _check_expectations(
         condition = expect.condition
         holds = evaluator.condition(condition)
         if holds is DYNAMIC:
-            evaluator.fault("wrong-kind", "an expectation is about numbers, and a dimension is not one yet", condition)
+            evaluator.fault("wrong-kind", "this condition is not a compile-time constant", condition)
         if holds is not False:
             continue
         report_expect(evaluator, str(model.name.value), condition)
@@ -274,19 +274,19 @@ def _check_expectations(
 
 def report_expect(evaluator: Evaluator, model: str, condition: tree.Expr) -> None:
     """Reports an `expect` that does not hold, with the numbers it compares and their difference."""
-    message = f'"{model}" is not as expected'
+    message = f'"{model}" does not meet this expectation'
     if isinstance(condition, tree.Binary) and condition.operator not in ("and", "or"):
         left, right = evaluator.value(condition.left), evaluator.value(condition.right)
         if is_number(left) and is_number(right):
             text = evaluator.unit.source.text[condition.left.start : condition.left.end]
-            message = f'"{model}" has {text} = {left:,}, and {condition.operator} {right:,} is expected'
+            message = f'"{model}": expected {text} {condition.operator} {right:,}, found {left:,}'
             if condition.operator == "==":
-                message = f'"{model}" has {text} = {left:,}, not {right:,}: {_signed(left - right)}'
+                message = f'"{model}": expected {text} == {right:,}, found {left:,} ({_signed(left - right)})'
     evaluator.fault("expect", message, condition)
 
 
 def _signed(difference: Any) -> str:
-    return f"{abs(difference):,} {'more' if difference > 0 else 'fewer'} than expected"
+    return f"{abs(difference):,} {'more' if difference > 0 else 'fewer'}"
 
 
 def _mentions(model: tree.Model, name: str) -> bool:

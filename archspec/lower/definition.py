@@ -70,7 +70,7 @@ class DefinitionCheck:
         for entry in node.inputs:
             self._bind(entry.name, "input", self.unit.span(entry))
             if entry.default is not None and not is_none(entry.default):
-                self.error("wrong-kind", "the default of an input can only be `none`", entry.default)
+                self.error("wrong-kind", "the default of an input must be `none`", entry.default)
         self.in_header = True
         for entry in (*node.inputs, *node.outputs):
             for item in entry.shape.items if entry.shape else ():
@@ -79,11 +79,18 @@ class DefinitionCheck:
         self._check_outputs(node.outputs)
         self._collect(node.body)
         for owned in self.owned if self.definition.kind == "fn" else ():
-            self.error("ownership", "a function owns nothing", owned.node, help="make it a layer or a block")
+            self.error(
+                "ownership", "a function cannot declare anything", owned.node, help="make it a `layer` or `block`"
+            )
         self.statements(node.body)
         self._check_references()
         if not self.unit.tree.broken and not returns(node.body) and self.evaluator.is_news("return"):
-            self.error("missing-return", f"`{self.definition.name}` returns nothing", node.name, help="return a value")
+            self.error(
+                "missing-return",
+                f"`{self.definition.name}` does not return a value",
+                node.name,
+                help="add a `return` statement",
+            )
         elif not self.broken:
             check_unused(self)
 
@@ -118,31 +125,31 @@ class DefinitionCheck:
         self.locals[name] = Local(what, span, self.loops, self.branch)
 
     def _twice(self, name: str, span: Span, first: Span) -> None:
-        note = Note("it was first bound here", first)
-        self.program.error("duplicate-name", f"the name `{name}` is bound twice", span, notes=(note,))
+        note = Note("first defined here", first)
+        self.program.error("duplicate-name", f"`{name}` is already defined", span, notes=(note,))
 
     def _use(self, node: tree.Name) -> None:
         name = node.text
         if name == "_":
             if not self.chains:
-                self.error("unknown-name", "`_` stands for the stream of a chain, and this is none", node)
+                self.error("unknown-name", "`_` is only allowed in a chain step", node)
         elif name in self.locals:
             self.used.add(name)
         elif name in self.unit.names or name in self.unit.dims:
             self.imports_used.add(name)
         elif name not in OPS and name != "len" and self.evaluator.is_news(name, everywhere=self.in_header):
             if name in self.past:
-                help = "it is bound inside a loop only; bind it before the loop to carry it out"
+                help = "assign it before the loop: names first assigned in a loop end with it"
             else:
                 others: list[str] = [*self.unit.names, *self.unit.dims, *([] if self.in_header else OPS)]
                 near = nearest(name, list(self.locals)) or nearest(name, others)
                 help = f"did you mean `{near}`?" if near else None
                 if self.in_header and not near:
-                    help = f"if it is a dimension, declare it: `dim {name}`"
+                    help = f"to use it as a dimension, declare it: `dim {name}`"
                 if near:  # then that is used
                     self.used.add(near)
                     self.imports_used.add(near)
-            self.error("unknown-name", f"nothing is called `{name}` here", node, help=help)
+            self.error("unknown-name", f"unknown name `{name}`", node, help=help)
 
     def _check_outputs(self, outputs: tuple[tree.Output, ...]) -> None:
         named: dict[str, Span] = {}
@@ -157,7 +164,7 @@ class DefinitionCheck:
         for position, statement in enumerate(body):
             self._statement(statement)
             if isinstance(statement, tree.Return) and position + 1 < len(body):
-                self.error("unreachable", "nothing after `return` is reached", body[position + 1])
+                self.error("unreachable", "unreachable statement after `return`", body[position + 1])
                 self.broken = True
 
     def _statement(self, statement: tree.Statement) -> None:
@@ -189,10 +196,10 @@ class DefinitionCheck:
                 for value in statement.values:
                     self.visit(value)
                 if self.loops:
-                    help = "carry the value out of the loop, and return it after the loop"
+                    help = "assign the value in the loop and return it after the loop"
                     self.error(
                         "unreachable",
-                        "a loop cannot return: its other rounds would not be reached",
+                        "`return` is not allowed inside a loop",
                         statement,
                         help=help,
                     )
@@ -213,10 +220,10 @@ class DefinitionCheck:
     def _declare(self, statement: tree.Declare) -> None:
         value = statement.value
         if not isinstance(value, tree.Own) or len(value.lists) > 1:
-            help = "bind it, as in `name = ...`, or return it"
+            help = "assign it, as in `name = ...`, or return it"
             if not returns(self.definition.node.body):
                 self.evaluator.is_news("return")  # which is what was forgotten here
-            self.error("unused-value", "the value of this statement is not used", value, help=help)
+            self.error("unused-value", "the value of this statement is unused", value, help=help)
         self._suffixed(statement.condition, statement.loop, (value,))
 
     def _suffixed(self, condition: tree.Expr | None, loop: tree.Loop | None, inside: tuple[tree.Expr, ...]) -> None:
@@ -292,8 +299,8 @@ class DefinitionCheck:
         inputs = expr.lists[0] if only_inputs else expr.lists[1] if len(expr.lists) > 1 else None
         if inputs is not None and not any(a.value is not None and "_" in names_in(a.value) for a in inputs.items):
             name = self.unit.source.text[expr.callee.start : expr.callee.end]
-            message = f"the stream of this chain does not go into `{name}`"
-            self.error("stream", message, inputs, help="mark the place of the stream with `_`")
+            message = f"the piped value is not passed to `{name}`"
+            self.error("stream", message, inputs, help="mark its position with `_`")
 
     def _arguments(self, callee: tree.Expr, lists: tuple[tree.Arguments, ...]) -> None:
         for arguments in lists:
@@ -328,8 +335,8 @@ class DefinitionCheck:
         forwarded = self.definition.hyperparameters if given and ".." in given else {}
         for name, parameter in declared.items() if given is not None else ():
             if name not in (given or {}) and name not in forwarded and parameter.default is None:
-                message = f"`{target.name}` needs the hyperparameter `{name}`"
-                self.error("missing-argument", message, node, help=f"it takes {listed(declared)}")
+                message = f"missing hyperparameter `{name}` in call to `{target.name}`"
+                self.error("missing-argument", message, node, help=f"expected hyperparameters: {listed(declared)}")
         if inputs is not None:
             self.evaluator.match(target.name, [e.name for e in target.node.inputs], inputs, "input")
 
@@ -361,13 +368,13 @@ class DefinitionCheck:
             if not self.evaluator.is_news(f".{pattern_text(pattern)}"):
                 continue
             if self.definition.kind == "fn":
-                self.error("unknown-address", "a function owns nothing, so it has no `.address`", node)
+                self.error("unknown-address", "a function has no addresses; use a `layer` or `block`", node)
                 continue
             text = pattern_text(pattern)
             near = nearest_address(text, [pattern_text(o.pattern) for o in self.owned])
             self.meant += [o.pattern for o in self.owned if near and f"`{pattern_text(o.pattern)}" in near]
             dot = "." if isinstance(node, tree.Reference) else ""
-            self.error("unknown-address", f"nothing is owned at `{dot}{text}`", node, help=near)
+            self.error("unknown-address", f"nothing is declared at `{dot}{text}`", node, help=near)
 
     def _once_a_role(self, statement: tree.Role) -> None:
         """Of two roles for the same tensors one would do nothing."""
@@ -376,9 +383,9 @@ class DefinitionCheck:
             span = self.unit.span(node)
             first = self.roles.setdefault(pattern, span)
             if first != span:
-                note = Note("it was given one here", first)
+                note = Note("first role given here", first)
                 what = f"`{pattern_text(pattern)}`" if pattern else "this definition"
-                self.program.error("duplicate-name", f"{what} is given a role twice", span, notes=(note,))
+                self.program.error("duplicate-name", f"{what} already has a role", span, notes=(note,))
 
     def _check_role(self, address: tree.Address) -> None:
         if self.broken:
@@ -386,4 +393,4 @@ class DefinitionCheck:
         pattern = pattern_of(address)
         if not any(covers(pattern, o.pattern) or covers(o.pattern, pattern) for o in self.owned):
             near = suggest(pattern_text(pattern), [pattern_text(o.pattern) for o in self.owned])
-            self.error("unknown-address", f"nothing is owned at `{pattern_text(pattern)}`", address, help=near)
+            self.error("unknown-address", f"nothing is declared at `{pattern_text(pattern)}`", address, help=near)

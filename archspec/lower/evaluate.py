@@ -18,6 +18,7 @@ from archspec.lower.values import (
     bounded,
     describe,
     is_number,
+    kind_of,
     negative,
 )
 from archspec.ops import OPS, Op
@@ -74,7 +75,7 @@ class Evaluator:
             return self._unbound(expr)
         if not self.is_news(name):
             return POISON
-        return self.fault("unknown-name", f"nothing is called `{name}` here", expr, help=self.nearest(name))
+        return self.fault("unknown-name", f"unknown name `{name}`", expr, help=self.nearest(name))
 
     def is_news(self, name: str, everywhere: bool = False) -> bool:
         """Whether an unknown name is to be reported: not where what failed would have bound it, and once a definition.
@@ -108,7 +109,7 @@ class Evaluator:
         for count, part in enumerate(parts):
             if count >= LONGEST_LIST:
                 return self.fault(
-                    "budget", f"this list has more than {LONGEST_LIST:,} items, inner lists included", node
+                    "budget", f"list too long: the limit is {LONGEST_LIST:,} items, inner lists included", node
                 )
             if part.__class__ is tuple:
                 parts += part[:LONGEST_LIST]
@@ -125,7 +126,7 @@ class Evaluator:
             return self.operate("neg" if expr.operator == "-" else "not", (value,), expr, (expr.operand,))
         if expr.operator == "not":
             return (
-                self.fault("wrong-kind", f"`not` takes true or false, not {describe(value)}", expr.operand)
+                self.fault("wrong-kind", f"`not` expects a boolean, found {describe(value)}", expr.operand)
                 if (value.__class__ is not bool)
                 else not value
             )
@@ -175,7 +176,7 @@ class Evaluator:
             return self.operate(expr.operator, (left, right), expr, (expr.left, expr.right))
         for value, node in ((left, expr.left), (right, expr.right)):
             if value.__class__ is not bool:
-                message = f"`{expr.operator}` takes true or false, not {describe(value)}"
+                message = f"`{expr.operator}` expects a boolean, found {describe(value)}"
                 return self.fault("wrong-kind", message, node)
         return right
 
@@ -190,8 +191,8 @@ class Evaluator:
     def counts_down(self, first: int, last: int, loop: tree.Loop) -> bool:
         """Whether a loop ends before it begins, which is reported: no number of rounds is negative."""
         if last < first:
-            help = "its end is not included, and not below its beginning"
-            self.fault("wrong-kind", f"a loop counts up, and not from {first} to {last}", loop.last, help=help)
+            help = "use an end (exclusive) that is at least the start"
+            self.fault("wrong-kind", f"loop end {last} is below its start {first}", loop.last, help=help)
         return last < first
 
     def condition(self, expr: tree.Expr) -> Any:
@@ -202,12 +203,12 @@ class Evaluator:
         if isinstance(value, Tensor):
             return self.fault(
                 "wrong-kind",
-                "a condition cannot depend on what is in a tensor",
+                "a condition cannot depend on the values of a tensor",
                 expr,
-                help="use `where(condition, a, b)`, or `x != none` to ask whether an input is there",
+                help="use `where(condition, a, b)`, or `x != none` to test whether an input is given",
             )
-        help = "to ask whether it is there, write `!= none`" if value is not None else None
-        return self.fault("wrong-kind", f"a condition is true or false, not {describe(value)}", expr, help=help)
+        help = "use `!= none` to test whether it is given" if value is not None else None
+        return self.fault("wrong-kind", f"expected a boolean condition, found {describe(value)}", expr, help=help)
 
     def _conditional(self, expr: tree.Conditional) -> Any:
         condition = self.condition(expr.condition)
@@ -223,11 +224,13 @@ class Evaluator:
             if part is POISON or part is DYNAMIC:
                 return part
         if value.__class__ is not tuple:
-            return self.fault("wrong-kind", f"only a list has items; this is {describe(value)}", expr.value)
+            return self.fault("wrong-kind", f"expected a list to index, found {describe(value)}", expr.value)
         if index.__class__ is not int:
-            return self.fault("wrong-kind", f"an index is an integer, not {describe(index)}", expr.position)
+            return self.fault("wrong-kind", f"expected an integer index, found {describe(index)}", expr.position)
         if not -len(value) <= index < len(value):
-            return self.fault("wrong-kind", f"the list has {len(value)} items, and no item {index}", expr.position)
+            return self.fault(
+                "wrong-kind", f"index {index} is out of range for a list of {len(value)} items", expr.position
+            )
         return value[index]
 
     def _call(self, expr: tree.Call) -> Any:
@@ -265,7 +268,7 @@ class Evaluator:
         except OverflowError as problem:
             return self.fault("budget", f"`{op.name}`: {problem}", node)
         except (ArithmeticError, ValueError, TypeError) as problem:
-            return self.fault("arithmetic", f"`{op.name}` has no answer here: {problem}", node)
+            return self.fault("arithmetic", f"`{op.name}` is undefined for these operands: {problem}", node)
 
     def is_builtin(self, name: str) -> bool:
         return name not in self.env and name not in self.unit.names
@@ -273,12 +276,12 @@ class Evaluator:
     def _length(self, expr: tree.Call) -> Any:
         items = expr.lists[0].items
         if len(items) != 1 or items[0].value is None or items[0].name:
-            return self.fault("missing-argument", "`len` takes one list", expr)
+            return self.fault("missing-argument", "`len` expects one list", expr)
         value = self.value(items[0].value)
         if value is POISON or value is DYNAMIC:
             return value
         if value.__class__ is not tuple:
-            return self.fault("wrong-kind", f"`len` takes a list, not {describe(value)}", items[0].value)
+            return self.fault("wrong-kind", f"`len` expects a list, found {describe(value)}", items[0].value)
         return len(value)
 
     def _dynamic(self, expr: Any) -> Any:
@@ -293,24 +296,26 @@ class Evaluator:
         found: dict[str, tree.Argument] = {}
         failed = False
         position = 0
-        for item in arguments.items if arguments else ():
+        items = arguments.items if arguments else ()
+        for item in items:
             name = item.name
             if name and name != ".." and name not in names:
-                near = suggest(name, list(names)) or (f"its {what}s are {listed(names)}" if names else None)
-                self.fault("unknown-argument", f"`{callee}` has no {what} called `{name}`", item, help=near)
+                near = suggest(name, list(names)) or (f"available {what}s: {listed(names)}" if names else None)
+                self.fault("unknown-argument", f"unknown {what} `{name}` in call to `{callee}`", item, help=near)
                 failed = True
                 continue
             if not name:
                 if position >= len(names):
-                    count = f"{len(names)} {what}{'' if len(names) == 1 else 's'}" if names else f"no {what}s"
-                    hint = f"it takes {listed(names)}" if names else None
-                    self.fault("surplus-argument", f"`{callee}` takes {count}; this is one more", item, help=hint)
+                    most = f"expected at most {len(names)}" if names else "expected none"
+                    message = f"too many {what}s for `{callee}`: {most}, found {sum(not i.name for i in items)}"
+                    hint = f"expected {what}s: {listed(names)}" if names else None
+                    self.fault("surplus-argument", message, item, help=hint)
                     return None
                 name = names[position]
                 position += 1
             if name in found:
-                first = Note("it was first given here", self.unit.span(found[name]))
-                self.fault("repeated-argument", f"the {what} `{name}` is given twice", item, notes=(first,))
+                first = Note("first specified here", self.unit.span(found[name]))
+                self.fault("repeated-argument", f"{what} `{name}` is specified more than once", item, notes=(first,))
                 failed = True
                 continue
             found[name] = item
@@ -350,8 +355,8 @@ class Evaluator:
                 item, value = given[".."], self.env[name]
             elif parameter.default is None:
                 if not failed:
-                    message = f"`{callee.name}` needs the hyperparameter `{name}`"
-                    self.fault("missing-argument", message, node, help=f"it takes {listed(declared)}")
+                    message = f"missing hyperparameter `{name}` in call to `{callee.name}`"
+                    self.fault("missing-argument", message, node, help=f"expected hyperparameters: {listed(declared)}")
                 failed = True
                 values[name] = POISON
                 continue
@@ -372,15 +377,15 @@ class Evaluator:
             return False
         if default is POISON or accepts(default, value):
             return True
-        note = Note(f"its default is {describe(default)}", callee.hyperparameters[name].span)
-        message = f"the hyperparameter `{name}` of `{callee.name}` is of another kind than {describe(value)}"
+        note = Note(f"the default is {describe(default)}", callee.hyperparameters[name].span)
+        message = f"hyperparameter `{name}` of `{callee.name}` expects type {kind_of(default)}, found {describe(value)}"
         self.fault("wrong-kind", message, item, notes=(note,))
         return False
 
     def refuse_input(self, callee: Definition, item: tree.Argument) -> None:
         """Reports a tensor among hyperparameters."""
-        message = f"a hyperparameter of `{callee.name}` depends on an input"
-        self.fault("wrong-kind", message, item, help="hyperparameters come first, tensors in a second list")
+        message = f"a hyperparameter of `{callee.name}` cannot depend on an input"
+        self.fault("wrong-kind", message, item, help="pass hyperparameters in the first list and tensors in the second")
 
     def default(self, callee: Definition, expr: tree.Expr, unit: Unit, values: dict[str, Any]) -> Any:
         """A hyperparameter's default, which may use those before it."""

@@ -104,8 +104,8 @@ class Flow(Building):
             return None
         if self.results is None:
             if not self._is_broken(node) and self.is_news("return"):
-                message = f"`{self.definition.name}` returns nothing"
-                self.fault("missing-return", message, node.name, help="return a value")
+                message = f"`{self.definition.name}` does not return a value"
+                self.fault("missing-return", message, node.name, help="add a `return` statement")
             return None
         if not self._give(node):
             return None
@@ -144,7 +144,7 @@ class Flow(Building):
         declared = node.outputs
         if declared and len(declared) != len(self.results):
             message = (
-                f"`{self.definition.name}` declares {count(len(declared), 'output')} and returns {len(self.results)}"
+                f"`{self.definition.name}` declares {count(len(declared), 'output')} but returns {len(self.results)}"
             )
             self.fault("output", message, self._return)
             return False
@@ -158,7 +158,7 @@ class Flow(Building):
                 self.body.outputs.append((name, value.slot))
             else:
                 if value is not POISON:
-                    self.fault("wrong-kind", f"an output is a tensor, not {describe(value)}", expr)
+                    self.fault("wrong-kind", f"expected a tensor as output, found {describe(value)}", expr)
                 fits = False
         return fits
 
@@ -211,9 +211,11 @@ class Flow(Building):
             elif condition is not True:
                 return POISON
         if isinstance(stream, Several):
-            return self.fault("wrong-kind", f"this gives {len(stream.values)} outputs; a chain has one stream", step)
+            return self.fault(
+                "wrong-kind", f"expected one output to pipe into this step, found {len(stream.values)}", step
+            )
         if stream is None:
-            return self.fault("wrong-kind", "the stream is absent (`none`) here", step)
+            return self.fault("wrong-kind", "the piped value is `none` here", step)
         self.env["_"] = stream
         if step.operator:
             return self.combine(step.operator, stream, self.value(value), step, value, value)
@@ -259,9 +261,9 @@ class Flow(Building):
         if value is POISON:
             values = [POISON] * len(targets)
         elif len(values) != len(targets):
-            message = f"this gives {count(len(values), 'output')}, and {count(len(targets), 'name')} to bind"
+            message = f"cannot assign {count(len(values), 'output')} to {count(len(targets), 'name')}"
             help = (
-                f"write `{', '.join(['_'] * len(values))} = ...`, `_` for what is not needed"
+                f"write `{', '.join(['_'] * len(values))} = ...`, with names for the outputs that you use"
                 if len(values) > 1
                 else None
             )
@@ -304,7 +306,7 @@ class Flow(Building):
         first, last = self.value(loop.first), self.value(loop.last)
         for value, node in ((first, loop.first), (last, loop.last)):
             if value is not POISON and value.__class__ is not int:
-                self.fault("wrong-kind", f"a loop counts integers, not {describe(value)}", node)
+                self.fault("wrong-kind", f"expected an integer loop bound, found {describe(value)}", node)
                 return None
         if first is POISON or last is POISON or self.counts_down(first, last, loop):
             return None
@@ -335,7 +337,7 @@ def constant_body(program: Program, owner: Owner, node: tree.Param, type: Type) 
         return None
     if not isinstance(value, Tensor) or value.type != type:
         got = f"{value.type.dtype} {shape_text(value.type.shape)}" if isinstance(value, Tensor) else describe(value)
-        message = f"this tensor is declared {type.dtype} {shape_text(type.shape)}, and its value is {got}"
+        message = f"expected a value of type {type.dtype} {shape_text(type.shape)}, found {got}"
         owner.fault("dimension", message, node.value)
         return None
     flow.body.outputs.append(("", value.slot))

@@ -23,7 +23,7 @@ class Distribution(NamedTuple):
 INITIALS = {
     "normal": Distribution(1, "a standard deviation of 0 or more"),
     "truncated_normal": Distribution(1, "a standard deviation above 0"),
-    "uniform": Distribution(2, "a lower and an upper end"),
+    "uniform": Distribution(2, "a lower and an upper bound"),
     "constant": Distribution(1, "a number"),
     "xavier_uniform": Distribution(0, "a tensor with two axes or more", axes=2),
 }
@@ -33,21 +33,23 @@ def initial_of(evaluator: Evaluator, node: tree.Initial, axes: int) -> Initial |
     """How a tensor with so many axes starts out; None if that is wrong, which has been reported."""
     known = INITIALS.get(node.name)
     if known is None:
-        help = f"known: {', '.join(f'`{n}`' for n in INITIALS)}"
-        evaluator.fault("unknown-name", f"no initial distribution is called `{node.name}`", node, help=help)
+        help = f"supported: {', '.join(f'`{n}`' for n in INITIALS)}"
+        evaluator.fault("unknown-name", f"unknown initializer `{node.name}`", node, help=help)
         return None
     values = [evaluator.value(a) for a in node.arguments]
     if any(v.__class__ not in (int, float) for v in values):
         if POISON not in values:
-            evaluator.fault("wrong-kind", f"`{node.name}` takes numbers", node)
+            evaluator.fault("wrong-kind", f"`{node.name}` expects numbers", node)
         return None
     if len(values) != known.numbers:
         code = "surplus-argument" if len(values) > known.numbers else "missing-argument"
-        evaluator.fault(code, f"`{node.name}` takes {known.numbers} number(s), not {len(values)}", node)
+        many = "many" if len(values) > known.numbers else "few"
+        message = f"too {many} arguments for `{node.name}`: expected {known.numbers}, found {len(values)}"
+        evaluator.fault(code, message, node)
         return None
     if axes < known.axes or not _is_allowed(node.name, values):
         given = ", ".join(map(str, values)) or "a vector"
-        evaluator.fault("wrong-kind", f"`{node.name}` takes {known.takes}, not {given}", node)
+        evaluator.fault("wrong-kind", f"`{node.name}` expects {known.takes}, found {given}", node)
         return None
     return Initial(node.name, tuple([float(v) for v in values]))
 

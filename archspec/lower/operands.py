@@ -37,6 +37,6 @@ def report_require(evaluator: Evaluator, node: tree.Require) -> None:
     env = evaluator.env
     names = [n for n in dict.fromkeys(names_in(node.condition)) if n in env and env[n] is not DYNAMIC]
     values = ", ".join(f"{n} = {show(env[n])}" for n in names)
-    message = node.message or "a requirement does not hold"
+    message = node.message or "requirement not met"
     span = evaluator.unit.span(node.condition)
     evaluator.program.error("require", f"{message} ({values})" if values else message, span, caller=True)

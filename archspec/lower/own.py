@@ -41,7 +41,7 @@ def instantiate(program: Program, definition: Definition, values: dict[str, Any]
     if any(f.definition is definition for f in program.frames[:-1]):
         names = [f.definition.name for f in program.frames]
         circle = " -> ".join([*names[names.index(definition.name) : -1], definition.name])
-        message, help = f"`{definition.name}` contains itself: {circle}", "repetition is a loop: `for i in 0..n`"
+        message, help = f"`{definition.name}` contains itself: {circle}", "use a loop for repetition: `for i in 0..n`"
         program.error("definition-cycle", message, program.frames[-1].span, help=help)
         return Module(definition.kind, definition.name, values, definition.span)
     program.count_instance(definition, program.frames[-1].span if program.frames else definition.span)
@@ -182,9 +182,9 @@ class Owner(Evaluator):
     def _dynamic_ownership(self, condition: tree.Expr) -> None:
         self.fault(
             "ownership",
-            "whether something is owned depends on an input",
+            "a declaration cannot depend on an input",
             condition,
-            help="what is owned depends on hyperparameters only; make the condition one of them",
+            help="make the condition depend on hyperparameters only",
         )
 
     def require(self, node: tree.Require) -> None:
@@ -215,11 +215,11 @@ class Owner(Evaluator):
         first, last = self.value(loop.first), self.value(loop.last)
         for value, node in ((first, loop.first), (last, loop.last)):
             if value is DYNAMIC:
-                message = "how often a loop runs depends on an input"
+                message = "the number of loop iterations cannot depend on an input"
                 self.fault("ownership", message, node, help="make it a hyperparameter")
                 return None
             if value is not POISON and value.__class__ is not int:
-                self.fault("wrong-kind", f"a loop counts integers, not {describe(value)}", node)
+                self.fault("wrong-kind", f"expected an integer loop bound, found {describe(value)}", node)
                 return None
         if first is POISON or last is POISON or self.counts_down(first, last, loop):
             return None
@@ -269,12 +269,12 @@ class Owner(Evaluator):
             repeated = first == at
             self.program.error(
                 "duplicate-address",
-                f"the address `{address}` is owned {'by every round of the loop' if repeated else 'twice'}",
+                f"address `{address}` is {'declared again in each loop iteration' if repeated else 'already declared'}",
                 at,
-                notes=() if repeated else (Note("it was first owned here", first),),
+                notes=() if repeated else (Note("first declared here", first),),
                 help="put the index into the address, as in `layer[i]`"
                 if repeated
-                else "to apply it again: `.address(x)`",
+                else "use `.address(x)` to apply it again",
             )
             return
         frozen, unused = "frozen" in node.modifiers, "unused" in node.modifiers
@@ -285,15 +285,15 @@ class Owner(Evaluator):
         if callee is POISON:
             return None
         if callee is DYNAMIC:
-            self.fault("ownership", "what is owned here depends on an input", node.callee)
+            self.fault("ownership", "the module declared here cannot depend on an input", node.callee)
             return None
         if not isinstance(callee, Definition) or callee.kind == "fn":
-            help = "a function owns nothing: write it without an address" if kind_of(callee) == "function" else None
-            message = f"an address owns a layer or a block, not {describe(callee)}"
+            help = "write it without an address: a function declares nothing" if kind_of(callee) == "function" else None
+            message = f"expected a layer or block after an address, found {describe(callee)}"
             self.fault("wrong-kind", message, node.callee, help=help)
             return None
         if self.module.kind == "layer":
-            message = f"a layer owns tensors only, and `{callee.name}` is a {callee.kind}"
+            message = f"a layer can only declare tensors, found the {callee.kind} `{callee.name}`"
             self.fault("wrong-kind", message, node, help=f"make `{self.module.type}` a block")
             return None
         given = node.lists[0] if node.lists else None
@@ -322,14 +322,14 @@ class Owner(Evaluator):
         if sizes is POISON:
             return None
         if sizes is DYNAMIC:
-            message = "the shape of a stored tensor depends on an input"
+            message = "the shape of a stored tensor cannot depend on an input"
             self.fault("ownership", message, node.shape, help="use hyperparameters only")
             return None
         size = self._elements(sizes, node.shape)
         if size is None:
             return None
         if node.kind == "param" and node.type and "frozen" not in node.modifiers:
-            help = "declare it `frozen`, or a `buffer`"
+            help = "declare it as `frozen`, or as a `buffer`"
             self.fault("wrong-kind", f"a parameter of type {node.type} cannot be trained", node.address, help=help)
         weight = Weight(
             node.kind,
@@ -354,17 +354,17 @@ class Owner(Evaluator):
                 return None
             size *= value
         if size > LARGEST:
-            self.fault("budget", "this tensor has more elements than a 64-bit number counts", node)
+            self.fault("budget", "the number of elements of this tensor does not fit in 64 bits", node)
             return None
         return size
 
     def _wrong_size(self, value: Any, node: tree.Expr) -> None:
         help = None
         if value.__class__ is float:
-            help = "`//` divides integers"
+            help = "use `//` for integer division"
         elif value.__class__ is int:
-            help = "a tensor that is not there is left out with `if`"
-        message = f"a size is a positive integer, not {describe(value)}"
+            help = "use `if` to leave out a tensor"
+        message = f"expected a positive integer size, found {describe(value)}"
         self.program.error("wrong-kind", message, self.unit.span(node), help=help)
 
     def _initial(self, node: tree.Initial, axes: int) -> Initial | None:
@@ -378,7 +378,7 @@ class Owner(Evaluator):
         for address, node in self._given_roles:
             left_out = not self.module.absent.isdisjoint(prefixes(address))
             if address not in around and not left_out and find(self.module, address) is None:
-                self.fault("unknown-address", f"nothing is owned at `{address}`", node)
+                self.fault("unknown-address", f"nothing is declared at `{address}`", node)
 
     def _check_nesting(self) -> None:
         """An address inside another's would belong to two owners."""
@@ -390,9 +390,9 @@ class Owner(Evaluator):
                 if outer is not None:
                     self.program.error(
                         "duplicate-address",
-                        f"the address `{address}` lies inside `{address[:end]}`, which is owned already",
+                        f"address `{address}` is inside `{address[:end]}`, which is already declared",
                         member.span,
-                        notes=(Note("it is owned here", outer.span),),
+                        notes=(Note("declared here", outer.span),),
                     )
                     break
                 end = address.find(".", end + 1)

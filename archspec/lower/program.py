@@ -122,7 +122,7 @@ class Program:
             if not caller or frame.span.source is not self.root:
                 frame = next((f for f in reversed(self.frames) if f.span.source is self.root), frame)
             place = frame.span
-            what = "this must hold in" if caller else "it is in"
+            what = "required by" if caller else "in"
             notes = (*notes, Note(f"{what} `{frame.definition.name}`, used above", span))
         self.report.error(code, message, place, notes=notes, help=help)
         if code == "budget":
@@ -132,18 +132,18 @@ class Program:
         """Counts rounds of loops over what is owned."""
         self.iterations += number
         if self.iterations > MOST_ITERATIONS:
-            self._stop(f"loops run more than {MOST_ITERATIONS:,} times", span)
+            self._stop(f"too many loop iterations: the limit is {MOST_ITERATIONS:,}", span)
 
     def count_work(self, characters: int, span: Span) -> None:
         """Counts the text that is worked through, again for each round of a loop and each use with other values."""
         self.work += characters
         if self.work > MOST_WORK:
-            self._stop(f"more than {MOST_WORK:,} characters of specs are worked through, repetitions included", span)
+            self._stop(f"too much text to process: the limit is {MOST_WORK:,} characters, repetitions included", span)
 
     def count_symbolic(self, span: Span) -> None:
         self.symbolic += 1
         if self.symbolic > MOST_SYMBOLIC:
-            self._stop(f"there are more than {MOST_SYMBOLIC:,} operations on symbolic sizes", span)
+            self._stop(f"too many operations on symbolic sizes: the limit is {MOST_SYMBOLIC:,}", span)
 
     def _stop(self, message: str, span: Span) -> None:
         self.report.error("budget", message, span)
@@ -153,22 +153,24 @@ class Program:
         """Counts a definition with other hyperparameters, or with other types of input."""
         self.instances += 1
         if self.instances > 2 * MOST_INSTANCES:
-            self._stop(f"more than {MOST_INSTANCES:,} distinct instances of definitions are needed", span)
+            self._stop(f"too many distinct instances of definitions: the limit is {MOST_INSTANCES:,}", span)
         self.count_work(FIRST_TIME * (definition.node.end - definition.node.start), span)
         if len(self.frames) > DEEPEST:
-            self._stop(f"definitions are nested more than {DEEPEST} deep", span)
+            self._stop(f"definitions are nested too deeply: the limit is {DEEPEST} levels", span)
 
     def check_tensors(self, tensors: int, characters: int, span: Span) -> None:
         if tensors > MOST_TENSORS:
-            self._stop(f"this has {tensors:,} tensors; the limit is {MOST_TENSORS:,}", span)
+            self._stop(f"too many tensors: {tensors:,} exceeds the limit of {MOST_TENSORS:,}", span)
         if characters > MOST_CHARACTERS:
-            message = f"its tensors' names have {characters:,} characters; the limit is {MOST_CHARACTERS:,}"
+            message = (
+                f"tensor names are too long in total: {characters:,} characters exceed the limit of {MOST_CHARACTERS:,}"
+            )
             self._stop(message, span)
 
     def check_idle(self, tensors: int, span: Span) -> None:
         if tensors > MOST_IDLE:
-            self._stop(f"nothing uses {tensors:,} of the tensors in this; at most {MOST_IDLE:,} are looked into", span)
+            self._stop(f"too many unused tensors: {tensors:,} exceeds the limit of {MOST_IDLE:,}", span)
 
     def check_operations(self, operations: int, span: Span) -> None:
         if operations > MOST_OPERATIONS:
-            self._stop(f"this has {operations:,} operations; the limit is {MOST_OPERATIONS:,}", span)
+            self._stop(f"too many operations: {operations:,} exceeds the limit of {MOST_OPERATIONS:,}", span)

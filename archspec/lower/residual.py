@@ -27,12 +27,12 @@ def warn_without_residual(
         if value.slot in _reached(calls, {first.slot}, through_weights=True) and value.slot not in _reached(
             calls, {first.slot}, through_weights=False
         ):
-            stream = f"`{name}`" if name else "the stream"
+            stream = f"`{name}`" if name else "the piped value"
             flow.program.report.warn(
                 "no-residual",
-                f"{stream} gets from one round to the next only through weights",
+                f"no residual connection carries {stream} from one iteration to the next",
                 flow.unit.span(node),
-                help="forgot `|> + x`?",
+                help="add a residual connection, as in `|> + x`",
             )
 
 

@@ -30,7 +30,8 @@ class Header:
         """
         declared = entry.type or "real"
         if actual.dtype != declared:
-            message = f"{self._what(entry)} is {declared}; this is {actual.dtype}"
+            verb = "expects" if result is None else "is declared with"
+            message = f"{self._what(entry)} {verb} {declared} elements, found {actual.dtype}"
             self._report("wrong-kind", message, entry, result)
             return False
         if entry.shape is None:
@@ -78,9 +79,12 @@ class Header:
         if expected is POISON or expected is DYNAMIC:
             return False
         if not isinstance(expected, int | Symbolic) or isinstance(expected, bool):
-            message = f"a size is an integer, not {describe(expected)}"
+            message = f"expected an integer size, found {describe(expected)}"
             evaluator.fault(
-                "wrong-kind", message, item, help="`//` divides integers" if isinstance(expected, float) else None
+                "wrong-kind",
+                message,
+                item,
+                help="use `//` for integer division" if isinstance(expected, float) else None,
             )
             return False
         if expected == size:
@@ -96,7 +100,8 @@ class Header:
 
     def _mismatch(self, entry: Entry, actual: Type, result: tree.Expr | None, notes: tuple[Note, ...]) -> None:
         assert entry.shape is not None
-        message = f"{self._what(entry)} is {self._declared(entry.shape)}; this is {shape_text(actual.shape)}"
+        verb = "expects" if result is None else "is declared with"
+        message = f"{self._what(entry)} {verb} shape {self._declared(entry.shape)}, found {shape_text(actual.shape)}"
         self._report("dimension", message, entry, result, notes)
 
     def _report(
@@ -105,7 +110,7 @@ class Header:
         at = self._place(entry) if result is None else self.evaluator.unit.span(result)
         declared = self.evaluator.unit.span(entry)
         if not notes and declared != at:
-            notes = (Note("it is declared here", declared),)
+            notes = (Note("declared here", declared),)
         self.evaluator.program.error(code, message, at, notes=notes)
 
     def _first(self, name: str) -> Note:
@@ -120,7 +125,7 @@ class Header:
 
     def _what(self, entry: Entry) -> str:
         kind = "input" if isinstance(entry, tree.Parameter) else "output"
-        return f"the {kind}{f' `{entry.name}`' if entry.name else ''} of `{self.name}`"
+        return f"{kind}{f' `{entry.name}`' if entry.name else ''} of `{self.name}`"
 
     def _declared(self, shape: tree.Listing) -> str:
         """A declared shape with the sizes known so far."""

@@ -34,7 +34,7 @@ def tie(program: Program, module: Module, alias: str, counted: str, unit: Unit, 
     for (name, _), (other, _) in tied_inside:
         if canonical(module, name) != canonical(module, other):
             first = module.aliases[name]
-            message = f"`{name}` is tied to `{first}` already"
+            message = f"`{name}` is already tied to `{first}`"
             program.error("tie-twice", message, unit.span(node.alias), help=f"tie `{first}` instead")
         elif len(pairs) == 1:
             _circle(program, name, other, unit, node)
@@ -43,9 +43,11 @@ def tie(program: Program, module: Module, alias: str, counted: str, unit: Unit, 
 def _circle(program: Program, alias: str, counted: str, unit: Unit, node: tree.Tie) -> None:
     program.error(
         "tie-circle",
-        f"`{alias}` and `{counted}` are one tensor already" if alias != counted else f"`{alias}` is tied to itself",
+        f"`{alias}` and `{counted}` are already the same tensor"
+        if alias != counted
+        else f"cannot tie `{alias}` to itself",
         unit.span(node),
-        help="one name of a shared tensor is counted; the others are tied to it",
+        help="tie every other name of a shared tensor to the one that is counted",
     )
 
 
@@ -57,7 +59,9 @@ def _pairs(
         if found is None:
             if not (_is_incomplete(program, module, address) or unit.broken & set(address.split("."))):
                 near = suggest(address, [name for name, _ in _some_leaves(module)])
-                program.error("unknown-address", f"nothing is owned at `{address}`", unit.span(place), help=near)
+                program.error(
+                    "unknown-address", f"cannot tie `{address}`: nothing is declared there", unit.span(place), help=near
+                )
             return
     if isinstance(one, Leaf) and isinstance(other, Leaf):
         if _same(program, alias, one, counted, other, unit, node):
@@ -65,7 +69,7 @@ def _pairs(
         return
     if isinstance(one, Leaf) or isinstance(other, Leaf):
         tensor, module_ = (alias, counted) if isinstance(one, Leaf) else (counted, alias)
-        message = f"`{tensor}` is a tensor and `{module_}` a layer or block"
+        message = f"cannot tie the tensor `{tensor}` and the layer or block `{module_}`"
         program.error("tie-shape", message, unit.span(node), help=f"name a tensor, as in `{module_}.weight`")
         return
     assert isinstance(one, Module) and isinstance(other, Module)
@@ -74,7 +78,7 @@ def _pairs(
     only = [n for n in ours if n not in theirs] + [n for n in theirs if n not in ours]
     if only:
         owner = alias if only[0] in ours else counted
-        message = f"`{alias}` and `{counted}` do not own the same tensors: `{only[0]}` is in `{owner}` only"
+        message = f"cannot tie `{alias}` and `{counted}`: only `{owner}` has a tensor `{only[0]}`"
         program.error("tie-shape", message, unit.span(node))
         return
     for name, leaf in ours.items():
@@ -104,7 +108,7 @@ def _same(program: Program, alias: str, one: Leaf, counted: str, other: Leaf, un
         if one.weight.shape != other.weight.shape
         else f"{one.weight.type.dtype} {one.weight.kind} and {other.weight.type.dtype} {other.weight.kind}"
     )
-    message = f"`{alias}` and `{counted}` cannot be one tensor: they are {difference}"
+    message = f"cannot tie `{alias}` and `{counted}`: they are {difference}"
     program.error("tie-shape", message, unit.span(node))
     return False
 

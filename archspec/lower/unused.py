@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from archspec.lower.definition import DefinitionCheck, Local
 
 _HELP = {
-    "input": "remove it, or use it",
-    "hyperparameter": "remove it, or use it",
-    "value": "remove it, or bind `_` for an output that is not needed",
+    "input": "use it or remove it",
+    "hyperparameter": "use it or remove it",
+    "value": "remove it, or write `_` for an output that you do not need",
 }
 
 
@@ -39,7 +39,7 @@ def check_unused(check: DefinitionCheck) -> None:
 def report_unused_name(program: Program, name: str, local: Local) -> None:
     """Reports an input, a hyperparameter or a value that nothing reads; the index of a loop need not be read."""
     if local.what in _HELP:
-        message = f"the {local.what} `{name}` is never used"
+        message = f"unused {local.what} `{name}`"
         program.error(f"unused-{local.what}", message, local.span, help=_HELP[local.what])
 
 
@@ -47,7 +47,7 @@ def report_unused(program: Program, address: str, span: Span, *, tensor: bool = 
     """Reports a layer that is never applied, or a tensor that nothing reads."""
     if tensor:
         help = "use it, remove it, or mark it `unused`"
-        program.error("unused-tensor", f"nothing uses the tensor `{address}`", span, help=help)
+        program.error("unused-tensor", f"unused tensor `{address}`", span, help=help)
     else:
         help = f"apply it, as in `.{address}(x)`, remove it, or mark it `unused`"
-        program.error("unused-layer", f"`{address}` is declared and never applied", span, help=help)
+        program.error("unused-layer", f"`{address}` is declared but never applied", span, help=help)

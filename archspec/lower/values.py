@@ -46,7 +46,7 @@ class Unknown(float):
         return self
 
     def __str__(self) -> str:
-        return "(not known)"
+        return "(unknown)"
 
 
 UNKNOWN = Unknown("nan")
@@ -88,11 +88,11 @@ class StaticError(Exception):
 
 
 def describe(value: Any) -> str:
-    """A value as a message names it: `the integer 12`, `the string "x"`, `nothing (none)`."""
+    """A value as a message names it: `the integer 12`, `the string "x"`, `none`."""
     kind = kind_of(value)
     match kind:
         case "none":
-            return "nothing (`none`)"
+            return "`none`"
         case "integer" | "real" | "boolean" | "string":
             return f"the {kind} {show(value)}"
         case "list":
@@ -207,15 +207,15 @@ def is_number(value: Any) -> bool:
 def bounded(value: Any) -> Any:
     """`value`, unless it is an integer too large to be a size, or not a number at all."""
     if value.__class__ is int and not -LARGEST <= value <= LARGEST:
-        raise StaticError("budget", "this number is beyond the 64-bit range that sizes have")
+        raise StaticError("budget", "this number does not fit in 64 bits")
     if value.__class__ is float and math.isnan(value):
-        raise StaticError("arithmetic", "this has no value (it is not a number)")
+        raise StaticError("arithmetic", "this value is not a number (NaN)")
     return value
 
 
 def negative(value: Any) -> Any:
     if not is_number(value):
-        raise StaticError("wrong-kind", f"`-` takes a number, not {describe(value)}")
+        raise StaticError("wrong-kind", f"`-` expects a number, found {describe(value)}")
     return -value
 
 
@@ -229,27 +229,27 @@ def arithmetic(operator: str, left: Any, right: Any) -> Any:
         return _equal(left, right) == (operator == "==")
     if not (is_number(left) and is_number(right)):
         wrong = right if is_number(left) else left
-        raise StaticError("wrong-kind", f"`{operator}` takes numbers, not {describe(wrong)}")
+        raise StaticError("wrong-kind", f"`{operator}` expects numbers, found {describe(wrong)}")
     if operator in _COMPARE:
         if isinstance(left, Symbolic) or isinstance(right, Symbolic):
-            message = f"whether {left} {operator} {right} is not known when a spec is compiled"
+            message = f"`{left} {operator} {right}` is not a compile-time constant"
             raise StaticError("wrong-kind", message)
         return _COMPARE[operator](left, right)
     if isinstance(left, Symbolic | float) and isinstance(right, Symbolic | float) and left.__class__ != right.__class__:
-        message = f"`{operator}` gives a real here, and a symbolic dimension is not known"
+        message = f"`{operator}` cannot combine a real and a symbolic dimension"
         raise StaticError("wrong-kind", message)
     if operator in ("/", "//", "%") and right == 0:
-        raise StaticError("arithmetic", f"`{operator}` by zero")
+        raise StaticError("arithmetic", f"division by zero in `{operator}`")
     try:
         value = bounded(_COMPUTE[operator](left, right))
         if value.__class__ is float and math.isinf(value) and not (_is_infinite(left) or _is_infinite(right)):
-            raise StaticError("arithmetic", "this number is too large to be worked out")
+            raise StaticError("arithmetic", "this number is too large to compute")
         return value
     except OverflowError as problem:
         symbolic = isinstance(left, Symbolic) or isinstance(right, Symbolic)
-        raise StaticError("budget", str(problem) if symbolic else "this number is too large to be worked out") from None
+        raise StaticError("budget", str(problem) if symbolic else "this number is too large to compute") from None
     except (TypeError, ValueError, ArithmeticError) as problem:
-        raise StaticError("arithmetic", f"`{operator}` has no answer here: {problem}") from None
+        raise StaticError("arithmetic", f"`{operator}` is undefined for these operands: {problem}") from None
 
 
 def _is_infinite(value: Any) -> bool:
@@ -258,23 +258,23 @@ def _is_infinite(value: Any) -> bool:
 
 def _quotient(left: Any, right: Any) -> float:
     if isinstance(left, Symbolic) or isinstance(right, Symbolic):
-        raise StaticError("wrong-kind", "`/` gives a real, and a symbolic dimension is not known", "use `//`")
+        raise StaticError("wrong-kind", "`/` cannot divide symbolic dimensions", "use `//` for integer division")
     return left / right
 
 
 def _power(base: Any, exponent: Any) -> Any:
     if isinstance(exponent, Symbolic):
-        raise StaticError("wrong-kind", "the exponent of `**` must be a number")
+        raise StaticError("wrong-kind", "the exponent of `**` must be a compile-time constant")
     if isinstance(base, int) and isinstance(exponent, int):
         if exponent > 0 and base.bit_length() * exponent > 130:
-            raise StaticError("budget", "this power is beyond the 64-bit range that sizes have")
+            raise StaticError("budget", "this power does not fit in 64 bits")
         if exponent < 0 and base == 0:
-            raise StaticError("arithmetic", "`**` of zero to a negative power")
+            raise StaticError("arithmetic", "zero cannot be raised to a negative power")
     if isinstance(base, Symbolic) and not (isinstance(exponent, int) and 0 <= exponent <= 8):
-        raise StaticError("wrong-kind", "a symbolic dimension takes whole powers from 0 to 8")
+        raise StaticError("wrong-kind", "a symbolic dimension can only be raised to an integer power from 0 to 8")
     result = base**exponent
     if isinstance(result, complex):
-        raise StaticError("arithmetic", "a root of a negative number")
+        raise StaticError("arithmetic", "cannot take a root of a negative number")
     return result
 
 
@@ -285,10 +285,10 @@ def _equal(left: Any, right: Any) -> bool:
         if left == right:
             return True
         if isinstance(left, Symbolic) or isinstance(right, Symbolic):
-            raise StaticError("wrong-kind", f"whether {left} equals {right} is not known when a spec is compiled")
+            raise StaticError("wrong-kind", f"`{left} == {right}` is not a compile-time constant")
         return False
     if kind_of(left) != kind_of(right) and {kind_of(left), kind_of(right)} != {"layer", "block"}:
-        raise StaticError("wrong-kind", f"{describe(left)} and {describe(right)} are never equal")
+        raise StaticError("wrong-kind", f"cannot compare {describe(left)} with {describe(right)}")
     return left == right
 
 

@@ -16,7 +16,7 @@ from archspec.ops.record import MOST_DIMENSIONS, OpError
 
 Shape: TypeAlias = tuple[Dim, ...]
 
-_CAST = "make numbers of it with `int(x)` or `real(x)`, or choose between two tensors with `where(mask, a, b)`"
+_CAST = "convert it with `int(x)` or `real(x)`, or select elements with `where(mask, a, b)`"
 
 
 # Words ----------------------------------------------------------------------------------------------------------------
@@ -39,7 +39,7 @@ def told(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
-        return str(value) if abs(value) <= LARGEST else "an integer beyond the 64-bit range"
+        return str(value) if abs(value) <= LARGEST else "an integer that does not fit in 64 bits"
     if isinstance(value, float):
         return f"the real {value}"
     if isinstance(value, str):
@@ -51,7 +51,7 @@ def told(value: object) -> str:
 
 def unlike(a: Dim, b: Dim) -> str:
     """Why two sizes will not do as one."""
-    return f"{a} is not {b}" if isinstance(a, int) and isinstance(b, int) else f"{a} is not known to equal {b}"
+    return f"{a} != {b}" if isinstance(a, int) and isinstance(b, int) else f"{a} is not known to equal {b}"
 
 
 # Hyperparameters ------------------------------------------------------------------------------------------------------
@@ -65,9 +65,9 @@ def is_list(value: object) -> TypeGuard[tuple[Any, ...]]:
 def whole(value: object, argument: str, least: int = -LARGEST) -> int:
     """An integer known when the spec is compiled, from `least` up."""
     if not isinstance(value, int) or isinstance(value, bool) or abs(value) > LARGEST:
-        raise OpError(f"takes an integer as `{argument}`, not {told(value)}", argument)
+        raise OpError(f"expects an integer as `{argument}`, found {told(value)}", argument)
     if value < least:
-        raise OpError(f"takes a `{argument}` of at least {least}, not {value}", argument)
+        raise OpError(f"expects `{argument}` to be at least {least}, found {value}", argument)
     return value
 
 
@@ -75,8 +75,9 @@ def axis_of(value: object, type: Type, argument: str = "axis") -> int:
     """The index, from 0, of an axis that is counted from either end."""
     axis, rank = whole(value, argument), len(type.shape)
     if not -rank <= axis < rank:
-        has = "has no dimensions" if rank == 0 else f"has the axes 0 to {rank - 1}, or -{rank} to -1 from the end"
-        raise OpError(f"finds no axis {axis} in {typed(type)}", argument, f"the tensor {has}")
+        axes = f"use an axis from 0 to {rank - 1}, or from -{rank} to -1 to count from the end"
+        help = "use a tensor with at least one axis" if rank == 0 else axes
+        raise OpError(f"cannot use axis {axis}: it is out of range for {typed(type)}", argument, help)
     return axis % rank
 
 
@@ -86,14 +87,14 @@ def axes_of(value: object, type: Type) -> frozenset[int]:
         return frozenset([axis_of(value, type)])
     axes = [axis_of(axis, type) for axis in value]
     if not axes or len({*axes}) < len(axes):
-        raise OpError("takes one axis or several different ones", "axis")
+        raise OpError("expects one axis or a list of different axes", "axis")
     return frozenset(axes)
 
 
 def flag(value: object, argument: str) -> bool:
     """A boolean."""
     if not isinstance(value, bool):
-        raise OpError(f"takes true or false as `{argument}`, not {told(value)}", argument)
+        raise OpError(f"expects a boolean as `{argument}`, found {told(value)}", argument)
     return value
 
 
@@ -111,16 +112,16 @@ def size_of(value: object, argument: str) -> Dim:
     """A size: at least 1, or symbolic."""
     size = dimension(value, argument)
     if certainly_below(size, 1):
-        raise OpError(f"takes sizes of at least 1 as `{argument}`, not {size}", argument)
+        raise OpError(f"expects sizes of at least 1 as `{argument}`, found {size}", argument)
     return size
 
 
 def shape_of(value: object, argument: str) -> Shape:
     """A list of sizes."""
     if not is_list(value):
-        raise OpError(f"takes a list of sizes as `{argument}`, not {told(value)}", argument)
+        raise OpError(f"expects a list of sizes as `{argument}`, found {told(value)}", argument)
     if len(value) > MOST_DIMENSIONS:
-        raise OpError(f"takes at most {MOST_DIMENSIONS} sizes as `{argument}`, not {len(value)}", argument)
+        raise OpError(f"expects at most {MOST_DIMENSIONS} sizes as `{argument}`, found {len(value)}", argument)
     return tuple([size_of(size, argument) for size in value])
 
 
@@ -135,7 +136,7 @@ def certainly_below(value: Dim, least: int) -> bool:
 def non_negative(value: object, argument: str) -> float:
     """A finite number from 0 up."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not (math.isfinite(value) and value >= 0):
-        raise OpError(f"takes a number of at least 0 as `{argument}`, not {told(value)}", argument)
+        raise OpError(f"expects a number of at least 0 as `{argument}`, found {told(value)}", argument)
     return value
 
 
@@ -147,7 +148,7 @@ def numeric(*operands: tuple[str, Type | None]) -> str:
     result = "int"
     for argument, type in operands:
         if type is not None and type.dtype == "bool":
-            raise OpError(f"takes numbers, not {typed(type)}", argument, _CAST)
+            raise OpError(f"expects numbers, found {typed(type)}", argument, _CAST)
         if type is not None and type.dtype == "real":
             result = "real"
     return result
@@ -159,15 +160,15 @@ def alike(*operands: tuple[str, Type]) -> str:
         return "bool"
     if any(type.dtype == "bool" for _, type in operands):
         argument = next(argument for argument, type in operands if type.dtype != operands[0][1].dtype)
-        raise OpError("takes either booleans or numbers, not both together", argument, _CAST)
+        raise OpError("cannot mix booleans and numbers", argument, _CAST)
     return numeric(*operands)
 
 
 def wants(dtype: str, argument: str, type: Type) -> None:
     """Checks that a tensor's elements are of type `dtype`."""
     if type.dtype != dtype:
-        help = "compare it with something, as in `x != 0`" if dtype == "bool" else "convert it with `int(x)`"
-        raise OpError(f"takes {dtype} elements as `{argument}`, not {typed(type)}", argument, help)
+        help = "compare it with a number, as in `x != 0`" if dtype == "bool" else "convert it with `int(x)`"
+        raise OpError(f"expects {dtype} elements as `{argument}`, found {typed(type)}", argument, help)
 
 
 # Shapes ---------------------------------------------------------------------------------------------------------------
@@ -181,8 +182,8 @@ def broadcast(left: Shape, right: Shape, argument: str) -> Shape:
     result: list[Dim] = []
     for a, b in zip((1,) * (rank - len(left)) + left, (1,) * (rank - len(right)) + right, strict=True):
         if a != b and a != 1 and b != 1:
-            help = "sizes are compared from the last axis; each pair must be equal, or one of them 1"
-            raise OpError(f"cannot match {shown(left)} with {shown(right)}: {unlike(a, b)}", argument, help)
+            help = "make each pair of sizes equal, or one of them 1, starting from the last axis"
+            raise OpError(f"cannot broadcast {shown(left)} with {shown(right)}: {unlike(a, b)}", argument, help)
         result.append(b if a == 1 else a)
     return tuple(result)
 
@@ -191,7 +192,7 @@ def ranked(type: Type, least: int, argument: str) -> Shape:
     """The shape of a tensor that has at least so many axes."""
     if len(type.shape) < least:
         axes = f"{least} axes" if least > 1 else "one axis"
-        raise OpError(f"takes a tensor of at least {axes} as `{argument}`, not {typed(type)}", argument)
+        raise OpError(f"expects a tensor with at least {axes} as `{argument}`, found {typed(type)}", argument)
     return type.shape
 
 
@@ -199,11 +200,11 @@ def exactly(shape: Shape, type: Type, argument: str) -> None:
     """Checks that a tensor has this shape."""
     if type.shape != shape:
         pairs = zip(type.shape, shape, strict=False)
-        why = next((unlike(a, b) for a, b in pairs if a != b), "they differ in the number of axes")
-        raise OpError(f"takes {shown(shape)} as `{argument}`, not {shown(type.shape)}: {why}", argument)
+        why = next((unlike(a, b) for a, b in pairs if a != b), "the number of axes differs")
+        raise OpError(f"expects shape {shown(shape)} for `{argument}`, found {shown(type.shape)}: {why}", argument)
 
 
 def same(got: Dim, wanted: Dim, argument: str, what: str) -> None:
     """Checks that a size of the input `argument` is the one wanted; `what` names the two."""
     if got != wanted:
-        raise OpError(f"needs {what}: {unlike(got, wanted)}", argument)
+        raise OpError(f"expects {what}: {unlike(got, wanted)}", argument)

@@ -28,7 +28,7 @@ def _full(shape: object, value: object) -> Type:
         case int() if abs(value) <= LARGEST:
             return Type(sizes, "int")
         case _:
-            raise OpError(f"takes a number or a boolean as `value`, not {told(value)}", "value")
+            raise OpError(f"expects a number or a boolean as `value`, found {told(value)}", "value")
 
 
 OPS = (

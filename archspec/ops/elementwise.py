@@ -79,7 +79,7 @@ def _where(condition: Type, a: Type, b: Type) -> Type:
 
 def _bounded(value: Any) -> Any:
     if isinstance(value, int) and not -LARGEST <= value <= LARGEST:
-        raise OverflowError("this number is beyond the 64-bit range")
+        raise OverflowError("this number does not fit in 64 bits")
     return value
 
 
@@ -95,7 +95,7 @@ def _known(function: Callable[..., Any]) -> Callable[..., Any]:
     def compute(*values: Any) -> Any:
         for value in values:
             if isinstance(value, Symbolic):
-                raise TypeError(f"the dimension {value} is not known when a spec is compiled")
+                raise TypeError(f"the dimension {value} is not a compile-time constant")
         return _bounded(function(*values))
 
     return compute
@@ -123,12 +123,12 @@ def _truncated(x: Any) -> Any:
 
 def _power(base: Any, exponent: Any) -> Any:
     if isinstance(exponent, Symbolic):
-        raise TypeError("the exponent must be a number")
+        raise TypeError("the exponent must be a compile-time constant")
     if isinstance(base, int) and isinstance(exponent, int) and base.bit_length() * exponent > 130 and abs(base) > 1:
-        raise OverflowError("this number is beyond the 64-bit range")
+        raise OverflowError("this number does not fit in 64 bits")
     result = base**exponent
     if result.__class__ is complex:
-        raise ValueError("a root of a negative number")
+        raise ValueError("cannot take a root of a negative number")
     return result
 
 

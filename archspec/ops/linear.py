@@ -37,9 +37,9 @@ def _matmul(a: Type, b: Type) -> Type:
 def _linear(x: Type, weight: Type, bias: Type | None) -> Type:
     (*leading, inner) = ranked(x, 1, "x")
     if len(weight.shape) != 2:
-        raise OpError(f"takes a `weight` [out, in], not {typed(weight)}", "weight")
+        raise OpError(f"expects a `weight` [out, in], found {typed(weight)}", "weight")
     out, size = weight.shape
-    same(inner, size, "x", f"the last size of {shown(x.shape)} to be the `in` of the weight {shown(weight.shape)}")
+    same(inner, size, "x", f"the last size of {shown(x.shape)} to match `in` of the weight {shown(weight.shape)}")
     if bias is not None:
         exactly((out,), bias, "bias")
     return Type((*leading, out), numeric(("x", x), ("weight", weight), ("bias", bias)))
@@ -49,9 +49,9 @@ def _expert_linear(x: Type, experts: Type, weight: Type, bias: Type | None) -> T
     wants("int", "experts", experts)
     (*leading, inner) = ranked(x, 1, "x")
     if len(weight.shape) != 3:
-        raise OpError(f"takes a `weight` [n, out, in], not {typed(weight)}", "weight")
+        raise OpError(f"expects a `weight` [n, out, in], found {typed(weight)}", "weight")
     count, out, size = weight.shape
-    same(inner, size, "x", f"the last size of {shown(x.shape)} to be the `in` of the weight {shown(weight.shape)}")
+    same(inner, size, "x", f"the last size of {shown(x.shape)} to match `in` of the weight {shown(weight.shape)}")
     if bias is not None:
         exactly((count, out), bias, "bias")
     shape = (*broadcast(tuple(leading), experts.shape, "experts"), out)
@@ -63,7 +63,9 @@ def _each(value: object, count: int, argument: str, least: int) -> list[Dim]:
     if not is_list(value):
         return [amount(value, argument, least)] * count
     if len(value) != count:
-        raise OpError(f"takes an integer or a list of {count} as `{argument}`, not a list of {len(value)}", argument)
+        raise OpError(
+            f"expects an integer or a list of {count} as `{argument}`, found a list of {len(value)}", argument
+        )
     return [amount(item, argument, least) for item in value]
 
 
@@ -79,13 +81,13 @@ def _conv(
 ) -> Type:
     batch, channels, *spatial = ranked(x, 3, "x")
     if len(weight.shape) != len(x.shape):
-        raise OpError(f"takes a `weight` of {len(x.shape)} axes for {typed(x)}, not {typed(weight)}", "weight")
+        raise OpError(f"expects a `weight` with {len(x.shape)} axes for {typed(x)}, found {typed(weight)}", "weight")
     first, second, *kernel = weight.shape
     count, parts, turned = len(spatial), amount(groups, "groups", 1), flag(transposed, "transposed")
     strides, paddings = _each(stride, count, "stride", 1), _each(padding, count, "padding", 0)
     dilations = _each(dilation, count, "dilation", 1)
     taken = first if turned else second * parts
-    same(channels, taken, "x", f"the channels of {shown(x.shape)} to be what the weight {shown(weight.shape)} takes")
+    same(channels, taken, "x", f"the channels of {shown(x.shape)} to match the weight {shown(weight.shape)}")
     if first % parts != 0:
         raise OpError(f"cannot divide {first} channels into {parts} groups", "groups")
     out = second * parts if turned else first
@@ -96,7 +98,7 @@ def _conv(
         span = (reach - 1) * gap + 1
         room = size + 2 * pad - span
         if not turned and certainly_below(room, 0):
-            message = f"finds no room for a kernel that spans {span} on an axis of {size} with {pad} added at both ends"
+            message = f"cannot fit a kernel that spans {span} on an axis of size {size} with padding {pad} at both ends"
             raise OpError(message, "x")
         sizes.append((size - 1) * step - 2 * pad + span if turned else room // step + 1)
     return Type((batch, out, *sizes), numeric(("x", x), ("weight", weight), ("bias", bias)))
@@ -126,7 +128,7 @@ def _gather(x: Type, index: Type, axis: object) -> Type:
     wants("int", "index", index)
     place = axis_of(axis, x)
     if len(index.shape) != len(x.shape):
-        raise OpError(f"takes an `index` of {len(x.shape)} axes for {typed(x)}, not {typed(index)}", "index")
+        raise OpError(f"expects an `index` with {len(x.shape)} axes for {typed(x)}, found {typed(index)}", "index")
     exactly((*x.shape[:place], index.shape[place], *x.shape[place + 1 :]), index, "index")
     return Type(index.shape, x.dtype)
 

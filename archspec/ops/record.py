@@ -90,18 +90,18 @@ class Op(NamedTuple):
         except OpError as error:
             raise OpError(f"`{self.symbol or self.name}` {error.message}", error.argument, error.help) from None
         except OverflowError as error:
-            raise OpError(f"`{self.symbol or self.name}` is given sizes too large: {error}") from None
+            raise OpError(f"`{self.symbol or self.name}` received sizes that are too large: {error}") from None
         return types
 
     def _operands(self, inputs: Sequence[Type | None]) -> list[Type | None]:
         variadic = bool(self.inputs) and self.inputs[-1].variadic
         if len(inputs) > len(self.inputs) and not variadic:
-            raise OpError(f"takes {len(self.inputs)} tensors, not {len(inputs)}")
+            raise OpError(f"expects {len(self.inputs)} tensors, found {len(inputs)}")
         operands = [*inputs, *[None] * (len(self.inputs) - len(inputs))]
         for i, operand in enumerate(operands):
             expected = self.inputs[min(i, len(self.inputs) - 1)]
             if operand is None and not expected.optional:
-                raise OpError(f"needs its input `{expected.name}`", expected.name)
+                raise OpError(f"is missing its input `{expected.name}`", expected.name)
         return operands
 
     def _settings(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
@@ -112,18 +112,18 @@ class Op(NamedTuple):
             settings[name] = value
         for name, value in settings.items():
             if value is REQUIRED:
-                raise OpError(f"needs its hyperparameter `{name}`", name)
+                raise OpError(f"is missing its hyperparameter `{name}`", name)
         return settings
 
 
 def _check_shape(type: Type) -> None:
     if len(type.shape) > MOST_DIMENSIONS:
-        raise OpError(f"gives {len(type.shape)} dimensions, and a tensor has at most {MOST_DIMENSIONS}")
+        raise OpError(f"produces {len(type.shape)} axes, but a tensor has at most {MOST_DIMENSIONS}")
     for size in type.shape:
         if isinstance(size, int):
             if not 1 <= size <= LARGEST:
-                raise OpError(f"gives a size {'below 1' if size < 1 else 'beyond the 64-bit range'}")
+                raise OpError(f"produces a size that {'is below 1' if size < 1 else 'does not fit in 64 bits'}")
         else:
             most = bounds(size)[1]
             if most is not None and most < 1:
-                raise OpError(f"gives the size {size}, which is always below 1")
+                raise OpError(f"produces the size {size}, which is always below 1")

@@ -27,8 +27,8 @@ def _reshape(x: Type, shape: object) -> Type:
     sizes = shape_of(shape, "shape")
     had, wanted = product(x.shape), product(sizes)
     if had != wanted:
-        message = f"cannot make {shown(sizes)} of {shown(x.shape)}: {unlike(wanted, had)}, the number of elements"
-        raise OpError(message, "shape")
+        reason = f"element counts must match, but {unlike(had, wanted)}"
+        raise OpError(f"cannot turn {shown(x.shape)} into {shown(sizes)}: {reason}", "shape")
     return Type(sizes, x.dtype)
 
 
@@ -41,10 +41,10 @@ def _transpose(x: Type, a: object, b: object) -> Type:
 
 def _permute(x: Type, order: object) -> Type:
     if not is_list(order):
-        raise OpError(f"takes a list of axes as `order`, not {told(order)}", "order")
+        raise OpError(f"expects a list of axes as `order`, found {told(order)}", "order")
     axes = [axis_of(axis, x, "order") for axis in order]
     if sorted(axes) != list(range(len(x.shape))):
-        raise OpError(f"takes an `order` that names each of the {len(x.shape)} axes of {typed(x)} once", "order")
+        raise OpError(f"expects `order` to name each of the {len(x.shape)} axes of {typed(x)} once", "order")
     return Type(tuple([x.shape[axis] for axis in axes]), x.dtype)
 
 
@@ -52,11 +52,11 @@ def _expand(x: Type, shape: object) -> Type:
     sizes = shape_of(shape, "shape")
     new = len(sizes) - len(x.shape)
     if new < 0:
-        raise OpError(f"cannot stretch {shown(x.shape)} to the fewer axes of {shown(sizes)}", "shape")
+        raise OpError(f"cannot stretch {shown(x.shape)} to {shown(sizes)}, which has fewer axes", "shape")
     for had, wanted in zip(x.shape, sizes[new:], strict=True):
         if had != wanted and had != 1:
             message = f"cannot stretch {shown(x.shape)} to {shown(sizes)}: {unlike(had, wanted)}"
-            raise OpError(message, "shape", "only sizes of 1 stretch; the axes are matched from the last")
+            raise OpError(message, "shape", "make each size 1 or equal to the new size, starting from the last axis")
     return Type(sizes, x.dtype)
 
 
@@ -67,7 +67,9 @@ def _concat(*tensors: Type, axis: object) -> Type:
     named = [(f"tensors{i + 1}" if i else "tensors", tensor) for i, tensor in enumerate(tensors)]
     for name, tensor in named:
         if len(tensor.shape) != len(first.shape):
-            raise OpError(f"takes tensors of equally many axes, not {typed(first)} and {typed(tensor)}", name)
+            raise OpError(
+                f"expects tensors with the same number of axes, found {typed(first)} and {typed(tensor)}", name
+            )
         for i, (size, other) in enumerate(zip(first.shape, tensor.shape, strict=True)):
             if i != place and size != other:
                 message = f"cannot join {shown(first.shape)} and {shown(tensor.shape)} on axis {place}"
@@ -81,14 +83,14 @@ def _split(x: Type, sizes: object, axis: object) -> tuple[Type, ...]:
     place = axis_of(axis, x)
     if not is_list(sizes) or not sizes:
         raise OpError(
-            f"takes a list of sizes as `sizes`, not {told(sizes) if sizes != () else 'an empty one'}", "sizes"
+            f"expects a list of sizes as `sizes`, found {told(sizes) if sizes != () else 'an empty list'}", "sizes"
         )
     parts = [size_of(size, "sizes") for size in sizes]
     total: Dim = 0
     for part in parts:
         total = total + part
     if total != x.shape[place]:
-        raise OpError(f"needs sizes that add up to the axis: {unlike(total, x.shape[place])}", "sizes")
+        raise OpError(f"expects sizes that add up to the size of the axis: {unlike(total, x.shape[place])}", "sizes")
     return tuple([Type((*x.shape[:place], part, *x.shape[place + 1 :]), x.dtype) for part in parts])
 
 
@@ -104,12 +106,12 @@ def _slice(x: Type, axis: object, start: object, stop: object, step: object) -> 
     first = _from_start(start, size, "start")
     last = size if stop is None else _from_start(stop, size, "stop")
     if certainly_below(first, 0):
-        raise OpError(f"cannot start at {told(start)}, before the axis of {size} begins", "start")
+        raise OpError(f"cannot start at {told(start)}, before the beginning of an axis of size {size}", "start")
     if certainly_below(size - last, 0):
-        raise OpError(f"cannot go up to {last} on an axis of {size}", "stop")
+        raise OpError(f"cannot stop at {last} on an axis of size {size}", "stop")
     if certainly_below(last - first, 1):
         raise OpError(
-            f"takes nothing from {first} up to {last} of an axis of {size}", "start" if stop is None else "stop"
+            f"selects nothing from {first} up to {last} on an axis of size {size}", "start" if stop is None else "stop"
         )
     length = (last - first + stride - 1) // stride
     return Type((*x.shape[:at], length, *x.shape[at + 1 :]), x.dtype)
@@ -120,7 +122,7 @@ def _pick(x: Type, axis: object, index: object) -> Type:
     size = x.shape[at]
     place = _from_start(index, size, "index")
     if certainly_below(place, 0) or certainly_below(size - place, 1):
-        raise OpError(f"finds no element {told(index)} on an axis of {size}", "index")
+        raise OpError(f"cannot select element {told(index)} on an axis of size {size}", "index")
     return Type((*x.shape[:at], *x.shape[at + 1 :]), x.dtype)
 
 

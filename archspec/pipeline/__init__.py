@@ -73,8 +73,8 @@ def compile_file(spec: str, overrides: dict[str, Any]) -> tuple[Model, Loaded]:
     """As `compile_spec`, with the file that the model is of."""
     for name, value in overrides.items():
         if not _is_plain(value):
-            help = "numbers, booleans, strings, None and lists of these are"
-            raise fail("bad-override", f"`{value!r:.80}` is no value for `{name}`", help=help)
+            help = "use a number, a boolean, a string, None or a list of these"
+            raise fail("bad-override", f"invalid value for `{name}`: `{value!r:.80}`", help=help)
     report = Report()
     loaded, node = open_spec(parse_spec(spec), spec, report)
     return _compile_node(loaded, node, spec, overrides, report), loaded
@@ -90,7 +90,7 @@ def compile_text(text: str, label: str) -> Model:
             (node,) = unit.models.values()
             return _compile_node(Loaded(library, program, unit), node, label, {}, report)
     report.check()
-    raise fail("no-model", f"{label} has not one model")
+    raise fail("no-model", f"expected exactly one model in {label}")
 
 
 def _compile_node(loaded: Loaded, node: tree.Model, spec: str, overrides: dict[str, Any], report: Report) -> Model:
@@ -110,7 +110,10 @@ def _compile_node(loaded: Loaded, node: tree.Model, spec: str, overrides: dict[s
         forget(loaded)  # what was found is found again next time
     if report.failed or compiled is None:
         if not report.failed:
-            report.error("internal", f"{spec} could not be compiled, and nothing said why; please report this")
+            report.error(
+                "internal",
+                f"{spec} could not be compiled, but no error was reported; this is a bug in archspec; please report it",
+            )
         report.check()
     assert compiled is not None
     return Model(
@@ -158,7 +161,7 @@ def import_config(path: str | os.PathLike[str]) -> str:
     """
     path = os.fspath(path)
     if not path.endswith(".json"):
-        raise fail("usage", f"`{path}` is no configuration: its name does not end in .json")
+        raise fail("usage", f"`{path}` is not a configuration: its name does not end in .json")
     return compile_file(path, {})[1].unit.source.text
 
 

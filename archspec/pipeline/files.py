@@ -44,13 +44,13 @@ def open_spec(spec: Spec, text: str, report: Report) -> tuple[Loaded, tree.Model
         if spec.model not in found:
             report.check()
             near = suggest(spec.model, list(found)) or _choices(found)
-            raise fail("unknown-model", f'{label} has no model called "{spec.model}"', help=near)
+            raise fail("unknown-model", f'unknown model "{spec.model}" in {label}', help=near)
         return loaded, found[spec.model]
     if len(found) != 1:
         forget(loaded) if report.failed else None
         report.check()
         if not found:
-            raise fail("no-model", f"{label} has no model", help='add one: `model "name" = Definition(...)`')
+            raise fail("no-model", f"no model in {label}", help='add a model: `model "name" = Definition(...)`')
         raise fail("which-model", f"{label} has {len(found)} models", help=_choices(found, label))
     return loaded, next(iter(found.values()))
 
@@ -65,9 +65,13 @@ def load_file(path: str, report: Report) -> Loaded:
     if path == "-":
         return _load_stdin(report)
     if "\0" in path:
-        raise fail("missing-file", "no file has a zero byte in its name")
+        raise fail("missing-file", "invalid file name: it contains a NUL byte")
     if os.path.isfile(config := os.path.join(path, "config.json")):
-        raise fail("unreadable", f"{path} is a folder", help=f"the configuration in it is a SPEC: `{config}`")
+        raise fail(
+            "unreadable",
+            f"expected a file, found the directory {path}",
+            help=f"use the configuration in it: `{config}`",
+        )
     if path.endswith(".json"):
         from archspec.configs.spec import load_config
 
@@ -90,7 +94,7 @@ def _once(path: str, load: Callable[[Library], Unit | None], report: Report) -> 
             unit = load(library)
         if unit is None:
             report.check()
-            raise AssertionError("a file that cannot be read is reported")
+            raise AssertionError("an unreadable file has been reported")
         loaded = _remember(path, Loaded(library, program, unit))
         if report.failed:
             forget(loaded)
@@ -124,8 +128,8 @@ def _find_bundled(name: str, report: Report) -> Loaded:
             return loaded
     report.check()
     near = suggest(name, models())
-    help = near or "`archspec list` shows the bundled models; a file's name has a `/` or ends in .arch"
-    raise fail("unknown-model", f"no bundled model is called `{name}`", help=help)
+    help = near or "run `archspec list` to show bundled models; to name a file, use a path with `/` or ending in .arch"
+    raise fail("unknown-model", f"unknown bundled model `{name}`", help=help)
 
 
 def _bundled_unit(specs: str, file: str, report: Report) -> Loaded:

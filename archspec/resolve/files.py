@@ -134,7 +134,7 @@ class Library:
         if real in self.units:
             return self.units[real]
         if len(self.units) + len(self._loading) >= MOST_FILES:
-            report.error("budget", f"more than {MOST_FILES} files are imported", at)
+            report.error("budget", f"too many imported files: the limit is {MOST_FILES}", at)
             return None
         data = read_bytes(real, label, report, at)
         text = decode(data, label, report, at) if data is not None else None
@@ -218,15 +218,15 @@ class Library:
             path, label, root = os.path.join(self.specs, item.source + ".arch"), f"specs/{item.source}.arch", self.specs
             if not os.path.isfile(path):
                 near = suggest(item.source, ["ops", *bundled_files(self.specs)])
-                report.error("unknown-import", f"no bundled file is called `{item.source}`", at, help=near)
+                report.error("unknown-import", f"unknown bundled file `{item.source}`", at, help=near)
                 return None
         else:
             if unit.folder is None or unit.root is None:
                 report.error(
                     "import-outside",
-                    "a spec from standard input can import bundled files only",
+                    "a spec from standard input can only import bundled files",
                     at,
-                    help="save it to a file, or import by name",
+                    help="save the spec to a file, or import a bundled file by name",
                 )
                 return None
             path = os.path.join(unit.folder, item.source)
@@ -235,16 +235,16 @@ class Library:
             if "\0" in item.source or not real.startswith(os.path.realpath(root) + os.sep):
                 report.error(
                     "import-outside",
-                    f'"{item.source}" is outside the folder of the spec',
+                    f'"{item.source}" is outside the directory of the spec',
                     at,
-                    help="imports stay within the folder of the file that is compiled, and what is below it",
+                    help="move the file into the directory of the compiled spec, or below it",
                 )
                 return None
             label = _beside(unit.source.label, item.source)
         real = os.path.realpath(path)
         if real in self._loading:
             names = [os.path.basename(p) for p in [*self._loading[self._loading.index(real) :], real]]
-            report.error("import-cycle", f"files import each other in a circle: {' -> '.join(names)}", at)
+            report.error("import-cycle", f"circular import: {' -> '.join(names)}", at)
             return None
         return self.load(path, report, label=label, root=root, at=at)
 
@@ -252,7 +252,7 @@ class Library:
         if isinstance(other, Ops):
             if entry.name not in OPS:
                 near = suggest(entry.name, list(OPS))
-                report.error("unknown-import", f"no operation is called `{entry.name}`", unit.span(entry), help=near)
+                report.error("unknown-import", f"unknown operation `{entry.name}`", unit.span(entry), help=near)
             return OPS.get(entry.name)
         binding = other.names.get(entry.name)
         if binding is not None and not binding.imported:
@@ -270,9 +270,9 @@ class Library:
         if entry.name in other.broken:
             return None
         if entry.name in OPS:
-            help = f"`{entry.name}` is an operation: it needs no import"
+            help = f"remove it: `{entry.name}` is an operation and needs no import"
             report.error(
-                "unknown-import", f"{other.source.label} defines no `{entry.name}`", unit.span(entry), help=help
+                "unknown-import", f"`{entry.name}` is not defined in {other.source.label}", unit.span(entry), help=help
             )
             return None
         names = [n for n, b in other.names.items() if not b.imported] + list(other.exports)
@@ -281,7 +281,7 @@ class Library:
             unit.broken.add(near)  # which is what else the file may call it
         report.error(
             "unknown-import",
-            f"{other.source.label} defines no `{entry.name}`",
+            f"`{entry.name}` is not defined in {other.source.label}",
             unit.span(entry),
             help=f"did you mean `{near}`?" if near is not None else None,
         )
@@ -291,7 +291,7 @@ class Library:
         """Reports files that hand on a name in a circle, once."""
         circle = [other.source.label for other, _ in self._following[self._following.index((unit, name)) :]]
         if self._circles.isdisjoint(circle):
-            message = f"files hand on `{name}` in a circle: {' -> '.join([*circle, circle[0]])}"
+            message = f"circular re-export of `{name}`: {' -> '.join([*circle, circle[0]])}"
             report.error("import-cycle", message, span)
         self._circles.update(circle)
 
@@ -310,13 +310,13 @@ def expand_hyperparameters(definition: Definition, report: Report, path: list[De
     unit = definition.unit
     if definition in path:
         circle = " -> ".join(d.name for d in [*path[path.index(definition) :], definition])
-        message = f"`{definition.name}` takes over its own hyperparameters: {circle}"
+        message = f"`{definition.name}` inherits its own hyperparameters: {circle}"
         report.error("definition-cycle", message, definition.span)
         for each in path:
             each.open = True
         return
     if len(path) > DEEPEST_TAKEOVER:
-        message = f"hyperparameters are taken over through more than {DEEPEST_TAKEOVER} definitions"
+        message = f"hyperparameters are inherited through too many definitions: the limit is {DEEPEST_TAKEOVER}"
         if all(found.message != message for found in report.diagnostics):  # once, however long the chain
             report.error("budget", message, definition.span)
         for each in (*path, definition):
@@ -342,13 +342,13 @@ def expand_hyperparameters(definition: Definition, report: Report, path: list[De
                 near = suggest(
                     entry.default.text, [n for n, b in unit.names.items() if isinstance(b.target, Definition)]
                 )
-                report.error("unknown-name", f"no definition is called `{entry.default.text}`", span, help=near)
+                report.error("unknown-name", f"unknown definition `{entry.default.text}`", span, help=near)
         elif other.target is not None:
             expand_hyperparameters(other.target, report, [*path, definition])
             definition.open = definition.open or other.target.open
             found.update(other.target.hyperparameters)
     if len(found) > MOST_HYPERPARAMETERS:
-        message = f"`{definition.name}` has more than {MOST_HYPERPARAMETERS:,} hyperparameters"
+        message = f"too many hyperparameters in `{definition.name}`: the limit is {MOST_HYPERPARAMETERS:,}"
         report.error("budget", message, definition.span)
         return
     definition.hyperparameters = found
@@ -356,7 +356,7 @@ def expand_hyperparameters(definition: Definition, report: Report, path: list[De
 
 def _twice(report: Report, what: str, name: str, span: Span, first: Span) -> None:
     report.error(
-        "duplicate-name", f"the {what} `{name}` is bound twice", span, notes=(Note("it was first bound here", first),)
+        "duplicate-name", f"{what} `{name}` is already defined", span, notes=(Note("first defined here", first),)
     )
 
 

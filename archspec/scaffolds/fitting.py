@@ -43,10 +43,10 @@ def _unfit(entries: tuple[Entry, ...]) -> Iterator[tuple[str, str]]:
         name, shape = entry.name, entry.shape
         segments = name.split(".")
         if len(segments) > MOST_SEGMENTS or len(name) > LONGEST:
-            yield name, f"an address has at most {MOST_SEGMENTS} parts and {LONGEST} characters"
+            yield name, f"address too long: the limit is {MOST_SEGMENTS} segments and {LONGEST} characters"
             continue
         if not all(segments):
-            yield name, "a part of an address cannot be empty"
+            yield name, "empty address segment"
         if UNFIT.search(name.replace(".", "")):
             yield name, "these characters cannot stand in an address"
         if any(name[:end] in names for end, character in enumerate(name) if character == "."):

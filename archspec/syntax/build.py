@@ -103,35 +103,35 @@ def definition(children: Children) -> tree.Definition:
 
 def _check_hyperparameter(entry: Parameter) -> None:
     if entry.shape is not None:
-        message = f"`{entry.name}` has a shape, but stands among the hyperparameters"
-        help = "hyperparameters come first, in a list of their own: `(hidden, heads)(x [batch, hidden])`"
+        message = f"hyperparameter `{entry.name}` cannot have a shape"
+        help = "put inputs in a second list: `(hidden, heads)(x [batch, hidden])`"
         raise Fault(message, entry.start, entry.end, help)
     if entry.type:
         message = f"`{entry.name}` has a type but no shape"
-        help = f"an input has both: `{entry.name} {entry.type} [batch]`; a hyperparameter neither"
+        help = f"write `{entry.name} {entry.type} [batch]` for an input, or `{entry.name}` for a hyperparameter"
         raise Fault(message, entry.start, entry.end, help)
 
 
 def _check_input(entry: Parameter, alone: bool) -> None:
     if entry.name == "..":
-        help = "it takes over hyperparameters, in the list before the inputs"
-        raise Fault("`..` stands among the inputs", entry.start, entry.end, help)
+        help = "move it to the hyperparameter list, before the inputs"
+        raise Fault("`..` is not allowed in the input list", entry.start, entry.end, help)
     if entry.shape is None:
-        message = f"the input `{entry.name}` has no shape"
+        message = f"input `{entry.name}` has no shape"
         help = f"write `{entry.name} [batch, hidden]`"
         if alone:
-            help += "; hyperparameters come first, in a list of their own"
+            help += "; put hyperparameters in a separate list before the inputs"
         raise Fault(message, entry.start, entry.end, help)
     default = entry.default
     if default is not None and not (isinstance(default, tree.Literal) and default.value is None):
-        raise Fault("the default of an input can only be `none`", default.start, default.end)
+        raise Fault("the default of an input must be `none`", default.start, default.end)
 
 
 def entry(children: Children) -> Parameter:
     name, type, shape, default = children
     if type is not None and shape is None and type.text not in ("int", "bool"):
         message = f"expected `,` or `)` after `{name.text}`, found `{type.text}`"
-        raise Fault(message, type.start, type.end, "is a comma missing?")
+        raise Fault(message, type.start, type.end, "did you forget a comma?")
     return shallow(Parameter(name.start, end_of(children), name.text, _dtype(type), shape, default))
 
 
@@ -144,8 +144,8 @@ def _dtype(token: Token | None) -> str:
     if token is None:
         return ""
     if token.text not in ("int", "bool"):
-        help = "leave it out: real numbers are meant where nothing is said" if token.text in _REALS else None
-        raise Fault(f"`{token.text}` is no element type; there are `int` and `bool`", token.start, token.end, help)
+        help = "omit it: elements are real by default" if token.text in _REALS else None
+        raise Fault(f"invalid element type `{token.text}`: expected `int` or `bool`", token.start, token.end, help)
     return token.text
 
 
@@ -224,7 +224,9 @@ def branch(children: Children) -> tree.If:
     while len(link.otherwise) == 1 and isinstance(link.otherwise[0], tree.If):
         links, link = links + 1, link.otherwise[0]
     if links > LONGEST_BRANCH:
-        raise Fault(f"more than {LONGEST_BRANCH} `else if` in a row", node.start, node.start + 2, code="budget")
+        raise Fault(
+            f"too many `else if` branches: the limit is {LONGEST_BRANCH}", node.start, node.start + 2, code="budget"
+        )
     return node
 
 

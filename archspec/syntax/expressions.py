@@ -57,8 +57,8 @@ def shallow(node: Any) -> Any:
     while pending:
         found, depth = pending.pop()
         if depth > DEEPEST:
-            message = f"this expression is more than {DEEPEST} levels deep"
-            raise Fault(message, found.start, found.end, "give parts of it names of their own", "budget")
+            message = f"expression is nested too deeply: the limit is {DEEPEST} levels"
+            raise Fault(message, found.start, found.end, "assign parts of it to names", "budget")
         pending += [(child, depth + isinstance(child, _LEVELS)) for child in _parts(found)]
     return node
 
@@ -102,8 +102,8 @@ def segment(children: Children) -> tree.Segment:
 
 def _segment(start: int, end: int, text: str) -> tree.Segment:
     if not text or UNFIT.search(text):
-        message = f"`{text}` cannot be one part of an address" if text else "a part of an address cannot be empty"
-        help = 'quote each part alone: `"in".weight`' if "." in text else None
+        message = f"invalid address segment `{text}`" if text else "empty address segment"
+        help = 'quote each segment separately: `"in".weight`' if "." in text else None
         raise Fault(message, start, end, help)
     return tree.Segment(start, end, text, None)
 
@@ -124,7 +124,7 @@ def own(children: Children) -> tree.Own:
 def modifiers(children: Children) -> tuple[str, ...]:
     words = tuple(token.text for token in children)
     if len(set(words)) < len(words):
-        raise Fault(f"`{words[-1]}` is said twice", children[-1].start, children[-1].end)
+        raise Fault(f"`{words[-1]}` is specified more than once", children[-1].start, children[-1].end)
     return words
 
 
@@ -199,7 +199,7 @@ def reference(children: Children) -> tree.Reference:
     dot, first, last = children[0], children[1], children[-1]
     if first.text[:1].isdigit() and first.end - first.start == len(first.text):
         help = f'write `0.{first.text}`, or `."{first.text}"` for an address'
-        raise Fault("a number needs a digit before its point", dot.start, first.end, help)
+        raise Fault("expected a digit before the decimal point", dot.start, first.end, help)
     return tree.Reference(dot.start, last.end, tree.Address(first.start, last.end, nodes(children)))
 
 
@@ -220,14 +220,14 @@ def literal(children: Children) -> tree.Literal:
     if token.kind == "INT":
         digits = token.text.replace("_", "")
         if len(digits) > LONGEST_INTEGER:
-            message = f"this integer has more than {LONGEST_INTEGER} digits"
+            message = f"integer too long: the limit is {LONGEST_INTEGER} digits"
             raise Fault(message, token.start, token.end, code="budget")
         value = int(digits)
     elif token.kind == "REAL":
         value = float(token.text)
         if value in (float("inf"), 0.0) and set(re.split("[eE]", token.text)[0]) - set("0._"):
             size = "large" if value else "small"
-            raise Fault(f"this number is too {size} to be represented", token.start, token.end, code="budget")
+            raise Fault(f"number too {size} to represent", token.start, token.end, code="budget")
     return tree.Literal(token.start, token.end, value)
 
 

@@ -121,7 +121,7 @@ class _Walk:
             if kind == "bracket":
                 back = self._open(match[0], start) if match[0] in "([{" else self._close(match[0], start)
             elif kind == "quote":
-                self._fault("this string is never closed", start, match.end(), "a string ends on the line it begins on")
+                self._fault("unclosed string", start, match.end(), "close the string on the line where it begins")
             elif kind == "text" and self._statement == start and text.startswith(("//", "/*"), start):
                 back = self._slashes(start)
             if back is not None:
@@ -170,7 +170,7 @@ class _Walk:
         depth = self._statement_depth()
         if bracket == "}" and not (len(self._stack) > depth and self._stack[-1].bracket == "{"):
             if self._astray(offset):
-                self._fault("`}` stands in the middle of a statement", offset, offset + 1)
+                self._fault("unexpected `}` inside a statement", offset, offset + 1)
                 self.kept[offset] = " "
                 return None
             if len(self._stack) > depth:
@@ -180,7 +180,7 @@ class _Walk:
                 self._end(offset)
             return None
         if depth == len(self._stack):
-            message = f"nothing is open that `{bracket}` could close"
+            message = f"unmatched `{bracket}`"
             if bracket == "}":
                 self.surplus.append(Fault(message, offset, offset + 1))
                 self.kept[offset] = " "
@@ -191,9 +191,11 @@ class _Walk:
         index = next((i for i in range(len(self._stack) - 1, depth - 1, -1) if self._stack[i].bracket == wanted), None)
         opened = self._stack[-1]
         if index is None:
-            self._fault(f"`{opened.bracket}` cannot be closed by `{bracket}`", opened.offset, opened.offset + 1)
+            self._fault(
+                f"mismatched brackets: `{opened.bracket}` is closed by `{bracket}`", opened.offset, opened.offset + 1
+            )
         elif index < len(self._stack) - 1:
-            self._fault(f"`{opened.bracket}` is not closed before `{bracket}`", opened.offset, opened.offset + 1)
+            self._fault(f"unclosed `{opened.bracket}` before `{bracket}`", opened.offset, opened.offset + 1)
         del self._stack[index if index is not None else -1 :]
         return None
 
@@ -217,7 +219,7 @@ class _Walk:
         """Something at `offset` shows that the first bracket open in the statement at hand should have been closed."""
         opened = self._stack[self._statement_depth()]
         back = self._abandon(opened, offset)
-        self._fault(f"`{opened.bracket}` is never closed", opened.offset, opened.offset + 1)
+        self._fault(f"unclosed `{opened.bracket}`", opened.offset, opened.offset + 1)
         return back
 
     def _abandon(self, opened: _Opened, offset: int) -> int:
@@ -236,7 +238,7 @@ class _Walk:
         return end
 
     def _too_deep(self, offset: int) -> int:
-        message = f"brackets nest more than {DEEPEST} levels deep"
+        message = f"brackets are nested too deeply: the limit is {DEEPEST} levels"
         depth = self._statement_depth()
         if depth < len(self._stack):
             end = self.text.find("\n", offset)
@@ -252,7 +254,7 @@ class _Walk:
         opened = self._stack[-1]
         at_end = offset == len(self.text)
         where = "at the end of the file" if at_end else f"before line {self.text.count(chr(10), 0, offset) + 1}"
-        message, help = "`{` is never closed", f"a `}}` is missing {where}"
+        message, help = "unclosed `{`", f"add `}}` {where}"
         self.faults.append(Fault(message, opened.offset, opened.offset + 1, help))
         self.closers += [offset] * len(self._stack)
         self._stack.clear()
@@ -261,7 +263,7 @@ class _Walk:
         found = _SLASHES.match(self.text, start)
         assert found
         message = f"`{found[0][:2]}` does not begin a comment"
-        self.faults.append(Fault(message, start, start + 2, "comments begin with `#`"))
+        self.faults.append(Fault(message, start, start + 2, "use `#` for comments"))
         end = start + len(found[0].rstrip())
         self._blank(start, end)
         self._statement = -1

@@ -98,7 +98,7 @@ def _expected(slip: Slip) -> str:
     if {"NAME", "STRING"} <= accepted and slip.first.text in ("tie", "role"):
         return "an address"
     if "WORD" in accepted:
-        return "a word or number"
+        return "a name or number"
     names = [name for kind, name in (("NAME", "a name"), ("STRING", "a string")) if kind in accepted]
     if names and "," not in accepted:
         return _listed(names)
@@ -134,35 +134,35 @@ def _character(slip: Slip) -> Said | None:
         return None
     text = found.text
     if text[0].isdigit():
-        return Said(f"`{_short(text)}` is neither a number nor a name")
+        return Said(f"expected a number or name, found `{_short(text)}`")
     if text == '"':
-        return Said("this string has a `\\` that escapes nothing", 'only `\\"` and `\\\\` have a meaning')
+        return Said("invalid escape sequence in this string", 'use only `\\"` and `\\\\`')
     if text in "&|" and slip.next.text == text and slip.next.start == found.end:
         mend = "write `and`" if text == "&" else "write `or`"
-        return Said(f"`{text * 2}` is no operator", mend, (found.start, slip.next.end))
+        return Said(f"unknown operator `{text * 2}`", mend, (found.start, slip.next.end))
     if not text.isprintable() and text not in _CHARACTERS:
-        return Said(f"the character U+{ord(text):04X} means nothing in this language")
+        return Said(f"invalid character U+{ord(text):04X}")
     if text in _CHARACTERS:
-        return Said(f"`{text}` means nothing here", _CHARACTERS[text])
-    help = "names are made of the letters a to z, digits and `_`" if text.isalpha() else None
-    return Said(f"`{text}` means nothing in this language", help)
+        return Said(f"unexpected character `{text}`", _CHARACTERS[text])
+    help = "use only ASCII letters, digits and `_` in names" if text.isalpha() else None
+    return Said(f"invalid character `{text}`", help)
 
 
 _CHARACTERS = {
-    **dict.fromkeys("'`\u2018\u2019\u201c\u201d", 'strings stand in double quotes: `"text"`'),
+    **dict.fromkeys("'`\u2018\u2019\u201c\u201d", 'use double quotes for strings: `"text"`'),
     "!": "write `not`",
     "&": "write `and`",
     "|": "write `or`, or `|>` for a step of a chain",
-    ";": "the end of a line ends a statement",
+    ";": "remove it: a statement ends at the end of the line",
     "@": "write `matmul(a, b)`",
-    "^": "a power is written `**`",
+    "^": "write `**` for a power",
     "?": "write `value if condition else other`",
     "\u2026": "write `...`",
     "\u2212": "write `-`",
     "\u2013": "write `-`",
     "\u00d7": "write `*`",
     "\u2192": "write `->`",
-    "\u00a0": "this space is one that does not break; write a plain one",
+    "\u00a0": "replace this non-breaking space with a plain space",
 }
 
 
@@ -171,18 +171,18 @@ def _sign(slip: Slip) -> Said | None:
     before, found, joined = slip.previous, slip.found, slip.joined
     both = (before.start, found.end)
     if joined == ":=":
-        return Said("`:=` is no sign of this language", "`name = value` binds, `address: Layer()` owns", both)
+        return Said("unknown operator `:=`", "write `name = value` to assign, `address: Layer()` to declare", both)
     if joined in ("+=", "-=", "*=", "/="):
         name = slip.first.text
-        return Said(f"`{joined}` is no sign of this language", f"write `{name} = {name} {before.text} ...`", both)
+        return Said(f"unknown operator `{joined}`", f"write `{name} = {name} {before.text} ...`", both)
     if found.text == "." and before.kind == "INT":
-        return Said("a number needs a digit after its point", f"write `{before.text}.0`", both)
+        return Said("expected a digit after the decimal point", f"write `{before.text}.0`", both)
     if found.text in _COMPARISONS and slip.has_value and any(t.text in _COMPARISONS for t in slip.before):
-        return Said("comparisons cannot be chained", "join two of them with `and`")
+        return Said("comparisons cannot be chained", "join two comparisons with `and`")
     if found.text == "...":
-        return Said("`...` can only stand in a shape")
+        return Said("`...` is only allowed in shapes")
     if any(t.text == "//" for t in (*slip.before, found)) and (found.text == "//" or not slip.wants_value):
-        return Said(help="`//` divides; a comment begins with `#`")
+        return Said(help="use `#` for comments: `//` is integer division")
     return None
 
 
@@ -191,13 +191,13 @@ def _word(slip: Slip) -> Said | None:
     word = slip.first if len(slip.before) < 2 and slip.found.text != "elif" else slip.found
     place = (word.start, word.end)
     if word.text in _ITEMS and slip.start == "statement" and slip.found.kind in ("NAME", "STRING"):
-        return Said(f"`{word.text}` stands at the top of a file, not in a body", None, place)
+        return Said(f"`{word.text}` is only allowed at the top level of a file", None, place)
     if slip.start == "item" and not slip.before and word.kind in _INSIDE:
         return Said(help=_INSIDE_HELP)
     if word.kind != "NAME" or (len(slip.before) > 1 and word.text != "elif"):
         return None
     if word.text in _FOREIGN and slip.found.text not in ("=", ":", "."):
-        return Said(f"`{word.text}` begins nothing in this language", _FOREIGN[word.text], place)
+        return Said(f"unknown keyword `{word.text}`", _FOREIGN[word.text], place)
     near = suggest(word.text, list(_ITEMS if slip.start == "item" else _STATEMENTS))
     if near and (slip.start == "item" or not slip.at_end):
         return Said(help=near, place=place if slip.start == "item" else None)
@@ -207,14 +207,14 @@ def _word(slip: Slip) -> Said | None:
 
 
 _INSIDE = ("STRING", ".", *_STATEMENTS)
-_INSIDE_HELP = "statements stand inside the braces of a `fn`, `layer` or `block`"
+_INSIDE_HELP = "put statements inside the braces of a `fn`, `layer` or `block`"
 _FOREIGN = {
-    **dict.fromkeys(("def", "func", "function", "fun"), "a function is written `fn name(x [n]) -> [n] { ... }`"),
-    **dict.fromkeys(("class", "struct", "module"), "write `layer` for what owns tensors, `block` for what owns layers"),
-    **dict.fromkeys(("let", "var", "const", "val"), "`name = value` is enough"),
+    **dict.fromkeys(("def", "func", "function", "fun"), "write a function as `fn name(x [n]) -> [n] { ... }`"),
+    **dict.fromkeys(("class", "struct", "module"), "use a `layer` to declare tensors, a `block` to declare layers"),
+    **dict.fromkeys(("let", "var", "const", "val"), "write `name = value`"),
     "elif": "write `else if`",
     "from": "write `import std { Name }`",
-    "while": "a loop runs over a range: `for i in 0..n { ... }`",
+    "while": "loop over a range: `for i in 0..n { ... }`",
     "assert": 'write `require condition, "message"`',
 }
 
@@ -229,14 +229,16 @@ def _keyword(slip: Slip) -> Said | None:
     if slip.start == "item" and word is slip.first:
         return Said(help=_INSIDE_HELP)
     if slip.found.text in (".", ":") or slip.next.text in (".", ":"):
-        return Said(f"`{word.text}` is a keyword", f'an address may quote it: `"{word.text}"`', place)
+        return Said(
+            f"expected an address, found the keyword `{word.text}`", f'quote it in an address: `"{word.text}"`', place
+        )
     if word.text in _OWNED:
-        help = f"what is owned stands after a colon: `{slip.first.text}: {word.text} ...`"
+        help = f"use a colon to declare: `{slip.first.text}: {word.text} ...`"
         return Said(help=help) if slip.previous.text == "=" else None
     if begun or "NAME" in slip.accepted:
         choice = word.text == "if" and slip.wants_value and slip.next.text != "="
         help = "write `value if condition else other`" if choice else None
-        return Said(f"`{word.text}` is a keyword and cannot be a name", help, place)
+        return Said(f"expected a name, found the keyword `{word.text}`", help, place)
     return None
 
 
@@ -245,20 +247,20 @@ def _owning(slip: Slip) -> Said | None:
     before, found, first = slip.previous, slip.found, slip.first.text
     addressed = ":" in slip.accepted and not slip.has_value
     if before.text == ":" and first in ("if", "for", "else") and slip.at_end:
-        return Said(help=f"a body stands in braces: `{first} ... {{ }}`")
+        return Said(help=f"put the body in braces: `{first} ... {{ }}`")
     if first == "tie" and found.text == ".":
-        return Said(help="both sides of a `tie` are addresses, without a point before them")
+        return Said(help="write both sides of a `tie` as addresses without a leading `.`")
     if before.text == ":" and "frozen" in slip.accepted:
-        return Said(help="`address: Layer()` owns; a value is bound by `name = value`")
+        return Said(help="write `name = value` to assign a value: `address: Layer()` declares")
     if addressed and found.text == "=":
-        return Said(help="an address owns: `address: Layer()`; only a name can be bound with `=`")
+        return Said(help="write `address: Layer()` to declare: only a name can be assigned with `=`")
     if addressed and len(slip.before) > 2:
-        return Said(help="`.a.b` is what this definition owns at `a.b`; `a.b: Layer()` owns it there")
+        return Said(help="write `a.b: Layer()` to declare at `a.b`: `.a.b` refers to what is declared there")
     if found.text == ":" and any(t.text == "[" for t in slip.before):
-        return Said(help="a part of a tensor is `slice(axis, start, stop)(x)`")
+        return Said(help="use `slice(axis, start, stop)(x)` to take part of a tensor")
     compares = any(token.text in ("if", "and", "or", "not") for token in slip.before)
     if found.text == "=" and (compares or first in ("if", "require", "expect", "else")):
-        return Said(help="`==` compares")
+        return Said(help="use `==` to compare")
     return None
 
 
@@ -269,34 +271,34 @@ def _missing(slip: Slip) -> Said | None:
     if before.text == "return" and slip.wants_value:
         return Said(f"expected a value after `return`, found {_described(found)}")
     if ".." in accepted and "for" in words:
-        return Said(help="a loop runs over a range: `for i in 0..n`")
+        return Said(help="loop over a range: `for i in 0..n`")
     if found.text == "(" and before.text == ")" and slip.has_value:
-        return Said(help="there are two lists of arguments at most: hyperparameters, then inputs")
+        return Said(help="pass at most two lists of arguments: hyperparameters, then inputs")
     if first in ("fn", "layer", "block") and accepted == {"("}:
-        return Said(help="a definition lists its inputs, even none: `()`")
+        return Said(help="add a list of inputs, even if it is empty: `()`")
     if found.text == ":" and first in ("fn", "layer", "block"):
-        return Said(help="an input is written `x [batch, hidden]`, or with a type `x int [batch]`")
+        return Said(help="write an input as `x [batch, hidden]`, or with a type as `x int [batch]`")
     if "->" in accepted and found.text == "(":
-        return Said(help="there are two lists at most: hyperparameters, then inputs")
+        return Said(help="use at most two lists: hyperparameters, then inputs")
     if accepted == {"expect"}:
-        return Said(help="a fact about a model is written `expect params == 1_000`")
+        return Said(help="write an expectation as `expect params == 1_000`")
     if first == "model" and accepted == {"STRING"}:
-        return Said(help=f'the name of a model stands in quotes: `model "{_short(found.text)}"`')
+        return Said(help=f'put the name of the model in quotes: `model "{_short(found.text)}"`')
     if "->" in accepted:
-        return Said(help="a definition says what it yields: `-> [batch, hidden]`")
+        return Said(help="declare the outputs: `-> [batch, hidden]`")
     if "[" in accepted and not slip.has_value and {"param", "buffer"}.intersection(words[-2:]):
-        return Said(help="a tensor has a shape: `[n, d]`, or `[]` for a single number")
+        return Said(help="add the shape of the tensor: `[n, d]`, or `[]` for a single number")
     listed = "," in accepted and ("=" not in accepted or ")" in accepted)
     if listed and found.kind in ("NAME", "INT", "REAL", "STRING"):
-        return Said(help="is a comma missing?")
+        return Said(help="did you forget a comma?")
     if found.text == "|>" and slip.has_value:
         return Said(help="put the chain in parentheses")
     if "|>" in words and found.text in _OPERATORS and ("|>" in accepted or slip.start == "step"):
-        return Said(help="give what the step adds parentheses, or make it two steps")
+        return Said(help="put the operand in parentheses, or split it into two steps")
     if first in ("import", "export") and "{" in accepted:
-        return Said(help=f"name what it takes: `{first} {words[1]} {{ Name }}`")
+        return Said(help=f"list the names: `{first} {words[1]} {{ Name }}`")
     if slip.at_end and slip.wants_value and before.text in _OPERATORS:
-        return Said(help="an expression goes on to the next line only in parentheses")
+        return Said(help="put an expression that spans lines in parentheses")
     return None
 
 

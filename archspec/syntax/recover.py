@@ -51,7 +51,7 @@ class Recovery:
         end = self._tokens[last + 1].start if last + 1 < len(self._tokens) else len(self._text)
         blamed = [fault for fault in self._surplus if start <= fault.start < end]
         if blamed and self.faults:
-            self.faults[-1].help = "statements stand inside the braces of a definition: was a `}` too many before?"
+            self.faults[-1].help = "check for an extra `}` above: statements go inside the braces of a definition"
             self._surplus = [fault for fault in self._surplus if fault not in blamed]
 
     def _split(self, first: int, last: int) -> list[tuple[int, int]]:
