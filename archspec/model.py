@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from archspec.elaborate.models import Compiled
+from archspec.elaborate.values import plain
 from archspec.ir import Body, Type
-from archspec.lower.compile import Compiled
-from archspec.lower.values import plain
 from archspec.source import Diagnostic, fail
 from archspec.table import Buffer, Params, Table, Tensor
 from archspec.tensor_table import table_of
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from networkx import DiGraph
 
-    from archspec.lower.trace import Trace
+    from archspec.elaborate.trace import Trace
 
 
 class Model:

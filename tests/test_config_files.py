@@ -329,7 +329,7 @@ def test_any_value_of_any_field_gives_a_spec_or_a_diagnostic(type: str, data: An
 
 def import_text(config: str) -> str:
     from archspec.configs.spec import spec_of
-    from archspec.lower.units import Library
+    from archspec.resolve.files import Library
     from archspec.pipeline import parsed
     from archspec.source import Report
 

@@ -32,8 +32,8 @@ from archspec.bodies import step_budget as effort
 from archspec.cli import main
 from archspec.configs.family import known_types, read_family
 from archspec.diffs import operations
-from archspec.lower import address, evaluate, program, units
-from archspec.lower.initial import INITIALS
+from archspec.elaborate import address, evaluate, program, units
+from archspec.elaborate.initial import INITIALS
 from archspec.ops import OPS, record
 from archspec.pipeline import check, parsed
 from archspec.source import LARGEST_FILE, Report, Source

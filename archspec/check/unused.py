@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from archspec.resolve.definition import Resolved
 from archspec.resolve.files import Definition
 from archspec.resolve.patterns import by_first_word, covers, pattern_text
@@ -10,9 +12,9 @@ from archspec.source import Report, Span
 from archspec.syntax import tree
 
 _HELP = {
-    "input": "remove it, or use it",
-    "hyperparameter": "remove it, or use it",
-    "value": "remove it, or bind `_` for an output that is not needed",
+    "input": "use it or remove it",
+    "hyperparameter": "use it or remove it",
+    "value": "remove it, or write `_` for an output that you do not need",
 }
 
 
@@ -37,7 +39,7 @@ def check_unused(definition: Definition, resolved: Resolved, report: Report) -> 
         if not definition.unit.reaches(declared.pattern):  # else each model is asked whether it does use it
             span = definition.unit.span(declared.node.address)
             text, is_tensor = pattern_text(declared.pattern), isinstance(declared.node, tree.Param)
-            report_unused_address(report, text, span, tensor=is_tensor)
+            report_unused_address(report.error, text, span, tensor=is_tensor)
 
 
 def _report_name(name: str, local: LocalName, report: Report) -> None:
@@ -46,11 +48,11 @@ def _report_name(name: str, local: LocalName, report: Report) -> None:
         report.error(f"unused-{local.what}", f"unused {local.what} `{name}`", local.span, help=_HELP[local.what])
 
 
-def report_unused_address(report: Report, address: str, span: Span, *, tensor: bool = False) -> None:
+def report_unused_address(error: Callable[..., None], address: str, span: Span, *, tensor: bool = False) -> None:
     """Reports a layer that is never applied, or a tensor that nothing reads."""
     if tensor:
         help = "use it, remove it, or mark it `unused`"
-        report.error("unused-tensor", f"unused tensor `{address}`", span, help=help)
+        error("unused-tensor", f"unused tensor `{address}`", span, help=help)
     else:
         help = f"apply it, as in `.{address}(x)`, remove it, or mark it `unused`"
-        report.error("unused-layer", f"`{address}` is declared but never applied", span, help=help)
+        error("unused-layer", f"`{address}` is declared but never applied", span, help=help)

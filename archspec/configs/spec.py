@@ -8,7 +8,7 @@ import re
 from archspec.configs.family import Family, known_types, read_family
 from archspec.configs.read import Member, Value, read_json
 from archspec.configs.settings import Name, Setting, Settings, same, written
-from archspec.lower.units import Definition, Library, Unit
+from archspec.resolve.files import Definition, Library, Unit
 from archspec.source import Report, Source, Span, decode, read_bytes, suggest
 from archspec.syntax import tree
 

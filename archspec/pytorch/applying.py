@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archspec.ir import Module, Weight
-from archspec.lower.plan import names_in as words_in
-from archspec.lower.units import Definition
 from archspec.ops import OPERATORS, Op
 from archspec.pytorch.code import apply, bind, literal, method, name, py, sequence
 from archspec.pytorch.operations import placed
+from archspec.pytorch.plan import names_in as words_in
 from archspec.pytorch.scope import match
 from archspec.pytorch.tensors import Tensors
 from archspec.pytorch.values import BOOL, FREE, INT, KIND, NONE, REAL, STATIC, Several, Val
+from archspec.resolve.files import Definition
 from archspec.syntax import tree
 
 if TYPE_CHECKING:

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, cast
 
+from archspec.elaborate.trace import Trace, Use
 from archspec.ir import Body, Constant, Module, Type, Weight
-from archspec.lower.trace import Trace, Use
-from archspec.lower.units import Definition
 from archspec.pytorch.attention import products_in
 from archspec.pytorch.checks import about, all_checks, confined
 from archspec.pytorch.code import apply, bind, literal, name, names_in, prune, py, sequence, stored
@@ -25,6 +24,7 @@ from archspec.pytorch.steady import is_steady
 from archspec.pytorch.tidy import tidied
 from archspec.pytorch.values import REAL, STATIC, Several, Val
 from archspec.pytorch.wrappers import wrapper
+from archspec.resolve.files import Definition
 from archspec.syntax import tree
 
 

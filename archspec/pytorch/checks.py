@@ -10,11 +10,11 @@ import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from archspec.lower.plan import names_in as words_in
-from archspec.lower.plan import parts
 from archspec.pytorch.code import literal, name, names_in, negated, prune, py
 from archspec.pytorch.forward import Forward
 from archspec.pytorch.layout import written
+from archspec.pytorch.plan import names_in as words_in
+from archspec.pytorch.plan import parts
 from archspec.pytorch.values import STATIC, Val
 from archspec.source import ArchError
 from archspec.syntax import tree

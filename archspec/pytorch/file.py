@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from archspec.dims import Symbolic
-from archspec.lower.trace import MOST_OPTIONAL, Trace
-from archspec.lower.units import Definition
+from archspec.elaborate.trace import MOST_OPTIONAL, Trace
 from archspec.ops import Op
 from archspec.pytorch.book import Book
 from archspec.pytorch.code import apply, name, names_in, text
@@ -18,6 +17,7 @@ from archspec.pytorch.layout import bracketed, docstring, lines_of, written
 from archspec.pytorch.pages import Output, Written
 from archspec.pytorch.scope import untranslatable
 from archspec.pytorch.values import STATIC
+from archspec.resolve.files import Definition
 from archspec.syntax import tree
 
 MOST_LISTED = 5

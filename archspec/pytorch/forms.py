@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
 from archspec.dims import Symbolic
+from archspec.elaborate.trace import Use
 from archspec.ir import Body, Constant, Module, Operand, Weight
-from archspec.lower.trace import Use
 
 MOST_CALLS = 24
 

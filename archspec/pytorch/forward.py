@@ -6,13 +6,13 @@ import ast
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from archspec.lower.plan import assigned
-from archspec.lower.trace import Use
-from archspec.lower.units import Definition
+from archspec.elaborate.trace import Use
 from archspec.pytorch.chains import Chains
 from archspec.pytorch.code import bind, literal, method, name, py
 from archspec.pytorch.places import Places
+from archspec.pytorch.plan import assigned
 from archspec.pytorch.values import FREE, NONE, REAL, STATIC, Several, Val
+from archspec.resolve.files import Definition
 from archspec.syntax import tree
 
 if TYPE_CHECKING:

@@ -6,16 +6,16 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from archspec.elaborate.trace import Use
 from archspec.ir import Module
-from archspec.lower.plan import Bound, Branch, Owning, Plan, Repeat, Tying, bound_names, names_in, plan_of
-from archspec.lower.trace import Use
-from archspec.lower.units import Definition
 from archspec.pytorch.code import apply, bind, literal, method, name, negated, py, text
 from archspec.pytorch.code import names_in as names_in_code
 from archspec.pytorch.forward import Forward
 from archspec.pytorch.places import Part, Pattern, Place, address, pattern_of
+from archspec.pytorch.plan import Bound, Branch, Owning, Plan, Repeat, Tying, bound_names, names_in, plan_of
 from archspec.pytorch.starting import start, start_by_default
 from archspec.pytorch.values import BOOL, FREE, INT, STATIC, Val
+from archspec.resolve.files import Definition
 from archspec.syntax import tree
 
 if TYPE_CHECKING:

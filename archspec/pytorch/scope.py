@@ -7,9 +7,8 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from archspec.lower.trace import Seen, Use
-from archspec.lower.units import Definition
-from archspec.lower.values import key_of
+from archspec.elaborate.trace import Seen, Use
+from archspec.elaborate.values import key_of
 from archspec.ops import OPS, Op
 from archspec.pytorch.code import apply, bind, literal, name, names_in, py, sequence
 from archspec.pytorch.handed import Given
@@ -17,6 +16,7 @@ from archspec.pytorch.names import usable
 from archspec.pytorch.operations import NUMBERS, function_of
 from archspec.pytorch.places import Part
 from archspec.pytorch.values import BOOL, INT, REAL, STATIC, Several, Val
+from archspec.resolve.files import Definition
 from archspec.source import ArchError, fail
 from archspec.syntax import tree
 

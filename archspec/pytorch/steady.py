@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from archspec.lower.plan import Branch, Owning, Plan, Repeat, plan_of
-from archspec.lower.units import Definition
 from archspec.pytorch.places import Pattern, pattern_of
+from archspec.pytorch.plan import Branch, Owning, Plan, Repeat, plan_of
+from archspec.resolve.files import Definition
 from archspec.syntax import tree
 
 Truth = Callable[[tree.Expr], bool | None]

@@ -6,9 +6,8 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from archspec.elaborate.trace import Use
 from archspec.ir import Constant, Module, Type, Weight
-from archspec.lower.trace import Use
-from archspec.lower.units import Definition
 from archspec.ops import OPS
 from archspec.pytorch.attention import as_attention
 from archspec.pytorch.code import literal, method, name, py
@@ -16,6 +15,7 @@ from archspec.pytorch.operations import HELPERS, Cannot, Operands, emit
 from archspec.pytorch.places import Places
 from archspec.pytorch.scope import Scope
 from archspec.pytorch.values import BOOL, CHOOSING, FREE, INT, KIND, NONE, REAL, STATIC, Several, Val, kind_of
+from archspec.resolve.files import Definition
 from archspec.syntax import tree
 
 if TYPE_CHECKING:

@@ -48,7 +48,7 @@ def bind(
     if inputs is None:
         return None if values is None else Bound(values, takes.names, (None,) * len(takes.names))
     if given.piped and not takes.names:
-        fault("surplus-argument", f"`{callee}` takes no inputs, so it cannot be a chain step", node)
+        fault("surplus-argument", f"`{callee}` takes no inputs and cannot be a chain step", node)
         return None
     names = takes.spread(len(inputs)) if takes.variadic else takes.names
     found = match(callee, names, inputs, "input", fault)
@@ -56,9 +56,9 @@ def bind(
         return None
     missing = [name for name in takes.needed if name not in found]
     for name in missing[:1] if given.piped else missing:
-        help = f"expected inputs: {listed(takes.names)}"
+        help = f"expected inputs: {listed(names)}"
         if given.piped:
-            help += "; with more than one, mark the piped value with `_`"
+            help += "; mark the position of the piped value with `_`"
         fault("missing-argument", f"missing input `{name}` in call to `{callee}`", node, help=help)
     return None if missing else Bound(values, names, tuple([found.get(name) for name in names]))
 
@@ -73,15 +73,15 @@ def match(
     for argument in arguments:
         name = argument.name
         if name and name not in names:
-            near = suggest(name, list(names)) or (f"expected {what}s: {listed(names)}" if names else None)
+            near = suggest(name, list(names)) or (f"available {what}s: {listed(names)}" if names else None)
             fault("unknown-argument", f"unknown {what} `{name}` in call to `{callee}`", argument.at, help=near)
             failed = True
             continue
         if not name:
             if position >= len(names):
-                count = f"expected {len(names)}" if names else "expected none"
+                most = f"expected at most {len(names)}" if names else "expected none"
+                message = f"too many {what}s for `{callee}`: {most}, found {sum(not a.name for a in arguments)}"
                 help = f"expected {what}s: {listed(names)}" if names else None
-                message = f"too many {what}s for `{callee}`: {count}, found {len(arguments)}"
                 fault("surplus-argument", message, argument.at, help=help)
                 return None
             name = names[position]

@@ -63,7 +63,7 @@ def resolve_model(unit: Unit, model: tree.Model, report: Report) -> ResolvedMode
         return None
     definition = binding.target
     if not isinstance(definition, Definition | None) or (definition is not None and definition.kind == "fn"):
-        scope.fault("wrong-kind", "a model is a block or a layer with values", model.callee)
+        scope.fault("wrong-kind", "expected the name of a block or layer", model.callee)
     if not isinstance(definition, Definition) or definition.kind == "fn":
         return None
     expressions = Expressions(scope)
@@ -112,11 +112,12 @@ class _Definition:
             applied = isinstance(own, tree.Own) and id(own) not in standing
             scope.declared.append(Declared(pattern_of(own.address), own, applied))
             if self.definition.kind == "fn":
-                scope.fault("ownership", "a function has no tensors", own, help="make it a `layer` or `block`")
+                scope.fault("ownership", "a function cannot declare anything", own, help="make it a `layer` or `block`")
         body = self._statements(node.body)
         returns = any(isinstance(statement, tree.Return) for statement in _every(node.body))
         if not self.unit.tree.broken and not returns and scope.is_news("return"):
-            scope.fault("missing-return", f"`{self.definition.name}` returns nothing", node.name, help="return a value")
+            message = f"`{self.definition.name}` does not return a value"
+            scope.fault("missing-return", message, node.name, help="add a `return` statement")
         return Resolved(defaults, inputs, outputs, body, scope, returns, scope.broken)
 
     # The head
@@ -162,7 +163,7 @@ class _Definition:
             if made is not None:
                 found.append(made)
             if isinstance(statement, tree.Return) and position + 1 < len(body):
-                self.scope.fault("unreachable", "nothing after `return` is reached", body[position + 1])
+                self.scope.fault("unreachable", "unreachable statement after `return`", body[position + 1])
                 self.scope.broken = True
         return tuple(found)
 
@@ -205,8 +206,8 @@ class _Definition:
         if not isinstance(value, tree.Own) or len(value.lists) > 1:
             if not any(isinstance(s, tree.Return) for s in _every(self.definition.node.body)):
                 self.scope.is_news("return")  # which is what was forgotten here
-            help = "bind it, as in `name = ...`, or return it"
-            self.scope.fault("unused-value", "the value of this statement is not used", value, help=help)
+            help = "assign it, as in `name = ...`, or return it"
+            self.scope.fault("unused-value", "the value of this statement is unused", value, help=help)
         with self._suffixed(statement.condition, statement.loop):
             self.expressions.resolve(value)
         return nodes.Declare(statement, self._declares())
@@ -253,7 +254,7 @@ class _Definition:
             first = self.roles.setdefault(pattern, span)
             if first != span:
                 what = f"`{pattern_text(pattern)}`" if pattern else "this definition"
-                notes = (Note("first given here", first),)
+                notes = (Note("first role given here", first),)
                 scope.report.error("duplicate-name", f"{what} already has a role", span, notes=notes)
         addresses: list[nodes.Address] = []
         for pattern, node in places:
@@ -268,8 +269,8 @@ class _Definition:
     def _return(self, statement: tree.Return) -> nodes.Return:
         values = tuple([self.expressions.resolve(value) for value in statement.values])
         if self.scope.loops:
-            help = "carry the value out of the loop, and return it after the loop"
-            self.scope.fault("unreachable", "a loop cannot return: its other iterations would be lost", statement, help=help)
+            help = "assign the value in the loop and return it after the loop"
+            self.scope.fault("unreachable", "`return` is not allowed inside a loop", statement, help=help)
         return nodes.Return(statement, values, self._declares())
 
     def _if(self, statement: tree.If) -> nodes.If:

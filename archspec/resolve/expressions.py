@@ -70,14 +70,14 @@ class Expressions:
         """What an unknown name most likely stands for, which then counts as used."""
         scope = self.scope
         if name in scope.past:
-            return f"`{name}` is only defined inside a loop; define it before the loop to use it afterwards"
+            return "assign it before the loop: names first assigned in a loop end with it"
         others: list[str] = [*scope.unit.names, *scope.unit.dims, *([] if scope.in_header else OPS)]
         near = nearest(name, list(scope.locals)) or nearest(name, others)
         if near:
             scope.used.add(near)
             scope.file_names.add(near)
             return f"did you mean `{near}`?"
-        return f"if it is a dimension, declare it: `dim {name}`" if scope.in_header else None
+        return f"to use it as a dimension, declare it: `dim {name}`" if scope.in_header else None
 
     # Values
 
@@ -155,8 +155,7 @@ class Expressions:
         if not scope.is_news(f".{text}"):
             return False
         if scope.definition is not None and scope.definition.kind == "fn":
-            help = "use a `layer` or `block`"
-            scope.fault("unknown-address", "a function has no addresses", node, help=help)
+            scope.fault("unknown-address", "a function has no addresses; use a `layer` or `block`", node)
             return False
         near = nearest_address(text, [pattern_text(d.pattern) for d in scope.declared])
         scope.meant += [d.pattern for d in scope.declared if near and f"`{pattern_text(d.pattern)}" in near]
@@ -168,16 +167,14 @@ class Expressions:
     def call(self, expr: tree.Call) -> nodes.Expr:
         return self._apply(expr, expr.callee, expr.lists, piped=False)
 
-    def _apply(
-        self, expr: tree.Expr, callee_: tree.Expr, lists: tuple[tree.Arguments, ...], piped: bool
-    ) -> nodes.Expr:
+    def _apply(self, expr: tree.Expr, callee_: tree.Expr, lists: tuple[tree.Arguments, ...], piped: bool) -> nodes.Expr:
         if isinstance(callee_, tree.Name) and callee_.text == "len" and self._is_builtin("len"):
             return self._length(expr, lists)
         callee = self.resolve(callee_)
         again = isinstance(callee_, tree.Reference)
         if again and len(lists) > 1:
-            help = "it has its hyperparameters already: `.address(x)`"
-            self.scope.fault("surplus-argument", "`.address` takes inputs only", lists[1], help=help)
+            message = "`.address` already has its hyperparameters; pass only inputs"
+            self.scope.fault("surplus-argument", message, lists[1], help="write `.address(x)`")
             callee = Invalid(callee_)
         first, inputs, undecided = self._lists(callee, lists, again, piped)
         arguments = self._arguments(callee, callee_, first, inputs, piped, undecided)
@@ -232,13 +229,15 @@ class Expressions:
         implied = piped and inputs is None
         given: tuple[Argument, ...] | None = None
         if implied:
-            step: Any = callee_
-            given = (Argument(step, "", nodes.Piped(step)),)
+            piped_value = nodes.Piped(tree.Name(callee_.start, callee_.end, "_"))
+            given = (Argument(None, "", piped_value),)
         elif inputs is not None or not declares_only:
             given = ()
             for item in inputs.items if inputs is not None else ():
                 if item.value is None:
-                    scope.fault("surplus-argument", "`..` forwards hyperparameters, not inputs", item)
+                    scope.fault(
+                        "surplus-argument", "`..` forwards hyperparameters and is not allowed among inputs", item
+                    )
                     fits = False
                 else:
                     given += (Argument(item, item.name, self.resolve(item.value)),)
@@ -262,7 +261,8 @@ class Expressions:
         if isinstance(target, Op) or target.kind == "fn":
             return True
         help = f"declare it at an address: `name: {target.name}(...)`"
-        self.scope.fault("wrong-kind", f"expected a function, found the {target.kind} `{target.name}`", callee.at, help=help)
+        message = f"`{target.name}` is a {target.kind} and needs an address"
+        self.scope.fault("wrong-kind", message, callee.at, help=help)
         return False
 
     def _bind(self, target: Definition | Op, arguments: Arguments, node: tree.Expr) -> Bound | None:
@@ -270,23 +270,23 @@ class Expressions:
         scope = self.scope
         if isinstance(target, Op):
             if arguments.forward is not None:
-                message = f"`..` forwards to definitions, and `{target.name}` is an operation"
+                message = f"`..` cannot forward hyperparameters to the operation `{target.name}`"
                 scope.fault("surplus-argument", message, arguments.forward)
                 return None
             names: list[str] = [attribute.name for attribute in target.attributes]
             required = {attribute.name for attribute in target.attributes if attribute.default is REQUIRED}
             bound = bind(target.name, names, inputs_of(target), arguments, node, scope.fault)
-        elif target.open:
+        elif target.open or self._has_input(target, arguments):
             return None
         else:
-            if self._has_input(target, arguments):
-                return None
             names = list(target.hyperparameters)
             required = {name for name, declared in target.hyperparameters.items() if declared.default is None}
             if arguments.forward is not None and scope.definition is not None:
                 required -= scope.definition.hyperparameters.keys()
             bound = bind(target.name, names, target.takes, arguments, node, scope.fault)
-        missing = [name for name in names if name in required and bound is not None and name not in bound.hyperparameters]
+        if bound is None:
+            return None
+        missing = [name for name in names if name in required and name not in bound.hyperparameters]
         for name in missing:
             message = f"missing hyperparameter `{name}` in call to `{target.name}`"
             scope.fault("missing-argument", message, node, help=f"expected hyperparameters: {listed(names)}")
@@ -307,7 +307,7 @@ class Expressions:
     def _length(self, expr: Any, lists: tuple[tree.Arguments, ...]) -> nodes.Expr:
         items = lists[0].items if lists else ()
         if len(lists) != 1 or len(items) != 1 or items[0].value is None or items[0].name:
-            self.scope.fault("missing-argument", "`len` takes one list", expr)
+            self.scope.fault("missing-argument", "`len` expects one list", expr)
             return Invalid(expr)
         return nodes.Length(expr, self.resolve(items[0].value))
 
@@ -336,8 +336,9 @@ class Expressions:
         target = callee.target
         if isinstance(target, Definition) and target.kind != "fn":
             return True
-        message = f"expected a layer or block to declare, found the function `{target.name}`"
-        self.scope.fault("wrong-kind", message, callee.at, help="a function has no tensors: write it without an address")
+        message = f"expected a layer or block after an address, found a function `{target.name}`"
+        help = "write it without an address: a function declares nothing"
+        self.scope.fault("wrong-kind", message, callee.at, help=help)
         return False
 
     def _is_invariant(self, node: nodes.Own) -> bool:
@@ -419,8 +420,8 @@ _INPUTS: dict[str, Inputs] = {}
 
 def refuse_input(callee: str, node: Any, fault: Callable[..., Any]) -> None:
     """Reports a tensor among hyperparameters."""
-    message = f"a hyperparameter of `{callee}` depends on an input"
-    fault("wrong-kind", message, node, help="hyperparameters come first, tensors in a second list")
+    message = f"a hyperparameter of `{callee}` cannot depend on an input"
+    fault("wrong-kind", message, node, help="pass hyperparameters in the first list and tensors in the second")
 
 
 def _has_piped(arguments: tree.Arguments) -> bool:

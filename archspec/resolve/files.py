@@ -6,9 +6,9 @@ import os
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeAlias, cast
 
+from archspec.ops import OPS, Op
 from archspec.resolve.arguments import Inputs
 from archspec.resolve.patterns import Pattern, numbered, tails
-from archspec.ops import OPS, Op
 from archspec.resources import bundled_files
 from archspec.source import Note, Report, Source, Span, decode, nearest, read_bytes, suggest
 from archspec.syntax import tree
@@ -37,7 +37,19 @@ class Hyperparameter(NamedTuple):
 class Definition:
     """A fn, layer or block of a unit."""
 
-    __slots__ = ("hyperparameters", "kind", "name", "node", "open", "plan", "resolved", "span", "takes", "unit", "unknown")
+    __slots__ = (
+        "hyperparameters",
+        "kind",
+        "name",
+        "node",
+        "open",
+        "plan",
+        "resolved",
+        "span",
+        "takes",
+        "unit",
+        "unknown",
+    )
 
     def __init__(self, node: tree.Definition, unit: Unit) -> None:
         self.node = node
@@ -64,7 +76,20 @@ class Binding(NamedTuple):
 class Unit:
     """One loaded file: its names, dimensions and models. `lent` are definitions that only overrides may name."""
 
-    __slots__ = ("_tails", "broken", "dims", "exports", "folder", "lent", "models", "names", "root", "source", "tree", "unknown")
+    __slots__ = (
+        "_tails",
+        "broken",
+        "dims",
+        "exports",
+        "folder",
+        "lent",
+        "models",
+        "names",
+        "root",
+        "source",
+        "tree",
+        "unknown",
+    )
 
     def __init__(self, source: Source, file: tree.File, folder: str | None, root: str | None) -> None:
         self.source = source

@@ -10,7 +10,7 @@
                 | Conditional(value, condition, otherwise) | Subscript(value, position) | Length(value)
                 | Read(address) | Apply(callee, arguments) | Own(address, modifiers, callee, arguments)
                 | Chain(head, steps) | Invalid()
-    step        = Step(operator, value, condition, otherwise, loop)      value is an Apply or Own, unless there is an operator
+    step        = Step(operator, value, condition, otherwise, loop)      without an operator, value is an Apply or Own
     arguments   = Arguments(hyperparameters, inputs, forward, piped, undecided, bound)
     loop        = Loop(variable, first, last)
     address     = Address(segments)
@@ -122,8 +122,8 @@ class Length(NamedTuple):
 class Address(NamedTuple):
     """An address; a segment is text, or an expression for an index.
 
-    `fixed` is the whole text where there is no index. Where the only index is a plain name, as nearly always, `index` is
-    that name, with the text before and after it.
+    `fixed` is the whole text where there is no index. Where the only index is a plain name, as nearly always, `index`
+    is that name, with the text before and after it.
     """
 
     at: tree.Address
@@ -146,7 +146,7 @@ class Read(NamedTuple):
 
 
 class Argument(NamedTuple):
-    """One argument; `name` is empty where it goes by its position. `at` is a whole step where it is the piped value."""
+    """One argument; `name` is empty where it goes by its position. `at` is None for a piped value that is implied."""
 
     at: Any
     name: str
@@ -390,14 +390,6 @@ class Entry(NamedTuple):
     dtype: str
     shape: Listing | None
     optional: bool
-
-
-class Signature(NamedTuple):
-    """What a definition resolves to before its body: defaults of the hyperparameters that it declares, inputs, outputs."""
-
-    defaults: dict[str, Expr]
-    inputs: tuple[Entry, ...]
-    outputs: tuple[Entry, ...]
 
 
 # Walking -------------------------------------------------------------------------------------------------------------

@@ -62,12 +62,12 @@ class Scope:
         self.declares: list[Declaration | None] = []
 
     def fault(self, code: str, message: str, node: Any, *, help: str | None = None, first: Any = None) -> None:
-        """Reports an error at `node`; `first` is an earlier node of the same kind."""
-        notes = (Note("first defined here", self.unit.span(first)),) if first is not None else ()
+        """Reports an error at `node`; `first` is where the same was specified first."""
+        notes = (Note("first specified here", self.unit.span(first)),) if first is not None else ()
         self.report.error(code, message, self.unit.span(node), notes=notes, help=help)
 
     def is_news(self, name: str, everywhere: bool = False) -> bool:
-        """Whether an unknown name is to be reported: not where what failed would have defined it, and once a definition.
+        """Whether an unknown name is to be reported: once a definition, and not if what failed would have defined it.
 
         `everywhere`: once a file, as for a dimension.
         """

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from archspec.checkpoints.entries import Checkpoint, Entry
-from archspec.lower.address import LONGEST, MOST_SEGMENTS
-from archspec.lower.program import MOST_TENSORS
+from archspec.elaborate.program import MOST_TENSORS
+from archspec.resolve.expressions import LONGEST, MOST_SEGMENTS
 from archspec.source import ArchError, Diagnostic, fail
 from archspec.syntax.expressions import LONGEST_INTEGER, UNFIT
 

@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from archspec.elaborate.interpreter import Interpreter
+from archspec.elaborate.values import POISON
 from archspec.ir import Initial
-from archspec.lower.evaluate import Evaluator
-from archspec.lower.values import POISON
-from archspec.syntax import tree
+from archspec.resolve import nodes
 
 
 class Distribution(NamedTuple):
@@ -29,27 +29,27 @@ INITIALS = {
 }
 
 
-def initial_of(evaluator: Evaluator, node: tree.Initial, axes: int) -> Initial | None:
+def initial_of(interpreter: Interpreter, node: nodes.Initial, axes: int) -> Initial | None:
     """How a tensor with so many axes starts out; None if that is wrong, which has been reported."""
     known = INITIALS.get(node.name)
     if known is None:
         help = f"supported: {', '.join(f'`{n}`' for n in INITIALS)}"
-        evaluator.fault("unknown-name", f"unknown initializer `{node.name}`", node, help=help)
+        interpreter.fault("unknown-name", f"unknown initializer `{node.name}`", node.at, help=help)
         return None
-    values = [evaluator.value(a) for a in node.arguments]
+    values = [interpreter.value(a) for a in node.arguments]
     if any(v.__class__ not in (int, float) for v in values):
         if POISON not in values:
-            evaluator.fault("wrong-kind", f"`{node.name}` expects numbers", node)
+            interpreter.fault("wrong-kind", f"`{node.name}` expects numbers", node.at)
         return None
     if len(values) != known.numbers:
         code = "surplus-argument" if len(values) > known.numbers else "missing-argument"
         many = "many" if len(values) > known.numbers else "few"
         message = f"too {many} arguments for `{node.name}`: expected {known.numbers}, found {len(values)}"
-        evaluator.fault(code, message, node)
+        interpreter.fault(code, message, node.at)
         return None
     if axes < known.axes or not _is_allowed(node.name, values):
         given = ", ".join(map(str, values)) or "a vector"
-        evaluator.fault("wrong-kind", f"`{node.name}` expects {known.takes}, found {given}", node)
+        interpreter.fault("wrong-kind", f"`{node.name}` expects {known.takes}, found {given}", node.at)
         return None
     return Initial(node.name, tuple([float(v) for v in values]))
 

@@ -7,13 +7,13 @@ from typing import Any
 from archspec.ir import Body, Member, Module, Weight, leaves
 
 
-def find_idle(module: Module, applied: dict[str, list[Body]], reads: dict[str, Any]) -> list[str]:
+def find_unused(module: Module, applied: dict[str, list[Body]], reads: dict[str, Any]) -> list[str]:
     """The relative names of tensors of `module` that a body reads neither itself (`reads`) nor in what it applies."""
     deep: set[str] = set(reads)
     for address, bodies in applied.items():
         if address not in module.members:  # something further down, applied from here
             deep.update(_used_within(module, address, bodies))
-    idle: list[str] = []
+    unused: list[str] = []
     for address, member in module.members.items():
         if member.unused:
             continue
@@ -27,8 +27,8 @@ def find_idle(module: Module, applied: dict[str, list[Body]], reads: dict[str, A
         else:
             unread = _unread(bodies)
             names = [f"{address}.{n}" for n in bodies[0].idle if n in unread]
-        idle += [n for n in names if n not in deep]
-    return idle
+        unused += [n for n in names if n not in deep]
+    return unused
 
 
 def _unread(bodies: list[Body]) -> set[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
-from archspec.lower.units import Definition
+from archspec.resolve.files import Definition
 from archspec.syntax import tree
 
 

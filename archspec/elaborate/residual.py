@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from archspec.elaborate.application import Applications
+from archspec.elaborate.values import Tensor
 from archspec.ir import Body, Call
-from archspec.lower.values import Tensor
 from archspec.ops import OPS
-from archspec.syntax import tree
-
-if TYPE_CHECKING:
-    from archspec.lower.flow import Flow
 
 
 def warn_without_residual(
-    flow: Flow, start: int, before: dict[str, Any], after: dict[str, Any], node: tree.Expr | tree.Loop
+    interpreter: Applications, start: int, before: dict[str, Any], after: dict[str, Any], at: Any
 ) -> None:
     """Warns if the applications since `start` include a block and carry a value forward through weights only."""
-    calls = flow.body.calls[start:]
+    calls = interpreter.builder.body.calls[start:]
     if not any(c.kind == "block" for c in calls):
         return
     for name, value in after.items():
@@ -28,10 +25,10 @@ def warn_without_residual(
             calls, {first.slot}, through_weights=False
         ):
             stream = f"`{name}`" if name else "the piped value"
-            flow.program.report.warn(
+            interpreter.program.report.warn(
                 "no-residual",
                 f"no residual connection carries {stream} from one iteration to the next",
-                flow.unit.span(node),
+                interpreter.unit.span(at),
                 help="add a residual connection, as in `|> + x`",
             )
 

@@ -6,18 +6,19 @@ choices a model settles, and which values are tensors of what type.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from contextlib import suppress
 from itertools import product
 from typing import Any, NamedTuple
 
+from archspec.elaborate.application import Given, Target
+from archspec.elaborate.bodies import body_of
+from archspec.elaborate.limits import OverLimit
+from archspec.elaborate.models import compile_model
+from archspec.elaborate.program import Program
+from archspec.elaborate.values import DYNAMIC, POISON, Owned, Several, Tensor, key_of
 from archspec.ir import Body, Module, Type, find, leaves
-from archspec.lower.compile import compile_model
-from archspec.lower.flow import Flow, Given, Target, body_of
-from archspec.lower.own import Owner
-from archspec.lower.program import OverBudget, Program
-from archspec.lower.units import Definition, Unit
-from archspec.lower.values import DYNAMIC, POISON, Owned, Several, Tensor, key_of
+from archspec.resolve import nodes
+from archspec.resolve.files import Definition, Unit
 from archspec.source import Report
 from archspec.syntax import tree
 
@@ -66,15 +67,21 @@ class Trace:
         self.definitions: dict[Module, Definition] = {}
         self.ties: dict[int, bool] = {}
 
-    def note(self, node: Any, value: Any) -> None:
+    def value(self, node: Any, value: Any) -> None:
+        """Records a value of a resolved expression or step."""
         if value is not POISON and value is not DYNAMIC:
-            seen = self.seen.get(id(node))
+            key = id(node.at)
+            seen = self.seen.get(key)
             if seen is None:
-                seen = self.seen[id(node)] = Seen()
+                seen = self.seen[key] = Seen()
             seen.add(value)
 
-    def tied(self, module: Module, ties: Iterable[tuple[str, str, tree.Tie]]) -> None:
-        """Takes down the ties of a module (alias, counted, node), in the order in which they are made."""
+    def body(self, target: Target, given: tuple[Given, ...], body: Body) -> None:
+        """Records a use of a definition."""
+        self.uses.setdefault(target.definition, []).append(Use(target.values, target.module, given, body))
+
+    def module(self, module: Module, ties: list[tuple[str, str, nodes.Tie]]) -> None:
+        """Records the ties of a module (alias, counted, node), in the order in which they are made."""
         shared: set[str] = set()  # names of tensors that have several
         for address, member in module.members.items():
             for names in member.target.aliases.items() if isinstance(member.target, Module) else ():
@@ -83,7 +90,8 @@ class Trace:
             found = find(module, alias)
             inside = [f".{name}" for name, _ in leaves(found)] if isinstance(found, Module) else [""]
             alone = not any(alias + name in shared for name in inside)
-            self.ties[id(node)] = self.ties.get(id(node), True) and alone
+            key = id(node.at)
+            self.ties[key] = self.ties.get(key, True) and alone
             shared.update(address + name for address in (alias, counted) for name in inside)
 
     def truth(self, node: tree.Expr) -> bool | None:
@@ -94,48 +102,14 @@ class Trace:
 
 
 def trace_model(unit: Unit, model: tree.Model, overrides: dict[str, Any]) -> Trace:
-    """Compiles a model once more, and keeps what its expressions come to. The model must be known to compile."""
+    """Compiles a model once more, and records the values of its expressions. The model must be known to compile."""
     binding = unit.names[model.callee.text]
     assert isinstance(binding.target, Definition)
     items = model.arguments.items if model.arguments is not None else ()
     written = (item.name or word for item, word in zip(items, binding.target.hyperparameters, strict=False))
     trace = Trace(binding.target, frozenset((*written, *overrides)))
-
-    class Owns(Owner):
-        def value(self, expr: tree.Expr) -> Any:
-            value = super().value(expr)
-            trace.note(expr, value)
-            return value
-
-        def run(self) -> None:
-            super().run()
-            trace.tied(self.module, self.ties)
-
-    class Flows(Flow):
-        def __init__(self, program: Program, target: Target) -> None:
-            super().__init__(program, target)
-            self.target = target
-
-        def run(self, given: tuple[Given, ...]) -> Body | None:
-            body = super().run(given)
-            if body is not None:
-                use = Use(self.target.values, self.target.module, given, body)
-                trace.uses.setdefault(self.target.definition, []).append(use)
-            return body
-
-        def value(self, expr: tree.Expr) -> Any:
-            value = super().value(expr)
-            trace.note(expr, value)
-            return value
-
-        def step_once(self, step: tree.Step, stream: Any) -> Any:
-            value = super().step_once(step, stream)
-            trace.note(step, value)
-            return value
-
-    program = Program()
+    program = Program(observer=trace)
     program.begin(Report(), unit.source)
-    program.owner, program.flow = Owns, Flows
     compiled = compile_model(program, unit, model, overrides)
     assert compiled is not None
     _trace_options(program, trace)
@@ -153,7 +127,7 @@ def _trace_options(program: Program, trace: Trace) -> None:
     optional = [i for i, entry in enumerate(entries) if entry.default is not None]
     if not 1 < len(optional) <= MOST_OPTIONAL:
         return
-    with suppress(OverBudget):
+    with suppress(OverLimit):
         for chosen in product((True, False), repeat=len(optional)):
             left_out = {i for i, given in zip(optional, chosen, strict=True) if not given}
             program.report = Report()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from archspec.elaborate.program import Program
 from archspec.ir import Leaf, Module, canonical, find, is_frozen, leaves
-from archspec.lower.program import Program
-from archspec.lower.units import Unit
+from archspec.resolve.files import Unit
 from archspec.source import suggest
 from archspec.syntax import tree
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
+from archspec.check.file import check_file
+from archspec.check.unused import report_unused_address
 from archspec.dims import symbol
-from archspec.ir import Body, Leaf, Module, Type, Weight, canonical, find, leaves, prefixes
-from archspec.lower.check import check_unit
-from archspec.lower.evaluate import Evaluator
-from archspec.lower.flow import Target, body_of
-from archspec.lower.own import instantiate
-from archspec.lower.plan import names_in
-from archspec.lower.program import Frame, Program
-from archspec.lower.units import Definition, Library, Unit
-from archspec.lower.unused import report_unused
-from archspec.lower.values import (
+from archspec.elaborate.application import Target
+from archspec.elaborate.bodies import body_of
+from archspec.elaborate.interpreter import Interpreter
+from archspec.elaborate.ownership import instantiate
+from archspec.elaborate.program import Frame, Program
+from archspec.elaborate.values import (
     DYNAMIC,
     POISON,
     accepts,
@@ -23,7 +21,11 @@ from archspec.lower.values import (
     is_number,
     kind_of,
 )
+from archspec.ir import Body, Leaf, Module, Type, Weight, canonical, find, leaves, prefixes
 from archspec.ops import OPS, Op
+from archspec.resolve import nodes
+from archspec.resolve.definition import ResolvedModel, resolve_model, resolved
+from archspec.resolve.files import Definition, Library, Unit
 from archspec.source import Span, suggest
 from archspec.syntax import tree
 
@@ -51,7 +53,7 @@ def check_files(program: Program, library: Library, root: Unit) -> None:
         if unit is None or unit in program.checked or (unit is not root and unit.root == library.specs):
             continue
         library.check_exports(unit, program.report)
-        check_unit(program, unit)
+        check_file(unit, program.report)
         if not program.report.diagnostics:
             program.checked.add(unit)
 
@@ -59,20 +61,19 @@ def check_files(program: Program, library: Library, root: Unit) -> None:
 def compile_model(program: Program, unit: Unit, model: tree.Model, overrides: dict[str, Any]) -> Compiled | None:
     """Compiles a model; None where what is in the program's report kept it from being compiled."""
     before = program.report.errors
-    target = unit.names.get(model.callee.text)
-    definition = target.target if target else None
-    if not isinstance(definition, Definition) or definition.kind == "fn":
-        return None  # check_unit said why
-    values = hyperparameters(program, unit, model, definition, overrides)
+    form = resolve_model(unit, model, program.report)
+    if form is None:
+        return None
+    values = hyperparameters(program, unit, form, overrides)
     if values is None:
         return None
+    definition = form.definition
     compiled = compile_definition(program, definition, values, Frame(definition, unit, model.arguments or model))
     if compiled is None or program.report.errors > before:
         return None
-    name = str(model.name.value)
     if not overrides and _is_right(program):
-        _check_expectations(program, unit, model, values, compiled[0])
-    return Compiled(name, values, *compiled, model.doc or definition.node.doc, len(model.expects))
+        _check_expectations(program, unit, form, values, compiled[0])
+    return Compiled(form.name, values, *compiled, model.doc or definition.node.doc, len(form.expects))
 
 
 def compile_definition(
@@ -80,7 +81,7 @@ def compile_definition(
 ) -> tuple[Module, Body] | None:
     """What a definition with hyperparameters owns and computes, for symbolic input shapes.
 
-    `use` is what asks for it. Raises OverBudget.
+    `use` is what asks for it. Raises OverLimit.
     """
     program.frames[:] = [use]
     module = instantiate(program, definition, values)
@@ -96,7 +97,7 @@ def compile_definition(
     if body is None:
         return None
     if _is_right(program):
-        _check_idle(program, module, body)
+        _check_unused(program, module, body)
     if not program.report.diagnostics:
         program.checked.add(definition)
     return module, body
@@ -104,9 +105,9 @@ def compile_definition(
 
 def bare_body(program: Program, unit: Unit, model: tree.Model, compiled: Compiled) -> Body | None:
     """What a model that was compiled computes when no optional input is given."""
-    target = unit.names.get(model.callee.text)
-    assert target is not None and isinstance(target.target, Definition)
-    definition, values = target.target, compiled.hyperparameters
+    form = resolve_model(unit, model, program.report)
+    assert form is not None
+    definition, values = form.definition, compiled.hyperparameters
     program.frames[:] = [Frame(definition, unit, model.arguments or model)]
     types = _input_types(program, definition, values)
     if types is None:
@@ -138,17 +139,27 @@ def check_definitions(program: Program, unit: Unit) -> None:
         if any(len(items) == 1 and isinstance(items[0], tree.Ellipsis_) for items in shapes):
             continue
         if all(p.default is not None for p in definition.hyperparameters.values()):
-            values = Evaluator(program, unit, None, {}).hyperparameters(definition, None, definition.node.name)
+            values = defaults(program, unit, definition)
             if values is not None:
                 compile_definition(program, definition, values, Frame(definition, unit, definition.node.name))
 
 
+def defaults(
+    program: Program, unit: Unit, definition: Definition, given: dict[str, Any] | None = None
+) -> dict[str, Any] | None:
+    """The values of a definition's hyperparameters where only `given` have other values than their defaults."""
+    return Interpreter(program, unit, None, {}).hyperparameters(definition, {}, None, definition.node.name, given)
+
+
 def hyperparameters(
-    program: Program, unit: Unit, model: tree.Model, definition: Definition, overrides: dict[str, Any]
+    program: Program, unit: Unit, form: ResolvedModel, overrides: dict[str, Any]
 ) -> dict[str, Any] | None:
     """The values of a model's hyperparameters; None where what is in the program's report left one without."""
-    evaluator = Evaluator(program, unit, None, {})
-    written = evaluator.hyperparameters(definition, model.arguments, model)
+    definition, bound = form.definition, form.arguments.bound
+    if bound is None:
+        return None
+    interpreter = Interpreter(program, unit, None, {})
+    written = interpreter.hyperparameters(definition, bound.hyperparameters, None, form.at)
     if written is None:
         return None
     if not overrides:
@@ -158,13 +169,13 @@ def hyperparameters(
         if name not in definition.hyperparameters:
             near = suggest(name, list(definition.hyperparameters))
             help = near or f"available hyperparameters: {', '.join(definition.hyperparameters)}"
-            message = f'unknown hyperparameter `{name}` of "{model.name.value}"'
+            message = f'unknown hyperparameter `{name}` of "{form.name}"'
             program.report.error("unknown-argument", message, help=help)
             continue
         chosen[name] = _override(program, unit, name, written[name], value)
     if POISON in chosen.values() or len(chosen) < len(overrides):
         return None
-    return evaluator.hyperparameters(definition, model.arguments, model, chosen)
+    return interpreter.hyperparameters(definition, bound.hyperparameters, None, form.at, chosen)
 
 
 def _override(program: Program, unit: Unit, name: str, written: Any, value: Any) -> Any:
@@ -203,38 +214,38 @@ def _input_types(program: Program, definition: Definition, values: dict[str, Any
     while leading in unit.dims:
         leading += "_"
     env = {**{name: symbol(name) for name in unit.dims}, **values}
-    evaluator = Evaluator(program, unit, definition, env)
+    interpreter = Interpreter(program, unit, definition, env)
     types: list[Type] = []
-    for entry in definition.node.inputs:
+    for entry in resolved(definition, program.report).inputs:
         sizes: list[Any] = []
         for item in entry.shape.items if entry.shape else ():
-            size = symbol(leading) if isinstance(item, tree.Ellipsis_) else evaluator.value(item)
+            size = symbol(leading) if isinstance(item, nodes.Leading) else interpreter.value(item)
             if size is POISON:
                 return None
             if size is DYNAMIC or not is_number(size) or isinstance(size, float):
-                evaluator.fault("wrong-kind", f"expected an integer size, found {describe(size)}", item)
+                interpreter.fault("wrong-kind", f"expected an integer size, found {describe(size)}", item.at)
                 return None
             sizes.append(size)
-        types.append(Type(tuple(sizes), entry.type or "real"))
+        types.append(Type(tuple(sizes), entry.dtype))
     return tuple(types)
 
 
-def _check_idle(program: Program, module: Module, body: Body) -> None:
+def _check_unused(program: Program, module: Module, body: Body) -> None:
     """Reports tensors that nothing uses under any of their names."""
-    idle = set(body.idle)
+    unused = set(body.idle)
     said: set[Span] = set()
-    used_by_tie = {counted for alias, counted in module.aliases.items() if alias not in idle}
+    used_by_tie = {counted for alias, counted in module.aliases.items() if alias not in unused}
     for name in body.idle:
         counted = canonical(module, name)
-        if counted in used_by_tie or (counted != name and counted not in idle):
+        if counted in used_by_tie or (counted != name and counted not in unused):
             continue
         leaf = find(module, name)
         if isinstance(leaf, Leaf) and not leaf.weight.unused and leaf.weight.span not in said:
             said.add(leaf.weight.span)
-            _report_idle(program, module, name, idle)
+            _report_unused(program, module, name, unused)
 
 
-def _report_idle(program: Program, root: Module, name: str, idle: set[str]) -> None:
+def _report_unused(program: Program, root: Module, name: str, unused: set[str]) -> None:
     """Reports an unused tensor, or the outermost layer or block around it of which nothing is used."""
     module, address = root, ""
     for prefix in prefixes(name):
@@ -242,52 +253,41 @@ def _report_idle(program: Program, root: Module, name: str, idle: set[str]) -> N
         if member is None:
             continue
         if isinstance(member.target, Weight):
-            report_unused(program, prefix, member.span, tensor=True)
+            report_unused_address(program.error, prefix, member.span, tensor=True)
             return
-        if all(f"{prefix}.{inner}" in idle for inner, _ in leaves(member.target)):
-            report_unused(program, prefix, member.span)
+        if all(f"{prefix}.{inner}" in unused for inner, _ in leaves(member.target)):
+            report_unused_address(program.error, prefix, member.span)
             return
         module, address = member.target, prefix + "."
 
 
 def _check_expectations(
-    program: Program, unit: Unit, model: tree.Model, values: dict[str, Any], module: Module
+    program: Program, unit: Unit, form: ResolvedModel, values: dict[str, Any], module: Module
 ) -> None:
-    facts = {
-        "params": module.total,
-        "trainable": module.total - module.frozen,
-        "frozen": module.frozen,
-        "tensors": sum(1 for _, leaf in leaves(module) if leaf.weight.kind == "param")
-        if _mentions(model, "tensors")
-        else 0,
-    }
-    evaluator = Evaluator(program, unit, None, {**values, **facts})
-    for expect in model.expects:
-        condition = expect.condition
-        holds = evaluator.condition(condition)
+    facts = {"params": module.total, "trainable": module.total - module.frozen, "frozen": module.frozen}
+    if any("tensors" in nodes.local_names(condition) for condition in form.expects):
+        facts["tensors"] = sum(1 for _, leaf in leaves(module) if leaf.weight.kind == "param")
+    interpreter = Interpreter(program, unit, None, {**values, **facts})
+    for condition in form.expects:
+        holds = interpreter.condition(condition)
         if holds is DYNAMIC:
-            evaluator.fault("wrong-kind", "this condition is not a compile-time constant", condition)
-        if holds is not False:
-            continue
-        report_expect(evaluator, str(model.name.value), condition)
+            interpreter.fault("wrong-kind", "this condition is not a compile-time constant", condition.at)
+        if holds is False:
+            _report_expectation(interpreter, form.name, condition)
 
 
-def report_expect(evaluator: Evaluator, model: str, condition: tree.Expr) -> None:
-    """Reports an `expect` that does not hold, with the numbers it compares and their difference."""
+def _report_expectation(interpreter: Interpreter, model: str, condition: nodes.Expr) -> None:
+    """Reports an `expect` that is not met, with the numbers it compares and their difference."""
     message = f'"{model}" does not meet this expectation'
-    if isinstance(condition, tree.Binary) and condition.operator not in ("and", "or"):
-        left, right = evaluator.value(condition.left), evaluator.value(condition.right)
+    if isinstance(condition, nodes.Binary) and condition.operator not in ("and", "or"):
+        left, right = interpreter.value(condition.left), interpreter.value(condition.right)
         if is_number(left) and is_number(right):
-            text = evaluator.unit.source.text[condition.left.start : condition.left.end]
+            text = interpreter.unit.source.text[condition.left.at.start : condition.left.at.end]
             message = f'"{model}": expected {text} {condition.operator} {right:,}, found {left:,}'
             if condition.operator == "==":
                 message = f'"{model}": expected {text} == {right:,}, found {left:,} ({_signed(left - right)})'
-    evaluator.fault("expect", message, condition)
+    interpreter.fault("expect", message, condition.at)
 
 
 def _signed(difference: Any) -> str:
     return f"{abs(difference):,} {'more' if difference > 0 else 'fewer'}"
-
-
-def _mentions(model: tree.Model, name: str) -> bool:
-    return any(name in names_in(e.condition) for e in model.expects)
