@@ -336,7 +336,7 @@ def test_initial_distributions_are_listed() -> None:
     assert row.findall(LANGUAGE.read_text()) == list(INITIALS)
 
 
-# The picture and the table of commands ---------------------------------------------------------------------------------
+# The picture and the table of commands --------------------------------------------------------------------------------
 
 
 def test_the_picture_shown_is_the_real_one() -> None:
