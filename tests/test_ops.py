@@ -21,7 +21,7 @@ from archspec.ir import Type
 from archspec.ops import OPERATORS, OPS, REQUIRED, Op, OpError
 
 DOCUMENT = Path(__file__).parent.parent / "docs" / "operations.md"
-HEADER = "| Operation | Hyperparameters | Inputs | What it computes | Result |"
+HEADER = "| Operation | Hyperparameters | Inputs | Computation | Result |"
 
 batch, seq, width = symbol("batch"), symbol("seq"), symbol("width")
 
@@ -373,7 +373,7 @@ def row(op: Op) -> str:
     name = f"`{op.name}`" + (f" `{op.symbol}`" if op.symbol and op.symbol != op.name else "")
     hyper = [f"`{a.name}`" if a.default is REQUIRED else f"`{a.name} = {literal(a.default)}`" for a in op.attributes]
     inputs = [
-        f"`{i.name} {i.type}`" + (", may be absent" if i.optional else "") + (", one or more" if i.variadic else "")
+        f"`{i.name} {i.type}`" + (", optional" if i.optional else "") + (", one or more" if i.variadic else "")
         for i in op.inputs
     ]
     return f"| {name} | {'<br>'.join(hyper)} | {'<br>'.join(inputs)} | {op.doc} | {op.result} |"
@@ -389,9 +389,9 @@ def rendered() -> str:
         lines.append(row(op))
     on_numbers = ", ".join(f"`{name}`" for name, op in OPS.items() if op.scalar is not None)
     mixing = ", ".join(f"`{name}`" for name, op in OPS.items() if op.mixes)
-    numbers = f"On numbers known when a spec is compiled, these give a number: {on_numbers}."
+    numbers = f"On compile-time numbers, these yield a number: {on_numbers}."
     return "\n".join(
-        [*lines, "", numbers, "", f"These take a stream through weights, or mix its positions: {mixing}.", ""]
+        [*lines, "", numbers, "", f"These apply weights to their input, or mix its positions: {mixing}.", ""]
     )
 
 
