@@ -32,7 +32,7 @@ from archspec.diffs.structure import (
 )
 from archspec.pipeline import table_of
 
-README = Path(__file__).parent.parent / "README.md"
+PAGE = Path(__file__).parent.parent / "docs" / "compare.md"
 BUNDLED = archspec.models()
 
 
@@ -41,8 +41,8 @@ def brief(found: Difference) -> list[tuple[str, str, str, str]]:
 
 
 def prenorm(folder: Path) -> str:
-    """The variant that the README writes down."""
-    text = re.search(r"^```arch\n(# prenorm\.arch\n.*?)^```$", README.read_text(), re.MULTILINE | re.DOTALL)
+    """The pre-norm variant of docs/compare.md."""
+    text = re.search(r"^```arch\n(# prenorm\.arch\n.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     assert text is not None
     path = folder / "prenorm.arch"
     path.write_text(text[1])

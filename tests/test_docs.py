@@ -43,6 +43,8 @@ ROOT = Path(__file__).parent.parent
 LANGUAGE = ROOT / "docs" / "language.md"
 README = ROOT / "README.md"
 TOPICS = (
+    "install",
+    "cli",
     "language",
     "extending",
     "costs",
@@ -256,30 +258,30 @@ def signature(text: str, definition: tree.Definition) -> str:
     return " ".join(head.split()).replace(") (", ")(")
 
 
-def budgets() -> Iterator[str]:
-    """The rows of the table of budgets."""
+def limits() -> Iterator[str]:
+    """The rows of the table of resource limits."""
     for what, limit in {
-        "size of a file, in KiB": LARGEST_FILE // 1024,
-        "files imported": units.MOST_FILES,
-        "brackets inside one another": lines.DEEPEST,
-        "operators inside one another": expressions.DEEPEST,
-        "`else if` in a row": build.LONGEST_BRANCH,
-        "digits of an integer": expressions.LONGEST_INTEGER,
-        "items of a list": evaluate.LONGEST_LIST,
-        "hyperparameters of a definition": units.MOST_HYPERPARAMETERS,
-        "parts of an address": address.MOST_SEGMENTS,
-        "characters of an address": address.LONGEST,
-        "axes of a tensor": record.MOST_DIMENSIONS,
-        "definitions inside one another": program.DEEPEST,
+        "file size, in KiB": LARGEST_FILE // 1024,
+        "imported files": units.MOST_FILES,
+        "nested brackets": lines.DEEPEST,
+        "nested operators": expressions.DEEPEST,
+        "consecutive `else if` branches": build.LONGEST_BRANCH,
+        "digits in an integer": expressions.LONGEST_INTEGER,
+        "list items": evaluate.LONGEST_LIST,
+        "hyperparameters per definition": units.MOST_HYPERPARAMETERS,
+        "segments in an address": address.MOST_SEGMENTS,
+        "characters in an address": address.LONGEST,
+        "axes per tensor": record.MOST_DIMENSIONS,
+        "nested definitions": program.DEEPEST,
         "distinct instances of definitions": program.MOST_INSTANCES,
-        "rounds of loops that own something": program.MOST_ITERATIONS,
-        "characters of specs worked through, again for each round and each set of values": program.MOST_WORK,
+        "iterations of loops that declare something": program.MOST_ITERATIONS,
+        "characters of specs evaluated, once for each iteration and each set of hyperparameters": program.MOST_WORK,
         "tensors": program.MOST_TENSORS,
         "characters in the names of all tensors": program.MOST_CHARACTERS,
-        "operations, with everything opened": program.MOST_OPERATIONS,
+        "operations, with all definitions expanded": program.MOST_OPERATIONS,
         "operations on symbolic sizes": program.MOST_SYMBOLIC,
-        "applications that values are followed through for costs": effort.MOST_FOLLOWED,
-        "operations of two models that `diff` compares": operations.MOST_COMPARED,
+        "applications through which costs track values": effort.MOST_FOLLOWED,
+        "operations in the two models that `diff` compares": operations.MOST_COMPARED,
     }.items():
         yield f"| {what} | {limit:,} |"
 
@@ -288,9 +290,9 @@ def elementwise_work() -> Iterator[str]:
     """The rows of the table of elementwise work: operations with the same figure stand together."""
     alike: dict[str, list[str]] = {}
     for op in OPS.values():
-        figure = f"{op.work} an element of the {op.over}" if op.work else "none"
+        figure = f"{op.work} per element of the {op.over}" if op.work else "none"
         more = [f"`{place.name}`" for place in op.inputs if place.optional]
-        figure += f"; 1 more an element of the {op.over} for each of {', '.join(more)} that is given" if more else ""
+        figure += f"; 1 more per element of the {op.over} for each of {', '.join(more)} that is given" if more else ""
         alike.setdefault(figure, []).append(f"`{op.name}`")
     for figure, names in alike.items():
         yield f"| {', '.join(names)} | {figure} |"
@@ -311,8 +313,8 @@ def families() -> Iterator[str]:
 
 TABLES = {
     "| `model_type` | Architectures |": (PAGES["docs/import.md"], families),
-    "| Definition | What it is |": (LANGUAGE, library),
-    "| What | Limit |": (LANGUAGE, budgets),
+    "| Definition | Description |": (LANGUAGE, library),
+    "| Resource | Limit |": (LANGUAGE, limits),
     "| Operation | Elementwise operations |": (PAGES["docs/costs.md"], elementwise_work),
 }
 """Tables that are made from the code, by the row that they begin with."""
@@ -334,13 +336,13 @@ def test_initial_distributions_are_listed() -> None:
     assert row.findall(LANGUAGE.read_text()) == list(INITIALS)
 
 
-# The README -----------------------------------------------------------------------------------------------------------
+# The picture and the table of commands --------------------------------------------------------------------------------
 
 
-def test_the_picture_in_the_readme_is_the_real_one() -> None:
+def test_the_picture_shown_is_the_real_one() -> None:
     from archspec.graph.mermaid import mermaid
 
-    shown = [block.text for block in blocks(README.read_text()) if block.kind == "mermaid"]
+    shown = [block.text for block in blocks(LANGUAGE.read_text()) if block.kind == "mermaid"]
     model = archspec.load("bert-base-uncased")
     assert shown == [mermaid(model.graph("block", fold=True), model.name)], "run `python tests/test_docs.py`"
 

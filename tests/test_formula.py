@@ -219,9 +219,9 @@ def test_what_cannot_be_derived_is_refused_with_its_place(title: str, tmp_path: 
     ("arguments", "message"),
     [
         ([], "no open hyperparameters specified"),
-        (["--open", "hiden"], "has no hyperparameter called `hiden`\nhelp: did you mean `hidden`?"),
+        (["--open", "hiden"], 'unknown hyperparameter `hiden` of "bert-base-uncased"\nhelp: did you mean `hidden`?'),
         (["--open", "pooler"], "`pooler` cannot be open: its value is not a positive integer"),
-        (["--open", "Layer,hidden"], "`Layer` cannot be left open"),
+        (["--open", "Layer,hidden"], "`Layer` cannot be open"),
         (["--open", "hidden", "--set", "hidden=-8"], None),
     ],
 )

@@ -21,7 +21,7 @@ from archspec.ir import Type
 from archspec.ops import OPERATORS, OPS, REQUIRED, Op, OpError
 
 DOCUMENT = Path(__file__).parent.parent / "docs" / "operations.md"
-HEADER = "| Operation | Hyperparameters | Inputs | What it computes | Result |"
+HEADER = "| Operation | Hyperparameters | Inputs | Computation | Result |"
 
 batch, seq, width = symbol("batch"), symbol("seq"), symbol("width")
 
@@ -224,28 +224,28 @@ def test_symbolic(result: tuple[Type, ...], expected: Type) -> None:
         (refused("add", real(3), real(4)), "b", "`+` cannot broadcast [3] with [4]: 3 != 4"),
         (refused("add", real(seq), real(4)), "b", "seq is not known to equal 4"),
         (refused("mul", boolean(3), real(3)), "a", "`*` expects numbers, found bool [3]"),
-        (refused("not", real(3)), "x", "takes bool elements"),
-        (refused("eq", real(3), boolean(3)), "b", "not both together"),
-        (refused("where", integer(3), real(3), real(3)), "condition", "takes bool elements"),
-        (refused("softmax", real(3), axis=1), "axis", "`softmax` finds no axis 1 in real [3]"),
+        (refused("not", real(3)), "x", "expects bool elements"),
+        (refused("eq", real(3), boolean(3)), "b", "cannot mix booleans and numbers"),
+        (refused("where", integer(3), real(3), real(3)), "condition", "expects bool elements"),
+        (refused("softmax", real(3), axis=1), "axis", "`softmax` cannot use axis 1: it is out of range for real [3]"),
         (refused("softmax", real(3), axis=True), "axis", "expects an integer as `axis`, found true"),
-        (refused("softmax", real(3), axis=0.0), "axis", "not the real 0.0"),
-        (refused("softmax", real(3), axis=seq), "axis", "not the dimension seq"),
-        (refused("softmax", real(3), axis=10**5000), "axis", "beyond the 64-bit range"),
-        (refused("softmax", real(), axis=-1), "axis", "no axis -1"),
-        (refused("sum", real(3), axis=(0, -1)), "axis", "several different"),
+        (refused("softmax", real(3), axis=0.0), "axis", "found the real 0.0"),
+        (refused("softmax", real(3), axis=seq), "axis", "found the dimension seq"),
+        (refused("softmax", real(3), axis=10**5000), "axis", "not fit in 64 bits"),
+        (refused("softmax", real(), axis=-1), "axis", "cannot use axis -1"),
+        (refused("sum", real(3), axis=(0, -1)), "axis", "different axes"),
         (refused("sum", real(3)), "axis", "is missing its hyperparameter `axis`"),
-        (refused("sum", real(3), axis=0, keep=1), "keep", "true or false"),
+        (refused("sum", real(3), axis=0, keep=1), "keep", "expects a boolean"),
         (refused("sum", real(3), axis=0, wrong=1), "wrong", "no hyperparameter"),
         (refused("sum", axis=0), "x", "is missing its input `x`"),
-        (refused("exp", real(), real()), None, "takes 1"),
+        (refused("exp", real(), real()), None, "expects 1"),
         (refused("topk", real(3), k=4), "k", "cannot take 4 elements from 3"),
         (refused("topk", real(3), k=0), "k", "at least 1"),
-        (refused("matmul", real(2, 3), real(4, 5)), "b", "4 is not 3"),
+        (refused("matmul", real(2, 3), real(4, 5)), "b", "4 != 3"),
         (refused("linear", real(2, 3), real(5, 4)), "x", "3 != 4"),
         (refused("linear", real(2, 3), real(5, 3), real(4)), "bias", "expects shape [5] for `bias`, found [4]"),
-        (refused("embedding", real(3), real(9, 4)), "ids", "takes int elements"),
-        (refused("gather", real(3, 4), integer(2, 4), axis=1), "index", "2 is not 3"),
+        (refused("embedding", real(3), real(9, 4)), "ids", "expects int elements"),
+        (refused("gather", real(3, 4), integer(2, 4), axis=1), "index", "2 != 3"),
         (
             refused("layer_norm", real(3, 4), real(3), eps=1e-5),
             "weight",
@@ -253,32 +253,32 @@ def test_symbolic(result: tuple[Type, ...], expected: Type) -> None:
         ),
         (refused("layer_norm", real(3, 4), real(4), eps=-1), "eps", "at least 0"),
         (refused("layer_norm", real(3, 4), real(4), eps=math.nan), "eps", "at least 0"),
-        (refused("conv", real(1, 4, 8), real(6, 2, 3), groups=4), "x", "4 is not 8"),
+        (refused("conv", real(1, 4, 8), real(6, 2, 3), groups=4), "x", "4 != 8"),
         (refused("conv", real(1, 6, 8), real(4, 2, 3), groups=3), "groups", "4 channels into 3 groups"),
-        (refused("conv", real(1, 4, 2), real(6, 4, 3)), "x", "no room for a kernel"),
+        (refused("conv", real(1, 4, 2), real(6, 4, 3)), "x", "cannot fit a kernel"),
         (refused("conv", real(1, 4, 9), real(6, 4, 3), stride=0), "stride", "at least 1"),
         (refused("conv", real(1, 4, 9), real(6, 4, 3), padding=(1, 1)), "padding", "a list of 1"),
         (refused("reshape", real(seq, 6), shape=(6, batch)), "shape", "6*batch is not known to equal 6*seq"),
         (refused("reshape", real(4), shape=(2, -2)), "shape", "at least 1"),
         (refused("reshape", real(4), shape=4), "shape", "a list of sizes"),
         (refused("reshape", real(1), shape=(1,) * 65), "shape", "at most 64"),
-        (refused("expand", real(3), shape=(6,)), "shape", "3 is not 6"),
+        (refused("expand", real(3), shape=(6,)), "shape", "3 != 6"),
         (refused("permute", real(3, 4), order=(0, 0)), "order", "once"),
-        (refused("concat", real(3, 4), real(3, 4), real(2, 4), axis=1), "tensors3", "on axis 1: 3 is not 2"),
-        (refused("concat", real(3), boolean(3), axis=0), "tensors2", "not both together"),
-        (refused("concat", real(LARGEST), real(1), axis=0), None, "beyond the 64-bit range"),
-        (refused("split", real(6), sizes=(4, 4)), "sizes", "8 is not 6"),
-        (refused("split", real(6), sizes=()), "sizes", "an empty one"),
-        (refused("slice", real(6), axis=0, start=6), "start", "takes nothing"),
-        (refused("slice", real(6), axis=0, stop=7), "stop", "cannot go up to 7"),
+        (refused("concat", real(3, 4), real(3, 4), real(2, 4), axis=1), "tensors3", "on axis 1: 3 != 2"),
+        (refused("concat", real(3), boolean(3), axis=0), "tensors2", "cannot mix booleans and numbers"),
+        (refused("concat", real(LARGEST), real(1), axis=0), None, "not fit in 64 bits"),
+        (refused("split", real(6), sizes=(4, 4)), "sizes", "8 != 6"),
+        (refused("split", real(6), sizes=()), "sizes", "an empty list"),
+        (refused("slice", real(6), axis=0, start=6), "start", "selects nothing"),
+        (refused("slice", real(6), axis=0, stop=7), "stop", "cannot stop at 7"),
         (refused("slice", real(6), axis=0, step=-1), "step", "at least 1"),
-        (refused("slice", real(seq), axis=0, start=seq), "start", "takes nothing"),
-        (refused("pick", real(seq), axis=0, index=seq), "index", "no element"),
+        (refused("slice", real(seq), axis=0, start=seq), "start", "selects nothing"),
+        (refused("pick", real(seq), axis=0, index=seq), "index", "cannot select element"),
         (refused("arange", stop=0), "stop", "at least 1"),
         (refused("arange", stop=-seq), "stop", "at least 1"),
-        (refused("arange", stop=LARGEST + 1), "stop", "beyond the 64-bit range"),
-        (refused("full", shape=(2,), value="x"), "value", 'not the string "x"'),
-        (refused("full", shape=(2,), value=math.nan), "value", "takes a number"),
+        (refused("arange", stop=LARGEST + 1), "stop", "not fit in 64 bits"),
+        (refused("full", shape=(2,), value="x"), "value", 'found the string "x"'),
+        (refused("full", shape=(2,), value=math.nan), "value", "expects a number"),
         (refused("reshape", real(*[symbol(f"s{i}") for i in range(20)]), shape=(1,)), None, "too large"),
     ],
 )
@@ -352,7 +352,7 @@ def test_scalars() -> None:
     for wrong in ((2, 63), (3, 10**18), (10**18, 10**18), (10.0, 1e9)):
         with pytest.raises(OverflowError):
             number("pow", *wrong)
-    with pytest.raises(TypeError, match="seq is not known"):
+    with pytest.raises(TypeError, match="seq is not a compile-time constant"):
         number("exp", seq)
 
 
@@ -373,7 +373,7 @@ def row(op: Op) -> str:
     name = f"`{op.name}`" + (f" `{op.symbol}`" if op.symbol and op.symbol != op.name else "")
     hyper = [f"`{a.name}`" if a.default is REQUIRED else f"`{a.name} = {literal(a.default)}`" for a in op.attributes]
     inputs = [
-        f"`{i.name} {i.type}`" + (", may be absent" if i.optional else "") + (", one or more" if i.variadic else "")
+        f"`{i.name} {i.type}`" + (", optional" if i.optional else "") + (", one or more" if i.variadic else "")
         for i in op.inputs
     ]
     return f"| {name} | {'<br>'.join(hyper)} | {'<br>'.join(inputs)} | {op.doc} | {op.result} |"
@@ -389,9 +389,9 @@ def rendered() -> str:
         lines.append(row(op))
     on_numbers = ", ".join(f"`{name}`" for name, op in OPS.items() if op.scalar is not None)
     mixing = ", ".join(f"`{name}`" for name, op in OPS.items() if op.mixes)
-    numbers = f"On numbers known when a spec is compiled, these give a number: {on_numbers}."
+    numbers = f"On compile-time numbers, these yield a number: {on_numbers}."
     return "\n".join(
-        [*lines, "", numbers, "", f"These take a stream through weights, or mix its positions: {mixing}.", ""]
+        [*lines, "", numbers, "", f"These apply weights to their input, or mix its positions: {mixing}.", ""]
     )
 
 

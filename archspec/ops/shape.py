@@ -27,7 +27,7 @@ def _reshape(x: Type, shape: object) -> Type:
     sizes = shape_of(shape, "shape")
     had, wanted = product(x.shape), product(sizes)
     if had != wanted:
-        reason = f"element counts must match, but {unlike(had, wanted)}"
+        reason = f"element counts must match, but {unlike(wanted, had)}"
         raise OpError(f"cannot turn {shown(x.shape)} into {shown(sizes)}: {reason}", "shape")
     return Type(sizes, x.dtype)
 
