@@ -248,8 +248,12 @@ class Interpreter:
             help = "use an end (exclusive) that is at least the start"
             self.fault("wrong-kind", f"loop end {last} is below its start {first}", loop.last.at, help=help)
             return None
-        self.limits.count_text((last - first) * length, self.unit.span(loop.at))
+        self.count_iterations(last - first, length, loop)
         return first, last
+
+    def count_iterations(self, number: int, length: int, loop: nodes.Loop) -> None:
+        """Counts the iterations of a loop over `length` characters against the limits."""
+        self.limits.count_text(number * length, self.unit.span(loop.at))
 
     def require(self, statement: nodes.Require) -> bool:
         """Whether a `require` is met; reported if not, with the values that decided it."""
@@ -269,9 +273,9 @@ class Interpreter:
         """An address with its indices filled in; None if one is wrong, which is reported."""
         if address.fixed is not None:
             return address.fixed
-        if address.index is not None:
-            number = self.env.get(address.index)
-            if number.__class__ is int and number >= 0:
+        if address.variable is not None:
+            number = self.env.get(address.variable)
+            if isinstance(number, int) and number.__class__ is int and number >= 0:
                 return f"{address.before}{number}{address.after}"
         words: list[str] = []
         for segment in address.segments:

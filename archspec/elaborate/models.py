@@ -24,7 +24,7 @@ from archspec.elaborate.values import (
 from archspec.ir import Body, Leaf, Module, Type, Weight, canonical, find, leaves, prefixes
 from archspec.ops import OPS, Op
 from archspec.resolve import nodes
-from archspec.resolve.definition import ResolvedModel, resolve_model, resolved
+from archspec.resolve.definition import ResolvedModel, resolve_expectations, resolve_model, resolved
 from archspec.resolve.files import Definition, Library, Unit
 from archspec.source import Span, suggest
 from archspec.syntax import tree
@@ -73,7 +73,7 @@ def compile_model(program: Program, unit: Unit, model: tree.Model, overrides: di
         return None
     if not overrides and _is_right(program):
         _check_expectations(program, unit, form, values, compiled[0])
-    return Compiled(form.name, values, *compiled, model.doc or definition.node.doc, len(form.expects))
+    return Compiled(form.name, values, *compiled, model.doc or definition.node.doc, len(model.expects))
 
 
 def compile_definition(
@@ -265,10 +265,11 @@ def _check_expectations(
     program: Program, unit: Unit, form: ResolvedModel, values: dict[str, Any], module: Module
 ) -> None:
     facts = {"params": module.total, "trainable": module.total - module.frozen, "frozen": module.frozen}
-    if any("tensors" in nodes.local_names(condition) for condition in form.expects):
+    conditions = resolve_expectations(unit, form.at, (*values, *facts, "tensors"), program.report)
+    if any("tensors" in nodes.local_names(condition) for condition in conditions):
         facts["tensors"] = sum(1 for _, leaf in leaves(module) if leaf.weight.kind == "param")
     interpreter = Interpreter(program, unit, None, {**values, **facts})
-    for condition in form.expects:
+    for condition in conditions:
         holds = interpreter.condition(condition)
         if holds is DYNAMIC:
             interpreter.fault("wrong-kind", "this condition is not a compile-time constant", condition.at)

@@ -22,7 +22,9 @@ class Walker(Protocol):
 
     env: dict[str, Any]
     unit: Unit
-    definition: Definition | None
+
+    @property
+    def definition(self) -> Definition | None: ...
 
     @property
     def limits(self) -> Limits: ...

@@ -172,11 +172,9 @@ class Ownership(Interpreter):
         for self.env[loop.variable] in indices or ():
             yield self.env[loop.variable]
 
-    def bounds(self, loop: nodes.Loop, length: int) -> tuple[int, int] | None:
-        bounds = super().bounds(loop, length)
-        if bounds is not None:
-            self.limits.count_iterations(bounds[1] - bounds[0], self.unit.span(loop.at))
-        return bounds
+    def count_iterations(self, number: int, length: int, loop: nodes.Loop) -> None:
+        self.limits.count_iterations(number, self.unit.span(loop.at))
+        super().count_iterations(number, length, loop)
 
     def _tie(self, statement: nodes.Tie) -> None:
         """Notes a tie, to be made when everything is declared."""

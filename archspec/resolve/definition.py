@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -34,13 +34,12 @@ class Resolved(NamedTuple):
 
 
 class ResolvedModel(NamedTuple):
-    """A model in resolved form: its definition, what that is given, and what is expected of it."""
+    """A model in resolved form: its definition, and the arguments of that."""
 
     at: tree.Model
     name: str
     definition: Definition
     arguments: Arguments
-    expects: tuple[nodes.Expr, ...]
 
 
 def resolved(definition: Definition, report: Report) -> Resolved:
@@ -79,14 +78,15 @@ def resolve_model(unit: Unit, model: tree.Model, report: Report) -> ResolvedMode
             message = f"missing hyperparameter `{parameter.name}` in call to `{definition.name}`"
             scope.fault("missing-argument", message, model, help=f"expected hyperparameters: {listed(names)}")
             bound = None
-    for fact in (*definition.hyperparameters, *EXPECTED):
-        scope.bind(fact, "hyperparameter", unit.span(model.callee)) if fact not in unit.names else None
-    expects = tuple([expressions.resolve(expect.condition) for expect in model.expects])
-    return ResolvedModel(model, str(model.name.value), definition, arguments._replace(bound=bound), expects)
+    return ResolvedModel(model, str(model.name.value), definition, arguments._replace(bound=bound))
 
 
-EXPECTED = ("params", "trainable", "frozen", "tensors")
-"""What an `expect` line can be about besides hyperparameters."""
+def resolve_expectations(unit: Unit, model: tree.Model, names: Iterable[str], report: Report) -> list[nodes.Expr]:
+    """The conditions of the `expect` lines of a model, which are about `names`."""
+    scope = Scope(unit, None, report)
+    for name in names:
+        scope.locals[name] = scope.hyperparameter(unit.span(model.callee))
+    return [Expressions(scope).resolve(expect.condition) for expect in model.expects]
 
 
 class _Definition:
@@ -228,7 +228,7 @@ class _Definition:
         return nodes.Declare(statement, (own, *self._declares()))
 
     @contextmanager
-    def _suffixed(self, condition: tree.Expr | None, loop: tree.Loop | None) -> Iterator[None]:
+    def _suffixed(self, condition: tree.Expr | None, loop: tree.Loop | None) -> Generator[None]:
         """Inside are the loop and the condition that stand behind a statement."""
         around = self.expressions.loop(loop) if loop is not None else None
         guard = (self.expressions.resolve(condition), True) if condition is not None else None

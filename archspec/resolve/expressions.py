@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
@@ -13,7 +13,7 @@ from archspec.resolve.files import Definition
 from archspec.resolve.nodes import Argument, Arguments, Bound, Declaration, Invalid
 from archspec.resolve.patterns import covers, nearest_address, pattern_of, pattern_text
 from archspec.resolve.scope import Scope
-from archspec.source import nearest
+from archspec.source import Enough, nearest
 from archspec.syntax import tree
 from archspec.syntax.walk import names_in
 
@@ -106,7 +106,7 @@ class Expressions:
             return nodes.Conditional(expr, value, condition, self.resolve(expr.otherwise))
 
     @contextmanager
-    def declaring(self, guard: tuple[nodes.Expr, bool] | None, loop: nodes.Loop | None = None) -> Iterator[None]:
+    def declaring(self, guard: tuple[nodes.Expr, bool] | None, loop: nodes.Loop | None = None) -> Generator[None]:
         """What is declared inside is so only where the guard holds, in each iteration of the loop."""
         scope = self.scope
         guards, around = scope.guards, scope.loop
@@ -131,6 +131,7 @@ class Expressions:
         if len(words) > MOST_SEGMENTS or sum(map(len, words)) > LONGEST_ADDRESS:
             message = f"address too long: the limit is {MOST_SEGMENTS} segments and {LONGEST_ADDRESS} characters"
             self.scope.fault("budget", message, node)
+            raise Enough
         text = ".".join(words)
         indices = [segment for segment in segments if not isinstance(segment, str)]
         if not indices:
@@ -268,6 +269,8 @@ class Expressions:
     def _bind(self, target: Definition | Op, arguments: Arguments, node: tree.Expr) -> Bound | None:
         """The arguments of a callee that is known, by their names."""
         scope = self.scope
+        if self._has_input(target, arguments):
+            return None
         if isinstance(target, Op):
             if arguments.forward is not None:
                 message = f"`..` cannot forward hyperparameters to the operation `{target.name}`"
@@ -292,7 +295,7 @@ class Expressions:
             scope.fault("missing-argument", message, node, help=f"expected hyperparameters: {listed(names)}")
         return None if missing else bound
 
-    def _has_input(self, target: Definition, arguments: Arguments) -> bool:
+    def _has_input(self, target: Definition | Op, arguments: Arguments) -> bool:
         """Whether an input is given as a hyperparameter, which is reported."""
         for argument in arguments.hyperparameters:
             value = argument.value

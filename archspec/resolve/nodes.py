@@ -122,15 +122,15 @@ class Length(NamedTuple):
 class Address(NamedTuple):
     """An address; a segment is text, or an expression for an index.
 
-    `fixed` is the whole text where there is no index. Where the only index is a plain name, as nearly always, `index`
-    is that name, with the text before and after it.
+    `fixed` is the whole text where there is no index. Where the only index is a plain name, as nearly always,
+    `variable` is that name, with the text before and after it.
     """
 
     at: tree.Address
     segments: tuple[str | Expr, ...]
     fixed: str | None
     before: str
-    index: str | None
+    variable: str | None
     after: str
 
     def indices(self) -> Iterator[Expr]:

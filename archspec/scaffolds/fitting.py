@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from archspec.checkpoints.entries import Checkpoint, Entry
-from archspec.elaborate.program import MOST_TENSORS
-from archspec.resolve.expressions import LONGEST, MOST_SEGMENTS
+from archspec.elaborate.limits import MOST_TENSORS
+from archspec.resolve.expressions import LONGEST_ADDRESS, MOST_SEGMENTS
 from archspec.source import ArchError, Diagnostic, fail
 from archspec.syntax.expressions import LONGEST_INTEGER, UNFIT
 
@@ -42,8 +42,8 @@ def _unfit(entries: tuple[Entry, ...]) -> Iterator[tuple[str, str]]:
     for entry in entries:
         name, shape = entry.name, entry.shape
         segments = name.split(".")
-        if len(segments) > MOST_SEGMENTS or len(name) > LONGEST:
-            yield name, f"address too long: the limit is {MOST_SEGMENTS} segments and {LONGEST} characters"
+        if len(segments) > MOST_SEGMENTS or len(name) > LONGEST_ADDRESS:
+            yield name, f"address too long: the limit is {MOST_SEGMENTS} segments and {LONGEST_ADDRESS} characters"
             continue
         if not all(segments):
             yield name, "empty address segment"
