@@ -269,7 +269,8 @@ class Expressions:
     def _bind(self, target: Definition | Op, arguments: Arguments, node: tree.Expr) -> Bound | None:
         """The arguments of a callee that is known, by their names."""
         scope = self.scope
-        if self._has_input(target, arguments):
+        takes_tensors = isinstance(node, tree.Own) or (bool(arguments.inputs) and not arguments.piped)
+        if takes_tensors and self._has_input(target, arguments):
             return None
         if isinstance(target, Op):
             if arguments.forward is not None:
