@@ -8,11 +8,12 @@ from archspec.ir import Constant, Operand, Type
 from archspec.lower.evaluate import Evaluator
 from archspec.lower.plan import names_in
 from archspec.lower.values import DYNAMIC, Tensor, show
+from archspec.ops import element_type
 from archspec.syntax import tree
 
 
 def number_type(value: Any) -> Type:
-    return Type((), "bool" if isinstance(value, bool) else "real" if isinstance(value, float) else "int")
+    return Type((), element_type(value))
 
 
 def type_of(value: Any) -> Type | None:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, cast
 from archspec.dims import Symbolic
 from archspec.ir import Body, Constant, Module, Operand, Weight
 from archspec.lower.trace import Use
+from archspec.ops import OPS
 
 MOST_CALLS = 24
 
@@ -65,35 +66,27 @@ def _number(value: Any) -> Any:
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def _term(op: str, parts: Sequence[Any], settings: tuple[Any, ...] = ()) -> Term:
-    if op not in ("add", "mul"):
-        return Term(op, settings, tuple(parts))
+def _term(name: str, parts: Sequence[Any], settings: tuple[Any, ...] = ()) -> Term:
+    op = OPS[name]
     flat: list[Any] = []
     for part in parts:
-        flat += part.parts if isinstance(part, Term) and part.op == op else [part]
-    return Term(op, (), tuple(sorted(flat, key=repr)))
-
-
-def _mul(*parts: Any) -> Term:
-    return _term("mul", parts)
-
-
-def _add(*parts: Any) -> Term:
-    return _term("add", parts)
+        flat += part.parts if op.associative and isinstance(part, Term) and part.op == name else [part]
+    return Term(name, settings, tuple(sorted(flat, key=repr) if op.commutative else flat))
 
 
 def _of(op: str, *parts: Any) -> Term:
-    return Term(op, (), parts)
+    return _term(op, parts)
 
 
-_CUBIC = _add(X, _mul(0.044715, _of("pow", X, 3.0)))
+_CUBIC = _of("add", X, _of("mul", 0.044715, _of("pow", X, 3.0)))
+_ERF = _of("erf", _of("div", X, math.sqrt(2.0)))
+_TANH = _of("tanh", _of("mul", math.sqrt(2 / math.pi), _CUBIC))
 
 FUNCTIONS: dict[Term, str] = {
-    _mul(0.5, X, _add(1.0, _of("erf", _of("div", X, math.sqrt(2.0))))): "F.gelu(x)",
-    _mul(0.5, X, _add(1.0, _of("tanh", _mul(math.sqrt(2 / math.pi), _CUBIC)))): "F.gelu(x, approximate='tanh')",
+    _of("mul", 0.5, X, _of("add", 1.0, _ERF)): "F.gelu(x)",
+    _of("mul", 0.5, X, _of("add", 1.0, _TANH)): "F.gelu(x, approximate='tanh')",
     _of("max", X, 0.0): "F.relu(x)",
-    _of("max", 0.0, X): "F.relu(x)",
-    _mul(X, _of("sigmoid", X)): "F.silu(x)",
+    _of("mul", X, _of("sigmoid", X)): "F.silu(x)",
 }
 """Functions of one tensor."""
 
@@ -168,7 +161,7 @@ def rms_eps(use: Use) -> float | None:
             return None
     if shape is None or len(shape) != 1 or x != X or weight != Term("weight", ("weight",)):
         return None
-    squares = Term("sum", (("axis", -1.0), ("keep", True)), (_mul(X, X),))
+    squares = Term("sum", (("axis", -1.0), ("keep", True)), (_of("mul", X, X),))
     return eps if mean == _of("div", squares, float(shape[0])) else None
 
 
