@@ -6,8 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
+from archspec.bodies.fold import arguments, fold_body
 from archspec.dims import Symbolic
-from archspec.ir import Body, Constant, Module, Operand, Weight
+from archspec.ir import Body, Call, Module, Weight
 from archspec.lower.trace import Use
 from archspec.ops import OPS
 
@@ -28,33 +29,34 @@ class Term(NamedTuple):
 X = Term("input", (0,))
 
 
+UNKNOWN = Term("unknown")
+"""What is not followed: the results of layers, blocks and functions with several results."""
+
+
 def term_of(body: Body) -> Any:
     """What the only output of a body is made of, sums and products in one order; None if it is not that simple."""
     if len(body.outputs) != 1 or body.size > MOST_CALLS:
         return None
-    return _result(body, [Term("input", (i,)) for i in range(len(body.inputs))])
+    return _term_of(body, [Term("input", (i,)) for i in range(len(body.inputs))])
 
 
-def _result(body: Body, arguments: Sequence[Any]) -> Any:
-    slots: dict[int, Any] = dict(enumerate(arguments))
-    slots.update({slot: Term("weight", (address,)) for address, slot in body.weights})
-    for call in body.calls:
-        parts = [_operand(operand, slots) for _, operand in call.inputs]
-        if call.body is None:
-            settings = tuple(sorted((k, _number(v)) for k, v in call.attributes.items()))
-            slots[call.first] = _term(call.type, parts, settings)
-        elif call.address or len(call.outputs) != 1:
-            return None
-        else:
-            present = [p for p, (_, o) in zip(parts, call.inputs, strict=True) if isinstance(o, int)]
-            slots[call.first] = _result(call.body, present)
-    return _operand(body.outputs[0][1], slots)
+def _term_of(body: Body, inputs: Sequence[Any]) -> Any:
+    return fold_body(body, inputs, _operation, _application, None, _number, _weight).outputs[0]
 
 
-def _operand(operand: Operand, slots: dict[int, Any]) -> Any:
-    if isinstance(operand, Constant):
-        return _number(operand.value)
-    return slots.get(operand) if operand is not None else None
+def _operation(call: Call, given: list[Any]) -> list[Any]:
+    settings = tuple(sorted((k, _number(v)) for k, v in call.attributes.items()))
+    return [_term(call.type, given, settings), *[UNKNOWN] * (len(call.outputs) - 1)]
+
+
+def _application(call: Call, given: list[Any]) -> list[Any]:
+    if call.body is None or call.address or len(call.outputs) != 1:
+        return [UNKNOWN] * len(call.outputs)
+    return [_term_of(call.body, arguments(call, given))]
+
+
+def _weight(address: str) -> Term:
+    return Term("weight", (address,))
 
 
 def _number(value: Any) -> Any:
