@@ -116,13 +116,17 @@ class Values:
         return [self.number(Operation(call.type, attributes, operands, i)) for i in range(len(call.outputs))]
 
     def operations(self, numbers: Sequence[Number]) -> Iterator[Operation]:
-        """Every operation that values depend on, once."""
+        """Every operation that values depend on, once, whichever of its outputs they use."""
         waiting = [number for number in numbers if number is not None]
         seen = set(waiting)
+        yielded: set[Operation] = set()
         while waiting:
             value = self.known[waiting.pop()]
             if isinstance(value, Operation):
-                yield value
+                application = value._replace(output=0)
+                if application not in yielded:
+                    yielded.add(application)
+                    yield application
                 new = {number for number in value.operands if number is not None} - seen
                 seen |= new
                 waiting += sorted(new)
