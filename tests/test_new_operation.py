@@ -121,9 +121,9 @@ def test_shapes_and_types() -> None:
     assert {name: str(type) for name, type in load(SPEC).outputs.items()} == {
         name: str(type) for name, type in load(SPEC.replace("lowest", "topk")).outputs.items()
     }
-    with pytest.raises(ArchError, match=r"`hypot` cannot match \[batch, 6\] with \[5\]"):
+    with pytest.raises(ArchError, match=r"`hypot` cannot broadcast \[batch, 6\] with \[5\]"):
         load(SPEC.replace("y [batch, 6]", "y [5]"))
-    with pytest.raises(ArchError, match="takes numbers, not bool"):
+    with pytest.raises(ArchError, match="`hypot` expects numbers, found bool"):
         load(SPEC.replace("y [batch, 6]", "y bool [batch, 6]"))
 
 
