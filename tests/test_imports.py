@@ -26,10 +26,10 @@ MAY_IMPORT = {
     "check": {"resolve", "source", "syntax"},
     "configs": {"resolve", "source", "syntax"},
     "graph": {"ir", "source", "work"},
-    "elaborate": {"check", "dims", "ir", "ops", "resolve", "source", "syntax"},
+    "elaborate": {"bodies", "check", "dims", "ir", "ops", "resolve", "source", "syntax"},
     "model": {"elaborate", "graph", "ir", "source", "table", "tensor_table"},
     "pipeline": {"cache", "configs", "elaborate", "ir", "model", "resolve", "resources", "source", "syntax", "table"},
-    "pytorch": {"dims", "elaborate", "ir", "model", "ops", "resolve", "source", "syntax", "work"},
+    "pytorch": {"bodies", "dims", "elaborate", "ir", "model", "ops", "resolve", "source", "syntax", "work"},
     "costs": {
         "addresses",
         "bodies",

@@ -6,6 +6,7 @@ from typing import Any
 
 from archspec.elaborate.values import Several, Tensor
 from archspec.ir import Body, Call, Constant, Leaf, Module, Operand, Type
+from archspec.ops import element_type
 from archspec.source import Span
 
 
@@ -50,7 +51,7 @@ class BodyBuilder:
 
 def number_type(value: Any) -> Type:
     """The type of a number: a tensor without dimensions."""
-    return Type((), "bool" if isinstance(value, bool) else "real" if isinstance(value, float) else "int")
+    return Type((), element_type(value))
 
 
 def type_of(value: Any) -> Type | None:

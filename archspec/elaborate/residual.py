@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
+from archspec.bodies.fold import arguments, fold_body, fold_calls
 from archspec.elaborate.application import Applications
 from archspec.elaborate.values import Tensor
 from archspec.ir import Body, Call
@@ -21,8 +23,8 @@ def warn_without_residual(
         first = before[name]
         if not isinstance(value, Tensor) or not isinstance(first, Tensor) or value.slot == first.slot:
             continue
-        if value.slot in _reached(calls, {first.slot}, through_weights=True) and value.slot not in _reached(
-            calls, {first.slot}, through_weights=False
+        if _reaches(interpreter, calls, first.slot, value.slot, through_weights=True) and not _reaches(
+            interpreter, calls, first.slot, value.slot, through_weights=False
         ):
             stream = f"`{name}`" if name else "the piped value"
             interpreter.program.report.warn(
@@ -33,26 +35,21 @@ def warn_without_residual(
             )
 
 
-def _reached(calls: list[Call], slots: set[int], through_weights: bool) -> set[int]:
-    """The slots that depend on `slots`, not counting ways through operations that mix (linear layers and the like)."""
-    reached = set(slots)
-    for call in calls:
-        operands = [(name, o) for name, o in call.inputs if isinstance(o, int) and o in reached]
-        if not operands:
-            continue
-        if call.body is None:
-            passes = through_weights or not OPS[call.type].mixes
-            outputs = list(range(call.first, call.first + len(call.outputs))) if passes else []
-        else:
-            outputs = _through_body(call, {name for name, _ in operands}, through_weights)
-        reached.update(outputs)
-    return reached
+def _reaches(interpreter: Applications, calls: list[Call], start: int, end: int, through_weights: bool) -> bool:
+    """Whether one slot depends on another, not counting ways through operations that mix (linear layers and such)."""
+    slots = [False] * len(interpreter.builder.body.types)
+    slots[start] = True
 
+    def visit_op(call: Call, given: list[bool]) -> list[bool]:
+        return [any(given) and (through_weights or not OPS[call.type].mixes)] * len(call.outputs)
 
-def _through_body(call: Call, names: set[str], through_weights: bool) -> list[int]:
-    assert call.body is not None
-    body: Body = call.body
-    slots = {i for i, (name, _) in enumerate(body.inputs) if name in names}
-    inside = _reached(body.calls, slots, through_weights)
-    present = [o for _, o in body.outputs if o is not None]
-    return [call.first + i for i, operand in enumerate(present) if operand in inside]
+    def visit_call(call: Call, given: list[bool]) -> list[bool]:
+        assert call.body is not None
+        return outputs(call.body, tuple(arguments(call, given))) if any(given) else [False] * len(call.outputs)
+
+    @cache
+    def outputs(body: Body, inputs: tuple[bool, ...]) -> list[bool]:
+        return fold_body(body, inputs, visit_op, visit_call, False).outputs
+
+    fold_calls(calls, slots, lambda operand: isinstance(operand, int) and slots[operand], visit_op, visit_call)
+    return slots[end]

@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
 
 from archspec.ir import Body
 
 
 def uses(body: Body) -> Counter[str]:
     """The number of applications of each layer and block, by address."""
-    return _Walk().counted(body)
 
-
-class _Walk:
-    """Counts every body once, however often it is stamped."""
-
-    def __init__(self) -> None:
-        self.known: dict[int, Counter[str]] = {}
-
-    def counted(self, body: Body) -> Counter[str]:
-        """The applications in a body, by relative address."""
-        found = self.known.get(id(body))
-        if found is None:
-            found = self.known[id(body)] = Counter()
-            for call in body.calls:
-                if call.kind not in ("layer", "block"):
-                    continue
+    @cache
+    def counted(body: Body) -> Counter[str]:
+        found: Counter[str] = Counter()
+        for call in body.calls:
+            if call.address and call.body is not None:
                 found[call.address] += 1
-                for inner, times in self.counted(call.body).items() if call.body is not None else ():
-                    found[f"{call.address}.{inner}"] += times
+                found.update({f"{call.address}.{inner}": times for inner, times in counted(call.body).items()})
         return found
+
+    return counted(body)

@@ -91,7 +91,7 @@ class Opening:
                 pass
             except ArithmeticError as problem:
                 self.refuse(f"`{op.name}`: {problem}", span)
-        if op.name in ("int", "floor") or any(op.symbol == word for word in _COMPARISONS):
+        if op.dtype() in ("int", "bool"):
             self.refuse(f"cannot apply `{op.name}` to a real number that depends on an open hyperparameter", span)
         return UNKNOWN
 

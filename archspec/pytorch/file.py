@@ -8,7 +8,7 @@ from typing import Any
 
 from archspec.dims import Symbolic
 from archspec.elaborate.trace import MOST_OPTIONAL, Trace
-from archspec.ops import Op
+from archspec.ops import OPS, Op
 from archspec.pytorch.book import Book
 from archspec.pytorch.code import apply, name, names_in, text
 from archspec.pytorch.defaults import code_of, default, is_computed
@@ -58,16 +58,6 @@ _HELPERS = {
         for tensors in (module._parameters, module._buffers):
             for name, tensor in tensors.items():
                 tensors[name] = replaced.get(id(tensor), tensor)''',
-    "expert_linear": '''def expert_linear(
-    x: Tensor, experts: Tensor | int, weight: Tensor, bias: Tensor | None = None
-) -> Tensor:
-    """Each vector of x through the matrix that the index of its expert names."""
-    y = (weight[experts] @ x[..., None])[..., 0]
-    return y if bias is None else y + bias[experts]''',
-    "topk": '''def topk(x: Tensor, k: int, dim: int) -> tuple[Tensor, Tensor]:
-    """The k largest elements and their indices; of equal ones the first is first."""
-    values, indices = torch.sort(x, dim=dim, descending=True, stable=True)
-    return values.narrow(dim, 0, k), indices.narrow(dim, 0, k)''',
 }
 
 
@@ -82,11 +72,17 @@ def file_text(trace: Trace, model: str, doc: str, values: dict[str, Any], total:
         raise untranslatable(message, trace.root, optional[MOST_OPTIONAL])
     book, root = _written(trace)
     parts = [_page(book, page) for page in book.pages.values()]
-    parts += [_HELPERS[word].split("\n") for word in sorted(book.helpers)]
+    parts += [_helper(word).split("\n") for word in sorted(book.helpers)]
     parts.append(_build(book, root, model, doc, values))
     body = "\n".join("\n".join(["", "", *part]) for part in parts)
     lines = [*_title(model, total), "", "from __future__ import annotations", "", *_imports(body)]
     return "\n".join(lines) + "\n" + body + "\n"
+
+
+def _helper(word: str) -> str:
+    """The source of a function that generated code calls: one of these, or that of an operation."""
+    torch = OPS[word].torch if word in OPS else None
+    return torch.helper if torch is not None else _HELPERS[word]
 
 
 def _written(trace: Trace) -> tuple[Book, Written]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import keyword
 from collections.abc import Iterable
 
+from archspec.ops import OPS
+
 TAKEN_BY_MODULES = frozenset(
     {
         "T_destination",
@@ -78,11 +80,10 @@ TAKEN_BY_FILES = frozenset(
         "build",
         "own",
         "tie",
-        "topk",
-        "expert_linear",
         "dtype",
         "device",
     }
+    | {op.name for op in OPS.values() if op.torch is not None and op.torch.helper}
     | {"abs", "enumerate", "float", "int", "len", "list", "max", "min", "range", "str", "super", "tuple", "bool"}
 )
 """What a generated file imports or defines itself, and what it uses of Python."""

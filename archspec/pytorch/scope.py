@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from archspec.elaborate.trace import Seen, Use
 from archspec.elaborate.values import key_of
-from archspec.ops import OPS, Op
+from archspec.ops import OPERATORS, OPS, Op
 from archspec.pytorch.code import apply, bind, literal, name, names_in, py, sequence
 from archspec.pytorch.handed import Given
 from archspec.pytorch.names import usable
-from archspec.pytorch.operations import NUMBERS, function_of
+from archspec.pytorch.operations import function_of
 from archspec.pytorch.places import Part
 from archspec.pytorch.values import BOOL, INT, REAL, STATIC, Several, Val
 from archspec.resolve.files import Definition
@@ -23,8 +23,6 @@ from archspec.syntax import tree
 if TYPE_CHECKING:
     from archspec.pytorch.book import Book
 
-_COMPARED = {"==": "a == b", "!=": "a != b", "<": "a < b", "<=": "a <= b", ">": "a > b", ">=": "a >= b"}
-_COMPUTED = {operator: f"a {operator} b" for operator in ("+", "-", "*", "/", "//", "%", "**", "and", "or")}
 NOTHING = Seen()
 Made = TypeVar("Made")
 
@@ -195,7 +193,7 @@ class Scope:
             for side, other in ((left, right), (right, left)):
                 if isinstance(other, ast.Constant) and other.value is None:
                     return py(f"a {word} None", a=side)
-        return py(_COMPARED.get(operator) or _COMPUTED[operator], a=left, b=right)
+        return py(OPS[OPERATORS[operator]].python, a=left, b=right)
 
     def _static_call(self, expr: tree.Call) -> ast.expr:
         assert isinstance(expr.callee, tree.Name)
@@ -203,10 +201,10 @@ class Scope:
         word = expr.callee.text
         if word == "len":
             return apply(name("len"), values)
-        if word not in NUMBERS:
+        op = OPS[word]
+        if not op.python:
             self.refuse(f"`{word}` of numbers has no form in PyTorch", expr)
-        names = [i.name for i in OPS[word].inputs]
-        return py(NUMBERS[word], **dict(zip(names, values, strict=True)))
+        return py(op.python, **dict(zip([i.name for i in op.inputs], values, strict=True)))
 
     def number(self, expr: tree.Expr) -> Val:
         """A static expression as a value."""

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import Any, NamedTuple
+
+from archspec.ops import Op
 
 STATIC, INT, BOOL, REAL, FREE = "static", "int", "bool", "real", "free"
 """Kinds of values: known when the module is made (or a size), and tensors of integers, booleans and reals.
@@ -58,25 +61,15 @@ class Several(NamedTuple):
     ranks: tuple[int | None, ...]
 
 
-_BOOLEAN = frozenset({"not", "eq", "ne", "lt", "le", "gt", "ge", "and", "or"})
-_INTEGER = frozenset({"floor", "int", "arange"})
-_REAL = frozenset(
-    {"exp", "log", "sqrt", "sin", "cos", "tanh", "sigmoid", "erf", "real", "div", "softmax", "layer_norm"}
-)
-CHOOSING = {"where": (0,), "embedding": (0,), "gather": (1,), "expert_linear": (1,)}
-"""Inputs that choose, and have no part in the type of the result."""
-
-
-def kind_of(op: str, values: tuple[Val | None, ...]) -> str:
+def kind_of(op: Op, values: Sequence[Val | None]) -> str:
     """The kind of an operation's (first) result."""
-    if op in _BOOLEAN:
-        return BOOL
-    if op in _INTEGER:
-        return INT
-    given = [v for i, v in enumerate(values) if v is not None and i not in CHOOSING.get(op, ())]
+    dtype = op.dtype()
+    if dtype in ("bool", "int"):
+        return KIND[dtype]
+    given = [v for i, v in enumerate(values) if v is not None and op.decides(i)]
     kinds = {v.kind for v in given if v.is_tensor} | {v.counts for v in given if not v.is_tensor}
     if any(v.kind == REAL for v in given):
         return REAL
-    if kinds & {FREE, REAL} or op in _REAL:
+    if kinds & {FREE, REAL} or dtype == "real":
         return FREE
     return INT if INT in kinds else BOOL

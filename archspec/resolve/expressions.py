@@ -280,7 +280,7 @@ class Expressions:
             names: list[str] = [attribute.name for attribute in target.attributes]
             required = {attribute.name for attribute in target.attributes if attribute.default is REQUIRED}
             bound = bind(target.name, names, inputs_of(target), arguments, node, scope.fault)
-        elif target.open or self._has_input(target, arguments):
+        elif target.open:
             return None
         else:
             names = list(target.hyperparameters)
