@@ -11,7 +11,7 @@ from contextlib import suppress
 from itertools import product
 from typing import Any, NamedTuple
 
-from archspec.ir import Body, Module, Type, find, leaves
+from archspec.ir import Body, Module, Type, Weight, find, leaves
 from archspec.lower.compile import compile_model
 from archspec.lower.flow import Flow, Given, Target, body_of
 from archspec.lower.own import Owner
@@ -53,9 +53,11 @@ class Use(NamedTuple):
 class Trace:
     """`seen` is by the identity of a node of a syntax tree; `uses` by definition, a definition after those it uses.
 
-    `definitions` says which definition a module is an instance of. `root` is the model's own definition. `ties` are
-    the ties that were made, by the identity of their nodes: whether the alias had no other name yet in any of them.
-    `given` are the root's hyperparameters that do not have their defaults.
+    `definitions` says which definition a module is an instance of. `root` is the model's own definition. `owned` are
+    the modules and tensors that a statement or expression declared, each once, by the identity of its node; nodes in
+    exclusive branches may declare one address. `ties` are the ties that were made, by the identity of their
+    nodes: whether the alias had no other name yet in any of them. `given` are the root's hyperparameters that do not
+    have their defaults.
     """
 
     def __init__(self, root: Definition, given: frozenset[str]) -> None:
@@ -64,6 +66,7 @@ class Trace:
         self.seen: dict[int, Seen] = {}
         self.uses: dict[Definition, list[Use]] = {}
         self.definitions: dict[Module, Definition] = {}
+        self.owned: dict[int, dict[int, Module | Weight]] = {}
         self.ties: dict[int, bool] = {}
 
     def note(self, node: Any, value: Any) -> None:
@@ -72,6 +75,9 @@ class Trace:
             if seen is None:
                 seen = self.seen[id(node)] = Seen()
             seen.add(value)
+
+    def own(self, node: Any, made: Module | Weight) -> None:
+        self.owned.setdefault(id(node), {})[id(made)] = made
 
     def tied(self, module: Module, ties: Iterable[tuple[str, str, tree.Tie]]) -> None:
         """Takes down the ties of a module (alias, counted, node), in the order in which they are made."""
@@ -85,6 +91,10 @@ class Trace:
             alone = not any(alias + name in shared for name in inside)
             self.ties[id(node)] = self.ties.get(id(node), True) and alone
             shared.update(address + name for address in (alias, counted) for name in inside)
+
+    def targets(self, node: tree.Own | tree.Param) -> list[Module | Weight]:
+        """What a statement or expression declared in all uses: nothing where it is in a branch that is never taken."""
+        return list(self.owned.get(id(node), {}).values())
 
     def truth(self, node: tree.Expr) -> bool | None:
         """The one truth that a condition had wherever it was asked; None if it had both."""
@@ -110,6 +120,11 @@ def trace_model(unit: Unit, model: tree.Model, overrides: dict[str, Any]) -> Tra
         def run(self) -> None:
             super().run()
             trace.tied(self.module, self.ties)
+
+        def _add(self, address: str | None, made: Module | Weight | None, node: tree.Own | tree.Param) -> None:
+            super()._add(address, made, node)
+            if made is not None:
+                trace.own(node, made)
 
     class Flows(Flow):
         def __init__(self, program: Program, target: Target) -> None:

@@ -302,10 +302,16 @@ def double_quoted(text: str) -> str:
     return text
 
 
+def _escaped(text: str) -> str:
+    """Text as it stands in a docstring: without quotes that would end it, or characters that act on a terminal."""
+    text = text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
 def docstring(paragraphs: Sequence[str], indent: int) -> list[str]:
     """A docstring of paragraphs, filled to the width; nothing for none."""
     margin = "    " * indent
-    paragraphs = [p.replace("\\", "\\\\").replace('"""', '\\"\\"\\"') for p in paragraphs if p]
+    paragraphs = [_escaped(p) for p in paragraphs if p]
     if not paragraphs:
         return []
     filled: list[str] = []

@@ -266,9 +266,6 @@ def _full(o: Operands) -> Code:
     return _made(o, "torch.full(shape, value)", shape=o.settings["shape"], value=o.settings["value"])
 
 
-HELPERS = frozenset({"expert_linear", "topk"})
-"""Operations that are functions in the file."""
-
 _SPECIAL: dict[str, Callable[[Operands], Code]] = {
     "eq": _compared("==", "eq"),
     "ne": _compared("!=", "ne"),

@@ -12,7 +12,7 @@ from archspec.lower.units import Definition
 from archspec.ops import OPS
 from archspec.pytorch.attention import as_attention
 from archspec.pytorch.code import literal, method, name, py
-from archspec.pytorch.operations import HELPERS, Cannot, Operands, emit
+from archspec.pytorch.operations import Cannot, Operands, emit
 from archspec.pytorch.places import Places
 from archspec.pytorch.scope import Scope
 from archspec.pytorch.values import BOOL, CHOOSING, FREE, INT, KIND, NONE, REAL, STATIC, Several, Val, kind_of
@@ -150,8 +150,6 @@ class Tensors(Scope):
         if op == "split":
             count = self._parts(node)
             return Several(code, (kind,) * count, (first,) * count)
-        if op in HELPERS:
-            self.book.helpers.add(op)
         if op == "topk":
             return Several(code, (kind, INT), (first, first))
         rank = self.rank(node) if not isinstance(node, tree.Chain) else None
