@@ -303,9 +303,9 @@ def double_quoted(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Text as it stands in a docstring: without quotes that would end it, or characters that act on a terminal."""
-    text = text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+    """The source of text in a docstring: quotes do not end it, and characters that act on a terminal are spelt out."""
+    text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+    return text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
 
 
 def docstring(paragraphs: Sequence[str], indent: int) -> list[str]:
