@@ -53,14 +53,19 @@ class Making(Forward):
         found: dict[str, list[Owning]] = {}
         for entry in _owned(plan):
             if isinstance(entry.node, tree.Param) and entry.loop is None and entry.address is not None:
+                if not self._is_owned(entry):
+                    continue
                 found.setdefault(entry.address, []).append(entry)
         for where, entries in found.items():
             alone = len(entries) == 1 and entries[0] in inside
-            if alone or not self._is_owned(entries[0]):
+            if alone:
                 continue
             self.shared.add(where)
             if tuple(where.split(".")) not in self.places.always:
                 self._containers((entries[0],))
+                if len({entry.node.kind for entry in entries if isinstance(entry.node, tree.Param)}) > 1:
+                    message = "this is a parameter in one use, a buffer in another, and absent in a third"
+                    self.refuse(message, entries[0].node.address)
                 self._leave_out(entries[0])
 
     def _leave_out(self, entry: Owning) -> None:

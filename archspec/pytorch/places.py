@@ -109,8 +109,10 @@ class Places:
         """Where something owned stands; `parts` is its whole address in the definition."""
         root = root if root is not None else name("self")
         pattern = pattern_of(parts)
-        if self.is_open(pattern):
-            if any(isinstance(part, str) and is_hidden(part) for part in parts):
+        last = parts[-1]
+        is_mixed = len(self._tables(parts)) > 1
+        if self.is_open(pattern) or (is_mixed and not (isinstance(last, str) and is_plain(last))):
+            if is_mixed or any(isinstance(part, str) and is_hidden(part) for part in parts):
                 code: ast.expr = apply(name("part_at"), [root, address(parts)])
             else:
                 kind = {"_modules": "submodule", "_parameters": "parameter", "_buffers": "buffer"}[self._table(parts)]
@@ -131,10 +133,12 @@ class Places:
 
     def _table(self, parts: Sequence[Part]) -> str:
         """Where a module keeps what stands at an address."""
-        target = next(iter(self.found(parts)), None)
-        if not isinstance(target, Weight):
-            return "_modules"
-        return "_parameters" if target.kind == "param" else "_buffers"
+        return next(iter(self._tables(parts)), "_modules")
+
+    def _tables(self, parts: Sequence[Part]) -> dict[str, None]:
+        """The same in all uses: a parameter in one may be a buffer in another."""
+        kinds = [target.kind if isinstance(target, Weight) else "" for target in self.found(parts)]
+        return dict.fromkeys({"": "_modules", "param": "_parameters", "buffer": "_buffers"}[kind] for kind in kinds)
 
 
 def item(container: ast.expr, key: ast.expr) -> ast.expr:
