@@ -244,6 +244,8 @@ class Ownership(Interpreter):
         if address is None or made is None:
             self.program.incomplete.add(self.module)
             return
+        if self.observer is not None:
+            self.observer.declared(what, made)
         members = self.module.members
         at = self.unit.span(what.address.at)
         if address in members:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol
 
 from archspec.elaborate.limits import Limits, OverLimit
 from archspec.elaborate.numbers import Numbers
-from archspec.ir import Body, Module
+from archspec.ir import Body, Module, Weight
 from archspec.resolve.files import Definition, Unit
 from archspec.resolve.nodes import Bound
 from archspec.source import Note, Report, Source, Span
@@ -41,6 +41,10 @@ class Observer(Protocol):
 
     def value(self, node: Any, value: Any) -> None:
         """The resolved expression or step `node` had a value."""
+        ...
+
+    def declared(self, node: Any, made: Module | Weight) -> None:
+        """The declaration `node` made a module or a tensor."""
         ...
 
     def module(self, module: Module, ties: list[Any]) -> None:

@@ -16,7 +16,7 @@ from archspec.elaborate.limits import OverLimit
 from archspec.elaborate.models import compile_model
 from archspec.elaborate.program import Program
 from archspec.elaborate.values import DYNAMIC, POISON, Owned, Several, Tensor, key_of
-from archspec.ir import Body, Module, Type, find, leaves
+from archspec.ir import Body, Module, Type, Weight, find, leaves
 from archspec.resolve import nodes
 from archspec.resolve.files import Definition, Unit
 from archspec.source import Report
@@ -54,9 +54,11 @@ class Use(NamedTuple):
 class Trace:
     """`seen` is by the identity of a node of a syntax tree; `uses` by definition, a definition after those it uses.
 
-    `definitions` says which definition a module is an instance of. `root` is the model's own definition. `ties` are
-    the ties that were made, by the identity of their nodes: whether the alias had no other name yet in any of them.
-    `given` are the root's hyperparameters that do not have their defaults.
+    `definitions` says which definition a module is an instance of. `root` is the model's own definition. `owned` are
+    the modules and tensors that a statement or expression declared, each once, by the identity of its node; nodes in
+    exclusive branches may declare one address. `ties` are the ties that were made, by the identity of their
+    nodes: whether the alias had no other name yet in any of them. `given` are the root's hyperparameters that do not
+    have their defaults.
     """
 
     def __init__(self, root: Definition, given: frozenset[str]) -> None:
@@ -65,6 +67,7 @@ class Trace:
         self.seen: dict[int, Seen] = {}
         self.uses: dict[Definition, list[Use]] = {}
         self.definitions: dict[Module, Definition] = {}
+        self.owned: dict[int, dict[int, Module | Weight]] = {}
         self.ties: dict[int, bool] = {}
 
     def value(self, node: Any, value: Any) -> None:
@@ -75,6 +78,10 @@ class Trace:
             if seen is None:
                 seen = self.seen[key] = Seen()
             seen.add(value)
+
+    def declared(self, node: nodes.Own | nodes.Tensor, made: Module | Weight) -> None:
+        """Records what a declaration made."""
+        self.owned.setdefault(id(node.at), {})[id(made)] = made
 
     def body(self, target: Target, given: tuple[Given, ...], body: Body) -> None:
         """Records a use of a definition."""
@@ -93,6 +100,10 @@ class Trace:
             key = id(node.at)
             self.ties[key] = self.ties.get(key, True) and alone
             shared.update(address + name for address in (alias, counted) for name in inside)
+
+    def targets(self, node: tree.Own | tree.Param) -> list[Module | Weight]:
+        """What a statement or expression declared in all uses: nothing where it is in a branch that is never taken."""
+        return list(self.owned.get(id(node), {}).values())
 
     def truth(self, node: tree.Expr) -> bool | None:
         """The one truth that a condition had wherever it was asked; None if it had both."""

@@ -42,6 +42,15 @@ _HELPERS = {
         module._parameters[last] = part
     else:
         module._buffers[last] = part''',
+    "part_at": '''def part_at(module: nn.Module, address: str) -> nn.Module | Tensor:
+    """The part at an address inside a module, whatever methods modules have."""
+    *way, last = address.split(".")
+    for word in way:
+        module = module._modules[word]
+    for parts in (module._modules, module._parameters, module._buffers):
+        if last in parts:
+            return parts[last]
+    raise AttributeError(address)''',
     "tie": '''def tie(
     whole: nn.Module, alias: nn.Module | Tensor, counted: nn.Module | Tensor
 ) -> None:
@@ -72,17 +81,13 @@ def file_text(trace: Trace, model: str, doc: str, values: dict[str, Any], total:
         raise untranslatable(message, trace.root, optional[MOST_OPTIONAL])
     book, root = _written(trace)
     parts = [_page(book, page) for page in book.pages.values()]
-    parts += [_helper(word).split("\n") for word in sorted(book.helpers)]
+    called = names_in([ast.parse("\n".join(line for part in parts for line in part))])
+    helpers = {op.name: op.torch.helper for op in OPS.values() if op.torch is not None and op.torch.helper}
+    parts += [text.split("\n") for word, text in sorted({**_HELPERS, **helpers}.items()) if word in called]
     parts.append(_build(book, root, model, doc, values))
     body = "\n".join("\n".join(["", "", *part]) for part in parts)
     lines = [*_title(model, total), "", "from __future__ import annotations", "", *_imports(body)]
     return "\n".join(lines) + "\n" + body + "\n"
-
-
-def _helper(word: str) -> str:
-    """The source of a function that generated code calls: one of these, or that of an operation."""
-    torch = OPS[word].torch if word in OPS else None
-    return torch.helper if torch is not None else _HELPERS[word]
 
 
 def _written(trace: Trace) -> tuple[Book, Written]:

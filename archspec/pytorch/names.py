@@ -79,6 +79,7 @@ TAKEN_BY_FILES = frozenset(
         "self",
         "build",
         "own",
+        "part_at",
         "tie",
         "dtype",
         "device",
@@ -92,14 +93,14 @@ TAKEN_BY_RECORDS = frozenset({"count", "index"})
 """What a tuple has besides its fields."""
 
 
+def is_hidden(word: str) -> bool:
+    """Whether `getattr` may find something else of a module under a part of an address."""
+    return word.startswith("_") or word in TAKEN_BY_MODULES
+
+
 def is_plain(word: str) -> bool:
     """Whether a part of an address can be an attribute of a module."""
-    return (
-        word.isidentifier()
-        and not keyword.iskeyword(word)
-        and not word.startswith("_")
-        and word not in TAKEN_BY_MODULES
-    )
+    return word.isidentifier() and not keyword.iskeyword(word) and not is_hidden(word)
 
 
 def usable(word: str, taken: Iterable[str]) -> str:

@@ -41,6 +41,7 @@ class Scope:
         self.local: dict[str, str] = {}
         self.clock = 0
         self.bound: dict[str, int] = {}  # when variables were bound last
+        self.settles = True  # whether conditions that the model settles are left out of expressions
 
     # Statements
 
@@ -122,6 +123,13 @@ class Scope:
 
     # Expressions that are known when a module is made
 
+    def verbatim(self, expr: tree.Expr) -> ast.expr:
+        """A static expression with all that the spec says, conditions that the model settles included."""
+        self.settles = False
+        code = self.static(expr)
+        self.settles = True
+        return code
+
     def static(self, expr: tree.Expr) -> ast.expr:
         match expr:
             case tree.Literal():
@@ -138,7 +146,7 @@ class Scope:
                 return self._binary(expr)
             case tree.Conditional():
                 chosen = self.truth(expr.condition)
-                if chosen is not None:
+                if chosen is not None and self.settles:
                     value = expr.value if chosen else expr.otherwise
                     return self.static(value) if value is not None else literal(None)
                 otherwise = self.static(expr.otherwise) if expr.otherwise is not None else literal(None)
@@ -157,8 +165,11 @@ class Scope:
             (value,) = {key_of(v): v for v in self.book.values(self.definition, word)}.values()
             if isinstance(value, Definition | Op):
                 return self.callable(value, expr)
-        if word in self.env:
-            return self.env[word].code
+        known = self.env.get(word)
+        if isinstance(known, Val) and known.is_none and not self.absent(expr):
+            return name(self.variable(word))  # `none` in some uses or rounds of a loop only
+        if known is not None:
+            return known.code
         binding = self.unit.names.get(word)
         target = binding.target if binding is not None else OPS.get(word)
         if target is not None:
@@ -182,7 +193,7 @@ class Scope:
 
     def _binary(self, expr: tree.Binary) -> ast.expr:
         operator = expr.operator
-        if operator in ("and", "or"):
+        if operator in ("and", "or") and self.settles:
             for side, other in ((expr.left, expr.right), (expr.right, expr.left)):
                 known = self.truth(side)
                 if known is not None:

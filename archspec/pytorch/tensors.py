@@ -147,8 +147,6 @@ class Tensors(Scope):
             code = emit(applied)
         except OpError as problem:
             self.refuse(str(problem), node)
-        if op.torch is not None and op.torch.helper:
-            self.book.helpers.add(word)
         if op.has_several:
             return self._several(op, code, kind, node)
         rank = self.rank(node) if not isinstance(node, tree.Chain) else None

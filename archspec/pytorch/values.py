@@ -24,8 +24,8 @@ class Val(NamedTuple):
 
     `name` is the variable that holds it, if one does that is not bound again. `rank` counts axes, where known and the
     same in every use. `counts` is what a static value counts as beside tensors: REAL, INT or BOOL. `made` is when it
-    was computed, by `Scope.clock`. `optional` tensors are None in some uses. `shapes` are those of
-    an operation's result in the uses.
+    was computed, by `Scope.clock`. `optional` tensors are None in some uses; an optional static value is one that was
+    None before a loop, and may be anything in it. `shapes` are those of an operation's result in the uses.
     """
 
     code: ast.expr
@@ -47,6 +47,11 @@ class Val(NamedTuple):
     @property
     def is_none(self) -> bool:
         return isinstance(self.code, ast.Constant) and self.code.value is None
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is known when the module is made, and certainly not None."""
+        return self.kind == STATIC and not self.is_none and not self.optional
 
 
 NONE = Val(ast.Constant(None), STATIC)
