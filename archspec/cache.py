@@ -1,7 +1,7 @@
-"""What is kept between runs, in the user's cache folder: plain data, believed only while all it came from is the same.
+"""A cache of plain data in the user's cache directory, with entries that are valid while their inputs are unchanged.
 
-An entry is JSON behind a checksum. It names what it is of (kind, key), the state of this package and Python, and
-holds the contents of every file that was read. Where the folder cannot be used, nothing is kept, and nothing is said.
+An entry is a checksum followed by JSON. It records its kind and key, the state of this package and of Python, and the
+contents of every file read. If the directory cannot be used, nothing is cached and no error is reported.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _state: str | None = None
 
 
 def read(kind: str, key: str) -> Any:
-    """The data kept for a key; None if there is none that can be believed."""
+    """Return the data cached for a key, or None without a valid entry."""
     folder = _folder()
     if folder is None:
         return None
@@ -47,7 +47,7 @@ def read(kind: str, key: str) -> Any:
 
 
 def write(kind: str, key: str, data: Any, files: dict[str, bytes] | None = None) -> None:
-    """Keeps data for a key, true while `files` (contents by path) stay as they are."""
+    """Cache data for a key; it stays valid while `files` (contents by path) are unchanged."""
     folder = _folder()
     if folder is None:
         return
@@ -74,9 +74,9 @@ def write(kind: str, key: str, data: Any, files: dict[str, bytes] | None = None)
 
 
 def contents(path: Any) -> bytes | None:
-    """What is in a regular file; None if there is none, or it cannot be read."""
+    """Return the contents of a regular file, or None if it cannot be read."""
     try:
-        if not isinstance(path, str) or not os.path.isfile(path):  # reading a pipe would wait for ever
+        if not isinstance(path, str) or not os.path.isfile(path):  # reading a pipe would block
             return None
         with open(path, "rb") as file:
             return file.read()
@@ -90,7 +90,7 @@ def _path(folder: str, kind: str, key: str) -> str:
 
 
 def _folder() -> str | None:
-    """The folder of the entries; None if there is no place for one, or it is not private to this user."""
+    """Return the cache directory, or None if there is none or it is not private to this user."""
     base = os.environ.get("XDG_CACHE_HOME") or (os.environ.get("LOCALAPPDATA") if sys.platform == "win32" else None)
     if not base or not os.path.isabs(base):
         base = os.path.join(os.path.expanduser("~"), ".cache")
@@ -105,7 +105,7 @@ def _folder() -> str | None:
 
 
 def _make_room(folder: str) -> None:
-    """Removes the older half once there are too many entries."""
+    """Remove the older half of the entries if there are too many."""
     names = os.listdir(folder)
     if len(names) < MOST_ENTRIES:
         return
@@ -115,7 +115,7 @@ def _make_room(folder: str) -> None:
 
 
 def _package_state() -> str:
-    """What tells this package, as it lies on the disk, and this Python from any other."""
+    """Return a fingerprint of the package files on disk and of the Python version."""
     global _state
     if _state is None:
         root = os.path.dirname(os.path.abspath(__file__))

@@ -1,4 +1,4 @@
-"""A model as a PyTorch module, and as the text of the file that makes one."""
+"""Generation of PyTorch modules and of their source files."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
 
 
 def torch_source(model: Model) -> str:
-    """The text of a Python file that needs only torch; its `build()` makes the module.
+    """Generate a Python file that depends only on torch; its function `build()` returns the module.
 
-    Raises ArchError (`untranslatable`), with the place in the spec, where something has no form in PyTorch.
+    Raises ArchError (`untranslatable`) with the location in the spec of anything that PyTorch cannot express.
     """
     return file_text(model.trace(), model.name, model.doc, model.values, model.params.total)
 
 
 def to_torch(model: Model) -> nn.Module:
-    """A new `torch.nn.Module` of the model, its weights started out as the spec says.
+    """Create a `torch.nn.Module` of the model, with weights initialized as specified in the spec.
 
-    The names in its `state_dict()` are those of `model.tensors` and `model.buffers`. Its inputs are `model.inputs`; the
-    outputs come in a named tuple where the spec names them.
+    The keys of its `state_dict()` are the names of `model.tensors` and `model.buffers`. It takes `model.inputs`; if the
+    spec names the outputs, it returns a named tuple.
 
-    Raises ArchError: `missing-package` without PyTorch, `untranslatable` where something has no form in it.
+    Raises ArchError: `missing-package` without PyTorch, `untranslatable` for anything that PyTorch cannot express.
     """
     torch_or_fail()
     text = torch_source(model)
@@ -39,17 +39,17 @@ def to_torch(model: Model) -> nn.Module:
 
 
 def torch_or_fail() -> Any:
-    """PyTorch. Raises ArchError (`missing-package`) where it is not installed."""
+    """Return the module `torch`. Raises ArchError (`missing-package`) if it is not installed."""
     try:
         import torch
     except ImportError:
-        help = "pip install 'archspec-dsl[torch]'"
-        raise fail("missing-package", "this needs PyTorch, which is not installed", help=help) from None
+        help = "run `pip install 'archspec-dsl[torch]'`"
+        raise fail("missing-package", "PyTorch is required but not installed", help=help) from None
     return torch
 
 
 def _check(module: nn.Module, model: Model) -> None:
-    """Refuses a module whose tensors are not the model's."""
+    """Raise ArchError (`internal`) unless the tensors of the module are those of the model."""
     owner = model.body.module
     assert owner is not None
     stored = module.state_dict(keep_vars=True)
@@ -62,5 +62,6 @@ def _check(module: nn.Module, model: Model) -> None:
         or {name: p.requires_grad for name, p in module.named_parameters(remove_duplicate=False)} != trained
         or len({id(tensor) for tensor in stored.values()}) != len({canonical(owner, name) for name in shapes})
     ):
-        message = f"the PyTorch module of {model.name} has other tensors than the spec; please report this"
+        problem = f"the tensors of the PyTorch module of {model.name} differ from the spec"
+        message = f"{problem}; this is a bug in archspec; please report it"
         raise fail("internal", message)
