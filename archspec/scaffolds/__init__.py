@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 _HEADER = """\
 # {title}
-# The tensors match the checkpoint exactly. A checkpoint does not specify the following; complete them by hand:
+# The tensors match the checkpoint exactly. A checkpoint does not specify the following; complete it by hand:
 # - the dataflow: apply each `unused` layer and tensor, and replace `x` by the inputs and outputs;
 # - hyperparameters that do not affect shapes: they have the defaults of the library;
 # - whether equal sizes are the same hyperparameter: here they share a name;
-# - which tensors are trained: real tensors are parameters here, unless a comment suggests a buffer.
-# `unknown` marks a choice among several candidates of the same shapes.
+# - which tensors are trained: real tensors are parameters here, unless declared as `buffer`.
+# `unknown` marks what to check. Where several layers have the same shapes, the most likely one was chosen.
 """
 
 
