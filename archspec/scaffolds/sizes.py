@@ -45,13 +45,13 @@ def occurrences(block: Block, inner: Callable[[Block], Sequence[Occurrence]]) ->
     """Yield the occurrences of all sizes of a block; `inner` returns those of the blocks inside it."""
     for statement in block.statements:
         words = tuple(word for word in statement.address if isinstance(word, str))
-        what = statement.what
-        if isinstance(what, Form):
-            yield from (Occurrence(words, slot.name, what.role) for slot in what.slots)
-        elif isinstance(what, Tensor):
-            yield from [Occurrence(words, "", "")] * what.axes
+        content = statement.content
+        if isinstance(content, Form):
+            yield from (Occurrence(words, slot.name, content.role) for slot in content.slots)
+        elif isinstance(content, Tensor):
+            yield from [Occurrence(words, "", "")] * content.axes
         else:
-            yield from (each._replace(words=(*words, *each.words)) for each in inner(what))
+            yield from (each._replace(words=(*words, *each.words)) for each in inner(content))
 
 
 def name_sizes(found: Sequence[Occurrence], uses: Sequence[Column], shown: Sequence[bool]) -> Sizes:

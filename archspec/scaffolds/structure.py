@@ -29,10 +29,10 @@ class Block:
 
 
 class Statement(NamedTuple):
-    """`address: what`, in a loop of `iterations` if that is set. Its sizes are stored separately."""
+    """`address: content`, in a loop of `iterations` if that is set. Its sizes are stored separately."""
 
     address: tuple[str | Index, ...]
-    what: Form | Tensor | Block
+    content: Form | Tensor | Block
     arity: int
     iterations: int | None = None
 
@@ -129,7 +129,7 @@ class Structure:
         A `numbered` part may be repeated, so it must not contain a loop, or a block below its number.
         """
         (first, *more) = part.statements
-        if more or (numbered and (first.iterations or (first.address and isinstance(first.what, Block)))):
+        if more or (numbered and (first.iterations or (first.address and isinstance(first.content, Block)))):
             return _single(self._block(part.statements), part.sizes)
         return part
 
@@ -152,7 +152,7 @@ class Structure:
         runs.sort(key=lambda run: run[0][0])
         parts = [self._repeated(run, part) for run, part in runs]
         statements = tuple(statement for part in parts for statement in part.statements)
-        self._lists.append({s.what for s in statements if isinstance(s.what, Block)})
+        self._lists.append({s.content for s in statements if isinstance(s.content, Block)})
         return Part(statements, tuple(size for part in parts for size in part.sizes))
 
     def _repeated(self, run: list[int], part: Part) -> Part:
@@ -172,8 +172,8 @@ class Structure:
         uses = dict.fromkeys(self._blocks.values(), 0)
         for block in self._blocks.values():
             for statement in block.statements:
-                if isinstance(statement.what, Block):
-                    uses[statement.what] += statement.iterations or 1
+                if isinstance(statement.content, Block):
+                    uses[statement.content] += statement.iterations or 1
         repeated = {block for block, count in uses.items() if count > 1}
         listed = {block for blocks in self._lists for block in blocks}
         beside = {block for blocks in self._lists if blocks & repeated for block in blocks}
@@ -194,11 +194,11 @@ def _lines(
     statement: Statement, kept: dict[Block, Block], written: dict[Block, tuple[Statement, ...]]
 ) -> Iterable[Statement]:
     """Return a statement, or the statements of an inlined block."""
-    if not isinstance(statement.what, Block):
+    if not isinstance(statement.content, Block):
         return [statement]
-    if statement.what in kept:
-        return [statement._replace(what=kept[statement.what])]
-    return [s._replace(address=(*statement.address, *s.address)) for s in written[statement.what]]
+    if statement.content in kept:
+        return [statement._replace(content=kept[statement.content])]
+    return [s._replace(address=(*statement.address, *s.address)) for s in written[statement.content]]
 
 
 def progressions(numbers: Sequence[int]) -> list[list[int]]:
@@ -229,5 +229,5 @@ def _is_list(part: Part) -> bool:
     return any(s.address and isinstance(s.address[0], Index) for s in part.statements)
 
 
-def _single(what: Form | Tensor | Block, sizes: tuple[int, ...]) -> Part:
-    return Part((Statement((), what, len(sizes)),), sizes)
+def _single(content: Form | Tensor | Block, sizes: tuple[int, ...]) -> Part:
+    return Part((Statement((), content, len(sizes)),), sizes)

@@ -43,9 +43,9 @@ class Writer:
 
     def _shown(self, statement: Statement) -> list[bool]:
         """Return which sizes appear in a statement: for a block, one per hyperparameter."""
-        if not isinstance(statement.what, Block):
+        if not isinstance(statement.content, Block):
             return [True] * statement.arity
-        given = set(self._given[statement.what])
+        given = set(self._given[statement.content])
         return [index in given for index in range(statement.arity)]
 
     def _walk(self, block: Block, sizes: tuple[int, ...], path: tuple[str | Index, ...]) -> None:
@@ -58,10 +58,10 @@ class Writer:
         for statement in block.statements:
             own = sizes[start : start + statement.arity]
             start += statement.arity
-            if isinstance(statement.what, Block):
+            if isinstance(statement.content, Block):
                 address = (*path, *statement.address)
-                self._paths.setdefault(statement.what, []).append(address)
-                self._walk(statement.what, own, address)
+                self._paths.setdefault(statement.content, []).append(address)
+                self._walk(statement.content, own, address)
         self._order.setdefault(block)
 
     def definitions(self, ties: Sequence[str]) -> str:
@@ -87,24 +87,24 @@ class Writer:
         width = max((len(address) for address in addresses if len(address) <= WIDEST), default=0) + 1
         start = 0
         for statement, address in zip(block.statements, addresses, strict=True):
-            what, remark = self._declaration(statement, texts[start : start + statement.arity])
+            content, remark = self._declaration(statement, texts[start : start + statement.arity])
             start += statement.arity
             index = next((word for word in statement.address if isinstance(word, Index)), None)
             loop = f" {loop_clause(index, statement.iterations)}" if index and statement.iterations else ""
-            yield f"  {address + ':':<{width}} unused {what}{loop}" + (f"  # {remark}" if remark else "")
+            yield f"  {address + ':':<{width}} unused {content}{loop}" + (f"  # {remark}" if remark else "")
 
     def _declaration(self, statement: Statement, texts: Sequence[str]) -> tuple[str, str]:
         """Return the declaration after `unused`, and a comment."""
-        what = statement.what
-        if isinstance(what, Form):
-            self.imports.setdefault(what.name)
-            given = {slot.axis: text for slot, text in zip(what.slots, texts, strict=True)}
-            return _form(what, given), _doubts(what, given)
-        if isinstance(what, Block):
-            arguments = [texts[index] for index in self._given[what]]
-            return self._names[what] + (f"({', '.join(arguments)})" if arguments else ""), ""
-        type = f"{what.type} " if what.type else ""
-        return f"{what.kind} {type}[{', '.join(texts)}]", what.remark
+        content = statement.content
+        if isinstance(content, Form):
+            self.imports.setdefault(content.name)
+            given = {slot.axis: text for slot, text in zip(content.slots, texts, strict=True)}
+            return _form(content, given), _doubts(content, given)
+        if isinstance(content, Block):
+            arguments = [texts[index] for index in self._given[content]]
+            return self._names[content] + (f"({', '.join(arguments)})" if arguments else ""), ""
+        type = f"{content.type} " if content.type else ""
+        return f"{content.kind} {type}[{', '.join(texts)}]", content.remark
 
 
 def _form(form: Form, given: dict[tuple[str, int], str]) -> str:
