@@ -1,4 +1,4 @@
-"""A model's tensors, totals and modules as plain data: what counting needs, and what is kept between runs."""
+"""The tensors, totals and modules of a model as plain data, for counting and for the cache."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 
 class Tensor(NamedTuple):
-    """One named parameter. `size` counts its elements; `params` is the same, or 0 where `tied_to` names the tensor
-    counted.
+    """A named parameter tensor. `size` is its number of elements, `params` the number that it adds to the total.
 
-    `layer` is the address of the definition that owns it ("" for the model itself) and `type` that definition's name.
+    `params` is 0 if `tied_to` names the tensor that is counted instead. `layer` is the address of the owning module
+    ("" for the model itself), and `type` is the name of its definition.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Buffer(NamedTuple):
 
 
 class ModuleRow(NamedTuple):
-    """A layer or block: its address, its definition's name, "layer" or "block"."""
+    """A module: its address, the name of its definition, and its kind ("layer" or "block")."""
 
     address: str
     type: str
@@ -39,7 +39,7 @@ class ModuleRow(NamedTuple):
 
 
 class Params(NamedTuple):
-    """Numbers of parameters, every tensor counted once; `trainable` + `frozen` = `total`."""
+    """Parameter counts, with tied tensors counted once; `total` = `trainable` + `frozen`."""
 
     total: int
     trainable: int
@@ -47,10 +47,10 @@ class Params(NamedTuple):
 
 
 class Table(NamedTuple):
-    """Everything about one model that does not depend on input shapes, in program order.
+    """The properties of a model that do not depend on input shapes, in program order.
 
-    `buffer_ties` names the buffer that another is one with. `unchecked` is how many `expect` lines were passed over,
-    since they are about the model as written.
+    `buffer_ties` maps a tied buffer to the one stored. `unchecked` is the number of `expect` lines skipped,
+    because they apply to the model without overrides.
     """
 
     model: str
@@ -64,12 +64,12 @@ class Table(NamedTuple):
     unchecked: int = 0
 
     def to_data(self) -> list[Any]:
-        """The table as lists and dictionaries, for JSON."""
+        """Return the table as lists and dictionaries, for JSON."""
         return list(self)
 
     @staticmethod
     def from_data(data: Any) -> Table | None:
-        """The table that `to_data` wrote; None if it is not one, or its sums do not hold."""
+        """Return the table that `to_data` converted; None for invalid data."""
         try:
             model, hyperparameters, overrides, params, tensors, buffers, modules, ties, unchecked = data
             table = Table(
@@ -88,7 +88,7 @@ class Table(NamedTuple):
             return None
 
     def is_sound(self) -> bool:
-        """Whether every field is of its type, and the tensors add up to the totals."""
+        """Whether the fields have the right types and the tensors add up to the totals."""
         total, trainable, frozen = self.params
         texts = [self.model, *(text for row in self.modules for text in row)]
         texts += [text for t in self.tensors for text in (t.name, t.layer, t.type)] + [b.name for b in self.buffers]
@@ -108,11 +108,11 @@ class Table(NamedTuple):
 
 
 class Relative(NamedTuple):
-    """A model that has its body in common with another, and heads of its own.
+    """A model that shares its body with another model but has different task heads.
 
-    `definition` is its definition's name, `models` those of models in the file that are it. The body's address is
-    `body` in its own table, and `home` in the other model's ("" where that model is the body). It is `guessed` if it
-    has a size that the other model says nothing of: a number of labels.
+    `definition` is the name of its definition, and `models` are the models in the file that use it. The address of the
+    shared body is `body` in its own table and `home` in the other model ("" if that model is the body). `guessed` means
+    that the other model does not specify one of its sizes, such as a number of labels.
     """
 
     definition: str

@@ -1,4 +1,4 @@
-"""A model as a PyTorch module, and as the text of the file that makes one."""
+"""Generation of PyTorch modules and of their source files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def torch_source(model: Model) -> str:
-    """The text of a Python file that needs only torch; its `build()` makes the module.
+    """Generate a Python file that depends only on torch; its function `build()` returns the module.
 
     The tensors that it makes were compared with those of the spec, for which torch need not be installed.
 
@@ -34,12 +34,12 @@ def torch_source(model: Model) -> str:
 
 
 def to_torch(model: Model) -> nn.Module:
-    """A new `torch.nn.Module` of the model, its weights started out as the spec says.
+    """Create a `torch.nn.Module` of the model, with weights initialized as specified in the spec.
 
-    The names in its `state_dict()` are those of `model.tensors` and `model.buffers`. Its inputs are `model.inputs`; the
-    outputs come in a named tuple where the spec names them.
+    The keys of its `state_dict()` are the names of `model.tensors` and `model.buffers`. It takes `model.inputs`; if the
+    spec names the outputs, it returns a named tuple.
 
-    Raises ArchError: `missing-package` without PyTorch, `untranslatable` where something has no form in it.
+    Raises ArchError: `missing-package` without PyTorch, `untranslatable` for anything that PyTorch cannot express.
     """
     torch = torch_or_fail()
     text = torch_source(model)
@@ -51,25 +51,25 @@ def to_torch(model: Model) -> nn.Module:
 
 
 def torch_or_fail() -> Any:
-    """PyTorch. Raises ArchError (`missing-package`) where it is not installed."""
+    """Return the module `torch`. Raises ArchError (`missing-package`) if it is not installed."""
     try:
         import torch
     except ImportError:
-        help = "pip install 'archspec-dsl[torch]'"
-        raise fail("missing-package", "this needs PyTorch, which is not installed", help=help) from None
+        help = "run `pip install 'archspec-dsl[torch]'`"
+        raise fail("missing-package", "PyTorch is required but not installed", help=help) from None
     return torch
 
 
 def _check(module: Any, torch: Any, model: Model) -> None:
-    """Raises ArchError (`internal`) if the tensors of a module are not the model's. `torch` is its library."""
+    """Raise ArchError (`internal`) unless the tensors of a module are those of the model. `torch` is its library."""
     difference = _difference(module, torch, model)
     if difference is not None:
-        help = "this is a bug in archspec; please report it, with the spec"
-        raise fail("internal", f"the PyTorch module of {model.name} differs from the spec: {difference}", help=help)
+        problem = f"the PyTorch module of {model.name} differs from the spec: {difference}"
+        raise fail("internal", f"{problem}; this is a bug in archspec; please report it")
 
 
 def _difference(module: Any, torch: Any, model: Model) -> str | None:
-    """The first tensor whose name, shape, kind, element type, training or tie is not the model's."""
+    """Describe the first tensor whose name, shape, kind, element type, training or tie differs from the model's."""
     owner = model.body.module
     assert owner is not None
     stored = module.state_dict(keep_vars=True)

@@ -1,4 +1,4 @@
-"""What of a checkpoint no spec can say: found before anything else, and named."""
+"""Checks for tensors of a checkpoint that a spec cannot declare."""
 
 from __future__ import annotations
 
@@ -11,23 +11,22 @@ from archspec.source import ArchError, Diagnostic, fail
 from archspec.syntax.expressions import LONGEST_INTEGER, UNFIT
 
 MOST_SHOWN = 5
-"""Tensors that are named for each thing that is wrong."""
+"""The number of tensors listed for each reason."""
 
 
 def check(checkpoint: Checkpoint) -> None:
-    """Raises ArchError if there are tensors that no spec can own, for every reason with the first of them."""
+    """Raise ArchError if a spec cannot declare all tensors, with one diagnostic per reason."""
     if not checkpoint.entries:
-        raise fail("no-scaffold", f"{checkpoint.label} holds no tensors")
+        raise fail("no-scaffold", f"no tensors in {checkpoint.label}")
     if len(checkpoint.entries) > MOST_TENSORS:
-        message = f"{checkpoint.label} holds {len(checkpoint.entries):,} tensors, and a spec at most {MOST_TENSORS:,}"
-        raise fail("budget", message)
+        raise fail("budget", f"too many tensors in {checkpoint.label}: the limit is {MOST_TENSORS:,}")
     reasons: dict[str, list[str]] = {}
     for name, reason in _unfit(checkpoint.entries):
         reasons.setdefault(reason, []).append(name)
     if reasons:
         raise ArchError([_diagnostic(checkpoint.label, reason, names) for reason, names in reasons.items()])
     if sum(entry.elements for entry in checkpoint.entries) >= 10**LONGEST_INTEGER:
-        raise fail("budget", f"{checkpoint.label} claims more than 10^{LONGEST_INTEGER} elements")
+        raise fail("budget", f"too many elements in {checkpoint.label}: the limit is {LONGEST_INTEGER} digits")
 
 
 def _diagnostic(label: str, reason: str, names: list[str]) -> Diagnostic:
@@ -37,7 +36,7 @@ def _diagnostic(label: str, reason: str, names: list[str]) -> Diagnostic:
 
 
 def _unfit(entries: tuple[Entry, ...]) -> Iterator[tuple[str, str]]:
-    """Each tensor that cannot be owned, with the reason."""
+    """Yield the name of each tensor that cannot be declared, with the reason."""
     names = {entry.name for entry in entries}
     for entry in entries:
         name, shape = entry.name, entry.shape
@@ -48,10 +47,10 @@ def _unfit(entries: tuple[Entry, ...]) -> Iterator[tuple[str, str]]:
         if not all(segments):
             yield name, "empty address segment"
         if UNFIT.search(name.replace(".", "")):
-            yield name, "these characters cannot stand in an address"
+            yield name, "invalid character in an address"
         if any(name[:end] in names for end, character in enumerate(name) if character == "."):
-            yield name, "a tensor lies inside the address of another"
+            yield name, "address inside the address of another tensor"
         if 0 in shape:
-            yield name, "a tensor without elements has no place in a spec, where sizes are from 1"
+            yield name, "tensor without elements; sizes in a spec must be positive"
         if entry.elements >= 10**LONGEST_INTEGER:
-            yield name, f"a number in a spec has at most {LONGEST_INTEGER} digits"
+            yield name, f"too many elements: the limit is {LONGEST_INTEGER} digits"
