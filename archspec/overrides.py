@@ -7,8 +7,8 @@ from typing import Any
 
 from archspec.source import Report, Source, fail
 from archspec.syntax import tree
+from archspec.syntax.simple import parse_simple
 
-_NUMBER = re.compile(r"-?[0-9.]*")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -27,11 +27,7 @@ def parse_override(text: str) -> tuple[str, Any]:
     written = written.strip()
     if _WORD.fullmatch(written) and written not in ("true", "false", "none", "inf"):
         return name, written
-    from archspec.pipeline import parser
-    from archspec.syntax.parse import parse_expression
-
-    report = Report()
-    expr = parse_expression(Source("--set", written), report, None if _NUMBER.fullmatch(written) else parser())
+    expr = parse_simple(written) or _expression(written)
     value = _value(expr) if expr is not None else ...
     if value is ...:
         raise fail(
@@ -40,6 +36,12 @@ def parse_override(text: str) -> tuple[str, Any]:
             help="use a number, `true`, `false`, `none`, a name, a string or a list",
         )
     return name, value
+
+
+def _expression(text: str) -> tree.Expr | None:
+    from archspec.syntax.parse import parse_expression
+
+    return parse_expression(Source("--set", text), Report())
 
 
 def _value(expr: tree.Expr) -> Any:

@@ -91,11 +91,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
     made = Home(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(resources, "specs_root", lambda: str(made.specs))
-    pipeline.parser.cache_clear()
     assert made.total() == TRUE
     yield made
     files._loaded.clear()
-    pipeline.parser.cache_clear()
 
 
 def test_entries_are_json_and_private_whatever_the_umask(home: Home) -> None:
@@ -290,17 +288,6 @@ def test_hostile_json_is_passed_over(kind: str, body: bytes, home: Home) -> None
     entry = b'{"is":%s,"files":[],"data":%s}' % (json.dumps(read(home.entries()[0])["is"]).encode(), body)
     write_text(home.entries()[0], entry)
     assert home.total() == TRUE
-
-
-def test_damaged_parser_tables_are_made_anew(home: Home) -> None:
-    (path,) = home.entries("parser")
-    entry = read(path)
-    for wrong in HOSTILE[::3]:
-        write(path, entry | {"data": wrong})
-        for other in (*home.entries(), *home.entries("tree")):
-            other.unlink()
-        pipeline.parser.cache_clear()
-        assert home.total() == TRUE
 
 
 def test_without_a_place_for_it_nothing_is_kept_and_nothing_said(

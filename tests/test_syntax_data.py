@@ -10,10 +10,9 @@ import pytest
 from notation import item, tree_of, walk
 
 from archspec.resources import grammar_text, specs_root
-from archspec.source import Report, Source
 from archspec.syntax import store, tree
-from archspec.syntax.parse import parse, parser_data, parser_from
-from archspec.syntax.tables import STARTS
+from archspec.syntax.generate import generate
+from archspec.syntax.tables import STARTS, shipped
 
 SPECS = sorted(Path(specs_root()).rglob("*.arch"))
 
@@ -27,33 +26,16 @@ def test_the_grammar_has_no_conflict() -> None:
     Lark(grammar_text(), parser="lalr", lexer="contextual", start=list(STARTS), strict=True)
 
 
-@pytest.fixture(scope="module")
-def tables() -> Any:
-    return parser_data()
+def test_the_shipped_tables_are_current() -> None:
+    assert json.loads(json.dumps(generate())) == shipped()
 
 
-def test_tables_are_plain_data(tables: Any) -> None:
-    machine = parser_from(json.loads(json.dumps(tables)))
-    text = SPECS[0].read_text(encoding="utf-8")
-    assert parse(Source("a", text), Report(), machine) == parse(Source("a", text), Report())
-
-
-@pytest.mark.parametrize("spoil", ["actions", "gotos", "rules", "starts", "literals", "patterns"])
-@pytest.mark.parametrize("value", [None, [], {}, [[]], [{"a": 10**6}], "text"])
-def test_damaged_tables_are_refused(spoil: str, value: Any, tables: Any) -> None:
-    with pytest.raises(ValueError):
-        parser_from({**tables, spoil: value} if value is not None else {})
-
-
-def test_ready_tables_need_no_lark(tmp_path: Path, tables: Any) -> None:
-    path = tmp_path / "tables.json"
-    path.write_text(json.dumps(tables))
-    program = f"""
-import json, sys
+def test_parsing_needs_no_lark() -> None:
+    program = """
+import sys
 from archspec.source import Report, Source
-from archspec.syntax.parse import parse, parser_from
-machine = parser_from(json.load(open({str(path)!r})))
-assert parse(Source("a", "dim n"), Report(), machine).items
+from archspec.syntax.parse import parse
+assert parse(Source("a", "dim n"), Report()).items
 assert "lark" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -47,11 +47,10 @@ class Fault(Exception):
 
 def read_arithmetic(written: Text, report: Report) -> Arithmetic | None:
     """The expression that a text is; None with a diagnostic."""
-    from archspec.pipeline import parser
     from archspec.syntax.parse import parse_expression
 
     found = Report()
-    expr = parse_expression(Source("expression", written.text), found, parser())
+    expr = parse_expression(Source("expression", written.text), found)
     for problem in found.diagnostics:
         at = written.part(problem.span.start, problem.span.end) if problem.span is not None else written.span
         report.error(problem.code, problem.message, at, help=problem.help)

@@ -19,7 +19,7 @@ from archspec.pipeline.files import (
     text_of,
 )
 from archspec.pipeline.spec import parse_spec, written
-from archspec.pipeline.trees import parsed, parser
+from archspec.pipeline.trees import parsed
 from archspec.source import ArchError, Diagnostic, Enough, Report, Source, fail
 from archspec.table import Table
 
@@ -43,7 +43,6 @@ __all__ = [
     "models",
     "parse_spec",
     "parsed",
-    "parser",
     "table_of",
     "text_of",
     "written",

@@ -1,9 +1,7 @@
-"""Trees of sources, and the parser that makes them: kept between runs."""
+"""Trees of sources, kept between runs."""
 
 from __future__ import annotations
 
-import functools
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from archspec import cache
@@ -11,7 +9,6 @@ from archspec.source import Report, Source
 
 if TYPE_CHECKING:
     from archspec.syntax import tree
-    from archspec.syntax.machine import Machine
 
 
 def parsed(source: Source, report: Report) -> tree.File:
@@ -27,23 +24,7 @@ def parsed(source: Source, report: Report) -> tree.File:
     from archspec.syntax.parse import parse
 
     before = len(report.diagnostics)
-    file = parse(source, report, parser())
+    file = parse(source, report)
     if len(report.diagnostics) == before:
         cache.write("tree", source.text, store.dump(file))
     return file
-
-
-@functools.cache
-def parser() -> Machine:
-    """The parser, from tables kept for this grammar, or from lark."""
-    from archspec.resources import grammar_text
-    from archspec.syntax.parse import parser_data, parser_from
-
-    grammar = grammar_text()
-    stored = cache.read("parser", grammar)
-    if stored is not None:
-        with suppress(ValueError):
-            return parser_from(stored)
-    data = parser_data()
-    cache.write("parser", grammar, data)
-    return parser_from(data)

@@ -78,7 +78,8 @@ def resolve_model(unit: Unit, model: tree.Model, report: Report) -> ResolvedMode
             message = f"missing hyperparameter `{parameter.name}` in call to `{definition.name}`"
             scope.fault("missing-argument", message, model, help=f"expected hyperparameters: {listed(names)}")
             bound = None
-    return ResolvedModel(model, str(model.name.value), definition, arguments._replace(bound=bound))
+    arguments.bound = bound
+    return ResolvedModel(model, str(model.name.value), definition, arguments)
 
 
 def resolve_expectations(unit: Unit, model: tree.Model, names: Iterable[str], report: Report) -> list[nodes.Expr]:

@@ -184,8 +184,8 @@ class Expressions:
         if isinstance(callee, nodes.Global):
             if not self._is_function(callee):
                 return Invalid(expr)
-            bound = self._bind(callee.target, arguments, expr)
-            return Invalid(expr) if bound is None else nodes.Apply(expr, callee, arguments._replace(bound=bound))
+            arguments.bound = self._bind(callee.target, arguments, expr)
+            return Invalid(expr) if arguments.bound is None else nodes.Apply(expr, callee, arguments)
         return nodes.Apply(expr, callee, arguments)
 
     def _lists(
@@ -328,8 +328,8 @@ class Expressions:
         inputs = expr.lists[1] if len(expr.lists) > 1 else None
         arguments = self._arguments(callee, expr.callee, first, inputs, piped, declares_only=True)
         if arguments is not None and isinstance(callee, nodes.Global):
-            bound = self._bind(callee.target, arguments, expr) if self._is_module(callee) else None
-            arguments = arguments._replace(bound=bound) if bound is not None else None
+            arguments.bound = self._bind(callee.target, arguments, expr) if self._is_module(callee) else None
+            arguments = arguments if arguments.bound is not None else None
         if arguments is None:
             callee, arguments = Invalid(expr.callee), Arguments((), (), None, False, False, None)
         node = nodes.Own(expr, address, expr.modifiers, callee, arguments)

@@ -23,35 +23,56 @@ into expressions. `Invalid` stands for what is wrong and was reported: it is eva
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias, dataclass_transform
 
 from archspec.syntax import tree
+
+
+class _Slotted(type):
+    """Makes the fields of a class its slots. Named tuples would do, but creating them takes a tenth of a count."""
+
+    __match_args__: tuple[str, ...]
+
+    def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> type:
+        fields = tuple(namespace.get("__annotations__", ()))
+        return super().__new__(cls, name, bases, {**namespace, "__slots__": fields, "__match_args__": fields})
+
+
+@dataclass_transform()
+class Node(metaclass=_Slotted):
+    """A node, made of its fields in order."""
+
+    def __init__(self, *values: Any) -> None:
+        fields: tuple[str, ...] = type(self).__match_args__
+        for name, value in zip(fields, values, strict=True):
+            setattr(self, name, value)
+
 
 # Expressions ---------------------------------------------------------------------------------------------------------
 
 
-class Literal(NamedTuple):
+class Literal(Node):
     """A number, boolean, string or `none`."""
 
     at: tree.Expr
     value: int | float | bool | str | None
 
 
-class Local(NamedTuple):
+class Local(Node):
     """A name of the definition: a hyperparameter, an input, a value or the index of a loop."""
 
     at: tree.Name
     name: str
 
 
-class Dimension(NamedTuple):
+class Dimension(Node):
     """A dimension that the file declares with `dim`."""
 
     at: tree.Name
     name: str
 
 
-class Global(NamedTuple):
+class Global(Node):
     """A name of the file, or of an operation; `target` is the definition or operation that it stands for."""
 
     at: tree.Name
@@ -59,26 +80,26 @@ class Global(NamedTuple):
     target: Any
 
 
-class Piped(NamedTuple):
+class Piped(Node):
     """`_`, the piped value of a chain."""
 
     at: tree.Name
 
 
-class Leading(NamedTuple):
+class Leading(Node):
     """`...` in a shape: the leading dimensions."""
 
     at: tree.Ellipsis_
 
 
-class Listing(NamedTuple):
+class Listing(Node):
     """A list, or a shape."""
 
     at: tree.Listing
     items: tuple[Expr, ...]
 
 
-class Unary(NamedTuple):
+class Unary(Node):
     """`operator` is "-" or "not"."""
 
     at: tree.Unary
@@ -86,7 +107,7 @@ class Unary(NamedTuple):
     operand: Expr
 
 
-class Binary(NamedTuple):
+class Binary(Node):
     """`operator` is one of + - * / // % ** == != < <= > >= and or."""
 
     at: tree.Binary
@@ -95,7 +116,7 @@ class Binary(NamedTuple):
     right: Expr
 
 
-class Conditional(NamedTuple):
+class Conditional(Node):
     """`value if condition else otherwise`; `otherwise` is None where there is no else: the value is then `none`."""
 
     at: tree.Conditional
@@ -104,7 +125,7 @@ class Conditional(NamedTuple):
     otherwise: Expr | None
 
 
-class Subscript(NamedTuple):
+class Subscript(Node):
     """`value[position]`."""
 
     at: tree.Subscript
@@ -112,14 +133,14 @@ class Subscript(NamedTuple):
     position: Expr
 
 
-class Length(NamedTuple):
+class Length(Node):
     """`len(value)`."""
 
     at: tree.Call
     value: Expr
 
 
-class Address(NamedTuple):
+class Address(Node):
     """An address; a segment is text, or an expression for an index.
 
     `fixed` is the whole text where there is no index. Where the only index is a plain name, as nearly always,
@@ -138,14 +159,14 @@ class Address(NamedTuple):
         return (segment for segment in self.segments if not isinstance(segment, str))
 
 
-class Read(NamedTuple):
+class Read(Node):
     """`.address`: a tensor to read, or a layer or block to apply again."""
 
     at: tree.Reference
     address: Address
 
 
-class Argument(NamedTuple):
+class Argument(Node):
     """One argument; `name` is empty where it goes by its position. `at` is None for a piped value that is implied."""
 
     at: Any
@@ -153,7 +174,7 @@ class Argument(NamedTuple):
     value: Expr
 
 
-class Bound(NamedTuple):
+class Bound(Node):
     """Arguments by the names of one callee.
 
     `names` are the callee's inputs, a variadic one numbered, and `inputs` what is given to each (None: nothing).
@@ -171,7 +192,7 @@ class Bound(NamedTuple):
         return given.at if given is not None else None
 
 
-class Arguments(NamedTuple):
+class Arguments(Node):
     """What a callee is given: hyperparameters, and inputs (None where it is declared without being applied).
 
     `forward` is `..`, which forwards the hyperparameters of the same names. `piped`: the only input is the piped value,
@@ -192,7 +213,7 @@ class Arguments(NamedTuple):
         yield from self.inputs or ()
 
 
-class Apply(NamedTuple):
+class Apply(Node):
     """`callee(hyperparameters)(inputs)`; a callee that is a `Read` is applied again."""
 
     at: tree.Expr
@@ -200,7 +221,7 @@ class Apply(NamedTuple):
     arguments: Arguments
 
 
-class Own(NamedTuple):
+class Own(Node):
     """`address: callee(hyperparameters)(inputs)`: declares at the address; applies to the inputs or the piped value."""
 
     at: tree.Own
@@ -210,7 +231,7 @@ class Own(NamedTuple):
     arguments: Arguments
 
 
-class Loop(NamedTuple):
+class Loop(Node):
     """`for variable in first..last` (last is exclusive)."""
 
     at: tree.Loop
@@ -219,7 +240,7 @@ class Loop(NamedTuple):
     last: Expr
 
 
-class Step(NamedTuple):
+class Step(Node):
     """One `|> ...` of a chain: `value` applied to the piped value, or `operator` with the operand `value`.
 
     `condition` skips it, unless there is an `otherwise`; `loop` repeats it.
@@ -233,7 +254,7 @@ class Step(NamedTuple):
     loop: Loop | None
 
 
-class Chain(NamedTuple):
+class Chain(Node):
     """`head |> step |> step`."""
 
     at: tree.Chain
@@ -241,7 +262,7 @@ class Chain(NamedTuple):
     steps: tuple[Step, ...]
 
 
-class Invalid(NamedTuple):
+class Invalid(Node):
     """What is wrong, and was reported."""
 
     at: Any
@@ -270,7 +291,7 @@ Expr: TypeAlias = (
 # Declarations --------------------------------------------------------------------------------------------------------
 
 
-class Initial(NamedTuple):
+class Initial(Node):
     """`~ name(arguments)`: how a parameter is initialized."""
 
     at: tree.Initial
@@ -278,7 +299,7 @@ class Initial(NamedTuple):
     arguments: tuple[Expr, ...]
 
 
-class Tensor(NamedTuple):
+class Tensor(Node):
     """`address: param [n, d]`; `kind` is "param" or "buffer"; `dtype` "real", "int" or "bool"."""
 
     at: tree.Param
@@ -291,7 +312,7 @@ class Tensor(NamedTuple):
     initial: Initial | None
 
 
-class Declaration(NamedTuple):
+class Declaration(Node):
     """Something declared: where every guard (condition, wanted) holds, once in each iteration of `loop`.
 
     `invariant`: every iteration of the loops around it declares the same.
@@ -306,7 +327,7 @@ class Declaration(NamedTuple):
 # Statements ----------------------------------------------------------------------------------------------------------
 
 
-class Bind(NamedTuple):
+class Bind(Node):
     """`targets = value`; the target `_` drops its value."""
 
     at: tree.Bind
@@ -315,14 +336,14 @@ class Bind(NamedTuple):
     declares: tuple[Declaration, ...]
 
 
-class Declare(NamedTuple):
+class Declare(Node):
     """A layer, block or tensor, declared on a line of its own."""
 
     at: tree.Declare | tree.Param
     declares: tuple[Declaration, ...]
 
 
-class Tie(NamedTuple):
+class Tie(Node):
     """`tie alias = counted`."""
 
     at: tree.Tie
@@ -332,7 +353,7 @@ class Tie(NamedTuple):
     loop: Loop | None
 
 
-class Require(NamedTuple):
+class Require(Node):
     """`require condition, "message"`."""
 
     at: tree.Require
@@ -340,7 +361,7 @@ class Require(NamedTuple):
     message: str | None
 
 
-class Role(NamedTuple):
+class Role(Node):
     """`role name`, for the whole definition, or `role name for addresses`."""
 
     at: tree.Role
@@ -348,7 +369,7 @@ class Role(NamedTuple):
     addresses: tuple[Address, ...]
 
 
-class Return(NamedTuple):
+class Return(Node):
     """`return values`."""
 
     at: tree.Return
@@ -356,7 +377,7 @@ class Return(NamedTuple):
     declares: tuple[Declaration, ...]
 
 
-class If(NamedTuple):
+class If(Node):
     """`if condition { } else { }`; `binds` are the names that either side binds."""
 
     at: tree.If
@@ -367,7 +388,7 @@ class If(NamedTuple):
     broken: bool
 
 
-class For(NamedTuple):
+class For(Node):
     """`for i in 0..n { }`; `binds` are the names bound inside; `declares`: an iteration may change what is owned."""
 
     at: tree.For
@@ -382,7 +403,7 @@ Statement: TypeAlias = Bind | Declare | Tie | Require | Role | Return | If | For
 # Heads ---------------------------------------------------------------------------------------------------------------
 
 
-class Entry(NamedTuple):
+class Entry(Node):
     """An input or output: `shape` is None where an input has none; `name` is empty where an output has none."""
 
     at: tree.Parameter | tree.Output

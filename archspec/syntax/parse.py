@@ -11,38 +11,29 @@ from archspec.syntax.lines import MOST_FAULTS, Scan, scan
 from archspec.syntax.machine import Fault, Machine, Token, Unexpected
 from archspec.syntax.messages import explain
 from archspec.syntax.recover import Recovery
-from archspec.syntax.tables import ParserData, check, parser_data
-from archspec.syntax.tree import Broken, Comment, Definition, Expr, File, Item, Literal, Model, Unary
+from archspec.syntax.simple import parse_simple
+from archspec.syntax.tables import shipped
+from archspec.syntax.tree import Broken, Comment, Definition, Expr, File, Item, Model
 
 CONTEXTUAL = frozenset(("import", "export", "dim", "fn", "layer", "block", "model", "frozen"))
 """Keywords that are names where the keyword is not allowed."""
 
-__all__ = ["parse", "parse_expression", "parser_data", "parser_from"]
-
-
-def parser_from(data: ParserData) -> Machine:
-    """Return the parser for tables from `parser_data`. Raises ValueError for invalid tables."""
-    from archspec.syntax.build import MAKERS
-
-    try:
-        check(data)
-        return Machine(data, MAKERS, CONTEXTUAL)
-    except (LookupError, TypeError, AttributeError, re.error) as error:
-        raise ValueError("invalid parser tables") from error
-
 
 @cache
-def _parser() -> Machine:
-    return parser_from(parser_data())
+def parser() -> Machine:
+    """Return the parser."""
+    from archspec.syntax.build import MAKERS
+
+    return Machine(shipped(), MAKERS, CONTEXTUAL)
 
 
-def parse(source: Source, report: Report, machine: Machine | None = None) -> File:
-    """Parse a file with the parser `machine` (by default a new one).
+def parse(source: Source, report: Report) -> File:
+    """Parse a file.
 
     Every error is reported (codes `syntax` and `budget`) and omitted from the tree; its range is in `broken`.
     """
     found = scan(source.text)
-    machine = machine or _parser()
+    machine = parser()
     tokens = _closed(machine.tokens(found.text), found)
     faults, broken = list(found.faults), list(found.broken)
     try:
@@ -59,19 +50,18 @@ def parse(source: Source, report: Report, machine: Machine | None = None) -> Fil
     return File(0, len(source.text), items, tuple(found.comments), _broken(source.text, broken))
 
 
-def parse_expression(source: Source, report: Report, machine: Machine | None = None) -> Expr | None:
+def parse_expression(source: Source, report: Report) -> Expr | None:
     """Parse an expression; None after a diagnostic. Numbers and constants do not need the parser."""
-    text = source.text.strip()
-    if _SIMPLE.fullmatch(text):
-        start = len(source.text) - len(source.text.lstrip())
-        return _simple(text, start)
+    simple = parse_simple(source.text)
+    if simple is not None:
+        return simple
     found = scan(source.text)
     for fault in (*found.faults, *found.surplus)[:1]:
         _add(report, source, fault)
         return None
     from archspec.syntax.expressions import shallow
 
-    machine = machine or _parser()
+    machine = parser()
     try:
         return shallow(machine.run(machine.tokens(found.text), "expr"))
     except Unexpected as error:
@@ -79,19 +69,6 @@ def parse_expression(source: Source, report: Report, machine: Machine | None = N
     except Fault as fault:
         _add(report, source, fault)
     return None
-
-
-_SIMPLE = re.compile(r"true|false|none|-?(?:[0-9]{1,18}|[0-9]{1,9}(?:\.[0-9]{1,9})?(?:e-?[0-9]{1,2})?)")
-_CONSTANTS = {"true": True, "false": False, "none": None}
-
-
-def _simple(text: str, start: int) -> Expr:
-    """Parse a number or a constant, the most common values on a command line."""
-    end = start + len(text)
-    if text.startswith("-"):
-        return Unary(start, end, "-", _simple(text[1:], start + 1))
-    value = _CONSTANTS[text] if text in _CONSTANTS else int(text) if text.isdigit() else float(text)
-    return Literal(start, end, value)
 
 
 def _add(report: Report, source: Source, fault: Fault) -> None:

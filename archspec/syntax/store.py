@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from operator import le
-from typing import Any, ForwardRef, get_args
+from types import NoneType, UnionType
+from typing import Any, get_args, get_origin
 
 from archspec.syntax import tree
 from archspec.syntax.tree import File
@@ -18,7 +19,7 @@ _Read = Callable[[Any, _Rows], Any]
 _CLASSES: list[Any] = [c for c in vars(tree).values() if isinstance(c, type) and issubclass(c, tuple)]
 _NUMBERS: dict[Any, int] = {c: number for number, c in enumerate(_CLASSES)}
 _MAKE: list[Callable[[list[Any]], Any]] = [c._make for c in _CLASSES]
-_ATOMS: dict[str, type] = {"int": int, "str": str, "bool": bool, "float": float, "None": type(None)}
+_ATOMS = {int, str, bool, float, NoneType}
 _TYPES = {"", "int", "bool"}
 _MODIFIERS = {(), ("frozen",), ("unused",), ("frozen", "unused"), ("unused", "frozen")}
 _CHOICES: dict[tuple[Any, str], set[Any]] = {
@@ -78,10 +79,10 @@ def _check(number: int, rows: list[list[Any]], end: int) -> None:
 # Readers, created from the annotations of the classes -----------------------------------------------------------------
 
 
-def _one(names: list[str]) -> _Read:
-    """Return a reader of nodes of the named classes."""
-    optional = "None" in names
-    numbers = {number for name in names if name != "None" for number in _numbers(name)}
+def _one(types: tuple[Any, ...]) -> _Read:
+    """Return a reader of nodes of these classes."""
+    optional = NoneType in types
+    numbers = {_NUMBERS[cls] for type in types if type is not NoneType for cls in _GROUPS.get(type, (type,))}
 
     def read(data: Any, rows: _Rows) -> Any:
         if data is None:
@@ -115,31 +116,30 @@ def _word(data: Any, rows: _Rows) -> Any:
     return data
 
 
-def _numbers(name: str) -> list[int]:
-    named = getattr(tree, name)
-    members = [named] if isinstance(named, type) else [getattr(m, "__forward_arg__", m) for m in get_args(named)]
-    return [_NUMBERS[getattr(tree, m) if isinstance(m, str) else m] for m in members]
+def _alternatives(annotation: Any) -> tuple[Any, ...]:
+    """Return the types of a union, or the type itself."""
+    return get_args(annotation) if isinstance(annotation, UnionType) else (annotation,)
 
 
-def _annotations(cls: Any) -> list[str]:
-    found: list[ForwardRef] = list(cls.__annotations__.values())
-    return [a.__forward_arg__ for a in found]
-
-
-def _reader(annotation: str) -> _Read | None:
+def _reader(annotation: Any) -> _Read | None:
     """Return the reader for a field, or None for plain data."""
-    if annotation.startswith("tuple["):
-        item = annotation.removeprefix("tuple[").removesuffix(", ...]")
-        return _many(_word if item == "str" else _one([item]))
-    names = annotation.split(" | ")
-    return None if set(names) <= set(_ATOMS) else _one(names)
+    if get_origin(annotation) is tuple:
+        item = get_args(annotation)[0]
+        return _many(_word if item is str else _one(_alternatives(item)))
+    types = _alternatives(annotation)
+    return None if _ATOMS.issuperset(types) else _one(types)
 
 
-_READERS = {text: _reader(text) for text in {a for c in _CLASSES for a in _annotations(c)}}
+_GROUPS: dict[Any, tuple[type, ...]] = {tree.Expr: tree.EXPRESSIONS, tree.Statement: tree.STATEMENTS}
+_READERS = [[_reader(annotation) for annotation in c.__annotations__.values()] for c in _CLASSES]
 _FIELDS: list[list[tuple[int, _Read]]] = [
-    [(i, read) for i, a in enumerate(_annotations(c)) if (read := _READERS[a]) is not None] for c in _CLASSES
+    [(i, read) for i, read in enumerate(readers) if read is not None] for readers in _READERS
 ]
 _ALLOWED: list[list[set[type] | None]] = [
-    [{_ATOMS[n] for n in a.split(" | ")} if _READERS[a] is None else None for a in _annotations(c)] for c in _CLASSES
+    [
+        {*_alternatives(annotation)} if read is None else None
+        for annotation, read in zip(c.__annotations__.values(), readers, strict=True)
+    ]
+    for c, readers in zip(_CLASSES, _READERS, strict=True)
 ]
-_FILE = _one(["File"])
+_FILE = _one((File,))

@@ -4,9 +4,20 @@ The first fields of every node are `start` and `end`, character offsets in the f
 tuples: cheap to create, and simple to convert to plain data (`store.py`).
 """
 
-from __future__ import annotations
+# Without `from __future__ import annotations`, which would have NamedTuple compile each annotation at import.
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from typing import NamedTuple, TypeAlias
+if TYPE_CHECKING:
+    _Leaf: TypeAlias = "Literal | Name | Ellipsis_ | Reference"
+    Expr: TypeAlias = "_Leaf | Listing | Unary | Binary | Conditional | Subscript | Call | Own | Chain"
+    Statement: TypeAlias = "Bind | Declare | Param | Tie | Require | Role | Return | If | For"
+else:
+
+    class Expr:
+        """Stands for any expression in the annotations below, most of which come before what they name."""
+
+    class Statement:
+        """Stands for any statement."""
 
 # Expressions ----------------------------------------------------------------------------------------------------------
 
@@ -145,6 +156,16 @@ class Own(NamedTuple):
     lists: tuple[Arguments, ...]
 
 
+class Loop(NamedTuple):
+    """`for variable in first..last` (last is exclusive)."""
+
+    start: int
+    end: int
+    variable: str
+    first: Expr
+    last: Expr
+
+
 class Step(NamedTuple):
     """One `|> ...` of a chain.
 
@@ -170,19 +191,8 @@ class Chain(NamedTuple):
     steps: tuple[Step, ...]
 
 
-class Loop(NamedTuple):
-    """`for variable in first..last` (last is exclusive)."""
-
-    start: int
-    end: int
-    variable: str
-    first: Expr
-    last: Expr
-
-
-Expr: TypeAlias = (
-    Literal | Name | Listing | Ellipsis_ | Unary | Binary | Conditional | Subscript | Reference | Call | Own | Chain
-)
+EXPRESSIONS = (Literal, Name, Listing, Ellipsis_, Unary, Binary, Conditional, Subscript, Reference, Call, Own, Chain)
+"""The classes of expressions, which the annotations call `Expr`."""
 
 # Statements -----------------------------------------------------------------------------------------------------------
 
@@ -290,7 +300,8 @@ class For(NamedTuple):
     body: tuple[Statement, ...]
 
 
-Statement: TypeAlias = Bind | Declare | Param | Tie | Require | Role | Return | If | For
+STATEMENTS = (Bind, Declare, Param, Tie, Require, Role, Return, If, For)
+"""The classes of statements, which the annotations call `Statement`."""
 
 # Items ----------------------------------------------------------------------------------------------------------------
 
