@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import product
 from typing import Any, NamedTuple, TypeVar
+
+from archspec.addresses import ANY_INDEX, INDEX, Pattern, ranges
 
 MOST_NUMBERS = 6
 """Numbers in a name that may become a `*`; those further right stay as they are."""
@@ -19,7 +20,7 @@ class Fold(NamedTuple):
     The names are those of the pattern with every combination of these, and are listed in this order in `names`.
     """
 
-    pattern: str
+    pattern: Pattern
     numbers: tuple[tuple[int, ...], ...]
     names: tuple[str, ...]
 
@@ -48,24 +49,9 @@ def fold(items: Iterable[tuple[str, T]]) -> list[tuple[Fold, T]]:
     return sorted(folds, key=lambda folded: min(order[name] for name in folded[0].names))
 
 
-def ranges(numbers: Sequence[int]) -> str:
-    """`0-2,5` of 0, 1, 2, 5; every one of them is said."""
-    found: list[list[int]] = []
-    for number in numbers:
-        if found and number == found[-1][-1] + 1:
-            found[-1][1:] = [number]
-        else:
-            found.append([number])
-    return ",".join("-".join(map(str, ends)) for ends in found)
-
-
-_NUMBER = re.compile(r"(?<![^.])(0|[1-9][0-9]{0,17})(?![^.])")
-"""A whole segment that is a number, written as numbers are."""
-
-
 def _split(name: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """What stands around the numbers of a name, and these."""
-    parts = _NUMBER.split(name, MOST_NUMBERS)
+    parts = INDEX.split(name, MOST_NUMBERS)
     return tuple(parts[::2]), tuple(map(int, parts[1::2]))
 
 
@@ -84,6 +70,6 @@ def _boxes(points: Sequence[tuple[int, ...]]) -> list[tuple[tuple[int, ...], ...
 
 def _fold(around: Sequence[str], box: Sequence[tuple[int, ...]], names: Sequence[str]) -> Fold:
     """A number that is the same in all names stays in the pattern."""
-    marks = ["*" if len(numbers) > 1 else str(min(numbers)) for numbers in box]
+    marks = [ANY_INDEX if len(numbers) > 1 else str(min(numbers)) for numbers in box]
     pattern = "".join(part for pair in zip(around, [*marks, ""], strict=True) for part in pair)
     return Fold(pattern, tuple(numbers for numbers in box if len(numbers) > 1), tuple(names))

@@ -157,7 +157,7 @@ def _shown(found: Difference) -> list[dict[str, Any]]:
 
 
 def _repetition_row(repetition: Repetition) -> dict[str, Any]:
-    from archspec.addresses.repeats import ranges
+    from archspec.addresses import ranges
 
     return {
         "change": "added" if repetition.after > repetition.before else "removed",

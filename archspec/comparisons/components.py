@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
+from archspec.addresses import ANY_INDEX, ends_with, join, parent, relative, segments
 from archspec.addresses.fold import Node
 from archspec.counts.select import select
 from archspec.counts.tree import Own, grown
@@ -78,13 +79,13 @@ def lined_up(models: Sequence[Group], depth: int) -> list[Row]:
 def _opened(node: Node[Own, int], address: str, copies: int) -> Iterator[Component]:
     for child in node.children.values():
         name, times = child.segment, child.times
-        numbered = _is_numbered(child.segment)
+        numbered = child.numbered
         while not child.type and not child.own and len(child.children) == 1:
             (child,) = child.children.values()
-            name = f"{name}.{child.segment}"
+            name = join(name, child.segment)
             times *= child.times
-            numbered = numbered or _is_numbered(child.segment)
-        inner = f"{address}.{name}" if address else name
+            numbered = numbered or child.numbered
+        inner = join(address, name)
         if not numbered and not child.own and _has_numbered(child):
             yield from _opened(child, inner, copies)
         else:
@@ -120,9 +121,13 @@ def _stacked(parts: Sequence[Component]) -> Iterator[Component]:
     stacks: dict[tuple[str, str], list[Component]] = {}
     for part in parts:
         alone = part.address if not part.type or not _several_roles(part) else ""
-        stacks.setdefault((alone or part.address.rpartition(".")[0], part.type), []).append(part)
+        stacks.setdefault((alone or parent(part.address), part.type), []).append(part)
     for (address, _), layers in stacks.items():
-        yield _joined(layers, f"{address}.*", sum(part.times for part in layers)) if len(layers) > 1 else layers[0]
+        yield (
+            _joined(layers, join(address, ANY_INDEX), sum(part.times for part in layers))
+            if len(layers) > 1
+            else layers[0]
+        )
 
 
 def _joined(layers: Sequence[Component], address: str, times: int) -> Component:
@@ -133,7 +138,7 @@ def _joined(layers: Sequence[Component], address: str, times: int) -> Component:
         for part in layer.parts:
             inside.setdefault(relative(part.address, layer.address), []).append(part)
     joined = [
-        _joined(parts, f"{address}.{name}", parts[0].times if len({part.times for part in parts}) == 1 else 1)
+        _joined(parts, join(address, name), parts[0].times if len({part.times for part in parts}) == 1 else 1)
         for name, parts in inside.items()
     ]
     roles: Counter[str | None] = Counter()
@@ -159,14 +164,10 @@ def _has_numbered(node: Node[Own, int]) -> bool:
     waiting = [*node.children.values()]
     while waiting:
         child = waiting.pop()
-        if _is_numbered(child.segment):
+        if child.numbered:
             return True
         waiting += child.children.values()
     return False
-
-
-def _is_numbered(segment: str) -> bool:
-    return segment[:1].isdigit() or segment == "*"
 
 
 # Parts of several models ----------------------------------------------------------------------------------------------
@@ -229,7 +230,7 @@ def _behind_a_stack(parts: Sequence[Component]) -> set[str]:
     found: set[str] = set()
     stacks = [(place, part) for place, part in enumerate(parts) if part.numbered]
     for place, part in enumerate(parts):
-        shared = [_in_common(part.address.split("."), stack.address.split(".")) for _, stack in stacks]
+        shared = [_in_common(segments(part.address), segments(stack.address)) for _, stack in stacks]
         near = [other for (other, _), length in zip(stacks, shared, strict=True) if length == max(shared)]
         if not part.numbered and any(other < place for other in near):
             found.add(part.address)
@@ -306,11 +307,6 @@ def _agree(a: Component, b: Component) -> bool:
     return a.role == b.role or a.role is None or b.role is None
 
 
-def relative(address: str, around: str) -> str:
-    """An address within another."""
-    return address[len(around) + 1 :] if around and address.startswith(f"{around}.") else address
-
-
 def _behind_prefix(lines: Sequence[_Line], parts: Sequence[_New]) -> _Pairs:
     """Lines and parts whose addresses differ by what stands before one of them, where that leaves no choice."""
     found: _Pairs = []
@@ -325,7 +321,7 @@ def _behind_prefix(lines: Sequence[_Line], parts: Sequence[_New]) -> _Pairs:
 
 
 def _is_behind(a: str, b: str) -> bool:
-    return a.endswith(f".{b}") or b.endswith(f".{a}")
+    return ends_with(a, b) or ends_with(b, a)
 
 
 def _several_roles(part: Component) -> frozenset[str | None]:

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from archspec.addresses import relative
 from archspec.comparisons.bars import bar
-from archspec.comparisons.components import relative
 from archspec.comparisons.svg import Pair
 from archspec.counts.report import literal, title
 from archspec.reporting.tables import Column, View, csv, escape_markdown, markdown, table

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import NamedTuple
 
+from archspec.addresses import join
 from archspec.addresses.fold import Node, Tree
 from archspec.costs.cost import NOTHING, Cost, Figures, ModuleCost, added
 
@@ -77,13 +78,12 @@ def _grow(cost: Cost) -> Tree[ModuleCost, _Sum]:
     products: list[ModuleCost] = []
     for module in cost.modules:
         _, scores, mixes, elementwise = own = module.own
-        prefix = f"{module.address}." if module.address else ""
         for segment, macs, figures in (
             (SCORES, scores, Figures(scores, scores, 0, 0)),
             (MIX, mixes, Figures(mixes, 0, mixes, 0)),
         ):
             if macs:
-                products.append(ModuleCost(prefix + segment, "matmul", module.applied, figures, 0, 0))
+                products.append(ModuleCost(join(module.address, segment), "matmul", module.applied, figures, 0, 0))
         if scores or mixes:
             macs = added([(own, 1), (Figures(scores), -1), (Figures(mixes), -1)]).macs
             module = module._replace(own=Figures(macs, 0, 0, elementwise))

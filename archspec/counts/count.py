@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from archspec.addresses import first, join, prefixes, relative
 from archspec.counts.select import Selection
 from archspec.table import Table, Tensor
 
@@ -55,25 +56,25 @@ def parts(table: Table, role: str) -> list[Part]:
     """
     roles: dict[str, set[str | None]] = {}
     for tensor in table.tensors:
-        for address in _prefixes(tensor.name):
+        for address in prefixes(tensor.name):
             roles.setdefault(address, set()).add(tensor.role)
     params: dict[str, int] = {}
     names: dict[str, list[str]] = {}
     for tensor in table.tensors:
-        top = next((a for a in _prefixes(tensor.name) if role in roles[a] and roles[a] <= {role, "norm"}), None)
+        top = next((a for a in prefixes(tensor.name) if role in roles[a] and roles[a] <= {role, "norm"}), None)
         if top is not None:
             params[top] = params.get(top, 0) + tensor.params
-            names.setdefault(top, []).append(tensor.name[len(top) + 1 :])
+            names.setdefault(top, []).append(relative(tensor.name, top))
     return [_part(address, names[address], total) for address, total in params.items()]
 
 
 def _part(address: str, names: list[str], params: int) -> Part:
     """Moves the segments that all names share into the address."""
-    heads = list(dict.fromkeys(name.partition(".")[0] for name in names))
+    heads = list(dict.fromkeys(map(first, names)))
     while len(heads) == 1 and all("." in name for name in names):
-        address = f"{address}.{heads[0]}"
-        names = [name.partition(".")[2] for name in names]
-        heads = list(dict.fromkeys(name.partition(".")[0] for name in names))
+        address = join(address, heads[0])
+        names = [relative(name, heads[0]) for name in names]
+        heads = list(dict.fromkeys(map(first, names)))
     return Part(address, tuple(heads) if any("." in name for name in names) else (), params)
 
 
@@ -83,7 +84,7 @@ def _by_module(table: Table, selection: Selection, depth: int | None, addresses:
     for tensor, params in _chosen(table, selection):
         owner = owners.get(tensor.layer)
         if owner is None:
-            enclosing = ["", *(address for address in _prefixes(tensor.layer) if address in addresses)]
+            enclosing = ["", *(address for address in prefixes(tensor.layer) if address in addresses)]
             owner = owners[tensor.layer] = enclosing[-1 if depth is None else min(depth, len(enclosing) - 1)]
         _add(groups, owner, "", tensor, params)
     types = {"": "", **{module.address: module.type for module in table.modules}}
@@ -100,13 +101,3 @@ def _add(groups: dict[str, Group], name: str, type: str, tensor: Tensor, params:
     old = groups.get(name) or Group(name, type, 0, 0, 0)
     trains = params if tensor.trainable else 0
     groups[name] = Group(name, type, old.tensors + 1, old.params + params, old.trainable + trains)
-
-
-def _prefixes(address: str) -> Iterator[str]:
-    """`a`, `a.b`, `a.b.c` of the last, shortest first; nothing of ""."""
-    end = address.find(".")
-    while end >= 0:
-        yield address[:end]
-        end = address.find(".", end + 1)
-    if address:
-        yield address

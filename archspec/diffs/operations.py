@@ -7,11 +7,11 @@ returns. Where that finds no words for a difference, there is a line that says s
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
+from archspec.addresses import join, pattern_of
 from archspec.diffs.expression_text import Wording, operation_text
 from archspec.diffs.op_changes import Change, FoldedChange, folded
 from archspec.diffs.value_numbers import Atom, Number, Operation, Values, arguments
@@ -330,18 +330,15 @@ class _Comparison:
         return _Listing(steps, calls, outputs, readers)
 
 
-_SEGMENT = re.compile(r"(?<![^.])[0-9]+(?![^.])")
-
-
 def _label(address: str, patterns: frozenset[str]) -> str:
-    pattern = _SEGMENT.sub("*", address)
+    pattern = pattern_of(address)
     return pattern if pattern in patterns else address
 
 
 def _starred(body: Body, prefix: str) -> frozenset[str]:
     """Addresses with `*` for numbers that stand for more than one layer or block of a body."""
     addresses = {prefix + call.address for call in body.calls if call.address}
-    found = Counter(_SEGMENT.sub("*", address) for address in addresses)
+    found = Counter(pattern_of(address) for address in addresses)
     return frozenset(pattern for pattern, number in found.items() if number > 1)
 
 
@@ -354,8 +351,7 @@ def _at(body: Body, home: str) -> Body | None:
 
 
 def _within(change: Change, address: str) -> Change:
-    inner = f"{address}.{change.address}" if address and change.address else address or change.address
-    return change._replace(address=inner)
+    return change._replace(address=join(address, change.address))
 
 
 def _results(body: Body) -> list[tuple[str, Type]]:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from archspec.addresses import ANY_INDEX, is_index, is_inside, join, last, parent, prefixes, relative
 from archspec.addresses.repeats import Fold, fold
 from archspec.table import Table
 
@@ -137,11 +138,9 @@ def _candidates(shorter: Contents, longer: Contents) -> Counter[str]:
     """How many names of `longer` are names of `shorter` behind each prefix."""
     found: Counter[str] = Counter()
     for name, stored in longer.items():
-        end = name.find(".")
-        while end >= 0:
-            if _alike(shorter.get(name[end + 1 :]), stored):
-                found[name[: end + 1]] += 1
-            end = name.find(".", end + 1)
+        for outer in prefixes(name):
+            if _alike(shorter.get(relative(name, outer)), stored):
+                found[f"{outer}."] += 1
     return found
 
 
@@ -172,39 +171,36 @@ def repetitions(before: Contents, after: Contents, steps: Sequence[TensorChange]
     for address in dict.fromkeys((*ours, *theirs)):
         numbers, others = ours.get(address, {}), theirs.get(address, {})
         common = sorted(numbers.keys() & others.keys())
-        if not common or any(address.startswith(around) for around in done):
+        if not common or any(is_inside(address, outer) for outer in done):
             continue
         for more, fewer in ((numbers, others), (others, numbers)):
             extra = sorted(more.keys() - fewer.keys())
             like = more[common[-1]]
             if extra and not fewer.keys() - more.keys() and all(more[i] == like for i in extra):
-                names = {f"{address}{i}.{name}" for i in extra for name in like}
+                names = {join(address, str(i), name) for i in extra for name in like}
                 assert names <= touched
                 sizes = len(numbers), len(others)
-                found.append(Repetition(f"{address}*", *sizes, tuple(extra), len(like), f"{address}{common[-1]}"))
-                done += [f"{address}{i}." for i in extra]
+                pattern, sample = join(address, ANY_INDEX), join(address, str(common[-1]))
+                found.append(Repetition(pattern, *sizes, tuple(extra), len(like), sample))
+                done += [join(address, str(i)) for i in extra]
     return found
 
 
 def covered(found: Sequence[Repetition]) -> Iterator[str]:
-    """The beginnings of the names that repetitions speak of."""
+    """The prefixes of the names that repetitions are about."""
     for repetition in found:
-        yield from (f"{repetition.address[:-1]}{i}." for i in repetition.numbers)
+        yield from (f"{join(parent(repetition.address), str(i))}." for i in repetition.numbers)
 
 
 def _numbered(tensors: Mapping[str, Stored]) -> dict[str, dict[int, Contents]]:
-    """For each address before a number (`encoder.layer.`), what is at each number, ties within it relative to it."""
+    """For each address before a number (`encoder.layer`), what is at each number, ties within it relative to it."""
     found: dict[str, dict[int, Contents]] = {}
     for name, stored in tensors.items():
-        segments = name.split(".")
-        at = 0
-        for segment in segments[:-1]:
-            start, at = at, at + len(segment) + 1
-            if segment.isascii() and segment.isdigit() and (segment == "0" or segment[0] != "0") and len(segment) < 19:
-                inside = name[:at]
+        for outer in prefixes(name):
+            if outer != name and is_index(last(outer)):
                 tied = stored.tied_to
-                if tied is not None and tied.startswith(inside):
-                    tied = "." + tied[at:]
-                parts = found.setdefault(name[:start], {}).setdefault(int(segment), {})
-                parts[name[at:]] = stored._replace(tied_to=tied)
+                if tied is not None and is_inside(tied, outer):
+                    tied = f".{relative(tied, outer)}"
+                inside = found.setdefault(parent(outer), {}).setdefault(int(last(outer)), {})
+                inside[relative(name, outer)] = stored._replace(tied_to=tied)
     return found

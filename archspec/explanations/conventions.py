@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
+from archspec.addresses import first
 from archspec.explanations.tensor_groups import Base, Kind, Universe
 
 DEEPEST = 4
@@ -138,7 +139,7 @@ def _removals(universe: Universe) -> Iterator[tuple[str, int]]:
         yield f"without the norms {f'in `{stack}`' if stack else 'outside the repeated layers'}", inside
     yield "without the frozen tensors", _set([e for e in kinds if not e[1].trainable])
     yield "without the tensors of one dimension", _set([e for e in kinds if e[1].dimensions == 1])
-    for address, inside in _grouped([(kind.name.partition(".")[0], bit) for bit, kind in kinds]).items():
+    for address, inside in _grouped([(first(kind.name), bit) for bit, kind in kinds]).items():
         yield f"without all of `{address}`", inside
     yield from _alone(universe, kinds)
 
@@ -147,7 +148,7 @@ def _alone(universe: Universe, kinds: list[tuple[int, Kind]]) -> Iterator[tuple[
     """Leaving out everything but one part."""
     parts: list[tuple[str, int]] = []
     for bit, kind in kinds:
-        names = [f"`{address}`" for address in (stack_of(kind), kind.name.partition(".")[0]) if address]
+        names = [f"`{address}`" for address in (stack_of(kind), first(kind.name)) if address]
         if kind.role is not None:
             names.append(_ROLES.get(kind.role, f"what has the role `{kind.role}`"))
         if kind.role == "embedding":

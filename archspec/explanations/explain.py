@@ -7,6 +7,7 @@ from itertools import islice
 from math import gcd
 from typing import NamedTuple
 
+from archspec.addresses import first
 from archspec.explanations.conventions import Convention, Conventions, stack_of
 from archspec.explanations.numbers import Number, Reading
 from archspec.explanations.omissions import Counted, Omission, Omissions, one_layer
@@ -214,7 +215,7 @@ class Explainer:
         totals: dict[str, int] = {}
         times: dict[str, int] = {}
         for bit, kind in self.universe.members(kinds):
-            address = stack_of(kind) or kind.name.partition(".")[0]
+            address = stack_of(kind) or first(kind.name)
             total = kind.times * kind.each + changed.pop(bit, 0)
             totals[address] = totals.get(address, 0) + total
             times[address] = gcd(times.get(address, 0), kind.times if total % kind.times == 0 else 1)

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from archspec.addresses import is_inside, join, last, pattern_of, prefixes, relative
 from archspec.table import Relative, Table, Tensor
 
 
@@ -32,8 +33,7 @@ class Kind(NamedTuple):
 
     @property
     def is_bias(self) -> bool:
-        last = self.name.rpartition(".")[2]
-        return last == "bias" or last.endswith("_bias")
+        return last(self.name) == "bias" or self.name.endswith("_bias")
 
 
 class Base(NamedTuple):
@@ -71,15 +71,15 @@ class Universe:
         again = Counter[_Key]()
         for tensor in table.tensors:
             if not tensor.tied_to and uses.get(tensor.layer, 1) > 1:
-                again[_key(tensor, folded(tensor.name), folded(tensor.layer))._replace(part="use", alias=True)] += (
-                    uses[tensor.layer] - 1
-                )
+                again[
+                    _key(tensor, pattern_of(tensor.name), pattern_of(tensor.layer))._replace(part="use", alias=True)
+                ] += uses[tensor.layer] - 1
         uncounted = buffers | self._add(again)
         counted = self._counted(tensors)
         roles: dict[str, set[str | None]] = {}
-        outer = {folded(address) for address in _outermost(table)}
+        outer = {pattern_of(address) for address in _outermost(table)}
         for bit, kind in self.members(tensors):
-            address = _around(folded(kind.layer), outer)
+            address = _around(pattern_of(kind.layer), outer)
             if address is not None:
                 roles.setdefault(address, set()).add(kind.role)
                 self.heads[address] = self.heads.get(address, 0) | bit
@@ -117,10 +117,10 @@ class Universe:
             found |= bit
         return found
 
-    def _relative(self, own: Counter[_Key], relative: Relative) -> Base | None:
+    def _relative(self, own: Counter[_Key], other: Relative) -> Base | None:
         """A relative as a base; None if its body is another than the model's (the same tensors with other sizes)."""
-        theirs = _grouped(relative.table.tensors, relative.body, relative.home)
-        outer = {address for address in _outermost(relative.table) if address != relative.body}
+        theirs = _grouped(other.table.tensors, other.body, other.home)
+        outer = {address for address in _outermost(other.table) if address != other.body}
         own_names = {key.name for key in own}
         found: Counter[_Key] = Counter()
         for key, times in theirs.items():
@@ -134,14 +134,14 @@ class Universe:
         missing = dict.fromkeys(kind.layer for _, kind in self.members(self.bases[0].counted & ~kinds))
         counted = self._counted(kinds)
         return Base(
-            relative.definition,
-            relative.models,
+            other.definition,
+            other.models,
             counted,
             kinds & ~counted | self._uses(),
             tuple(parts),
             tuple(missing),
             0,
-            int(relative.guessed),
+            int(other.guessed),
         )
 
     def _uses(self) -> int:
@@ -166,11 +166,6 @@ class _Key(NamedTuple):
     alias: bool
 
 
-def folded(name: str) -> str:
-    """A name with `*` in the place of each number."""
-    return ".".join(["*" if segment.isdigit() else segment for segment in name.split(".")])
-
-
 def _grouped(tensors: Sequence[Tensor], body: str, home: str) -> Counter[_Key]:
     """How many tensors there are of each kind; names in `body` are taken as if it were at `home`.
 
@@ -180,7 +175,7 @@ def _grouped(tensors: Sequence[Tensor], body: str, home: str) -> Counter[_Key]:
     grouped: Counter[_Key] = Counter()
     for tensor in tensors:
         name, layer = _moved(tensor.name, body, home), _moved(tensor.layer, body, home)
-        key = _key(tensor, folded(name), folded(layer))
+        key = _key(tensor, pattern_of(name), pattern_of(layer))
         grouped[key] += 1
         names.setdefault(key, (name, layer))
     single = {key: key._replace(name=names[key][0], layer=names[key][1]) for key, n in grouped.items() if n == 1}
@@ -191,19 +186,14 @@ def _outermost(table: Table) -> list[str]:
     """The addresses of what a model owns directly, but for bare tensors."""
     found: list[str] = []
     for module in table.modules:  # each after the one it is in
-        if module.address and not (found and _inside(module.address, found[-1])):
+        if module.address and not (found and is_inside(module.address, found[-1])):
             found.append(module.address)
     return found
 
 
 def _around(name: str, addresses: set[str]) -> str | None:
     """The one of some addresses that a name is in."""
-    words = name.split(".")
-    return next((a for n in range(1, len(words) + 1) if (a := ".".join(words[:n])) in addresses), None)
-
-
-def _inside(name: str, address: str) -> bool:
-    return name == address or name.startswith(f"{address}.")
+    return next((outer for outer in prefixes(name) if outer in addresses), None)
 
 
 def _key(tensor: Tensor, name: str, layer: str) -> _Key:
@@ -211,10 +201,7 @@ def _key(tensor: Tensor, name: str, layer: str) -> _Key:
 
 
 def _moved(name: str, body: str, home: str) -> str:
-    if body == home or not _inside(name, body):
-        return name
-    rest = name[len(body) + 1 :]
-    return f"{home}.{rest}" if home and rest else home or rest
+    return join(home, relative(name, body)) if is_inside(name, body) else name
 
 
 def _kind(key: _Key, times: int) -> Kind:

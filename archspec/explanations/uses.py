@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from archspec.addresses import join
 from archspec.ir import Body
 
 
@@ -28,5 +29,5 @@ class _Walk:
                     continue
                 found[call.address] += 1
                 for inner, times in self.counted(call.body).items() if call.body is not None else ():
-                    found[f"{call.address}.{inner}"] += times
+                    found[join(call.address, inner)] += times
         return found

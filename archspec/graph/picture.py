@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from archspec.addresses import is_inside, relative
+
 
 class Node(NamedTuple):
     """A node to draw: an `id` of letters and digits, its kind, and its lines of text (the first is its name)."""
@@ -141,6 +143,6 @@ def _within(name: str, path: tuple[str, ...]) -> str:
     """A name without what the name of the nearest enclosing block, whichever its application, has already said."""
     for block in reversed(path):
         address = block.partition("@")[0]
-        if name.startswith(f"{address}."):
-            return name[len(address) + 1 :]
+        if name != address and is_inside(name, address):
+            return relative(name, address)
     return name

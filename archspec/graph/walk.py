@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from archspec.addresses import prefixes, relative
 from archspec.graph.fold import Run, runs
 from archspec.graph.sheet import OUTSIDE, Edges, Nodes, Producer, Rounds, Sheet, outside
-from archspec.ir import Body, Call, Module, Type, find, prefixes
+from archspec.ir import Body, Call, Module, Type, find
 from archspec.source import fail
 from archspec.work import call_work, work_of
 
@@ -325,7 +326,7 @@ def _tied_apart(module: Module) -> set[str]:
         apart |= ours ^ theirs
         for around in ours & theirs:
             inner = find(module, around)
-            known = inner.aliases.get(alias[len(around) + 1 :]) if isinstance(inner, Module) else None
-            if known != counted[len(around) + 1 :]:
+            known = inner.aliases.get(relative(alias, around)) if isinstance(inner, Module) else None
+            if known != relative(counted, around):
                 apart.add(around)
     return apart

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from archspec.addresses import prefixes, segments
 from archspec.checkpoints.entries import Checkpoint, Entry
 from archspec.lower.address import LONGEST, MOST_SEGMENTS
 from archspec.lower.program import MOST_TENSORS
@@ -41,15 +42,15 @@ def _unfit(entries: tuple[Entry, ...]) -> Iterator[tuple[str, str]]:
     names = {entry.name for entry in entries}
     for entry in entries:
         name, shape = entry.name, entry.shape
-        segments = name.split(".")
-        if len(segments) > MOST_SEGMENTS or len(name) > LONGEST:
+        words = segments(name)
+        if len(words) > MOST_SEGMENTS or len(name) > LONGEST:
             yield name, f"address too long: the limit is {MOST_SEGMENTS} segments and {LONGEST} characters"
             continue
-        if not all(segments):
+        if not name or not all(words):
             yield name, "empty address segment"
         if UNFIT.search(name.replace(".", "")):
             yield name, "these characters cannot stand in an address"
-        if any(name[:end] in names for end, character in enumerate(name) if character == "."):
+        if any(outer != name and outer in names for outer in prefixes(name)):
             yield name, "a tensor lies inside the address of another"
         if 0 in shape:
             yield name, "a tensor without elements has no place in a spec, where sizes are from 1"

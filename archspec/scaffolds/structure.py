@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from archspec.addresses import is_index, segments
 from archspec.checkpoints.entries import Entry
 from archspec.scaffolds.layers import Form, Pattern, recognise
 from archspec.scaffolds.tensors import Tensor
@@ -52,9 +52,6 @@ class _Node:
         self.entry: Entry | None = None
 
 
-NUMBER = re.compile(r"0|[1-9][0-9]{0,17}")
-"""A word of an address that is a number, written as numbers are."""
-
 TRIES = 8
 """How many second members of a progression are tried."""
 
@@ -74,7 +71,7 @@ class Structure:
         root = _Node()
         for entry in entries:
             node = root
-            for word in entry.name.split("."):
+            for word in segments(entry.name):
                 node = node.children.setdefault(word, _Node())
             node.entry = entry
         part = self._part(root, "", outermost=True)
@@ -90,12 +87,12 @@ class Structure:
             layer = self._layer(leaves, word)
             if layer is not None:
                 return layer
-        numbered = {int(name): child for name, child in node.children.items() if NUMBER.fullmatch(name)}
+        numbered = {int(name): child for name, child in node.children.items() if is_index(name)}
         statements: list[Statement] = []
         sizes: list[int] = []
         done = False
         for name, child in node.children.items():
-            if outermost or not NUMBER.fullmatch(name):  # no address begins with an index
+            if outermost or not is_index(name):  # no address begins with an index
                 part = self._at(name, self._part(child, name))
             elif done:
                 continue

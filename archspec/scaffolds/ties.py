@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from archspec.addresses import is_index, segments
 from archspec.checkpoints.entries import Entry
 from archspec.scaffolds.addresses import rounds, written
-from archspec.scaffolds.structure import NUMBER, Index, progressions
+from archspec.scaffolds.structure import Index, progressions
 from archspec.scaffolds.tensors import Tensor
 
 
@@ -35,7 +36,7 @@ def statements(ties: Mapping[str, str]) -> Iterator[str]:
     """
     groups: dict[tuple[_Words, _Words], dict[int, str]] = {}
     for alias, counted in ties.items():
-        for number, *pair in _ways(tuple(alias.split(".")), tuple(counted.split("."))):
+        for number, *pair in _ways(tuple(segments(alias)), tuple(segments(counted))):
             groups.setdefault((pair[0], pair[1]), {})[number] = alias
     order = {alias: place for place, alias in enumerate(ties)}
     said: list[tuple[int, str]] = []
@@ -49,7 +50,7 @@ def statements(ties: Mapping[str, str]) -> Iterator[str]:
                 for number in run:
                     del left[names[number]]
     said += [
-        (order[alias], f"tie {written(alias.split('.'))} = {written(counted.split('.'))}")
+        (order[alias], f"tie {written(segments(alias))} = {written(segments(counted))}")
         for alias, counted in left.items()
     ]
     yield from (text for _, text in sorted(said))
@@ -57,7 +58,7 @@ def statements(ties: Mapping[str, str]) -> Iterator[str]:
 
 def _ways(alias: tuple[str, ...], counted: tuple[str, ...]) -> Iterator[tuple[int, _Words, _Words]]:
     """Each number of `alias` that may be counted up, with both names around it; the second may have the number too."""
-    places = [place for place in range(1, len(alias)) if NUMBER.fullmatch(alias[place])][:MOST_NUMBERS]
+    places = [place for place in range(1, len(alias)) if is_index(alias[place])][:MOST_NUMBERS]
     for place in places:
         one = (*alias[:place], _I, *alias[place + 1 :])
         yield int(alias[place]), one, counted

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence, Set
+from itertools import islice
 from typing import NamedTuple
 
+from archspec.addresses import last, prefixes
 from archspec.source import fail
 
 OLD_NORMS = {"gamma": "weight", "beta": "bias"}
@@ -89,7 +91,7 @@ def respell(
     spellings = list(used)
     if prefix or missing:
         spellings.append(Spelling("prefix", prefix, missing, sum(not spelt[name][1] for name in found)))
-    old = Counter(called[name].rpartition(".")[2] for name in found if spelt[name][0])
+    old = Counter(last(called[name]) for name in found if spelt[name][0])
     spellings += [Spelling("norm", was, OLD_NORMS[was], count) for was, count in sorted(old.items(), reverse=True)]
     return found, spellings, idle
 
@@ -130,12 +132,7 @@ def _prefix(names: Set[str], spec: Set[str], norms: Set[str]) -> tuple[str, str]
 
 def _prefixes(name: str) -> list[str]:
     """ "", `a.`, `a.b.` of `a.b.c`."""
-    found = [""]
-    end = name.find(".")
-    while end >= 0 and len(found) <= MOST_SEGMENTS:
-        found.append(name[: end + 1])
-        end = name.find(".", end + 1)
-    return found
+    return ["", *(f"{outer}." for outer in islice(prefixes(name), MOST_SEGMENTS) if outer != name)]
 
 
 def _placed(name: str, prefix: str, missing: str, spec: Set[str]) -> tuple[str, bool]:
@@ -147,14 +144,13 @@ def _placed(name: str, prefix: str, missing: str, spec: Set[str]) -> tuple[str, 
 
 def _modern(name: str, spec: Set[str], norms: Set[str]) -> str:
     """The name of a norm's tensor as it is today, if the spec has it and does not have the old one."""
-    before, dot, last = name.rpartition(".")
-    if last not in OLD_NORMS or name in spec:
+    if last(name) not in OLD_NORMS or name in spec:
         return name
-    modern = before + dot + OLD_NORMS[last]
+    modern = name.removesuffix(last(name)) + OLD_NORMS[last(name)]
     return modern if modern in norms else name
 
 
 def _old(name: str) -> str:
     """The name of a norm's tensor as it once was."""
-    before, dot, last = name.rpartition(".")
-    return before + dot + next((old for old, new in OLD_NORMS.items() if new == last), last)
+    today = last(name)
+    return name.removesuffix(today) + next((old for old, new in OLD_NORMS.items() if new == today), today)
