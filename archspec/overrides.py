@@ -1,15 +1,39 @@
-"""`--set name=value`: what it gives a hyperparameter."""
+"""Overrides of hyperparameters, as `--set` writes them."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
-from archspec.source import Report, Source, fail
-from archspec.syntax import tree
+from archspec.source import fail
 
-_NUMBER = re.compile(r"-?[0-9.]*")
 _WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+def parse_overrides(settings: Iterable[str]) -> dict[str, Any]:
+    """The overrides in `--set NAME=VALUE` options. Raises ArchError."""
+    return dict(map(parse_override, settings))
+
+
+def overrides_for(count: int, settings: Iterable[str]) -> list[dict[str, Any]]:
+    """The overrides of each of `count` models: NAME=VALUE is for all of them, K:NAME=VALUE for the K-th alone.
+
+    Raises ArchError.
+    """
+    found: list[list[str]] = [[] for _ in range(count)]
+    for setting in settings:
+        number, colon, rest = setting.partition(":")
+        if not (colon and number.isascii() and number.isdigit()):
+            for each in found:
+                each.append(setting)
+            continue
+        position = int(number.lstrip("0")[:9] or 0)
+        if 1 <= position <= count:
+            found[position - 1].append(rest)
+        else:
+            raise fail("usage", f"`--set {setting}` is for model {number}", help=f"the models are 1 to {count}")
+    return list(map(parse_overrides, found))
 
 
 def parse_override(text: str) -> tuple[str, Any]:
@@ -27,12 +51,9 @@ def parse_override(text: str) -> tuple[str, Any]:
     written = written.strip()
     if _WORD.fullmatch(written) and written not in ("true", "false", "none", "inf"):
         return name, written
-    from archspec.pipeline import parser
-    from archspec.syntax.parse import parse_expression
+    from archspec.literals import literal  # needs the parser, and so is slow to import
 
-    report = Report()
-    expr = parse_expression(Source("--set", written), report, None if _NUMBER.fullmatch(written) else parser())
-    value = _value(expr) if expr is not None else ...
+    value = literal(written, "--set")
     if value is ...:
         raise fail(
             "bad-override",
@@ -40,19 +61,3 @@ def parse_override(text: str) -> tuple[str, Any]:
             help="use a number, `true`, `false`, `none`, a name, a string or a list",
         )
     return name, value
-
-
-def _value(expr: tree.Expr) -> Any:
-    """The value of a literal expression; Ellipsis for any other."""
-    match expr:
-        case tree.Literal():
-            return expr.value
-        case tree.Name():
-            return expr.text
-        case tree.Unary(operator="-", operand=tree.Literal(value=int() | float() as number)) if number is not True:
-            return -number
-        case tree.Listing():
-            items = [_value(item) for item in expr.items]
-            return ... if ... in items else items
-        case _:
-            return ...

@@ -14,10 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import archspec
-from archspec.audits import Audit, bundled_audits
+from archspec.audits.api import Audit, bundled_audits
 from archspec.audits.judge import Judged
+from archspec.audits.report import contents
 from archspec.cli import main
-from archspec.cli.audit import contents
 from archspec.source import ArchError
 
 ROOT = Path(__file__).parent.parent

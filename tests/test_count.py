@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from archspec.cli import main
-from archspec.counts.count import Part, by_block, by_layer, by_role, parts
+from archspec.counts.groups import Part, by_block, by_layer, by_role, parts
 from archspec.counts.select import Rule, select
 from archspec.counts.tree import Branch, tree
 from archspec.table import ModuleRow, Params, Table, Tensor
@@ -88,7 +88,7 @@ def test_a_shared_tensor_stands_on_the_counted_name_where_that_is_chosen() -> No
 
 
 def test_rules_that_match_nothing_are_told() -> None:
-    assert select(SHARED, rules("+*", "-nothing")).idle == (Rule(False, "nothing"),)
+    assert select(SHARED, rules("+*", "-nothing")).unmatched == (Rule(False, "nothing"),)
 
 
 # Summing

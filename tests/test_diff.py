@@ -30,6 +30,7 @@ from archspec.diffs.structure import (
     renamed,
     repetitions,
 )
+from archspec.model import internals
 from archspec.pipeline import table_of
 
 PAGE = Path(__file__).parent.parent / "docs" / "compare.md"
@@ -129,7 +130,7 @@ block It(n = 4, tied = true, wide = 4)(x [..., n]) -> [..., n] {
     assert [(c.name, c.kinds) for c in archspec.diff(base, frozen).tensors] == [("c.weight", ("frozen",))]
     assert [(c.name, c.kinds) for c in archspec.diff(frozen, base).tensors] == [("c.weight", ("unfrozen",))]
     with pytest.raises(ValueError, match="start from"):
-        archspec.diff(base, wide).apply(wide.table)
+        archspec.diff(base, wide).apply(wide)
 
 
 def test_buffers() -> None:
@@ -148,7 +149,7 @@ def test_repetition_is_said_once_if_the_new_ones_are_as_the_others() -> None:
     ]
     assert brief(found) == [("times", "encoder.layer.*", "2 times", "5 times")]
     assert [r.numbers for r in archspec.diff(five, two).repetitions] == [(2, 3, 4)]
-    assert found.apply(two.table) == contents(five.table)
+    assert found.apply(two) == contents(internals(five).table)
 
 
 # Operations -----------------------------------------------------------------------------------------------------------
@@ -211,7 +212,7 @@ def test_other_computations_differ(what: str) -> None:
     other = variant(MUTATIONS[what])
     for a, b in ((BASE, other), (other, BASE)):
         assert archspec.diff(a, b).operations
-        assert archspec.diff(a, b).apply(a.table) == contents(b.table)
+        assert archspec.diff(a, b).apply(a) == contents(internals(b).table)
 
 
 REWRITINGS = {
@@ -327,7 +328,7 @@ def test_the_whole_model_within_another() -> None:
         ("added", "cls.predictions"),
     }
     back = archspec.diff(masked, base)
-    assert back.prefix == Prefix(removed="bert.") and back.apply(masked.table) == contents(base.table)
+    assert back.prefix == Prefix(removed="bert.") and back.apply(masked) == contents(internals(base).table)
 
 
 def test_too_much_to_compare() -> None:

@@ -7,8 +7,10 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from archspec.audits.nodes import Text
+from archspec.pipeline import parser
 from archspec.source import Report, Source, Span
 from archspec.syntax import tree
+from archspec.syntax.parse import parse_expression
 
 LARGEST_BITS = 256
 
@@ -47,9 +49,6 @@ class Fault(Exception):
 
 def read_arithmetic(written: Text, report: Report) -> Arithmetic | None:
     """The expression that a text is; None with a diagnostic."""
-    from archspec.pipeline import parser
-    from archspec.syntax.parse import parse_expression
-
     found = Report()
     expr = parse_expression(Source("expression", written.text), found, parser())
     for problem in found.diagnostics:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple, NoReturn
@@ -10,7 +11,10 @@ from archspec.audits.arithmetic import Fault
 from archspec.audits.read import Line
 from archspec.counts.select import Rule, select
 from archspec.explanations.explain import Explainer
+from archspec.explanations.family import relatives_of
 from archspec.explanations.uses import uses
+from archspec.model import internals
+from archspec.pipeline import model_of, parse_spec
 from archspec.source import ArchError, Diagnostic, Span, fail, suggest
 from archspec.syntax import tree
 from archspec.table import Params, Relative, Table
@@ -112,8 +116,8 @@ class Models:
 
     def _sum(self, line: Line, key: str, rules: tuple[Rule, ...]) -> int:
         selection = select(self._family(line).table, rules)
-        if selection.idle:
-            pattern = selection.idle[0].pattern
+        if selection.unmatched:
+            pattern = selection.unmatched[0].pattern
             help = f"`archspec count {line.spec} --by tensor` shows the names"
             at = line.spans.get(f"{key} {pattern}", line.spans[key])
             raise fail("no-match", f"`{pattern}` matches no tensor", at, help=help)
@@ -134,11 +138,6 @@ class Models:
         return found
 
     def _load(self, line: Line) -> _Family:
-        import os
-
-        from archspec.explanations.family import family_of
-        from archspec.pipeline import parse_spec
-
         spec = parse_spec(line.spec)
         at = line.spans["spec"]
         if spec.path is not None:
@@ -151,8 +150,8 @@ class Models:
         else:
             name = line.spec
         try:
-            model, relatives = family_of(name, line.overrides)
-            return _Family(model.table, relatives, uses(model.body))
+            model = model_of(name, line.overrides)
+            return _Family(internals(model).table, relatives_of(model), uses(internals(model).body))
         except ArchError as error:
             found = [d if d.span is not None else d._replace(span=_blamed(d, line)) for d in error.diagnostics]
             code = "unknown-name"  # a mistake in this file, not in how the command was used

@@ -9,6 +9,7 @@ from archspec.audits.arithmetic import Arithmetic, Fault, evaluate, read_arithme
 from archspec.audits.nodes import Items, Mapping, Node, Text, read_nodes
 from archspec.counts.select import Rule
 from archspec.explanations.numbers import UNITS, Number, read_number
+from archspec.overrides import parse_override
 from archspec.source import ArchError, Note, Report, Source, Span, suggest
 
 MOST_LINES = 1_000
@@ -172,8 +173,6 @@ class _Reader:
         return tuple([Rule(not text.text.startswith("!"), text.text.removeprefix("!")) for text in texts])
 
     def _overrides(self, node: Mapping) -> dict[str, Any]:
-        from archspec.overrides import parse_override
-
         entry = node.entries.get("set")
         values: dict[str, Any] = {}
         for key, (at, value) in self._entries(entry[1]) if entry is not None else ():

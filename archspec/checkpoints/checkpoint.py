@@ -7,6 +7,7 @@ import re
 import stat
 from typing import Any, cast
 
+from archspec.checkpoints import safetensors, strictjson, torchfile
 from archspec.checkpoints.entries import Checkpoint, Entry
 from archspec.checkpoints.faults import Faults, damaged
 from archspec.source import ArchError, fail
@@ -87,14 +88,10 @@ def _read_file(path: str, label: str) -> tuple[list[Entry], list[str]]:
             for start, (kind, help) in _KINDS.items():
                 if head.startswith(start):
                     raise damaged(label, f"is {kind}", help=help)
-            from archspec.checkpoints import torchfile
-
             if not path.endswith(".safetensors") and head.startswith((torchfile.ZIP, torchfile.PICKLE)):
                 return torchfile.read(file, size, label)
             if not path.endswith(".safetensors") and head[8:9] != b"{":
                 raise damaged(label, "is neither a safetensors file nor one that `torch.save` wrote")
-            from archspec.checkpoints import safetensors
-
             return safetensors.read(file, size, label), []
     except FileNotFoundError:
         raise fail("missing-file", f"file not found: {label}") from None
@@ -141,8 +138,6 @@ def _read_sharded(path: str) -> Checkpoint:
 
 def _read_index(path: str) -> tuple[dict[str, str], int | None]:
     """The shard of each tensor, and the number of bytes of all as far as the index says it."""
-    from archspec.checkpoints import strictjson
-
     data = _bytes(path)
     index = strictjson.parse(data, path, "the index")
     faults = Faults(path)

@@ -13,6 +13,7 @@ from archspec.checkpoints.entries import BITS, Entry
 from archspec.checkpoints.faults import Faults, bytes_of, damaged
 from archspec.checkpoints.pickled import PickleError
 from archspec.checkpoints.torchpickle import Loader, View
+from archspec.checkpoints.torchzip import Archive
 
 ZIP = b"PK\x03\x04"
 PICKLE = b"\x80"
@@ -31,8 +32,6 @@ def read(file: BinaryIO, size: int, label: str) -> tuple[list[Entry], list[str]]
     """The tensors of a file of `size` bytes, and sentences on what else is in it. Raises ArchError."""
     try:
         if file.read(len(ZIP)) == ZIP:
-            from archspec.checkpoints.torchzip import Archive
-
             archive = Archive(file, size)
             loader = Loader(archive.pickle)
             root = loader.load()

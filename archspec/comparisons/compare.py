@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from archspec.comparisons.components import Component, Row, components, lined_up
-from archspec.counts.count import by_role
+from archspec.counts.groups import by_role
 from archspec.counts.select import select
 from archspec.table import Table
 

@@ -1,31 +1,50 @@
-"""`archspec count` for people: the tree, the flat tables, and the sentences under them."""
+"""The report of `archspec count`: the tree, the flat tables, the sentences under them, and the document."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
 
-from archspec.reporting.tables import Column, View, csv, escape_markdown, markdown, percent, shape, table
-from archspec.source import printable
+from archspec.counts.count import Count
+from archspec.counts.groups import Part, by_block, by_layer, by_role, parts
+from archspec.counts.select import Rule
+from archspec.counts.tree import Branch, tree
+from archspec.reporting.documents import Document, finite
+from archspec.reporting.page import render
+from archspec.reporting.tables import Column, Row, View, csv, percent, shape
+from archspec.reporting.text import number, title
+from archspec.table import Tensor
 
-if TYPE_CHECKING:
-    from archspec.counts.count import Part
-    from archspec.counts.document import Count
-    from archspec.counts.select import Rule
-    from archspec.table import Table, Tensor
+
+def contents(counted: Count) -> Document:
+    """The document that JSON and YAML write: the model's facts, and the rows of the view if one was asked for."""
+    table, selection = counted.table, counted.selection
+    tensors: list[Document] = [tensor._asdict() for tensor in table.tensors]
+    if counted.rules:
+        for row, params in zip(tensors, selection.params, strict=True):
+            row["selected"] = params
+    whole: Document = {
+        "format": 1,
+        "model": table.model,
+        "hyperparameters": finite(table.hyperparameters),
+        "overrides": finite(table.overrides),
+        "params": table.params._asdict(),
+        "selected": selection.total,
+        "tensors": tensors,
+        "buffers": [buffer._asdict() for buffer in table.buffers],
+    }
+    if counted.by:
+        shown = view(counted)
+        whole["by"] = counted.by
+        whole["rows"] = [{column.key: row[column.key] for column in shown.columns} for row in shown.rows]
+    return whole
 
 
 def page(counted: Count, format: str) -> str:
-    """All that `archspec count` writes as a table, markdown or csv; of these csv is the rows alone."""
+    """The report as a table, markdown or csv; csv has the rows only."""
     if format == "csv":
         return csv(view(counted))
-    is_table = format == "table"
-    rows = view(counted) if counted.by else tree_view(counted, whole_addresses=not is_table)
-    heading, *lines = (printable(line) for line in (title(counted.table), *summary(counted)))
-    if is_table:
-        return f"{heading}\n\n{table(rows)}\n" + "".join(f"{line}\n" for line in lines)
-    items = "".join(f"- {escape_markdown(line)}\n" for line in lines)
-    return f"## {escape_markdown(heading)}\n\n{markdown(rows)}\n{items}"
+    rows = view(counted) if counted.by else tree_view(counted, whole_addresses=format == "markdown")
+    return render(title(counted.table.model, counted.table.overrides), [rows, summary(counted)], format)
 
 
 def view(counted: Count) -> View:
@@ -42,11 +61,9 @@ def view(counted: Count) -> View:
 
 def tree_view(counted: Count, *, whole_addresses: bool) -> View:
     """The default view: the layers by address, repeated parts once, with their number."""
-    from archspec.counts.tree import Branch, tree
-
     branches = tree(counted.table, counted.selection, counted.depth)
 
-    def row(branch: Branch) -> dict[str, Any]:
+    def row(branch: Branch) -> Row:
         label = branch.address if whole_addresses else "  " * branch.level + branch.label
         return {
             "address": label,
@@ -73,25 +90,8 @@ def tree_view(counted: Count, *, whole_addresses: bool) -> View:
     return View(tuple(columns), rows)
 
 
-def title(model: Table) -> str:
-    """The model's name, and what was overridden."""
-    changed = ", ".join(f"{name} = {literal(value)}" for name, value in model.overrides.items())
-    return f"{model.model}, with {changed}" if changed else model.model
-
-
-def literal(value: Any) -> str:
-    """A value as the language writes it; a string without its quotes, as it may be the name of a definition."""
-    if isinstance(value, list):
-        return f"[{', '.join(map(literal, cast('list[Any]', value)))}]"
-    if value is None:
-        return "none"
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
 def summary(counted: Count) -> list[str]:
     """What the total is: sentences, one a line."""
-    from archspec.counts.count import parts
-
     model = counted.table
     params = model.params
     ties = [tensor for tensor in model.tensors if tensor.tied_to]
@@ -129,19 +129,12 @@ def _rules(rules: Sequence[Rule]) -> str:
     return " ".join(f"--{'select' if rule.include else 'exclude'} '{rule.pattern}'" for rule in rules)
 
 
-def number(count: int, what: str) -> str:
-    """`1 tensor`, `2 tensors`."""
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
-
-
 def _groups(counted: Count) -> View:
-    from archspec.counts import count as sums
-
     if counted.by == "role":
-        groups = sums.by_role(counted.table, counted.selection)
+        groups = by_role(counted.table, counted.selection)
         columns = [Column("role", "role", "(none)")]
     else:
-        by = sums.by_layer if counted.by == "layer" else sums.by_block
+        by = by_layer if counted.by == "layer" else by_block
         groups = by(counted.table, counted.selection, counted.depth)
         columns = [Column("address", "address", "(the model)"), Column("type", "type")]
     rows = [{columns[0].key: group.name, **group._asdict(), "share": _share(counted, group.params)} for group in groups]
@@ -150,7 +143,7 @@ def _groups(counted: Count) -> View:
     return View(tuple(columns), rows)
 
 
-def _tensor_row(counted: Count, tensor: Tensor, params: int) -> dict[str, Any]:
+def _tensor_row(counted: Count, tensor: Tensor, params: int) -> Row:
     return tensor._asdict() | {"params": params, "share": _share(counted, params)}
 
 

@@ -1,8 +1,7 @@
-"""From two models to what differs between them: what `archspec diff` does."""
+"""`archspec.diff`: the changes that turn one model into another."""
 
 from __future__ import annotations
 
-import os
 from typing import NamedTuple
 
 from archspec.diffs.op_changes import FoldedChange
@@ -21,8 +20,8 @@ from archspec.diffs.structure import (
     renamed,
     repetitions,
 )
-from archspec.model import Model
-from archspec.pipeline import load
+from archspec.model import Model, ModelLike, internals
+from archspec.pipeline import model_of
 from archspec.table import Table
 
 
@@ -55,23 +54,24 @@ class Difference(NamedTuple):
         before, after = renamed(contents(self.before), self.prefix), contents(self.after)
         return repetitions(before, after, self.tensors)
 
-    def apply(self, table: Table) -> Contents:
-        """What the changes make of A's table: B's tensors by name, with their shapes, ties, and whether they train.
+    def apply(self, model: Model | Table) -> Contents:
+        """What the changes make of A, a model or its table: B's tensors by name, with shape, tie and trainability.
 
-        Raises ValueError for a table that does not have what the changes start from.
+        Raises ValueError for a model that does not have the tensors that the changes start from.
         """
+        table = internals(model).table if isinstance(model, Model) else model
         return changed(contents(table), self.prefix, self.tensors)
 
 
-def diff(a: Model | str | os.PathLike[str], b: Model | str | os.PathLike[str], /) -> Difference:
-    """What differs between two models: every tensor, exactly, and the operations between layers.
+def diff(a: ModelLike, b: ModelLike, /) -> Difference:
+    """The differences between two models: of every tensor, exactly, and of the operations between layers.
 
-    `a` and `b` are compiled models, or what `archspec.load` takes. Names of blocks, functions and hyperparameters are
-    no difference, nor are roles, nor how parameters start out.
+    `a` and `b` are Models, or what `archspec.load` takes. Different names of blocks, functions and hyperparameters are
+    not a difference, nor are different roles or initial values.
 
-    Raises ArchError for all that `archspec.load` does, and for models whose operations are too many to be followed.
+    Raises ArchError as `archspec.load` does, and for models with more operations than can be compared.
     """
-    ours, theirs = (load(model) if isinstance(model, str | os.PathLike) else model for model in (a, b))
+    ours, theirs = internals(model_of(a)), internals(model_of(b))
     before, after = contents(ours.table), contents(theirs.table)
     prefix = common_prefix(before, after)
     return Difference(
@@ -81,8 +81,8 @@ def diff(a: Model | str | os.PathLike[str], b: Model | str | os.PathLike[str], /
         changes(renamed(before, prefix), after),
         tuple(
             compare(
-                Side(ours.body, ours.bare, prefix.removed.rstrip(".")),
-                Side(theirs.body, theirs.bare, prefix.added.rstrip(".")),
+                Side(ours.body, ours.bare(), prefix.removed.rstrip(".")),
+                Side(theirs.body, theirs.bare(), prefix.added.rstrip(".")),
             )
         ),
     )

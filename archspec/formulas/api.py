@@ -1,8 +1,7 @@
-"""Numbers of parameters as polynomials in hyperparameters left open."""
+"""`archspec.formula`: the parameter count of a model as a polynomial in open hyperparameters."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -10,7 +9,8 @@ from archspec.algebra import Polynomial, cleared, notation
 from archspec.formulas.derivation import derive
 from archspec.formulas.restarts import Assumption
 from archspec.formulas.totals import Outcome, Term
-from archspec.pipeline import compile_file, written
+from archspec.model import Model, ModelLike, internals
+from archspec.pipeline import model_of
 from archspec.source import Diagnostic, fail, suggest
 
 
@@ -128,39 +128,49 @@ _WORDS = {"divisible": "is divisible by"}
 _LATEX = {"divisible": r"\text{ is divisible by }", "==": "=", "!=": r"\neq", "<=": r"\leq", ">=": r"\geq"}
 
 
-def formula(spec: str | os.PathLike[str], /, open: Sequence[str], **overrides: Any) -> Formula:
-    """The number of parameters of a model as a polynomial in the hyperparameters named in `open`.
+def formula(model: ModelLike, /, *open: str | Sequence[str], **overrides: Any) -> Formula:
+    """The parameter count of a model as a polynomial in the hyperparameters that are named in `open`.
 
-    `spec` and `overrides` are as for `load`; a value given for an open hyperparameter is the one it has in the model.
+    `model` is a Model, or what `archspec.load` takes, with its `overrides`: `formula("bert-base-uncased", "hidden",
+    "layers")`. An override of an open hyperparameter sets the value that it has in the model. The names may also be
+    given as one list, also by keyword (`open=["hidden"]`).
 
-    Raises ArchError if the model does not compile, if what is to be open is no integer hyperparameter of it (`usage`),
+    Raises ArchError if the model does not compile, if a name is not that of an integer hyperparameter of it (`usage`),
     or if no formula can be derived (`no-formula`).
     """
-    return formula_of(written(spec), open, overrides)
-
-
-def formula_of(spec: str, names: Sequence[str], overrides: dict[str, Any]) -> Formula:
-    """As `formula`, with the overrides in a dictionary."""
-    model, loaded = compile_file(spec, overrides)
-    integers = {n: value for n, value in model.hyperparameters.items() if value.__class__ is int}
-    choices = (
-        f"integer hyperparameters: {', '.join(integers)}" if integers else "the model has no integer hyperparameters"
-    )
-    if not names:
-        raise fail("usage", "no open hyperparameters specified", help=f"use `--open NAME,NAME`; {choices}")
-    for name in names:
-        if name not in model.hyperparameters:
-            help = suggest(name, list(integers)) or choices
-            raise fail("usage", f'unknown hyperparameter `{name}` of "{model.name}"', help=help)
-        if name not in integers or integers[name] < 1:
-            message = f"`{name}` cannot be open: its value is not a positive integer"
-            raise fail("usage", message, help=choices)
-    values = {name: integers[name] for name in names}
-    outcome = derive(loaded.unit, loaded.unit.models[model.name], overrides, values, integers)
-    derived = Formula(model.name, values, model.hyperparameters, overrides, outcome, model.warnings)
-    if (derived.at(), derived.frozen.at(values)) != (model.params.total, model.params.frozen):
+    if not open and isinstance(overrides.get("open"), Sequence):
+        open = (overrides.pop("open"),)
+    names = [name for item in open for name in ([item] if isinstance(item, str) else item)]
+    compiled = model_of(model, overrides)
+    compilation = internals(compiled)
+    integers = {n: value for n, value in compiled.hyperparameters.items() if value.__class__ is int}
+    values = {name: _value(compiled, name, integers) for name in names}
+    if not values:
+        help = f"use `--open NAME,NAME`; {_choices(integers)}"
+        raise fail("usage", "no open hyperparameters specified", help=help)
+    outcome = derive(compilation.unit, compilation.node, compiled.overrides, values, integers)
+    derived = Formula(compiled.name, values, compiled.hyperparameters, compiled.overrides, outcome, compiled.warnings)
+    if (derived.at(), derived.frozen.at(values)) != (compiled.params.total, compiled.params.frozen):
         raise fail(
             "internal",
-            f"the formula for {model.name} does not evaluate to its total; this is a bug in archspec; please report it",
+            f"the formula for {compiled.name} does not evaluate to its total; this is a bug in archspec; "
+            "please report it",
         )
     return derived
+
+
+def _value(model: Model, name: str, integers: dict[str, int]) -> int:
+    """The value that an open hyperparameter has in the model. Raises ArchError if it cannot be open."""
+    if name not in model.hyperparameters:
+        help = suggest(name, list(integers)) or _choices(integers)
+        raise fail("usage", f'unknown hyperparameter `{name}` of "{model.name}"', help=help)
+    if name not in integers or integers[name] < 1:
+        message = f"`{name}` cannot be open: its value is not a positive integer"
+        raise fail("usage", message, help=_choices(integers))
+    return integers[name]
+
+
+def _choices(integers: dict[str, int]) -> str:
+    if not integers:
+        return "the model has no integer hyperparameters"
+    return f"integer hyperparameters: {', '.join(integers)}"

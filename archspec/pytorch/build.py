@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from archspec.ir import canonical
-from archspec.model import Model
+from archspec.model import Model, ModelLike, internals
+from archspec.pipeline import model_of
 from archspec.pytorch.file import file_text
 from archspec.source import fail
 
@@ -18,23 +19,27 @@ def torch_source(model: Model) -> str:
 
     Raises ArchError (`untranslatable`), with the place in the spec, where something has no form in PyTorch.
     """
-    return file_text(model.trace(), model.name, model.doc, model.values, model.params.total)
+    compilation = internals(model)
+    return file_text(compilation.trace(), model.name, model.doc, compilation.values, model.params.total)
 
 
-def to_torch(model: Model) -> nn.Module:
-    """A new `torch.nn.Module` of the model, its weights started out as the spec says.
+def to_torch(model: ModelLike, /, **overrides: Any) -> nn.Module:
+    """A new `torch.nn.Module` of a model, with its weights initialized as the spec declares.
 
-    The names in its `state_dict()` are those of `model.tensors` and `model.buffers`. Its inputs are `model.inputs`; the
-    outputs come in a named tuple where the spec names them.
+    `model` is a Model, or what `archspec.load` takes, with its `overrides`. The names in the module's `state_dict()`
+    are those of the model's `tensors` and `buffers`, its inputs are the model's `inputs`, and its outputs are a named
+    tuple if the spec names them.
 
-    Raises ArchError: `missing-package` without PyTorch, `untranslatable` where something has no form in it.
+    Raises ArchError: `missing-package` without PyTorch, `untranslatable` for an operation that has no form in it, and
+    everything that `archspec.load` does.
     """
     torch_or_fail()
-    text = torch_source(model)
-    namespace: dict[str, Any] = {"__name__": f"archspec.built.{model.name}"}
-    exec(compile(text, f"<{model.name} in PyTorch>", "exec"), namespace)
+    compiled = model_of(model, overrides)
+    text = torch_source(compiled)
+    namespace: dict[str, Any] = {"__name__": f"archspec.built.{compiled.name}"}
+    exec(compile(text, f"<{compiled.name} in PyTorch>", "exec"), namespace)
     module: nn.Module = namespace["build"]()
-    _check(module, model)
+    _check(module, compiled)
     return module
 
 
@@ -50,7 +55,7 @@ def torch_or_fail() -> Any:
 
 def _check(module: nn.Module, model: Model) -> None:
     """Refuses a module whose tensors are not the model's."""
-    owner = model.body.module
+    owner = internals(model).body.module
     assert owner is not None
     stored = module.state_dict(keep_vars=True)
     trained = {tensor.name: tensor.trainable for tensor in model.tensors}

@@ -74,7 +74,7 @@ def respell(
     most names agree, on all names in question, and more than agree as they are; it is that of the checkpoint or of the
     spec. No two names come to the same one of the spec: the one that is spelt like it, or like the others, has it.
     """
-    called, used, idle = _renamed(names, renames)
+    called, used, unmatched = _renamed(names, renames)
     prefix, missing = _prefix(dict.fromkeys(called.values()).keys(), spec, norms)
     found: dict[str, str] = {}
     takers: dict[str, str] = {}
@@ -93,25 +93,25 @@ def respell(
         spellings.append(Spelling("prefix", prefix, missing, sum(not spelt[name][1] for name in found)))
     old = Counter(last(called[name]) for name in found if spelt[name][0])
     spellings += [Spelling("norm", was, OLD_NORMS[was], count) for was, count in sorted(old.items(), reverse=True)]
-    return found, spellings, idle
+    return found, spellings, unmatched
 
 
 def _renamed(names: Sequence[str], renames: Iterable[Rename]) -> tuple[dict[str, str], list[Spelling], list[Rename]]:
     called = {name: name for name in names}
     used: list[Spelling] = []
-    idle: list[Rename] = []
+    unmatched: list[Rename] = []
     for rename in renames:
         changed = {name: new for name, now in called.items() if (new := rename.apply(now)) is not None}
         called.update(changed)
         if changed:
             used.append(Spelling("rename", rename.old, rename.new, len(changed)))
         else:
-            idle.append(rename)
+            unmatched.append(rename)
     firsts: dict[str, str] = {}
     for name, now in called.items():
         if firsts.setdefault(now, name) != name:
             raise fail("usage", f"by --rename `{firsts[now]}` and `{name}` would both be `{now}`")
-    return called, used, idle
+    return called, used, unmatched
 
 
 def _prefix(names: Set[str], spec: Set[str], norms: Set[str]) -> tuple[str, str]:

@@ -50,7 +50,7 @@ class Verification(NamedTuple):
 
     `params` and `buffers` are the numbers of the spec's. `stored` is what the checkpoint holds, and `dtypes` the same
     by type of element. `spellings` are differences in names that were passed over, `notes` sentences about what is no
-    difference but good to know, `idle` renamings that no name answered to. `fits` are other bundled models, with the
+    difference but good to know, `unmatched` the renamings that match no name. `fits` are other bundled models, with the
     same hyperparameters set, that the checkpoint is exactly.
     """
 
@@ -65,7 +65,7 @@ class Verification(NamedTuple):
     spellings: tuple[Spelling, ...]
     findings: tuple[Finding, ...]
     notes: tuple[str, ...]
-    idle: tuple[Rename, ...] = ()
+    unmatched: tuple[Rename, ...] = ()
     fits: tuple[str, ...] = ()
 
     @property
@@ -80,7 +80,7 @@ def compare(table: Table, checkpoint: Checkpoint, renames: Sequence[Rename] = ()
     specified |= {b.name: ("buffer", b.shape) for b in table.buffers}
     norms = {t.name for t in table.tensors if t.role == "norm"}
     names = [entry.name for entry in checkpoint.entries]
-    ours, spellings, idle = respell(names, specified.keys(), norms, renames)
+    ours, spellings, unmatched = respell(names, specified.keys(), norms, renames)
     found = {ours[entry.name]: entry for entry in checkpoint.entries if entry.name in ours}
     groups = _groups(table)
     findings = [
@@ -102,7 +102,7 @@ def compare(table: Table, checkpoint: Checkpoint, renames: Sequence[Rename] = ()
         spellings=tuple(spellings),
         findings=tuple(findings),
         notes=(*checkpoint.notes, *_notes(groups, found), *_overlaps(checkpoint.entries)),
-        idle=tuple(idle),
+        unmatched=tuple(unmatched),
     )
 
 
