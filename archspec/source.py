@@ -1,7 +1,6 @@
 """Source files, places in them, diagnostics, and the one renderer that draws a caret under the cause."""
 
-from __future__ import annotations
-
+# Without `from __future__ import annotations`, which would have NamedTuple compile each annotation at import.
 import os
 from bisect import bisect_right
 from typing import NamedTuple

@@ -1,7 +1,6 @@
 """A model's tensors, totals and modules as plain data: what counting needs, and what is kept between runs."""
 
-from __future__ import annotations
-
+# Without `from __future__ import annotations`, which would have NamedTuple compile each annotation at import.
 from typing import Any, NamedTuple
 
 
@@ -68,7 +67,7 @@ class Table(NamedTuple):
         return list(self)
 
     @staticmethod
-    def from_data(data: Any) -> Table | None:
+    def from_data(data: Any) -> "Table | None":
         """The table that `to_data` wrote; None if it is not one, or its sums do not hold."""
         try:
             model, hyperparameters, overrides, params, tensors, buffers, modules, ties, unchecked = data
@@ -105,19 +104,3 @@ class Table(NamedTuple):
             and sum(t.params for t in self.tensors) == total == trainable + frozen
             and sum(t.params for t in self.tensors if t.trainable) == trainable
         )
-
-
-class Relative(NamedTuple):
-    """A model that has its body in common with another, and heads of its own.
-
-    `definition` is its definition's name, `models` those of models in the file that are it. The body's address is
-    `body` in its own table, and `home` in the other model's ("" where that model is the body). It is `guessed` if it
-    has a size that the other model says nothing of: a number of labels.
-    """
-
-    definition: str
-    models: tuple[str, ...]
-    table: Table
-    body: str
-    home: str
-    guessed: bool = False

@@ -12,12 +12,13 @@ from archspec.audits.read import Line
 from archspec.counts.select import Rule, select
 from archspec.explanations.explain import Explainer
 from archspec.explanations.family import relatives_of
+from archspec.explanations.relative import Relative
 from archspec.explanations.uses import uses
 from archspec.model import internals
 from archspec.pipeline import model_of, parse_spec
 from archspec.source import ArchError, Diagnostic, Span, fail, suggest
 from archspec.syntax import tree
-from archspec.table import Params, Relative, Table
+from archspec.table import Params, Table
 
 MOST_MODELS = 32
 

@@ -1,7 +1,6 @@
 """What the command line accepts."""
 
-from __future__ import annotations
-
+# Without `from __future__ import annotations`, which would have NamedTuple compile each annotation at import.
 import argparse
 import os
 from collections.abc import Callable, Sequence
@@ -44,13 +43,15 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     )
     root.add_argument("--version", action="version", version=f"archspec-dsl {__version__}")
     subparsers = root.add_subparsers(prog="archspec", dest="command", metavar="COMMAND", required=True)
-    for name, command in _COMMANDS.items():
+    named = [name for name in arguments[:1] if name in _COMMANDS]
+    for name in named or _COMMANDS:  # the others take time, and cannot be used
+        command = _COMMANDS[name]
         description = f"{command.help[0].upper()}{command.help[1:]}."
         parser = subparsers.add_parser(
             name, help=command.help, description=description, formatter_class=_formatter, allow_abbrev=False
         )
         parser.set_defaults(run=command.run)
-        if name in arguments:  # the others cost time and could not be used
+        if name in arguments:
             command.arguments(parser)
     # `-:name` is no option, which argparse sees by a space in it.
     return root.parse_args([f"-: {a[2:]}" if a.startswith("-:") else a for a in arguments])

@@ -6,8 +6,8 @@ from argparse import Namespace
 
 from archspec.cli import write_findings
 from archspec.cli.output import show
-from archspec.counts.count import count
-from archspec.counts.report import contents, page
+from archspec.counts.count import Count, count
+from archspec.counts.document import contents
 from archspec.counts.select import Rule
 from archspec.overrides import parse_overrides
 from archspec.pipeline import table_of
@@ -20,9 +20,15 @@ def run(options: Namespace) -> int:
         raise fail("usage", f"--depth has no meaning with --by {options.by}", help="leave it out, or use --by layer")
     table, warnings = table_of(options.spec, parse_overrides(options.settings))
     counted = count(table, options.rules, options.by, options.depth)
-    show(counted, options.format, contents, page)
+    show(counted, options.format, contents, _page)
     write_findings([*warnings, *map(_unmatched, counted.selection.unmatched)])
     return 0
+
+
+def _page(counted: Count, format: str) -> str:
+    from archspec.counts.report import page  # imported only here: a document is written without tables
+
+    return page(counted, format)
 
 
 def _unmatched(rule: Rule) -> Diagnostic:

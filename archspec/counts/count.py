@@ -1,7 +1,6 @@
 """What `archspec count` counts: a model's tensors, all or selected, and how they are shown."""
 
-from __future__ import annotations
-
+# Without `from __future__ import annotations`, which would have NamedTuple compile each annotation at import.
 from collections.abc import Sequence
 from typing import NamedTuple
 

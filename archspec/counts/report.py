@@ -1,4 +1,4 @@
-"""The report of `archspec count`: the tree, the flat tables, the sentences under them, and the document."""
+"""The report of `archspec count`: the tree, the flat tables, and the sentences under them."""
 
 from __future__ import annotations
 
@@ -8,35 +8,10 @@ from archspec.counts.count import Count
 from archspec.counts.groups import Part, by_block, by_layer, by_role, parts
 from archspec.counts.select import Rule
 from archspec.counts.tree import Branch, tree
-from archspec.reporting.documents import Document, finite
 from archspec.reporting.page import render
 from archspec.reporting.tables import Column, Row, View, csv, percent, shape
 from archspec.reporting.text import number, title
 from archspec.table import Tensor
-
-
-def contents(counted: Count) -> Document:
-    """The document that JSON and YAML write: the model's facts, and the rows of the view if one was asked for."""
-    table, selection = counted.table, counted.selection
-    tensors: list[Document] = [tensor._asdict() for tensor in table.tensors]
-    if counted.rules:
-        for row, params in zip(tensors, selection.params, strict=True):
-            row["selected"] = params
-    whole: Document = {
-        "format": 1,
-        "model": table.model,
-        "hyperparameters": finite(table.hyperparameters),
-        "overrides": finite(table.overrides),
-        "params": table.params._asdict(),
-        "selected": selection.total,
-        "tensors": tensors,
-        "buffers": [buffer._asdict() for buffer in table.buffers],
-    }
-    if counted.by:
-        shown = view(counted)
-        whole["by"] = counted.by
-        whole["rows"] = [{column.key: row[column.key] for column in shown.columns} for row in shown.rows]
-    return whole
 
 
 def page(counted: Count, format: str) -> str:

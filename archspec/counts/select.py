@@ -1,7 +1,6 @@
 """Which tensors a sum is about: `--select` and `--exclude` patterns over whole tensor names."""
 
-from __future__ import annotations
-
+# Without `from __future__ import annotations`, which would have NamedTuple compile each annotation at import.
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 

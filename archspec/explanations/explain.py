@@ -11,8 +11,9 @@ from archspec.addresses import first
 from archspec.explanations.conventions import Convention, Conventions, stack_of
 from archspec.explanations.numbers import Number, Reading
 from archspec.explanations.omissions import Counted, Omission, Omissions, one_layer
+from archspec.explanations.relative import Relative
 from archspec.explanations.tensor_groups import Universe
-from archspec.table import Relative, Table
+from archspec.table import Table
 
 NEAREST_RANK = 1
 ONE_LAYER_RANK = 2

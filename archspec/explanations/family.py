@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from archspec.explanations.relative import Relative
 from archspec.ir import Module, uncollected
 from archspec.lower.compile import Compiled, compile_definition, compile_model
 from archspec.lower.evaluate import Evaluator
@@ -16,7 +17,6 @@ from archspec.lower.values import key_of
 from archspec.model import Model, compiled_table, internals
 from archspec.source import Enough, Report
 from archspec.syntax import tree
-from archspec.table import Relative
 
 MOST_CANDIDATES = 8
 

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from archspec.addresses import is_inside, join, last, pattern_of, prefixes, relative
-from archspec.table import Relative, Table, Tensor
+from archspec.explanations.relative import Relative
+from archspec.table import Table, Tensor
 
 
 class Kind(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from archspec import cache, resources
 from archspec.pipeline.spec import Spec
@@ -21,12 +21,13 @@ if TYPE_CHECKING:
 MOST_PROGRAMS = 8
 
 
-class Loaded(NamedTuple):
+class Loaded:
     """A file with all it imports, and what was compiled from it in this process."""
 
-    library: Library
-    program: Program
-    unit: Unit
+    def __init__(self, library: Library, program: Program, unit: Unit) -> None:
+        self.library = library
+        self.program = program
+        self.unit = unit
 
 
 _loaded: dict[str, Loaded] = {}
