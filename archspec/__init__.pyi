@@ -3,7 +3,7 @@
 from archspec.algebra import Polynomial as Polynomial
 from archspec.audits.api import Audit as Audit
 from archspec.audits.api import audit as audit
-from archspec.audits.judge import Judged as Judged
+from archspec.audits.judge import JudgedLine as JudgedLine
 from archspec.comparisons.api import compare as compare
 from archspec.comparisons.compare import Comparison as Comparison
 from archspec.costs.api import cost as cost

@@ -20,8 +20,8 @@ from archspec.cli import main
 from archspec.diffs.api import Difference
 from archspec.diffs.structure import (
     Contents,
-    Prefix,
-    Stored,
+    NamePrefix,
+    StoredTensor,
     changed,
     changes,
     common_prefix,
@@ -77,14 +77,14 @@ def tensors(draw: st.DrawFn) -> Contents:
     for name in names:
         kind = draw(st.sampled_from(["param", "param", "buffer"]))
         tied = draw(st.sampled_from([None, *found])) if kind == "param" else None
-        found[name] = Stored(kind, draw(shapes), kind == "param" and draw(st.booleans()), tied)
+        found[name] = StoredTensor(kind, draw(shapes), kind == "param" and draw(st.booleans()), tied)
     return found
 
 
 @settings(max_examples=150, deadline=None)
 @given(tensors(), tensors(), st.sampled_from(["", "a.", "enc.0."]))
 def test_applying_changes_gives_what_they_lead_to(before: Contents, after: Contents, around: str) -> None:
-    after = renamed(after, Prefix(added=around))
+    after = renamed(after, NamePrefix(added=around))
     prefix = common_prefix(before, after)
     start = renamed(before, prefix)
     assert len(start) == len(before)
@@ -98,7 +98,7 @@ def test_applying_changes_gives_what_they_lead_to(before: Contents, after: Conte
 
 @given(tensors())
 def test_a_model_behind_a_prefix_has_no_other_changes(before: Contents) -> None:
-    after = renamed(before, Prefix(added="enc."))
+    after = renamed(before, NamePrefix(added="enc."))
     if before:
         for a, b in ((before, after), (after, before)):
             prefix = common_prefix(a, b)
@@ -319,7 +319,7 @@ def test_a_layer_unlike_the_others_among_those_added() -> None:
 def test_the_whole_model_within_another() -> None:
     base, masked = archspec.load("bert-base-uncased-nopooler"), archspec.load("bert-base-uncased-mlm")
     found = archspec.diff(base, masked)
-    assert found.prefix == Prefix(added="bert.")
+    assert found.prefix == NamePrefix(added="bert.")
     assert {change.kinds for change in found.tensors} == {("added",)}
     assert all(change.name.startswith("cls.") for change in found.tensors)
     assert {(kind, at) for kind, at, _, _ in brief(found)} == {
@@ -328,7 +328,7 @@ def test_the_whole_model_within_another() -> None:
         ("added", "cls.predictions"),
     }
     back = archspec.diff(masked, base)
-    assert back.prefix == Prefix(removed="bert.") and back.apply(masked) == contents(internals(base).table)
+    assert back.prefix == NamePrefix(removed="bert.") and back.apply(masked) == contents(internals(base).table)
 
 
 def test_too_much_to_compare() -> None:
@@ -379,15 +379,15 @@ def test_formats(capsys: pytest.CaptureFixture[str], golden: Callable[[str, str]
     assert [row["name"] for row in rows if row["part"] == "tensors"] == [t["name"] for t in document["tensors"]]
 
 
-def stored(row: dict[str, Any] | None) -> Stored | None:
-    return Stored(row["kind"], tuple(row["shape"]), row["trainable"], row["tied_to"]) if row else None
+def stored(row: dict[str, Any] | None) -> StoredTensor | None:
+    return StoredTensor(row["kind"], tuple(row["shape"]), row["trainable"], row["tied_to"]) if row else None
 
 
 @pytest.mark.parametrize("pair", PAIRS)
 def test_the_document_is_enough_to_make_b_of_a(pair: str, capsys: pytest.CaptureFixture[str]) -> None:
     a, b = PAIRS[pair]
     document = json.loads(run(capsys, a, b, "--format", "json")[1])
-    found = renamed(contents(table_of(a, {})[0]), Prefix(**document["prefix"]))
+    found = renamed(contents(table_of(a, {})[0]), NamePrefix(**document["prefix"]))
     for change in document["tensors"]:
         for name in change["names"]:
             assert found.get(name) == stored(change["before"])

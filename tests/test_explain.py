@@ -15,13 +15,13 @@ from small import load
 
 import archspec
 from archspec.cli import main
-from archspec.explanations.arithmetic_errors import slip
+from archspec.explanations.arithmetic_errors import arithmetic_error
 from archspec.explanations.conventions import Conventions
 from archspec.explanations.explain import MOST_MATCHES, Match
 from archspec.explanations.explain import explain as explain_table
 from archspec.explanations.family import relatives_of
 from archspec.explanations.numbers import read_number, rounded
-from archspec.explanations.tensor_groups import Universe
+from archspec.explanations.tensor_groups import TensorGroups
 from archspec.explanations.uses import uses
 from archspec.model import internals
 
@@ -215,8 +215,8 @@ def test_a_wrong_digit_is_a_slip(meant: int, place: int, digit: int) -> None:
     digits[place] = str(digit)
     written = int("".join(digits))
     if 0 < written != meant and len(str(written)) == len(str(meant)):
-        assert slip(meant, written) is not None
-    assert slip(meant, meant) is None
+        assert arithmetic_error(meant, written) is not None
+    assert arithmetic_error(meant, meant) is None
 
 
 # All ways of counting, and back
@@ -226,7 +226,7 @@ def test_a_wrong_digit_is_a_slip(meant: int, place: int, digit: int) -> None:
 def test_relatives_and_kinds_hold_what_their_tables_hold(name: str) -> None:
     model = archspec.load(name)
     relatives = relatives_of(model)
-    universe = Universe(internals(model).table, relatives, {})
+    universe = TensorGroups(internals(model).table, relatives, {})
     whole = [base for base in universe.bases if base.rank == 0]
     totals = [model.params.total, *(relative.table.params.total for relative in relatives)]
     assert [universe.total(base.counted) for base in whole] == totals
@@ -243,12 +243,12 @@ def test_every_convention_is_found_again(name: str, seed: int) -> None:
     model = archspec.load(name)
     relatives = relatives_of(model)
     applied = uses(internals(model).body)
-    universe = Universe(internals(model).table, relatives, applied)
+    universe = TensorGroups(internals(model).table, relatives, applied)
     conventions = Conventions(universe)
     chance = random.Random(seed)
     rank = chance.randint(0, 3)
     convention = chance.choice(conventions.of_rank(rank) or [])
-    number = universe.total(convention.kinds)
+    number = universe.total(convention.groups)
     (answer,) = explain_table(internals(model).table, read_number(str(number)), relatives, applied).answers
     assert answer.matches and answer.matches[0].rank <= rank
     for match in answer.matches:
@@ -265,8 +265,8 @@ def test_every_convention_is_found_again(name: str, seed: int) -> None:
 def test_a_kind_left_out_or_counted_twice_is_found(seed: int) -> None:
     chance = random.Random(seed)
     model = archspec.load("bert-base-uncased")
-    universe = Universe(internals(model).table, (), {})
-    kind = chance.choice(universe.kinds)
+    universe = TensorGroups(internals(model).table, (), {})
+    kind = chance.choice(universe.groups)
     sign = chance.choice((-1, 1))
     number = model.params.total + sign * kind.times * kind.each
     (answer,) = explain_table(internals(model).table, read_number(str(number))).answers

@@ -9,7 +9,7 @@ import os
 from typing import NamedTuple
 
 from archspec import resources
-from archspec.audits.judge import Judged, judge
+from archspec.audits.judge import JudgedLine, judge
 from archspec.audits.models import Models
 from archspec.audits.read import read_audit
 from archspec.source import Report, Source, decode, fail, read_bytes, suggest
@@ -21,7 +21,7 @@ class Audit(NamedTuple):
     title: str
     where: str
     note: str
-    lines: tuple[Judged, ...]
+    lines: tuple[JudgedLine, ...]
 
     @property
     def clean(self) -> bool:

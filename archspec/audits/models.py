@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple, NoReturn
 
-from archspec.audits.arithmetic import Fault
-from archspec.audits.read import Line
+from archspec.audits.arithmetic import EvaluationError
+from archspec.audits.read import AuditLine
 from archspec.counts.select import Rule, select
 from archspec.explanations.explain import Explainer
 from archspec.explanations.family import relatives_of
@@ -39,7 +39,7 @@ class Models:
         self._explainers: dict[str, Explainer] = {}
         self._families: dict[str, _Family | ArchError] = {}
 
-    def counted(self, line: Line) -> Fraction | None:
+    def counted(self, line: AuditLine) -> Fraction | None:
         """What the model has of a line: the parameters selected, or their share; None where nothing is selected."""
         if not line.select:
             self._family(line)
@@ -52,14 +52,14 @@ class Models:
             raise fail("arithmetic", "what this selects has no parameters to take a share of", line.spans["of"])
         return Fraction(part, whole)
 
-    def explainer(self, line: Line) -> Explainer:
+    def explainer(self, line: AuditLine) -> Explainer:
         """What explains numbers by what a line selects; by the relatives of the model too where that is all of it."""
         key = repr((line.spec, line.overrides, line.select))
         if key not in self._explainers:
             self._explainers[key] = self._explainer(line)
         return self._explainers[key]
 
-    def _explainer(self, line: Line) -> Explainer:
+    def _explainer(self, line: AuditLine) -> Explainer:
         table, relatives, applied = self._family(line)
         if self.is_whole(line):
             return Explainer(table, relatives, applied)
@@ -74,11 +74,11 @@ class Models:
         params = Params(selection.total, selection.total - frozen, frozen)
         return Explainer(table._replace(tensors=tuple(tensors), buffers=(), params=params), (), applied)
 
-    def is_whole(self, line: Line) -> bool:
+    def is_whole(self, line: AuditLine) -> bool:
         """Whether a line is about all tensors of its model."""
         return bool(line.select) and all(select(self._family(line).table, line.select).chosen)
 
-    def checked(self, line: Line, evaluate: Callable[[Callable[[tree.Name], Fraction]], Fraction]) -> Fraction:
+    def checked(self, line: AuditLine, evaluate: Callable[[Callable[[tree.Name], Fraction]], Fraction]) -> Fraction:
         """The value of a line's arithmetic, given what its names stand for. Raises ArchError with the place."""
         assert line.arithmetic is not None
         facts = self._facts(line)
@@ -96,16 +96,16 @@ class Models:
 
         try:
             return evaluate(named)
-        except Fault as fault:
+        except EvaluationError as fault:
             raise fail(fault.code, fault.message, line.arithmetic.span(fault.node), help=fault.help) from None
 
     def _no_number(self, node: tree.Name, facts: dict[str, Any]) -> NoReturn:
         if node.text in facts:
-            raise Fault("wrong-kind", f"the hyperparameter `{node.text}` is no number", node)
+            raise EvaluationError("wrong-kind", f"the hyperparameter `{node.text}` is no number", node)
         help = suggest(node.text, list(facts)) or "another line is named in quotes"
-        raise Fault("unknown-name", f"the model has no hyperparameter `{node.text}`", node, help)
+        raise EvaluationError("unknown-name", f"the model has no hyperparameter `{node.text}`", node, help)
 
-    def _facts(self, line: Line) -> dict[str, Any]:
+    def _facts(self, line: AuditLine) -> dict[str, Any]:
         """The hyperparameters of a line's model, and what `expect` knows of it."""
         table = self._family(line).table
         return {
@@ -115,7 +115,7 @@ class Models:
             "tensors": len(table.tensors),
         }
 
-    def _sum(self, line: Line, key: str, rules: tuple[Rule, ...]) -> int:
+    def _sum(self, line: AuditLine, key: str, rules: tuple[Rule, ...]) -> int:
         selection = select(self._family(line).table, rules)
         if selection.unmatched:
             pattern = selection.unmatched[0].pattern
@@ -124,7 +124,7 @@ class Models:
             raise fail("no-match", f"`{pattern}` matches no tensor", at, help=help)
         return selection.total
 
-    def _family(self, line: Line) -> _Family:
+    def _family(self, line: AuditLine) -> _Family:
         key = repr((line.spec, line.overrides))
         if key not in self._families:
             if len(self._families) >= MOST_MODELS:
@@ -138,7 +138,7 @@ class Models:
             raise found
         return found
 
-    def _load(self, line: Line) -> _Family:
+    def _load(self, line: AuditLine) -> _Family:
         spec = parse_spec(line.spec)
         at = line.spans["spec"]
         if spec.path is not None:
@@ -159,7 +159,7 @@ class Models:
             raise ArchError([d._replace(code=code) if d.code in _NAMES else d for d in found]) from None
 
 
-def _blamed(problem: Diagnostic, line: Line) -> Span:
+def _blamed(problem: Diagnostic, line: AuditLine) -> Span:
     """What in the audit a finding without a place is about: the model's name, or what is set."""
     return line.spans["set" if problem.code in ("unknown-argument", "wrong-kind") and line.overrides else "spec"]
 

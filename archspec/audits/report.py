@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from archspec.audits.api import Audit
-from archspec.audits.judge import VERDICTS, Judged, exact, shown
+from archspec.audits.judge import VERDICTS, JudgedLine, exact, shown
 from archspec.reporting.documents import Document
 from archspec.reporting.page import render
 from archspec.reporting.tables import Column, Row, View, csv
@@ -64,7 +64,7 @@ _COLUMNS = (
 )
 
 
-def _row(judged: Judged) -> Row:
+def _row(judged: JudgedLine) -> Row:
     beside = judged.line.claimed[0] if judged.line.claimed else exact(judged.value)
     return {
         "line": judged.line.name,
@@ -76,7 +76,7 @@ def _row(judged: Judged) -> Row:
     }
 
 
-def _claimed(judged: Judged) -> str:
+def _claimed(judged: JudgedLine) -> str:
     """The numbers as they are written, or what the arithmetic that stands for them gives."""
     if not judged.line.claimed:
         return f"= {exact(judged.value).text}"

@@ -10,8 +10,8 @@ from archspec.overrides import parse_overrides
 from archspec.pipeline import table_of
 from archspec.source import Diagnostic, fail
 from archspec.verification.api import verify_table
+from archspec.verification.naming import Rename, parse_rename
 from archspec.verification.report import contents, page
-from archspec.verification.spelling import Rename, parse_rename
 
 
 def run(options: Namespace) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from archspec.comparisons.components import Component, Row, components, lined_up
+from archspec.comparisons.components import Alignment, Component, align, components
 from archspec.counts.groups import by_role
 from archspec.counts.select import select
 from archspec.table import Table
@@ -45,21 +45,21 @@ class Figure(NamedTuple):
         )
 
 
-class Setting(NamedTuple):
+class DifferingHyperparameter(NamedTuple):
     """A hyperparameter that differs: the values of the models that have it, by their place."""
 
     name: str
     values: dict[int, Any]
 
 
-class Part(NamedTuple):
-    """A line of parts that play the same part (see `components.Row`), with the parameters in each model's."""
+class ComponentRow(NamedTuple):
+    """A line of parts that play the same part (see `components.Alignment`), with the parameters in each model's."""
 
-    row: Row
+    row: Alignment
     params: Figure
 
 
-class Costs(NamedTuple):
+class CostComparison(NamedTuple):
     """What the models cost at the sizes given. `notes` say of each model what is not known of it, "" for nothing."""
 
     dims: dict[str, int]
@@ -71,31 +71,33 @@ class Comparison(NamedTuple):
     """Models side by side. `totals` are numbers of parameters, every tensor counted once; `roles` split them."""
 
     models: tuple[Table, ...]
-    settings: tuple[Setting, ...]
+    settings: tuple[DifferingHyperparameter, ...]
     totals: tuple[Figure, ...]
     roles: tuple[Figure, ...]
-    parts: tuple[Part, ...]
-    costs: Costs | None
+    parts: tuple[ComponentRow, ...]
+    costs: CostComparison | None
 
 
-def compare_tables(tables: Sequence[Table], depth: int, costs: Costs | None = None) -> Comparison:
+def compare_tables(tables: Sequence[Table], depth: int, costs: CostComparison | None = None) -> Comparison:
     """The models of these tables, their parts opened to a depth of 1 or more."""
     found = [components(table) for table in tables]
-    rows = lined_up(found, depth)
+    rows = align(found, depth)
     return Comparison(
         tuple(tables),
         tuple(_settings(tables)),
         tuple(_totals(tables, found)),
         tuple(_roles(tables)),
-        tuple([Part(row, Figure(_name(row), tuple(map(_params, row.groups)))) for row in rows]),
+        tuple([ComponentRow(row, Figure(_name(row), tuple(map(_params, row.groups)))) for row in rows]),
         costs,
     )
 
 
-def _settings(tables: Sequence[Table]) -> list[Setting]:
+def _settings(tables: Sequence[Table]) -> list[DifferingHyperparameter]:
     names = dict.fromkeys(name for table in tables for name in table.hyperparameters)
     settings = [
-        Setting(name, {i: t.hyperparameters[name] for i, t in enumerate(tables) if name in t.hyperparameters})
+        DifferingHyperparameter(
+            name, {i: t.hyperparameters[name] for i, t in enumerate(tables) if name in t.hyperparameters}
+        )
         for name in names
     ]
     return [s for s in settings if len(s.values) < len(tables) or len({*map(repr, s.values.values())}) > 1]
@@ -135,7 +137,7 @@ def _params(group: Sequence[Component]) -> int | None:
     return sum(part.total for part in group) if group else None
 
 
-def _name(row: Row) -> str:
+def _name(row: Alignment) -> str:
     return addresses(next(group for group in row.groups if group))
 
 

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 from archspec.addresses import ANY_INDEX, ends_with, join, parent, relative, segments
-from archspec.addresses.fold import Node
+from archspec.addresses.tree import Node
 from archspec.counts.select import select
-from archspec.counts.tree import Own, grown
+from archspec.counts.tree import Own, address_tree
 from archspec.table import Table
 
-Pattern: TypeAlias = Counter[tuple[str | None, str]]
+Structure: TypeAlias = Counter[tuple[str | None, str]]
 """How many norms and matrices a part has: for each role, those that widen, narrow, or keep the number of features."""
 
 
@@ -35,7 +35,7 @@ class Component(NamedTuple):
     total: int
     numbered: bool
     roles: Counter[str | None]
-    pattern: Pattern
+    pattern: Structure
     parts: tuple[Component, ...]
 
     @property
@@ -48,7 +48,7 @@ Group: TypeAlias = tuple[Component, ...]
 """Parts of one model that play one part together; () for none."""
 
 
-class Row(NamedTuple):
+class Alignment(NamedTuple):
     """Parts that play the same part, a group for each model, `level` 0 outermost.
 
     `by` says for each model how its parts were found: "address", "structure" (of the same matrices and norms), "role",
@@ -62,13 +62,13 @@ class Row(NamedTuple):
 
 def components(table: Table) -> Group:
     """The parts of a model. What only holds a row of numbered parts, and what stands beside it, is not one itself."""
-    root = grown(table, select(table)).root
+    root = address_tree(table, select(table)).root
     if root.own:
         return (_component(root, "", 1, False),)
     return tuple(_stacked([*_opened(root, "", 1)]))
 
 
-def lined_up(models: Sequence[Group], depth: int) -> list[Row]:
+def align(models: Sequence[Group], depth: int) -> list[Alignment]:
     """The parts of the models side by side, opened to a depth: in the order of the first model, then of the others."""
     return [row for rows in _level(models, [""] * len(models), 0, depth) for row in rows]
 
@@ -96,7 +96,7 @@ def _opened(node: Node[Own, int], address: str, copies: int) -> Iterator[Compone
 def _component(node: Node[Own, int], address: str, copies: int, numbered: bool) -> Component:
     parts = [*_opened(node, address, copies)]
     roles: Counter[str | None] = Counter()
-    pattern: Pattern = Counter()
+    pattern: Structure = Counter()
     for part in parts:
         roles += part.roles
         pattern.update({kind: number * part.times for kind, number in part.pattern.items()})
@@ -173,7 +173,7 @@ def _has_numbered(node: Node[Own, int]) -> bool:
 # Parts of several models ----------------------------------------------------------------------------------------------
 
 
-def _level(models: Sequence[Group], around: Sequence[str], level: int, depth: int) -> Iterator[list[Row]]:
+def _level(models: Sequence[Group], around: Sequence[str], level: int, depth: int) -> Iterator[list[Alignment]]:
     for row in _matched(models, around, level):
         yield [row]
         parts = [_parts(group) for group in row.groups]
@@ -186,9 +186,9 @@ def _parts(group: Group) -> Group:
     return group if len(group) > 1 else tuple([part for component in group for part in component.parts])
 
 
-def _matched(models: Sequence[Group], around: Sequence[str], level: int) -> list[Row]:
+def _matched(models: Sequence[Group], around: Sequence[str], level: int) -> list[Alignment]:
     """Rows for the parts of the first model, each with those of the others that play the same part; then for theirs."""
-    rows: list[_Line] = []
+    rows: list[_OpenAlignment] = []
 
     def address(part: Component, model: int) -> str:
         return relative(part.address, around[model])
@@ -221,8 +221,8 @@ def _matched(models: Sequence[Group], around: Sequence[str], level: int) -> list
                 same[0].take(model, tuple(part for part in left if part.role == role), "role")
                 lines = [line for line in lines if line not in same]
                 left = [part for part in left if part.role != role]
-        rows += [_Line(model, part, len(models)) for part in left]
-    return [Row(level, tuple(line.groups), tuple(line.by)) for line in rows]
+        rows += [_OpenAlignment(model, part, len(models)) for part in left]
+    return [Alignment(level, tuple(line.groups), tuple(line.by)) for line in rows]
 
 
 def _behind_a_stack(parts: Sequence[Component]) -> set[str]:
@@ -242,7 +242,7 @@ def _in_common(a: Sequence[str], b: Sequence[str]) -> int:
     return next((i for i, (one, other) in enumerate(zip(a, b, strict=False)) if one != other), min(len(a), len(b)))
 
 
-class _Line:
+class _OpenAlignment:
     """A row while it is made."""
 
     def __init__(self, home: int, part: Component, models: int) -> None:
@@ -269,7 +269,7 @@ class _Line:
     def take(self, model: int, group: Group, by: str) -> None:
         self.groups[model], self.by[model] = group, by
 
-    def join(self, other: _Line) -> None:
+    def join(self, other: _OpenAlignment) -> None:
         self.groups = [ours + theirs for ours, theirs in zip(self.groups, other.groups, strict=True)]
 
 
@@ -277,16 +277,16 @@ _New: TypeAlias = tuple[Component, int]
 """A part and which model it is of."""
 
 
-_Pairs: TypeAlias = "list[tuple[_Line, Component]]"
+_Pairs: TypeAlias = "list[tuple[_OpenAlignment, Component]]"
 
 
 def _same(
     key: Callable[[Component, int], object], *, alone: bool = False
-) -> Callable[[Sequence[_Line], Sequence[_New]], _Pairs]:
+) -> Callable[[Sequence[_OpenAlignment], Sequence[_New]], _Pairs]:
     """Pairs lines and parts with the same key, in order, where both have as many of them; or one only (`alone`)."""
 
-    def pairs(lines: Sequence[_Line], parts: Sequence[_New]) -> _Pairs:
-        ours: dict[object, list[_Line]] = {}
+    def pairs(lines: Sequence[_OpenAlignment], parts: Sequence[_New]) -> _Pairs:
+        ours: dict[object, list[_OpenAlignment]] = {}
         theirs: dict[object, list[Component]] = {}
         for line in lines:
             ours.setdefault(key(line.first[0], line.home), []).append(line)
@@ -307,7 +307,7 @@ def _agree(a: Component, b: Component) -> bool:
     return a.role == b.role or a.role is None or b.role is None
 
 
-def _behind_prefix(lines: Sequence[_Line], parts: Sequence[_New]) -> _Pairs:
+def _behind_prefix(lines: Sequence[_OpenAlignment], parts: Sequence[_New]) -> _Pairs:
     """Lines and parts whose addresses differ by what stands before one of them, where that leaves no choice."""
     found: _Pairs = []
     for line in lines:

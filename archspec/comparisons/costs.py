@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from archspec.comparisons.compare import Costs, Figure
+from archspec.comparisons.compare import CostComparison, Figure
 from archspec.costs.api import cost
 from archspec.costs.cost import Cost, dimensions
 from archspec.model import Model, internals
@@ -12,7 +12,7 @@ from archspec.source import ArchError, fail
 from archspec.work import Quantity
 
 
-def costs_of(models: Sequence[Model], sizes: Mapping[str, int]) -> Costs:
+def costs_of(models: Sequence[Model], sizes: Mapping[str, int]) -> CostComparison:
     """What models cost at sizes, each given those of the dimensions that it has. Raises ArchError for a size that none
     has a dimension for.
     """
@@ -34,7 +34,7 @@ def costs_of(models: Sequence[Model], sizes: Mapping[str, int]) -> Costs:
             found.append(None)
             note = [diagnostic.message for diagnostic in error.diagnostics]
         notes.append("; ".join(note))
-    return Costs(dict(sizes), tuple(_figures(found)), tuple(notes))
+    return CostComparison(dict(sizes), tuple(_figures(found)), tuple(notes))
 
 
 def _figures(found: Sequence[Cost | None]) -> list[Figure]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from archspec.addresses import relative
-from archspec.comparisons.compare import Comparison, Figure, Part, Value
+from archspec.comparisons.compare import Comparison, ComponentRow, Figure, Value
 from archspec.comparisons.components import Component
 from archspec.comparisons.svg import Pair, svg
 from archspec.reporting.bars import bar
@@ -252,7 +252,7 @@ def _figure_entry(figure: Figure) -> Document:
     }
 
 
-def _part_entry(part: Part) -> Document:
+def _part_entry(part: ComponentRow) -> Document:
     row = part.row
     return {
         "level": row.level,

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from archspec.costs.cost import Cost, Figures
 from archspec.costs.memory import BYTES, Activations
-from archspec.costs.tree import CostLine, tree
+from archspec.costs.tree import CostRow, tree
 from archspec.reporting.documents import Document, finite
 from archspec.reporting.page import render
 from archspec.reporting.tables import Column, Row, View, csv
@@ -48,7 +48,7 @@ def contents(report: CostReport) -> Document:
     }
 
 
-def _row(cost: Cost, line: CostLine) -> Document:
+def _row(cost: Cost, line: CostRow) -> Document:
     size = _bytes(cost)
     return {
         "address": line.address,
@@ -101,17 +101,17 @@ def _sizes(cost: Cost) -> str:
     return "; ".join(words) or "all sizes fixed"
 
 
-def _csv(cost: Cost, lines: list[CostLine]) -> View:
+def _csv(cost: Cost, lines: list[CostRow]) -> View:
     """The rows for programs."""
     rows = [_row(cost, line) for line in lines]
     return View(tuple([Column(key, key) for key in rows[0]]), rows)
 
 
-def _tree(cost: Cost, lines: list[CostLine], *, whole_addresses: bool) -> View:
+def _tree(cost: Cost, lines: list[CostRow], *, whole_addresses: bool) -> View:
     """The tree for people."""
     macs = cost.work.macs
 
-    def row(line: CostLine) -> Row:
+    def row(line: CostRow) -> Row:
         work = line.work
         return {
             "address": line.address if whole_addresses else "  " * line.level + line.label,

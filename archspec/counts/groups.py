@@ -23,7 +23,7 @@ class Group(NamedTuple):
     trainable: int
 
 
-class Part(NamedTuple):
+class RoleComponent(NamedTuple):
     """A head or a pooler: where it is, what is directly in it (() for a layer), the parameters counted in it."""
 
     address: str
@@ -49,7 +49,7 @@ def by_role(table: Table, selection: Selection) -> list[Group]:
     return list(groups.values())
 
 
-def parts(table: Table, role: str) -> list[Part]:
+def components_of_role(table: Table, role: str) -> list[RoleComponent]:
     """The largest parts of the model that are there for the role, in program order.
 
     All their tensors have the role, but for those of norms, which say what they are wherever they stand.
@@ -68,14 +68,14 @@ def parts(table: Table, role: str) -> list[Part]:
     return [_part(address, names[address], total) for address, total in params.items()]
 
 
-def _part(address: str, names: list[str], params: int) -> Part:
+def _part(address: str, names: list[str], params: int) -> RoleComponent:
     """Moves the segments that all names share into the address."""
     heads = list(dict.fromkeys(map(first, names)))
     while len(heads) == 1 and all("." in name for name in names):
         address = join(address, heads[0])
         names = [relative(name, heads[0]) for name in names]
         heads = list(dict.fromkeys(map(first, names)))
-    return Part(address, tuple(heads) if any("." in name for name in names) else (), params)
+    return RoleComponent(address, tuple(heads) if any("." in name for name in names) else (), params)
 
 
 def _by_module(table: Table, selection: Selection, depth: int | None, addresses: set[str]) -> list[Group]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from archspec.counts.count import Count
-from archspec.counts.groups import Part, by_block, by_layer, by_role, parts
+from archspec.counts.groups import RoleComponent, by_block, by_layer, by_role, components_of_role
 from archspec.counts.select import Rule
-from archspec.counts.tree import Branch, tree
+from archspec.counts.tree import CountRow, tree
 from archspec.reporting.page import render
 from archspec.reporting.tables import Column, Row, View, csv, percent, shape
 from archspec.reporting.text import number, title
@@ -36,22 +36,22 @@ def view(counted: Count) -> View:
 
 def tree_view(counted: Count, *, whole_addresses: bool) -> View:
     """The default view: the layers by address, repeated parts once, with their number."""
-    branches = tree(counted.table, counted.selection, counted.depth)
+    found = tree(counted.table, counted.selection, counted.depth)
 
-    def row(branch: Branch) -> Row:
-        label = branch.address if whole_addresses else "  " * branch.level + branch.label
+    def row(line: CountRow) -> Row:
+        label = line.address if whole_addresses else "  " * line.level + line.label
         return {
             "address": label,
-            "times": f"{branch.times} x" if branch.times > 1 else "",
-            "type": branch.type,
-            "shapes": _shapes(branch.shapes),
-            "each": branch.each if branch.total != branch.each else None,
-            "params": branch.total,
-            "share": _share(counted, branch.total),
-            "notes": ", ".join(["frozen"] * branch.frozen + ["tied"] * branch.tied),
+            "times": f"{line.times} x" if line.times > 1 else "",
+            "type": line.type,
+            "shapes": _shapes(line.shapes),
+            "each": line.each if line.total != line.each else None,
+            "params": line.total,
+            "share": _share(counted, line.total),
+            "notes": ", ".join(["frozen"] * line.frozen + ["tied"] * line.tied),
         }
 
-    rows = [row(branch) for branch in branches]
+    rows = [row(line) for line in found]
     columns = [
         Column("address", "address", "(the model)"),
         Column("times", ""),
@@ -76,7 +76,7 @@ def summary(counted: Count) -> list[str]:
         f"{params.trainable:,} trainable, {params.frozen:,} frozen",
     ]
     for role in ("head", "pooler"):
-        found = "; ".join(map(_part, parts(model, role)))
+        found = "; ".join(map(_part, components_of_role(model, role)))
         lines.append(f"{role} included: {found}" if found else f"no tensor has the role `{role}`")
     lines += [f"tied: {tensor.name} = {tensor.tied_to} ({tensor.size:,} counted once)" for tensor in ties[:_MOST_TIES]]
     if len(ties) > _MOST_TIES:
@@ -95,7 +95,7 @@ def summary(counted: Count) -> list[str]:
 _MOST_TIES = 8
 
 
-def _part(part: Part) -> str:
+def _part(part: RoleComponent) -> str:
     inside = f" ({', '.join(part.members)})" if part.members else ""
     return f"{part.address}{inside}, {part.params:,}"
 

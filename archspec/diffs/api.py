@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from archspec.diffs.op_changes import FoldedChange
+from archspec.diffs.op_changes import OperationChanges
 from archspec.diffs.operations import Side, compare
 from archspec.diffs.structure import (
     Contents,
-    Folded,
-    Prefix,
+    NamePrefix,
     Repetition,
     TensorChange,
+    TensorChanges,
     changed,
     changes,
     common_prefix,
@@ -35,16 +35,16 @@ class Difference(NamedTuple):
 
     before: Table
     after: Table
-    prefix: Prefix
+    prefix: NamePrefix
     tensors: tuple[TensorChange, ...]
-    operations: tuple[FoldedChange, ...]
+    operations: tuple[OperationChanges, ...]
 
     def __bool__(self) -> bool:
         """Whether anything differs, a prefix of names included."""
         return bool(self.tensors or self.operations or any(self.prefix))
 
     @property
-    def folded(self) -> list[Folded]:
+    def folded(self) -> list[TensorChanges]:
         """The changes of tensors, folded over numbers."""
         return folded(self.tensors)
 

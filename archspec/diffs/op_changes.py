@@ -8,7 +8,7 @@ from typing import NamedTuple
 from archspec.addresses.repeats import Fold, fold
 
 
-class Change(NamedTuple):
+class OperationChange(NamedTuple):
     """A difference at `address` ("" for the model itself), which is that of a layer or block.
 
     `kind` is "reads" (it is given something else), "moved" (that, and others read what it gives), "computes" (a layer
@@ -23,7 +23,7 @@ class Change(NamedTuple):
     after: str
 
 
-class FoldedChange(NamedTuple):
+class OperationChanges(NamedTuple):
     """The same change at all addresses of `fold`."""
 
     kind: str
@@ -33,15 +33,15 @@ class FoldedChange(NamedTuple):
     after: str
 
 
-def folded(changes: Sequence[Change]) -> list[FoldedChange]:
+def folded(changes: Sequence[OperationChange]) -> list[OperationChanges]:
     """Changes that differ in the numbers of their addresses only, as one."""
     alike: dict[tuple[str, str, str, str], dict[str, None]] = {}
     for kind, address, what, before, after in changes:
         alike.setdefault((kind, what, before, after), {})[address] = None
-    found: list[tuple[int, FoldedChange]] = []
+    found: list[tuple[int, OperationChanges]] = []
     order = {address: i for i, address in reversed([*enumerate(c.address for c in changes)])}
     for (kind, what, before, after), addresses in alike.items():
         for names, _ in fold((address, None) for address in addresses):
             place = min(order[name] for name in names.names)
-            found.append((place, FoldedChange(kind, names, what, before, after)))
+            found.append((place, OperationChanges(kind, names, what, before, after)))
     return [change for _, change in sorted(found, key=lambda pair: pair[0])]

@@ -6,8 +6,8 @@ from collections import Counter
 
 from archspec.addresses import ranges
 from archspec.diffs.api import Difference
-from archspec.diffs.op_changes import FoldedChange
-from archspec.diffs.structure import Folded, Prefix, Repetition, Stored, covered, folded
+from archspec.diffs.op_changes import OperationChanges
+from archspec.diffs.structure import NamePrefix, Repetition, StoredTensor, TensorChanges, covered, folded
 from archspec.reporting.documents import Document, finite
 from archspec.reporting.page import render
 from archspec.reporting.tables import Column, Row, View, csv, shape
@@ -47,7 +47,7 @@ def contents(found: Difference) -> Document:
     }
 
 
-def _tensor_entry(change: Folded) -> Document:
+def _tensor_entry(change: TensorChanges) -> Document:
     return {
         "change": list(change.kinds),
         "name": change.fold.pattern,
@@ -108,7 +108,7 @@ def _counted(count: int, kind: str) -> str:
     return f"{number(count, 'tensor')} {words}"
 
 
-def _prefixed(prefix: Prefix, first: str, second: str) -> list[str]:
+def _prefixed(prefix: NamePrefix, first: str, second: str) -> list[str]:
     if prefix.added:
         return [
             f"`{prefix.added}` stands before every name of {first} in {second}, and is no difference in these lines"
@@ -137,7 +137,7 @@ def _repetition_row(repetition: Repetition) -> Row:
     }
 
 
-def _tensor_row(change: Folded) -> Row:
+def _tensor_row(change: TensorChanges) -> Row:
     return {
         "part": "tensors",
         "change": ", ".join(change.kinds),
@@ -150,7 +150,7 @@ def _tensor_row(change: Folded) -> Row:
     }
 
 
-def _stored(tensor: Stored | None) -> str:
+def _stored(tensor: StoredTensor | None) -> str:
     if tensor is None:
         return ""
     words = [shape(tensor.shape)]
@@ -161,7 +161,7 @@ def _stored(tensor: Stored | None) -> str:
     return ", ".join(words) + (f" = {tensor.tied_to}" if tensor.tied_to else "")
 
 
-def _operation_row(change: FoldedChange) -> Row:
+def _operation_row(change: OperationChanges) -> Row:
     unsaid = "the operations differ, in a way that there are no words for" if change.kind == "differs" else ""
     return {
         "part": "operations",

@@ -11,7 +11,7 @@ from archspec.addresses.repeats import Fold, fold
 from archspec.table import Table
 
 
-class Stored(NamedTuple):
+class StoredTensor(NamedTuple):
     """A tensor as a checkpoint and an optimizer see it: a "param" or a "buffer", which is never `trainable`.
 
     `tied_to` is the name under which it is counted, where that is another.
@@ -23,17 +23,19 @@ class Stored(NamedTuple):
     tied_to: str | None
 
 
-Contents = dict[str, Stored]
+Contents = dict[str, StoredTensor]
 """All tensors of a model by name."""
 
 
 def contents(table: Table) -> Contents:
     """The parameters and buffers of a model by name."""
-    found = {t.name: Stored("param", t.shape, t.trainable, t.tied_to) for t in table.tensors}
-    return found | {b.name: Stored("buffer", b.shape, False, table.buffer_ties.get(b.name)) for b in table.buffers}
+    found = {t.name: StoredTensor("param", t.shape, t.trainable, t.tied_to) for t in table.tensors}
+    return found | {
+        b.name: StoredTensor("buffer", b.shape, False, table.buffer_ties.get(b.name)) for b in table.buffers
+    }
 
 
-class Prefix(NamedTuple):
+class NamePrefix(NamedTuple):
     """What stands before names in one of the models only: all of A's get `added`, or those of A that have `removed`
     lose it. At most one of the two is there.
     """
@@ -50,8 +52,8 @@ class TensorChange(NamedTuple):
     """What happens to the tensor that B calls `name`: None where there is none."""
 
     name: str
-    before: Stored | None
-    after: Stored | None
+    before: StoredTensor | None
+    after: StoredTensor | None
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -83,7 +85,7 @@ class Repetition(NamedTuple):
     like: str
 
 
-def renamed(tensors: Contents, prefix: Prefix) -> Contents:
+def renamed(tensors: Contents, prefix: NamePrefix) -> Contents:
     """The tensors under the names that B has for them."""
     rename = prefix.rename
     return {
@@ -99,7 +101,7 @@ def changes(before: Contents, after: Contents) -> tuple[TensorChange, ...]:
     return tuple([TensorChange(*pair) for pair in pairs if pair[1] != pair[2]])
 
 
-def changed(tensors: Contents, prefix: Prefix, steps: Sequence[TensorChange]) -> Contents:
+def changed(tensors: Contents, prefix: NamePrefix, steps: Sequence[TensorChange]) -> Contents:
     """What `steps` make of A's tensors. Raises ValueError if these are not what the steps start from."""
     found = renamed(tensors, prefix)
     for name, before, after in steps:
@@ -112,21 +114,21 @@ def changed(tensors: Contents, prefix: Prefix, steps: Sequence[TensorChange]) ->
     return found
 
 
-def common_prefix(before: Contents, after: Contents) -> Prefix:
+def common_prefix(before: Contents, after: Contents) -> NamePrefix:
     """The prefix under which most of the models' names agree, if that is more of them than do as they are, and more
     than half of the names of the model without it. A name agrees where its kind and its number of dimensions do.
     """
     plain = _agreeing(before, after)
-    best, most = Prefix(), plain
+    best, most = NamePrefix(), plain
     for shorter, longer, adds in ((before, after, True), (after, before, False)):
         for prefix, agreeing in _candidates(shorter, longer).items():
-            found = Prefix(added=prefix) if adds else Prefix(removed=prefix)
+            found = NamePrefix(added=prefix) if adds else NamePrefix(removed=prefix)
             if agreeing > most and 2 * agreeing > len(shorter) and len(renamed(before, found)) == len(before):
                 best, most = found, agreeing
     return best
 
 
-def _alike(a: Stored | None, b: Stored | None) -> bool:
+def _alike(a: StoredTensor | None, b: StoredTensor | None) -> bool:
     return a is not None and b is not None and a.kind == b.kind and len(a.shape) == len(b.shape)
 
 
@@ -147,19 +149,19 @@ def _candidates(shorter: Contents, longer: Contents) -> Counter[str]:
 # Folding --------------------------------------------------------------------------------------------------------------
 
 
-class Folded(NamedTuple):
+class TensorChanges(NamedTuple):
     """Changes that differ in the numbers of their names only."""
 
     kinds: tuple[str, ...]
     fold: Fold
-    before: Stored | None
-    after: Stored | None
+    before: StoredTensor | None
+    after: StoredTensor | None
 
 
-def folded(steps: Sequence[TensorChange]) -> list[Folded]:
+def folded(steps: Sequence[TensorChange]) -> list[TensorChanges]:
     """All changes, folded over numbers."""
     said = {step.name: (step.kinds, step.before, step.after) for step in steps}
-    return [Folded(kinds, names, before, after) for names, (kinds, before, after) in fold(said.items())]
+    return [TensorChanges(kinds, names, before, after) for names, (kinds, before, after) in fold(said.items())]
 
 
 def repetitions(before: Contents, after: Contents, steps: Sequence[TensorChange]) -> list[Repetition]:
@@ -192,7 +194,7 @@ def covered(found: Sequence[Repetition]) -> Iterator[str]:
         yield from (f"{join(parent(repetition.address), str(i))}." for i in repetition.numbers)
 
 
-def _numbered(tensors: Mapping[str, Stored]) -> dict[str, dict[int, Contents]]:
+def _numbered(tensors: Mapping[str, StoredTensor]) -> dict[str, dict[int, Contents]]:
     """For each address before a number (`encoder.layer`), what is at each number, ties within it relative to it."""
     found: dict[str, dict[int, Contents]] = {}
     for name, stored in tensors.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from archspec.explanations.explain import MOST_MATCHES, Answer, Explanation, Match, Part
+from archspec.explanations.explain import MOST_MATCHES, Addend, Answer, Explanation, Match
 from archspec.explanations.numbers import bounds, rounded
 from archspec.reporting.documents import Document
 from archspec.reporting.page import Block, render
@@ -131,5 +131,5 @@ def _once(rows: list[Row]) -> list[Row]:
     return [row | repeated if row["match"] == last else row for row, last in zip(rows, before, strict=False)]
 
 
-def _part(part: Part) -> str:
+def _part(part: Addend) -> str:
     return f"{part.times} x {part.each:,} ({part.address})" if part.times > 1 else f"{part.each:,} ({part.address})"

@@ -1,7 +1,7 @@
-"""The kinds of tensors that a model and its family have: what a counting convention takes in or leaves out.
+"""The tensor groups that a model and its family have: what a counting convention takes in or leaves out.
 
-A kind is the tensors that differ only in the numbers of their names (`encoder.layer.*.output.dense.bias`). Sets of
-kinds are integers, a bit for each.
+A group is the tensors that differ only in the numbers of their names (`encoder.layer.*.output.dense.bias`). Sets of
+groups are integers, a bit for each.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from archspec.explanations.relative import Relative
 from archspec.table import Table, Tensor
 
 
-class Kind(NamedTuple):
+class TensorGroup(NamedTuple):
     """`times` tensors of `each` elements, called `name` with `*` for what is numbered.
 
     `part` is "" for what the model has, the address of a head of its family, "buffer", or "use": further applications
@@ -38,9 +38,9 @@ class Kind(NamedTuple):
 
 
 class Base(NamedTuple):
-    """What a count starts from: the model, a relative of it, or the model with one head; `counted` are its kinds.
+    """What a count starts from: the model, a relative of it, or the model with one head; `counted` are its groups.
 
-    `more` are kinds that belong to it and are not counted: further names, buffers. `parts` and `missing` are what it
+    `more` are groups that belong to it and are not counted: further names, buffers. `parts` and `missing` are what it
     has more and less than the model; `models` are the models that are it. `rank` is 1 for a single head. `guess`
     is 1 for a relative with sizes that the model does not have, which takes one deviation beside others.
     """
@@ -55,14 +55,14 @@ class Base(NamedTuple):
     guess: int = 0
 
 
-class Universe:
-    """All kinds of a model and of the heads of its family.
+class TensorGroups:
+    """All groups of a model and of the heads of its family.
 
     `bases` begins with the model itself. `heads` are the model's own heads by address, and those of its family.
     """
 
     def __init__(self, table: Table, relatives: Sequence[Relative], uses: Mapping[str, int]) -> None:
-        self.kinds: list[Kind] = []
+        self.groups: list[TensorGroup] = []
         self.heads: dict[str, int] = {}
         self._bits: dict[_Key, int] = {}
         own = _grouped(table.tensors, "", "")
@@ -79,42 +79,42 @@ class Universe:
         counted = self._counted(tensors)
         roles: dict[str, set[str | None]] = {}
         outer = {pattern_of(address) for address in _outermost(table)}
-        for bit, kind in self.members(tensors):
-            address = _around(pattern_of(kind.layer), outer)
+        for bit, group in self.members(tensors):
+            address = _around(pattern_of(group.layer), outer)
             if address is not None:
-                roles.setdefault(address, set()).add(kind.role)
+                roles.setdefault(address, set()).add(group.role)
                 self.heads[address] = self.heads.get(address, 0) | bit
-        self.heads = {a: kinds for a, kinds in self.heads.items() if {"head"} <= roles[a] <= {"head", "norm"}}
+        self.heads = {a: groups for a, groups in self.heads.items() if {"head"} <= roles[a] <= {"head", "norm"}}
         self.bases = [Base(table.model, (), counted, (tensors & ~counted) | uncounted, (), (), 0)]
         self.bases += [base for r in relatives if (base := self._relative(own, r)) is not None]
         self._add_heads(tensors, uncounted)
-        values = [kind.times * kind.each for kind in self.kinds]
+        values = [group.times * group.each for group in self.groups]
         self._sums = [_sums(values[i : i + 8]) for i in range(0, len(values), 8)]
 
-    def total(self, kinds: int) -> int:
-        """The elements of a set of kinds."""
+    def total(self, groups: int) -> int:
+        """The elements of a set of groups."""
         total = 0
         for sums in self._sums:
-            total += sums[kinds & 255]
-            kinds >>= 8
+            total += sums[groups & 255]
+            groups >>= 8
         return total
 
-    def members(self, kinds: int) -> list[tuple[int, Kind]]:
-        """The kinds of a set, each with its own bit."""
-        bits = reversed(f"{kinds:b}")
-        return [(1 << i, kind) for i, (bit, kind) in enumerate(zip(bits, self.kinds, strict=False)) if bit == "1"]
+    def members(self, groups: int) -> list[tuple[int, TensorGroup]]:
+        """The groups of a set, each with its own bit."""
+        bits = reversed(f"{groups:b}")
+        return [(1 << i, group) for i, (bit, group) in enumerate(zip(bits, self.groups, strict=False)) if bit == "1"]
 
-    def _counted(self, kinds: int) -> int:
-        return sum(bit for bit, kind in self.members(kinds) if not kind.alias)
+    def _counted(self, groups: int) -> int:
+        return sum(bit for bit, group in self.members(groups) if not group.alias)
 
     def _add(self, grouped: Counter[_Key]) -> int:
-        """The set of the kinds in `grouped`; those that are new are added."""
+        """The set of the groups in `grouped`; those that are new are added."""
         found = 0
         for key, times in grouped.items():
             bit = self._bits.get(key)
             if bit is None:
-                bit = self._bits[key] = 1 << len(self.kinds)
-                self.kinds.append(_kind(key, times))
+                bit = self._bits[key] = 1 << len(self.groups)
+                self.groups.append(_group(key, times))
             found |= bit
         return found
 
@@ -129,16 +129,16 @@ class Universe:
                 return None
             part = "" if own[key] else _around(key.name, outer) or key.layer or key.name
             found[key._replace(part=part)] = times
-        kinds = self._add(found)
+        groups = self._add(found)
         before = self.bases[0].counted | self.bases[0].more
-        parts = dict.fromkeys(kind.part for _, kind in self.members(kinds & ~before))
-        missing = dict.fromkeys(kind.layer for _, kind in self.members(self.bases[0].counted & ~kinds))
-        counted = self._counted(kinds)
+        parts = dict.fromkeys(group.part for _, group in self.members(groups & ~before))
+        missing = dict.fromkeys(group.layer for _, group in self.members(self.bases[0].counted & ~groups))
+        counted = self._counted(groups)
         return Base(
             other.definition,
             other.models,
             counted,
-            kinds & ~counted | self._uses(),
+            groups & ~counted | self._uses(),
             tuple(parts),
             tuple(missing),
             0,
@@ -146,15 +146,15 @@ class Universe:
         )
 
     def _uses(self) -> int:
-        return sum(bit for bit, kind in self.members((1 << len(self.kinds)) - 1) if kind.part == "use")
+        return sum(bit for bit, group in self.members((1 << len(self.groups)) - 1) if group.part == "use")
 
     def _add_heads(self, tensors: int, uncounted: int) -> None:
         """Bases with one head each, for the parts that relatives have more."""
         for part in dict.fromkeys(part for base in self.bases[1:] for part in base.parts):
-            kinds = sum(1 << i for i, kind in enumerate(self.kinds) if kind.part == part)
-            counted = self.bases[0].counted | self._counted(kinds)
-            self.heads.setdefault(part, kinds)
-            self.bases.append(Base("", (), counted, ((tensors | kinds) & ~counted) | uncounted, (part,), (), 1))
+            groups = sum(1 << i for i, group in enumerate(self.groups) if group.part == part)
+            counted = self.bases[0].counted | self._counted(groups)
+            self.heads.setdefault(part, groups)
+            self.bases.append(Base("", (), counted, ((tensors | groups) & ~counted) | uncounted, (part,), (), 1))
 
 
 class _Key(NamedTuple):
@@ -168,9 +168,9 @@ class _Key(NamedTuple):
 
 
 def _grouped(tensors: Sequence[Tensor], body: str, home: str) -> Counter[_Key]:
-    """How many tensors there are of each kind; names in `body` are taken as if it were at `home`.
+    """How many tensors there are of each group; names in `body` are taken as if it were at `home`.
 
-    A kind of a single tensor keeps that tensor's name.
+    A group of a single tensor keeps that tensor's name.
     """
     names: dict[_Key, tuple[str, str]] = {}
     grouped: Counter[_Key] = Counter()
@@ -205,11 +205,11 @@ def _moved(name: str, body: str, home: str) -> str:
     return join(home, relative(name, body)) if is_inside(name, body) else name
 
 
-def _kind(key: _Key, times: int) -> Kind:
+def _group(key: _Key, times: int) -> TensorGroup:
     each = 1
     for size in key.shape:
         each *= size
-    return Kind(key.name, times, each, len(key.shape), key.role, key.trainable, key.layer, key.part, key.alias)
+    return TensorGroup(key.name, times, each, len(key.shape), key.role, key.trainable, key.layer, key.part, key.alias)
 
 
 def _sums(values: list[int]) -> list[int]:

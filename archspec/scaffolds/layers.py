@@ -57,7 +57,7 @@ class _Tensor(NamedTuple):
     option: str | None
 
 
-class Pattern(NamedTuple):
+class LayerPattern(NamedTuple):
     """A layer of the library: `defaults` has each hyperparameter (None unless it is a literal), `needed` those without
     any.
     """
@@ -98,7 +98,7 @@ class Pattern(NamedTuple):
         return Form(self.name, self.role, found, min(leading, MOST_LEADING), fixed, (), left)
 
 
-def library() -> list[Pattern]:
+def library() -> list[LayerPattern]:
     """The layers of the standard library that can be recognised, in the order in which it hands them on."""
     return [pattern for definition in _definitions() if (pattern := _pattern(definition)) is not None]
 
@@ -110,7 +110,7 @@ def names() -> set[str]:
     }
 
 
-def recognise(patterns: list[Pattern], word: str, shapes: Mapping[str, Shape]) -> Form | None:
+def recognise(patterns: list[LayerPattern], word: str, shapes: Mapping[str, Shape]) -> Form | None:
     """The layer that owns tensors of these shapes, at an address that ends in `word`; None where none is likely.
 
     Of several that fit, the word decides if it speaks of a role or a name, and else the one that departs least from
@@ -152,7 +152,7 @@ def _file(path: str) -> tree.File:
         return parsed(Source(path, file.read()), Report())
 
 
-def _pattern(definition: tree.Definition) -> Pattern | None:
+def _pattern(definition: tree.Definition) -> LayerPattern | None:
     """None for what is no layer, or owns something else than parameters that its sizes and options describe."""
     if definition.kind != "layer":
         return None
@@ -172,7 +172,7 @@ def _pattern(definition: tree.Definition) -> Pattern | None:
         elif not isinstance(statement, tree.Bind | tree.Require | tree.Return):
             return None
     needed = frozenset(p.name for p in definition.hyperparameters if p.default is None)
-    return Pattern(definition.name.text, role, defaults, needed, tensors) if tensors else None
+    return LayerPattern(definition.name.text, role, defaults, needed, tensors) if tensors else None
 
 
 def _tensor(node: tree.Param, defaults: Mapping[str, object]) -> _Tensor | None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from archspec.addresses import is_index, segments
 from archspec.checkpoints.entries import Entry
-from archspec.scaffolds.layers import Form, Pattern, recognise
+from archspec.scaffolds.layers import Form, LayerPattern, recognise
 from archspec.scaffolds.tensors import Tensor
 
 
@@ -37,7 +37,7 @@ class Statement(NamedTuple):
     rounds: int | None = None
 
 
-class Part(NamedTuple):
+class SizedStatements(NamedTuple):
     """Statements with their sizes, one after the other."""
 
     statements: tuple[Statement, ...]
@@ -59,7 +59,7 @@ TRIES = 8
 class Structure:
     """Makes blocks of entries, of which `tensors` says what each is."""
 
-    def __init__(self, patterns: list[Pattern], tensors: Mapping[str, Tensor]) -> None:
+    def __init__(self, patterns: list[LayerPattern], tensors: Mapping[str, Tensor]) -> None:
         self.patterns = patterns
         self._tensors = tensors
         self._known: dict[tuple[str, tuple[tuple[str, tuple[int, ...]], ...]], Form | None] = {}
@@ -79,7 +79,7 @@ class Structure:
 
     # What stands at an address
 
-    def _part(self, node: _Node, word: str, outermost: bool = False) -> Part:
+    def _part(self, node: _Node, word: str, outermost: bool = False) -> SizedStatements:
         if node.entry is not None:
             return _single(self._tensors[node.entry.name], node.entry.shape)
         leaves = {name: child.entry for name, child in node.children.items() if child.entry is not None}
@@ -101,9 +101,9 @@ class Structure:
                 part = self._list(numbered, word)
             statements += part.statements
             sizes += part.sizes
-        return Part(tuple(statements), tuple(sizes))
+        return SizedStatements(tuple(statements), tuple(sizes))
 
-    def _layer(self, leaves: dict[str, Entry], word: str) -> Part | None:
+    def _layer(self, leaves: dict[str, Entry], word: str) -> SizedStatements | None:
         """A layer of the library that owns these tensors and no others."""
         if any(self._tensors[entry.name] != Tensor("param", "", len(entry.shape)) for entry in leaves.values()):
             return None  # something is to be said of it
@@ -114,13 +114,13 @@ class Structure:
         form = self._known[key]
         return form and _single(form, tuple(shapes[tensor][axis] for _, (tensor, axis) in form.slots))
 
-    def _at(self, word: str | Index, part: Part) -> Part:
+    def _at(self, word: str | Index, part: SizedStatements) -> SizedStatements:
         """What stands at `word`: one statement, or several if they begin with numbers, as no definition can."""
         if not _is_list(part):
             part = self._one(part)
-        return Part(tuple(s._replace(address=(word, *s.address)) for s in part.statements), part.sizes)
+        return SizedStatements(tuple(s._replace(address=(word, *s.address)) for s in part.statements), part.sizes)
 
-    def _one(self, part: Part, numbered: bool = False) -> Part:
+    def _one(self, part: SizedStatements, numbered: bool = False) -> SizedStatements:
         """A part as one statement, perhaps of a block. What is `numbered` may be repeated: it has no loop of its own,
         and a block in it begins at the number.
         """
@@ -134,10 +134,10 @@ class Structure:
             self._blocks[statements] = Block(statements)
         return self._blocks[statements]
 
-    def _list(self, children: dict[int, _Node], word: str) -> Part:
+    def _list(self, children: dict[int, _Node], word: str) -> SizedStatements:
         """Numbered parts: equal ones are repeated by one statement."""
-        alike: dict[Part, list[int]] = {}
-        runs: list[tuple[list[int], Part]] = []
+        alike: dict[SizedStatements, list[int]] = {}
+        runs: list[tuple[list[int], SizedStatements]] = []
         for number in sorted(children):
             part = self._part(children[number], word)
             if _is_list(part):
@@ -149,14 +149,14 @@ class Structure:
         parts = [self._repeated(run, part) for run, part in runs]
         statements = tuple(statement for part in parts for statement in part.statements)
         self._lists.append({s.what for s in statements if isinstance(s.what, Block)})
-        return Part(statements, tuple(size for part in parts for size in part.sizes))
+        return SizedStatements(statements, tuple(size for part in parts for size in part.sizes))
 
-    def _repeated(self, run: list[int], part: Part) -> Part:
+    def _repeated(self, run: list[int], part: SizedStatements) -> SizedStatements:
         if len(run) == 1:
             return self._at(str(run[0]), part)
         (statement,) = part.statements
         address = (Index(run[1] - run[0], run[0]), *statement.address)
-        return Part((statement._replace(address=address, rounds=len(run)),), part.sizes)
+        return SizedStatements((statement._replace(address=address, rounds=len(run)),), part.sizes)
 
     # Which blocks become definitions
 
@@ -219,10 +219,10 @@ def _further(number: int, step: int, among: Container[int]) -> Iterable[int]:
         number += step
 
 
-def _is_list(part: Part) -> bool:
+def _is_list(part: SizedStatements) -> bool:
     """Whether addresses in a part begin with a number that is counted up."""
     return any(s.address and isinstance(s.address[0], Index) for s in part.statements)
 
 
-def _single(what: Form | Tensor | Block, sizes: tuple[int, ...]) -> Part:
-    return Part((Statement((), what, len(sizes)),), sizes)
+def _single(what: Form | Tensor | Block, sizes: tuple[int, ...]) -> SizedStatements:
+    return SizedStatements((Statement((), what, len(sizes)),), sizes)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from archspec.checkpoints.checkpoint import read
 from archspec.pipeline import bundled_models, table_of
 from archspec.source import ArchError
-from archspec.verification.spelling import Rename, parse_rename
+from archspec.verification.naming import Rename, parse_rename
 from archspec.verification.verify import Verification, compare
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from archspec.reporting.page import render
 from archspec.reporting.tables import Column, Row, View, csv
 from archspec.reporting.text import number, title
 from archspec.source import printable
-from archspec.verification.spelling import Spelling
-from archspec.verification.verify import Finding, Stored, Verification
+from archspec.verification.naming import NamingVariant
+from archspec.verification.verify import Finding, StoredTotals, Verification
 
 MOST_ROWS = 1_000
 """Findings in a table for people; csv, JSON and YAML have all of them."""
@@ -121,13 +121,13 @@ def _summary(found: Verification) -> list[str]:
     return lines + [f"the checkpoint is exactly {name}{also}" for name in found.fits]
 
 
-def _types(dtypes: dict[str, Stored]) -> str:
+def _types(dtypes: dict[str, StoredTotals]) -> str:
     if len(dtypes) == 1:
         return f"all {next(iter(dtypes))}"
     return ", ".join(f"{dtype} {part.elements:,}" for dtype, part in dtypes.items()) or "no types"
 
 
-def _spelling(spelling: Spelling) -> str:
+def _spelling(spelling: NamingVariant) -> str:
     names = number(spelling.names, "name")
     if spelling.kind == "prefix":
         where = "checkpoint" if spelling.checkpoint else "spec"

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from archspec.addresses.repeats import Fold, fold
 from archspec.checkpoints.entries import Checkpoint, Entry
 from archspec.table import Table
-from archspec.verification.spelling import Rename, Spelling, respell
+from archspec.verification.naming import NamingVariant, Rename, respell
 
 _Fact = tuple[str, tuple[int, ...]]
 """What a spec says of a name: "param" or "buffer", and the shape."""
@@ -36,7 +36,7 @@ class Finding(NamedTuple):
     other: str | None = None
 
 
-class Stored(NamedTuple):
+class StoredTotals(NamedTuple):
     """What a checkpoint, or its part of one element type, holds. `names` of one tensor count it once in the others."""
 
     names: int
@@ -60,9 +60,9 @@ class Verification(NamedTuple):
     buffers: int
     checkpoint: str
     files: int
-    stored: Stored
-    dtypes: dict[str, Stored]
-    spellings: tuple[Spelling, ...]
+    stored: StoredTotals
+    dtypes: dict[str, StoredTotals]
+    spellings: tuple[NamingVariant, ...]
     findings: tuple[Finding, ...]
     notes: tuple[str, ...]
     unmatched: tuple[Rename, ...] = ()
@@ -106,16 +106,16 @@ def compare(table: Table, checkpoint: Checkpoint, renames: Sequence[Rename] = ()
     )
 
 
-def stored(entries: Iterable[Entry]) -> Stored:
+def stored(entries: Iterable[Entry]) -> StoredTotals:
     """Sums: an entry whose elements are those of another counts as a name only."""
     entries = list(entries)
     distinct = list({entry.place: entry for entry in entries}.values())
-    return Stored(
+    return StoredTotals(
         len(entries), len(distinct), sum(entry.elements for entry in distinct), sum(entry.bytes for entry in distinct)
     )
 
 
-def _by_dtype(entries: Sequence[Entry]) -> dict[str, Stored]:
+def _by_dtype(entries: Sequence[Entry]) -> dict[str, StoredTotals]:
     parts: dict[str, list[Entry]] = {}
     for entry in entries:
         parts.setdefault(entry.dtype, []).append(entry)

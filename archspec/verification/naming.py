@@ -17,7 +17,7 @@ MOST_SEGMENTS = 8
 """Segments that a prefix may have."""
 
 
-class Spelling(NamedTuple):
+class NamingVariant(NamedTuple):
     """A difference in names that was passed over: `checkpoint` there is `spec` here, in so many `names`.
 
     `kind` is "rename" (both are patterns), "prefix" (one of them is "") or "norm" (both are last segments of names).
@@ -67,7 +67,7 @@ def parse_rename(old: str, new: str) -> Rename:
 
 def respell(
     names: Sequence[str], spec: Set[str], norms: Set[str], renames: Sequence[Rename] = ()
-) -> tuple[dict[str, str], list[Spelling], list[Rename]]:
+) -> tuple[dict[str, str], list[NamingVariant], list[Rename]]:
     """The spec's name for each of the checkpoint's `names` that has one; the spellings used; renamings of no name.
 
     `spec` are the spec's names, and `norms` those of them that are of norms. A prefix is recognised where it makes the
@@ -90,21 +90,23 @@ def respell(
         found[name], takers[modern], spelt[name] = modern, name, how
     spellings = list(used)
     if prefix or missing:
-        spellings.append(Spelling("prefix", prefix, missing, sum(not spelt[name][1] for name in found)))
+        spellings.append(NamingVariant("prefix", prefix, missing, sum(not spelt[name][1] for name in found)))
     old = Counter(last(called[name]) for name in found if spelt[name][0])
-    spellings += [Spelling("norm", was, OLD_NORMS[was], count) for was, count in sorted(old.items(), reverse=True)]
+    spellings += [NamingVariant("norm", was, OLD_NORMS[was], count) for was, count in sorted(old.items(), reverse=True)]
     return found, spellings, unmatched
 
 
-def _renamed(names: Sequence[str], renames: Iterable[Rename]) -> tuple[dict[str, str], list[Spelling], list[Rename]]:
+def _renamed(
+    names: Sequence[str], renames: Iterable[Rename]
+) -> tuple[dict[str, str], list[NamingVariant], list[Rename]]:
     called = {name: name for name in names}
-    used: list[Spelling] = []
+    used: list[NamingVariant] = []
     unmatched: list[Rename] = []
     for rename in renames:
         changed = {name: new for name, now in called.items() if (new := rename.apply(now)) is not None}
         called.update(changed)
         if changed:
-            used.append(Spelling("rename", rename.old, rename.new, len(changed)))
+            used.append(NamingVariant("rename", rename.old, rename.new, len(changed)))
         else:
             unmatched.append(rename)
     firsts: dict[str, str] = {}

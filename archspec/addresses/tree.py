@@ -35,10 +35,10 @@ class Node(Generic[Own, Sum]):
         self.kind = 0
 
 
-class Line(NamedTuple, Generic[Own, Sum]):
-    """A line of the tree, `level` 0 outermost: a node, or several in a row that have nothing to say but the last.
+class TreeRow(NamedTuple, Generic[Own, Sum]):
+    """A row of the tree, `level` 0 outermost: a node, or several in a row that have nothing to say but the last.
 
-    `label` is its address within the line above, `address` the whole; a folded number is `*`, or the numbers meant
+    `label` is its address within the row above, `address` the whole; a folded number is `*`, or the numbers meant
     where others differ (`0,3,6`). It stands for `times` equal parts, in `copies` repetitions of what is around it.
     """
 
@@ -50,7 +50,7 @@ class Line(NamedTuple, Generic[Own, Sum]):
     copies: int
 
 
-class Tree(Generic[Own, Sum]):
+class AddressTree(Generic[Own, Sum]):
     """The tree. `nodes` has each one after the one that it is in; the root is first. `nothing` is an empty sum."""
 
     def __init__(self, nothing: Sum) -> None:
@@ -91,13 +91,13 @@ class Tree(Generic[Own, Sum]):
         kinds: dict[tuple[object, ...], int] = {}
         for node in reversed(self.nodes):
             if fold:
-                _join(node)
+                _collapse(node)
             own = add(node)
             below = tuple((child.segment, child.times, child.kind) for child in node.children.values())
             node.kind = kinds.setdefault((node.type, own, below), len(kinds))
 
-    def lines(self, depth: int | None) -> Iterator[Line[Own, Sum]]:
-        """The lines from the top, the root's if it owns something; what is nested deeper than `depth` is left out."""
+    def rows(self, depth: int | None) -> Iterator[TreeRow[Own, Sum]]:
+        """The rows from the top, the root's if it owns something; what is nested deeper than `depth` is left out."""
         root = self.root
         waiting = [(child, 0, "", 1) for child in reversed(root.children.values())]
         if root.own:
@@ -110,13 +110,13 @@ class Tree(Generic[Own, Sum]):
                 label = join(label, node.segment)
                 times *= node.times
             address = join(around, label)
-            yield Line(node, level, label, address, times, copies)
+            yield TreeRow(node, level, label, address, times, copies)
             if node is not root and (depth is None or level + 1 < depth):
                 below = [(child, level + 1, address, copies * times) for child in node.children.values()]
                 waiting.extend(reversed(below))
 
 
-def _join(node: Node[Own, Sum]) -> None:
+def _collapse(node: Node[Own, Sum]) -> None:
     numbered: dict[int, list[str]] = {}
     for segment, child in node.children.items():
         if child.numbered:
