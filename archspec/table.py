@@ -5,10 +5,11 @@ from typing import Any, NamedTuple
 
 
 class Tensor(NamedTuple):
-    """One named parameter. `size` counts its elements; `params` is the same, or 0 where `tied_to` names the tensor
-    counted.
+    """A named parameter tensor of a model.
 
-    `layer` is the address of the definition that owns it ("" for the model itself) and `type` that definition's name.
+    `name` is its address, as in a checkpoint. `size` is its number of elements; `params` is the same, or 0 for a tensor
+    that is counted under another name, `tied_to`. `role` is its label in the spec. `layer` is the address of the layer
+    or block that declares it ("" for the model itself) and `type` the name of that definition.
     """
 
     name: str
@@ -23,14 +24,14 @@ class Tensor(NamedTuple):
 
 
 class Buffer(NamedTuple):
-    """A stored tensor that is not a parameter."""
+    """A stored tensor that is not a parameter: its address and shape."""
 
     name: str
     shape: tuple[int, ...]
 
 
 class ModuleRow(NamedTuple):
-    """A layer or block: its address, its definition's name, "layer" or "block"."""
+    """A layer or block: its address, the name of its definition, and `kind`: "layer" or "block"."""
 
     address: str
     type: str
@@ -38,7 +39,7 @@ class ModuleRow(NamedTuple):
 
 
 class Params(NamedTuple):
-    """Numbers of parameters, every tensor counted once; `trainable` + `frozen` = `total`."""
+    """Parameter counts; a tensor with several names is counted once. `trainable` + `frozen` = `total`."""
 
     total: int
     trainable: int
@@ -46,10 +47,10 @@ class Params(NamedTuple):
 
 
 class Table(NamedTuple):
-    """Everything about one model that does not depend on input shapes, in program order.
+    """Everything about a model that does not depend on the shapes of its inputs, in program order.
 
-    `buffer_ties` names the buffer that another is one with. `unchecked` is how many `expect` lines were passed over,
-    since they are about the model as written.
+    `hyperparameters` are all, and `overrides` those that were set. `buffer_ties` names the buffer that another one is
+    tied to. `unchecked` is the number of `expect` lines that were skipped, because there are overrides.
     """
 
     model: str

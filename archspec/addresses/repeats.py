@@ -15,9 +15,10 @@ T = TypeVar("T", bound=Hashable)
 
 
 class Fold(NamedTuple):
-    """Names as one. `numbers` has, for each `*` of `pattern` from left to right, the numbers it stands for, ascending.
+    """Names that differ only in indices, as one `pattern` with `*` for these.
 
-    The names are those of the pattern with every combination of these, and are listed in this order in `names`.
+    `numbers` has the indices of each `*` from left to right, ascending. `names` are those of all combinations, in this
+    order.
     """
 
     pattern: Pattern
@@ -26,7 +27,7 @@ class Fold(NamedTuple):
 
     @property
     def ranges(self) -> str:
-        """The numbers as people write them: `0-2,5`; for the second `*` behind a semicolon."""
+        """The indices as text: `0-2,5`; those of the second `*` follow a semicolon."""
         return "; ".join(map(ranges, self.numbers))
 
 

@@ -16,7 +16,7 @@ from archspec.source import Report, Source, decode, fail, read_bytes, suggest
 
 
 class Audit(NamedTuple):
-    """An audited calculation: what it is, and its lines as judged. `clean` says that no line is wrong."""
+    """An audited calculation: its title, where it was published, a note, and its lines with their verdicts."""
 
     title: str
     where: str
@@ -29,10 +29,11 @@ class Audit(NamedTuple):
 
 
 def audit(path: str | os.PathLike[str]) -> Audit:
-    """Judges every line of an audit file.
+    """Check every line of an audit file.
 
-    `path` is a file (it has a `/` or ends in `.yaml` or `.yml`), or the name of a bundled audit. Raises ArchError if
-    there is no such file, or anything is wrong with it.
+    `path` is a file (it contains `/` or ends in `.yaml` or `.yml`), or the name of a bundled audit.
+
+    Raises ArchError if the file does not exist or has an error.
     """
     place, label = _find(os.fspath(path))
     source = Source(label, _text(place, label))

@@ -24,11 +24,12 @@ VERDICTS = {
 
 
 class JudgedLine(NamedTuple):
-    """A line and what is true of it; numbers are exact.
+    """A line of a calculation and its verdict; numbers are exact.
 
-    `value` is what it claims; `own` what its own arithmetic gives, from what the lines above claim; `counted` what the
-    model has. `verdict` is a key of VERDICTS; `off` is how much too large a wrong value is, against what it would be
-    without any error, which is `meant` (None for a rounded one). `why` are sentences.
+    `value` is what the line claims, `own` the result of its own arithmetic with what the lines above claim, and
+    `counted` what the model has; None if the line does not have it. `verdict` is "right", "convention" (right under
+    another convention), "wrong" or "carried" (wrong because of lines above). `meant` is the value without any error,
+    and `off` the difference of a wrong exact value from it. `why` are sentences.
     """
 
     line: AuditLine

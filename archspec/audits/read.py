@@ -21,10 +21,9 @@ _LINE = ("line", "says", "where", "spec", "set", "claimed", "arithmetic", "selec
 class AuditLine(NamedTuple):
     """One line of a calculation.
 
-    `says` is its wording, `where` the place it was said at. `claimed` is the number, and further ways of writing it. It
-    is judged by its own `arithmetic`, and by the tensors that `select` chooses (as a share of those that `of` does) of
-    the model `spec` with `overrides`. `spans` are the places of its keys' values, and of patterns by
-    key and pattern.
+    `says` is its wording, and `where` its location in the publication. `claimed` is the number, and other ways to write
+    it. The line is judged by its own `arithmetic`, and by the tensors that `select` matches (as a share of those that
+    `of` matches) in the model `spec` with `overrides`. `spans` locates its keys and patterns in the file.
     """
 
     name: str

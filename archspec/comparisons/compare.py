@@ -18,24 +18,27 @@ Value: TypeAlias = "Quantity | None"
 
 
 class Figure(NamedTuple):
-    """One line of numbers, a value for each model."""
+    """A row of numbers, one for each model.
+
+    A value is an integer, an Amount (a formula in symbolic dimensions), or None if the model has none.
+    """
 
     name: str
     values: tuple[Value, ...]
 
     @property
     def differences(self) -> tuple[int | None, ...]:
-        """What each value is more than the first; None unless both are numbers."""
+        """Each value minus the first; None unless both are integers."""
         return self._against(lambda first, value: value - first)
 
     @property
     def ratios(self) -> tuple[float | None, ...]:
-        """Each value divided by the first; None unless both are numbers and the first is not 0."""
+        """Each value divided by the first; None unless both are integers and the first is not 0."""
         return self._against(lambda first, value: value / first if first else None)
 
     @property
     def plain(self) -> tuple[int | str | None, ...]:
-        """The values for programs: a formula is text without commas."""
+        """The values with formulas as text that Python can read."""
         return tuple(value if value is None or isinstance(value, int) else str(value) for value in self.values)
 
     def _against(self, of: Callable[[int, int], Any]) -> tuple[Any, ...]:
@@ -46,21 +49,25 @@ class Figure(NamedTuple):
 
 
 class DifferingHyperparameter(NamedTuple):
-    """A hyperparameter that differs: the values of the models that have it, by their place."""
+    """A hyperparameter that differs, with its value in each model that has it, by the position of the model."""
 
     name: str
     values: dict[int, Any]
 
 
 class ComponentRow(NamedTuple):
-    """A line of parts that play the same part (see `components.Alignment`), with the parameters in each model's."""
+    """Components that correspond, with the parameters of each model's."""
 
     row: Alignment
     params: Figure
 
 
 class CostComparison(NamedTuple):
-    """What the models cost at the sizes given. `notes` say of each model what is not known of it, "" for nothing."""
+    """What models cost with the sizes `dims`: FLOPs, operations, and bytes.
+
+    `notes` has one text for each model: dimensions that it does not have or that stay symbolic, or why it has no costs;
+    "" for none.
+    """
 
     dims: dict[str, int]
     figures: tuple[Figure, ...]
@@ -68,7 +75,11 @@ class CostComparison(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """Models side by side. `totals` are numbers of parameters, every tensor counted once; `roles` split them."""
+    """Models side by side.
+
+    `settings` are the hyperparameters that differ. `totals` and `roles` are parameter counts, in total and by role; a
+    tensor with several names is counted once. `parts` are the components, and `costs` is None without sizes.
+    """
 
     models: tuple[Table, ...]
     settings: tuple[DifferingHyperparameter, ...]

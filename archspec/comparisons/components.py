@@ -21,11 +21,12 @@ Structure: TypeAlias = Counter[tuple[str | None, str]]
 
 
 class Component(NamedTuple):
-    """A part: at an address in which `*` stands for repetition, `times` of it with `each` parameters; None for a stack
-    of layers that are not all alike.
+    """A component of a model: a layer, a block, or a stack of them.
 
-    `total` is the parameters in all of them, in all repetitions around. `roles` says how many elements are there for
-    what; `numbered` whether it is one of a row of parts, of which there may be only one.
+    `address` has `*` for an index, or the indices as text if not all of the stack are equal. There are `times` of it,
+    with `each` parameters (None for layers that are not all equal), and `total` in all, in all repetitions around it.
+    `roles` counts elements by role. `numbered` is whether it has an index, even if it is the only one. `parts` are the
+    components inside it.
     """
 
     address: str
@@ -40,7 +41,7 @@ class Component(NamedTuple):
 
     @property
     def role(self) -> str | None:
-        """What most of it is there for."""
+        """The role of most of its elements."""
         return self.roles.most_common(1)[0][0] if self.roles else None
 
 
@@ -49,10 +50,10 @@ Group: TypeAlias = tuple[Component, ...]
 
 
 class Alignment(NamedTuple):
-    """Parts that play the same part, a group for each model, `level` 0 outermost.
+    """Components that correspond: a group for each model, empty if it has none. `level` 0 is outermost.
 
-    `by` says for each model how its parts were found: "address", "structure" (of the same matrices and norms), "role",
-    or "" for the first that has it, and those that have none.
+    `by` is how each model's were matched: "address", "structure" (the same matrices and norms), "role", or "" for the
+    first model that has them, and those that have none.
     """
 
     level: int

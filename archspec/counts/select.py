@@ -8,7 +8,9 @@ from archspec.table import Table
 
 
 class Rule(NamedTuple):
-    """One pattern of names; `*` crosses dots. `include` is True for `--select`, False for `--exclude`."""
+    """A pattern of names, in which `*` matches any characters. `include` is True for `--select`, False for
+    `--exclude`.
+    """
 
     include: bool
     pattern: str

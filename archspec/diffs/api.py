@@ -26,11 +26,11 @@ from archspec.table import Table
 
 
 class Difference(NamedTuple):
-    """What makes the model B of the model A.
+    """The changes that turn a model A into a model B.
 
-    `tensors` are all changes of parameters and buffers, one a tensor, under B's names; `prefix` says how A's names are
-    made B's before. `operations` say what is computed otherwise, folded over numbers. `before` and `after` are the
-    models' tables.
+    `tensors` has one change for each parameter or buffer that differs, by B's names; `prefix` is how A's names become
+    B's. `operations` are changes of what is computed, those with different indices together. `before` and `after` are
+    the tables of A and B. A Difference is false if there is no change.
     """
 
     before: Table
@@ -45,12 +45,12 @@ class Difference(NamedTuple):
 
     @property
     def folded(self) -> list[TensorChanges]:
-        """The changes of tensors, folded over numbers."""
+        """The changes of tensors, those with different indices together."""
         return folded(self.tensors)
 
     @property
     def repetitions(self) -> list[Repetition]:
-        """Those of the changes that are numbered parts which are there more or less often, and otherwise alike."""
+        """The numbered components that one model has more of, where the additional ones are copies of others."""
         before, after = renamed(contents(self.before), self.prefix), contents(self.after)
         return repetitions(before, after, self.tensors)
 

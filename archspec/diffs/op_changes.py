@@ -9,11 +9,12 @@ from archspec.addresses.repeats import Fold, fold
 
 
 class OperationChange(NamedTuple):
-    """A difference at `address` ("" for the model itself), which is that of a layer or block.
+    """A change of what is computed at `address`, that of a layer or block ("" for the model).
 
-    `kind` is "reads" (it is given something else), "moved" (that, and others read what it gives), "computes" (a layer
-    does something else with it), "returns" (a block's output `what`), "times" (how often it is applied), "added",
-    "removed", "input", "output" (of the model), "table" (a constant tensor), or "differs" (no words were found).
+    `kind` is "reads" (its inputs differ), "moved" (so do the readers of its outputs), "computes" (a layer that computes
+    something else), "returns" (the output `what` of a block), "times" (how often it is applied), "added", "removed",
+    "input" or "output" (of the model), "table" (the values of a constant tensor), or "differs" (no description was
+    found).
     """
 
     kind: str
@@ -24,7 +25,7 @@ class OperationChange(NamedTuple):
 
 
 class OperationChanges(NamedTuple):
-    """The same change at all addresses of `fold`."""
+    """The same change at all addresses of `fold`; the other fields are those of OperationChange."""
 
     kind: str
     fold: Fold

@@ -12,9 +12,10 @@ from archspec.table import Table
 
 
 class StoredTensor(NamedTuple):
-    """A tensor as a checkpoint and an optimizer see it: a "param" or a "buffer", which is never `trainable`.
+    """A tensor as a checkpoint and an optimizer see it.
 
-    `tied_to` is the name under which it is counted, where that is another.
+    `kind` is "param" or "buffer"; a buffer is never `trainable`. `tied_to` is the name under which it is counted, if
+    that is another one.
     """
 
     kind: str
@@ -36,8 +37,8 @@ def contents(table: Table) -> Contents:
 
 
 class NamePrefix(NamedTuple):
-    """What stands before names in one of the models only: all of A's get `added`, or those of A that have `removed`
-    lose it. At most one of the two is there.
+    """A prefix that the names of one model have and those of the other do not: `added` to all of A's names, or
+    `removed` from those of A that have it. At most one of the two is not empty.
     """
 
     added: str = ""
@@ -49,7 +50,7 @@ class NamePrefix(NamedTuple):
 
 
 class TensorChange(NamedTuple):
-    """What happens to the tensor that B calls `name`: None where there is none."""
+    """The change of the tensor that B calls `name`; `before` or `after` is None if that model does not have it."""
 
     name: str
     before: StoredTensor | None
@@ -72,9 +73,10 @@ class TensorChange(NamedTuple):
 
 
 class Repetition(NamedTuple):
-    """A numbered part (`encoder.layer.*`) that is there more or less often: the numbers `new` or `gone`.
+    """A numbered component (`encoder.layer.*`) of which one model has more: `before` in A, `after` in B.
 
-    Each of these has `tensors` tensors, the same that `like` has, whose number is in both models.
+    `numbers` are the indices that are new or gone. Each of these has `tensors` tensors, the same as the component
+    `like`, which is in both models.
     """
 
     address: str
@@ -150,7 +152,7 @@ def _candidates(shorter: Contents, longer: Contents) -> Counter[str]:
 
 
 class TensorChanges(NamedTuple):
-    """Changes that differ in the numbers of their names only."""
+    """The same change of tensors whose names differ only in indices; `kinds` are as in TensorChange."""
 
     kinds: tuple[str, ...]
     fold: Fold

@@ -24,14 +24,14 @@ _ONCE: Mapping[str, int] = {}
 
 
 class CountStep(NamedTuple):
-    """One step from the model to a count: what is done, and what it adds (or takes away)."""
+    """One step of a count: what is counted or not counted, and the parameters that this adds (or subtracts)."""
 
     text: str
     params: int
 
 
 class Addend(NamedTuple):
-    """One addend of a count: `times` parts of `each` parameters at an address (`*` for what is numbered)."""
+    """One addend of a count: `times` components of `each` parameters at an address, with `*` for indices."""
 
     address: str
     times: int
@@ -41,9 +41,9 @@ class Addend(NamedTuple):
 class Match(NamedTuple):
     """A way of counting that gives `params`.
 
-    `kind` is "convention", "omission" (a small one, beside a convention) or "slip" (one of arithmetic, which is a
-    guess). `rank` counts the deviations from the model, or a relative of it, counted plainly. The steps sum to
-    `params`, and so do the parts, but for a slip's last step.
+    `kind` is "convention", "omission" (a small one, in addition to a convention) or "slip" (an arithmetic error, which
+    is a guess). `rank` is the number of adjustments to a plain count of the model, or of a relative of it. The `steps`
+    sum to `params`, and so do the `parts`, except for the last step of an arithmetic error.
     """
 
     kind: str
@@ -54,12 +54,12 @@ class Match(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What fits one reading of a number: all of the simplest rank, and how many there are (`more`) of the next; of each
-    rank MOST_MATCHES at most.
+    """The matches for one reading of a number.
 
-    Where nothing fits, `nearest` are those with the nearest smaller and larger count of the conventions of at most one
-    deviation. `cut_off` is whether the plain count, which does not fit, gives the number if the digits after these are
-    dropped and not rounded.
+    `matches` are all of the lowest rank that has any, and `more` is the number of those of the next rank; of each at
+    most MOST_MATCHES. Without a match, `nearest` are the conventions of at most one adjustment with the next smaller
+    and the next larger count. `cut_off` is whether the plain count, which does not match, gives the number if it is
+    truncated instead of rounded.
     """
 
     reading: Reading
@@ -70,9 +70,9 @@ class Answer(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """The answers for the readings of a number, coarsest first.
+    """The answers for the readings of a number, coarsest first, and the `total` of the model.
 
-    So many `conventions`, all of those of up to `depth` deviations, were tried.
+    `conventions` is how many were tried: all of those with up to `depth` adjustments.
     """
 
     model: str

@@ -29,7 +29,7 @@ _NUMBER = re.compile(
 
 
 class Reading(NamedTuple):
-    """A number at `digits` significant digits (None: exact): it fits what lies from `low` to `high`, both included."""
+    """A number at `digits` significant digits (None: exact). It matches values from `low` to `high`, both included."""
 
     digits: int | None
     low: Fraction
@@ -46,10 +46,10 @@ class Reading(NamedTuple):
 
 
 class PublishedNumber(NamedTuple):
-    """A number as it was written: its text, its value, and its readings, coarsest first.
+    """A number as it was published: its text, its value, and its readings, coarsest first.
 
-    An exact number has one reading. A rounded one whose last digits are zeros has several, since these zeros may be
-    counted or may fill up. `unit` is what its last digit before the point is worth; "%" is a hundredth.
+    An exact number has one reading. A rounded one that ends in zeros has several, because these may be significant or
+    not. `unit` is the value of its last digit before the point: 1,000,000 in "110M", and a hundredth in "20 %".
     """
 
     text: str

@@ -15,11 +15,11 @@ from archspec.source import Diagnostic, fail, suggest
 
 
 class Formula:
-    """A model's number of parameters with hyperparameters left open. Made by `archspec.formula`.
+    """The parameter count of a model as polynomials in open hyperparameters. Made by `archspec.formula`.
 
-    `open` has these with their values in the model, `hyperparameters` all. `total`, `trainable` and `frozen` are
-    polynomials; `terms` say what the total is made of. They hold for all positive integers for which the `assumptions`
-    do and the spec compiles.
+    `open` has the open hyperparameters with their values in the model, `hyperparameters` all. `total`, `trainable` and
+    `frozen` are polynomials, and `terms` the terms of the total. They hold for all positive integers for which the
+    `assumptions` hold and the spec compiles.
     """
 
     def __init__(
@@ -46,9 +46,9 @@ class Formula:
         return f"<Formula {self.model!r}: {self.text(self.total)}>"
 
     def at(self, **values: int) -> int:
-        """The number of parameters where hyperparameters have these values, and those left out the model's own.
+        """The parameter count with these values; the other open hyperparameters have the model's own.
 
-        Raises ValueError for a name that is not open, a value that is no positive integer, or values for which an
+        Raises ValueError for a name that is not open, a value that is not a positive integer, or values for which an
         assumption does not hold.
         """
         for hyperparameter, value in values.items():
@@ -65,11 +65,11 @@ class Formula:
         return self.total.at(numbers)
 
     def text(self, polynomial: Polynomial, collect: bool = True) -> str:
-        """A polynomial as text that Python reads too; with `collect`, numbers of rounds stand before brackets."""
+        """A polynomial as text that Python can read; with `collect`, factors of repetitions precede parentheses."""
         return notation.text(polynomial, tuple(self.open), self._counts if collect else ())
 
     def latex(self) -> str:
-        """The numbers, what repeats unevenly as sums, and the assumptions, as LaTeX: an `align*` environment."""
+        """The counts, sums over uneven repetitions, and the assumptions: a LaTeX `align*` environment."""
         latex, order = notation.latex, tuple(self.open)
         lines = [rf"\text{{{what}}} &= {latex(number, order, self._counts)}" for what, number in self.numbers()]
         for term in self.terms:
@@ -83,7 +83,7 @@ class Formula:
         return "\\begin{align*}\n  " + " \\\\\n  ".join(lines) + "\n\\end{align*}\n"
 
     def numbers(self) -> Iterable[tuple[str, Polynomial]]:
-        """The total, and what of it is trainable and frozen if something is."""
+        """The total; and the trainable and frozen parts if anything is frozen."""
         yield "parameters", self.total
         if self.frozen:
             yield "trainable", self.trainable
@@ -95,7 +95,7 @@ class Formula:
         write: Callable[[Polynomial, Sequence[str]], str] = notation.text,
         words: dict[str, str] | None = None,
     ) -> str:
-        """An assumption as a sentence's end, or with `notation.latex` for `write` and words of it for math mode."""
+        """An assumption as text; with `notation.latex` for `write`, and words for math mode, as LaTeX."""
         left, operator, right, order = assumption.left, assumption.operator, assumption.right, tuple(self.open)
         if operator == "divisible":
             left, right = cleared(left, right)

@@ -29,13 +29,14 @@ _HEADER = """\
 
 
 def scaffold(path: str | os.PathLike[str]) -> str:
-    """A first spec of a checkpoint: the text of an `.arch` file that owns its tensors, names, shapes and ties.
+    """Draft a spec for a checkpoint: an `.arch` file that declares its tensors, with names, shapes and ties.
 
-    `path` is a file of safetensors or of `torch.save`, an index of shards, or a folder with one of these; headers alone
-    are read. Layers of the standard library are recognised, what repeats is written as loops over blocks, and nothing
-    is applied, since a checkpoint does not say how. The text compiles, and was compared with the checkpoint.
+    `path` is a safetensors or `torch.save` file, an index of shards, or a directory with one of these. Only headers are
+    read. Layers of the standard library are recognized, and repetition is written as loops over blocks. Nothing is
+    applied, because a checkpoint does not describe what is computed. The draft compiles, and was compared with the
+    checkpoint.
 
-    Raises ArchError if the checkpoint cannot be read, or holds what no spec can say.
+    Raises ArchError if the checkpoint cannot be read, or has a tensor that a spec cannot declare.
     """
 
     checkpoint = read(os.fspath(path))

@@ -18,9 +18,9 @@ MOST_SEGMENTS = 8
 
 
 class NamingVariant(NamedTuple):
-    """A difference in names that was passed over: `checkpoint` there is `spec` here, in so many `names`.
+    """A difference in names that was ignored: `checkpoint` there is `spec` in the model, in `names` names.
 
-    `kind` is "rename" (both are patterns), "prefix" (one of them is "") or "norm" (both are last segments of names).
+    `kind` is "rename" (both are patterns), "prefix" (one of them is "") or "norm" (both are last segments).
     """
 
     kind: str
@@ -30,7 +30,7 @@ class NamingVariant(NamedTuple):
 
 
 class Rename(NamedTuple):
-    """What `--rename OLD=NEW` says: whole names, in which each `*` stands for any characters, and keeps its place."""
+    """A renaming of whole names: each `*` of `old` matches any characters, which replace that of `new`."""
 
     old: str
     new: str

@@ -37,7 +37,10 @@ class Finding(NamedTuple):
 
 
 class StoredTotals(NamedTuple):
-    """What a checkpoint, or its part of one element type, holds. `names` of one tensor count it once in the others."""
+    """Totals of a checkpoint, or of its tensors of one element type.
+
+    `names` counts every name; `tensors`, `elements` and `bytes` count a tensor with several names once.
+    """
 
     names: int
     tensors: int
@@ -46,12 +49,12 @@ class StoredTotals(NamedTuple):
 
 
 class Verification(NamedTuple):
-    """What `archspec verify` found.
+    """The differences between a checkpoint and a model.
 
-    `params` and `buffers` are the numbers of the spec's. `stored` is what the checkpoint holds, and `dtypes` the same
-    by type of element. `spellings` are differences in names that were passed over, `notes` sentences about what is no
-    difference but good to know, `unmatched` the renamings that match no name. `fits` are other bundled models, with the
-    same hyperparameters set, that the checkpoint is exactly.
+    `params` is the parameter count of the model, `buffers` its number of buffers. `stored` has the totals of the
+    checkpoint, and `dtypes` those by element type. `findings` are the differences. `spellings` are naming variants that
+    were ignored, `notes` sentences that describe no difference, and `unmatched` the renamings that match no name.
+    `fits` are other bundled models, with the same overrides, that the checkpoint matches exactly.
     """
 
     model: str
@@ -70,7 +73,7 @@ class Verification(NamedTuple):
 
     @property
     def is_exact(self) -> bool:
-        """Whether the checkpoint holds the tensors of the spec, all of them and nothing else."""
+        """Whether the checkpoint has exactly the tensors of the model."""
         return not self.findings
 
 
