@@ -11,7 +11,7 @@ from archspec.table import Buffer, ModuleRow, Params, Table, Tensor
 
 def table_of(name: str, module: Module, hyperparameters: dict[str, Any], overrides: dict[str, Any]) -> Table:
     """The table of a module that is a whole model."""
-    walk = _Walk(module)
+    walk = _TableBuilder(module)
     walk.visit(module, "", None, False)
     params = Params(module.total, module.total - module.frozen, module.frozen)
     ties = {buffer.name: module.aliases[buffer.name] for buffer in walk.buffers if buffer.name in module.aliases}
@@ -27,7 +27,7 @@ def table_of(name: str, module: Module, hyperparameters: dict[str, Any], overrid
     )
 
 
-class _Walk:
+class _TableBuilder:
     """Spells out every module and tensor of a model."""
 
     def __init__(self, root: Module) -> None:

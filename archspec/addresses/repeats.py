@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import product
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from archspec.addresses import ANY_INDEX, INDEX, Pattern, ranges
 
@@ -12,6 +12,9 @@ MOST_NUMBERS = 6
 """Numbers in a name that may become a `*`; those further right stay as they are."""
 
 T = TypeVar("T", bound=Hashable)
+
+Box: TypeAlias = tuple[tuple[int, ...], ...]
+"""Tuples of numbers as a product: the numbers of each position."""
 
 
 class Fold(NamedTuple):
@@ -56,14 +59,14 @@ def _split(name: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
     return tuple(parts[::2]), tuple(map(int, parts[1::2]))
 
 
-def _boxes(points: Sequence[tuple[int, ...]]) -> list[tuple[tuple[int, ...], ...]]:
+def _boxes(points: Sequence[tuple[int, ...]]) -> list[Box]:
     """Tuples of numbers, distinct and ascending, as products: each is in one of these, and they have no others."""
     if not points[0]:
         return [()]
     by_first: dict[int, list[tuple[int, ...]]] = {}
     for point in points:
         by_first.setdefault(point[0], []).append(point[1:])
-    firsts: dict[tuple[Any, ...], list[int]] = {}
+    firsts: dict[tuple[Box, ...], list[int]] = {}
     for first, rests in by_first.items():
         firsts.setdefault(tuple(_boxes(rests)), []).append(first)
     return [(tuple(numbers), *box) for boxes, numbers in firsts.items() for box in boxes]

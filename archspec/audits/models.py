@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
 from archspec.audits.arithmetic import EvaluationError
 from archspec.audits.read import AuditLine
@@ -99,13 +99,13 @@ class Models:
         except EvaluationError as fault:
             raise fail(fault.code, fault.message, line.arithmetic.span(fault.node), help=fault.help) from None
 
-    def _no_number(self, node: tree.Name, facts: dict[str, Any]) -> NoReturn:
+    def _no_number(self, node: tree.Name, facts: dict[str, object]) -> NoReturn:
         if node.text in facts:
             raise EvaluationError("wrong-kind", f"the hyperparameter `{node.text}` is no number", node)
         help = suggest(node.text, list(facts)) or "another line is named in quotes"
         raise EvaluationError("unknown-name", f"the model has no hyperparameter `{node.text}`", node, help)
 
-    def _facts(self, line: AuditLine) -> dict[str, Any]:
+    def _facts(self, line: AuditLine) -> dict[str, object]:
         """The hyperparameters of a line's model, and what `expect` knows of it."""
         table = self._family(line).table
         return {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from archspec.audits.arithmetic import Arithmetic, EvaluationError, evaluate, read_arithmetic
 from archspec.audits.nodes import Items, Mapping, Node, Text, read_nodes
@@ -249,7 +249,7 @@ class _Reader:
 def _constant(arithmetic: Arithmetic) -> int | None:
     """The positive whole number that an expression without names is; None for any other."""
 
-    def unknown(node: Any) -> Any:
+    def unknown(node: object) -> NoReturn:
         raise EvaluationError("unknown-name", "a unit is a number", arithmetic.expr)
 
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from typing import Any, cast
+from typing import cast
 
 from archspec.checkpoints import safetensors, strictjson, torchfile
 from archspec.checkpoints.entries import Checkpoint, Entry
@@ -141,14 +141,14 @@ def _read_index(path: str) -> tuple[dict[str, str], int | None]:
     data = _bytes(path)
     index = strictjson.parse(data, path, "the index")
     faults = Faults(path)
-    weight_map: Any = index.get("weight_map")
+    weight_map: object = index.get("weight_map")
     if not isinstance(weight_map, dict):
         raise damaged(path, "is no index of shards: it has no `weight_map`")
-    for name, shard in cast("dict[str, Any]", weight_map).items():
+    for name, shard in cast("dict[str, object]", weight_map).items():
         if faults.has_name(name) and not (isinstance(shard, str) and _is_inside(shard)):
             faults.add("outside", f"places `{name}` in {shard!r:.80}, which is no file in the folder of the index")
-    metadata: Any = index.get("metadata", {})
-    claimed: Any = cast("dict[str, Any]", metadata).get("total_size") if isinstance(metadata, dict) else None
+    metadata: object = index.get("metadata", {})
+    claimed: object = cast("dict[str, object]", metadata).get("total_size") if isinstance(metadata, dict) else None
     total: int | None = None
     if type(claimed) is int or (isinstance(claimed, float) and claimed.is_integer()):  # some programs write it so
         total = int(claimed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import prod
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 
 class Entry(NamedTuple):
@@ -90,6 +90,6 @@ MOST_DIMENSIONS = 64
 LARGEST = 2**63 - 1
 
 
-def is_size(value: object) -> bool:
+def is_size(value: object) -> TypeGuard[int]:
     """Whether a value is a number that a dimension, an offset or a stride can be: 0 to 2^63 - 1, and no bool."""
     return type(value) is int and 0 <= value <= LARGEST

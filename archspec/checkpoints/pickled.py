@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container
 from struct import unpack
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
 LARGEST = 32 * 1024 * 1024
 MOST_OPERATIONS = 5_000_000
@@ -40,8 +40,8 @@ class Reader:
         self,
         stream: BinaryIO,
         names: Container[str],
-        persistent: Callable[[Any], Any],
-        call: Callable[[str, tuple[Any, ...]], Any],
+        persistent: Callable[[object], object],
+        call: Callable[[str, tuple[object, ...]], object],
     ) -> None:
         self._stream = stream
         self._left = LARGEST
@@ -49,11 +49,11 @@ class Reader:
         self._names = names
         self._persistent = persistent
         self._call = call
-        self._stack: list[Any] = []
+        self._stack: list[object] = []
         self._marks: list[int] = []
-        self._memo: dict[int, Any] = {}
+        self._memo: dict[int, object] = {}
 
-    def load(self) -> Any:
+    def load(self) -> object:
         """The value of the next pickle. Raises PickleError."""
         self._stack, self._marks, self._memo = [], [], {}
         while True:
@@ -88,12 +88,12 @@ class Reader:
             raise PickleError("has a pickle with a name that does not end")
         return _text(data[:-1])
 
-    def _pop(self) -> Any:
+    def _pop(self) -> object:
         if len(self._stack) <= (self._marks[-1] if self._marks else 0):
             raise PickleError("has a pickle that takes what is not there")
         return self._stack.pop()
 
-    def _pop_to_mark(self) -> list[Any]:
+    def _pop_to_mark(self) -> list[object]:
         if not self._marks:
             raise PickleError("has a pickle that takes what is not there")
         start = self._marks.pop()
@@ -101,11 +101,14 @@ class Reader:
         del self._stack[start:]
         return items
 
-    def _top(self, kind: type) -> Any:
+    def _top(self, kind: type) -> object:
         value = self._stack[-1] if self._stack else None
         if type(value) is not kind:
             raise PickleError("has a pickle that adds to what is no list and no mapping")
         return value
+
+    def _list(self) -> list[object]:
+        return cast("list[object]", self._top(list))
 
     # What the operations do
 
@@ -115,16 +118,16 @@ class Reader:
     def _mark(self) -> None:
         self._marks.append(len(self._stack))
 
-    def _pop_tuple(self, count: int) -> tuple[Any, ...]:
+    def _pop_tuple(self, count: int) -> tuple[object, ...]:
         return tuple([self._pop() for _ in range(count)][::-1])
 
     def _append(self) -> None:
         item = self._pop()
-        self._top(list).append(item)
+        self._list().append(item)
 
     def _extend(self) -> None:
         items = self._pop_to_mark()
-        self._top(list).extend(items)
+        self._list().extend(items)
 
     def _set_one(self) -> None:
         value, key = self._pop(), self._pop()
@@ -137,9 +140,9 @@ class Reader:
         for key, value in zip(items[::2], items[1::2], strict=True):
             self._set(key, value)
 
-    def _set(self, key: Any, value: Any) -> None:
+    def _set(self, key: object, value: object) -> None:
         """Keys that are no text would be compared in ways that their author chose: all of them are None here."""
-        target = cast("dict[str | None, Any]", self._top(dict))
+        target = cast("dict[str | None, object]", self._top(dict))
         name = key if type(key) is str else None
         if name is not None and name in target:
             raise PickleError(f"has `{name}` twice")
@@ -150,12 +153,12 @@ class Reader:
             raise PickleError("has a pickle that keeps what is not there")
         self._memo[place] = self._stack[-1]
 
-    def _kept(self, place: int) -> Any:
+    def _kept(self, place: int) -> object:
         if place not in self._memo:
             raise PickleError("has a pickle that takes what is not there")
         return self._memo[place]
 
-    def _global(self, module: Any, name: Any) -> Global:
+    def _global(self, module: object, name: object) -> Global:
         if not isinstance(module, str) or not isinstance(name, str):
             raise PickleError("has a pickle that names what is no name")
         whole = f"{module}.{name}"
@@ -163,10 +166,10 @@ class Reader:
             raise PickleError(f"names `{whole}`, which no mapping of names to tensors needs; nothing was run")
         return Global(whole)
 
-    def _reduce(self, function: Any, arguments: Any) -> Any:
+    def _reduce(self, function: object, arguments: object) -> object:
         if not isinstance(function, Global) or type(arguments) is not tuple:
             raise PickleError("has a pickle that calls what is no function")
-        return self._call(function.name, cast("tuple[Any, ...]", arguments))
+        return self._call(function.name, cast("tuple[object, ...]", arguments))
 
     def _build(self) -> None:
         """The state of an object. What is built here has none: torch adds notes to mappings this way."""
@@ -188,7 +191,7 @@ _NO_STEP = {0x80: 1, 0x95: 8}
 """Operations that say how the pickle was made (PROTO, FRAME), and how many bytes they take."""
 
 # pyright: reportPrivateUsage=false
-_VALUES: dict[int, Callable[[Reader], Any]] = {
+_VALUES: dict[int, Callable[[Reader], object]] = {
     0x4E: lambda r: None,  # NONE
     0x88: lambda r: True,  # NEWTRUE
     0x89: lambda r: False,  # NEWFALSE
@@ -205,9 +208,9 @@ _VALUES: dict[int, Callable[[Reader], Any]] = {
     0x42: lambda r: r._take(r._number(4)),  # BINBYTES
     0x43: lambda r: r._take(r._number(1)),  # SHORT_BINBYTES
     0x8E: lambda r: r._take(r._number(8)),  # BINBYTES8
-    0x5D: lambda r: list[Any](),  # EMPTY_LIST
+    0x5D: lambda r: list[object](),  # EMPTY_LIST
     0x29: lambda r: (),  # EMPTY_TUPLE
-    0x7D: lambda r: dict[Any, Any](),  # EMPTY_DICT
+    0x7D: lambda r: dict[object, object](),  # EMPTY_DICT
     0x74: lambda r: tuple(r._pop_to_mark()),  # TUPLE
     0x85: lambda r: r._pop_tuple(1),  # TUPLE1
     0x86: lambda r: r._pop_tuple(2),  # TUPLE2

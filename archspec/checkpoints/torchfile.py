@@ -7,7 +7,7 @@ after them the storages, each behind its length. Only pickles and directories ar
 
 from __future__ import annotations
 
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
 from archspec.checkpoints.entries import BITS, Entry
 from archspec.checkpoints.faults import Faults, bytes_of, damaged
@@ -44,16 +44,16 @@ def read(file: BinaryIO, size: int, label: str) -> tuple[list[Entry], list[str]]
     return _entries(root, label)
 
 
-def _read_old(file: BinaryIO, size: int) -> Any:
+def _read_old(file: BinaryIO, size: int) -> object:
     """The mapping in a file as it was before PyTorch 1.6, once its storages were seen to be there."""
     loader = Loader(file)
     if loader.load() != _MAGIC or loader.load() != _VERSION:
         raise PickleError("is a pickle, but none that `torch.save` wrote")
     system = loader.load()
-    if not isinstance(system, dict) or cast("dict[str, Any]", system).get("little_endian") is not True:
+    if not isinstance(system, dict) or cast("dict[str, object]", system).get("little_endian") is not True:
         raise PickleError("was written on a machine with another order of bytes")
     root, keys = loader.load(), loader.load()
-    if not isinstance(keys, list) or not all(isinstance(key, str) for key in cast("list[Any]", keys)):
+    if not isinstance(keys, list) or not all(isinstance(key, str) for key in cast("list[object]", keys)):
         raise PickleError("does not say which storages are in it")
     if sorted(cast("list[str]", keys)) != sorted(loader.storages):
         raise PickleError("has other storages than its tensors say")
@@ -74,7 +74,7 @@ def _read_old(file: BinaryIO, size: int) -> Any:
     return root
 
 
-def _entries(root: Any, label: str) -> tuple[list[Entry], list[str]]:
+def _entries(root: object, label: str) -> tuple[list[Entry], list[str]]:
     """The tensors of the mapping in `root`: itself, or what it has under one of WRAPPERS."""
     notes: list[str] = []
     found = _mapping(root)
@@ -107,8 +107,8 @@ def _entries(root: Any, label: str) -> tuple[list[Entry], list[str]]:
     return entries, notes
 
 
-def _mapping(value: Any) -> dict[str | None, Any] | None:
-    return cast("dict[str | None, Any]", value) if isinstance(value, dict) else None
+def _mapping(value: object) -> dict[str | None, object] | None:
+    return cast("dict[str | None, object]", value) if isinstance(value, dict) else None
 
 
 def _entry(name: str, view: View, label: str) -> Entry:

@@ -5,7 +5,7 @@ it from a storage, an offset, a shape and strides. Here both become records of t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, TypeGuard, cast
 
 from archspec.checkpoints.entries import BITS, MOST_DIMENSIONS, is_size
 from archspec.checkpoints.pickled import Global, PickleError, Reader
@@ -45,15 +45,15 @@ class Loader:
         self.storages: dict[str, tuple[int, int]] = {}
         self._reader = Reader(stream, _NAMES, self._storage, _call)
 
-    def load(self) -> Any:
+    def load(self) -> object:
         """The value of the next pickle, with a View for each tensor. Raises PickleError."""
         return self._reader.load()
 
-    def _storage(self, identifier: Any) -> Storage:
+    def _storage(self, identifier: object) -> Storage:
         """`("storage", type, key, device, length)`, and in old files a view: its key, offset and length, or None."""
-        if not isinstance(identifier, tuple) or len(cast("tuple[Any, ...]", identifier)) not in (5, 6):
+        if not isinstance(identifier, tuple) or len(cast("tuple[object, ...]", identifier)) not in (5, 6):
             raise PickleError("has a storage that is none")
-        word, kind, key, _, length, *views = cast("tuple[Any, ...]", identifier)
+        word, kind, key, _, length, *views = cast("tuple[object, ...]", identifier)
         if word != "storage" or not isinstance(kind, Global) or not isinstance(key, str) or not is_size(length):
             raise PickleError("has a storage that is none")
         name = kind.name.rpartition(".")[2]
@@ -65,10 +65,11 @@ class Loader:
             raise PickleError(f"says two different sizes of storage `{key}`")
         start = 0
         if views and views[0] is not None:
-            view = cast("tuple[Any, ...]", views[0]) if isinstance(views[0], tuple) else ()
-            if len(view) != 3 or not is_size(view[1]):
+            view = cast("tuple[object, ...]", views[0]) if isinstance(views[0], tuple) else ()
+            offset = view[1] if len(view) == 3 else None
+            if not is_size(offset):
                 raise PickleError("has a view of a storage that is none")
-            start = view[1] * width
+            start = offset * width
         return Storage(key, length * width, dtype, start)
 
 
@@ -105,16 +106,16 @@ _NAMES = frozenset(
 )
 
 
-def _call(name: str, arguments: Sequence[Any]) -> Any:
+def _call(name: str, arguments: Sequence[object]) -> object:
     """What a call stands for: a mapping, a shape, a View."""
     if name == _SUBCLASS and len(arguments) >= 3:  # a function, a class, and what the function takes
         function, inner = arguments[0], arguments[2]
         if isinstance(function, Global) and function.name != _SUBCLASS and isinstance(inner, tuple):
-            return _call(function.name, cast("Sequence[Any]", inner))
+            return _call(function.name, cast("Sequence[object]", inner))
     if name == "collections.OrderedDict":
         return _mapping(arguments)
     if name == "torch.Size" and len(arguments) == 1 and isinstance(arguments[0], tuple):
-        return cast("tuple[Any, ...]", arguments[0])
+        return cast("tuple[object, ...]", arguments[0])
     if name == "torch.device":
         return None
     if name in _PARAMETERS and arguments and isinstance(arguments[0], View):
@@ -124,12 +125,12 @@ def _call(name: str, arguments: Sequence[Any]) -> Any:
     raise PickleError(f"calls `{name}` with arguments that it does not take")
 
 
-def _mapping(arguments: Sequence[Any]) -> dict[str | None, Any]:
+def _mapping(arguments: Sequence[object]) -> dict[str | None, object]:
     """An OrderedDict, which older programs write with its items: a list of lists of two."""
-    items = cast("list[Any]", arguments[0]) if arguments and isinstance(arguments[0], list) else []
-    found: dict[str | None, Any] = {}
+    items = cast("list[object]", arguments[0]) if arguments and isinstance(arguments[0], list) else []
+    found: dict[str | None, object] = {}
     for item in items:
-        pair = cast("list[Any]", item) if isinstance(item, list | tuple) else []
+        pair = cast("list[object]", item) if isinstance(item, list | tuple) else []
         if len(pair) != 2 or not isinstance(pair[0], str):
             raise PickleError("has a mapping with an item that is none")
         if pair[0] in found:
@@ -138,7 +139,7 @@ def _mapping(arguments: Sequence[Any]) -> dict[str | None, Any]:
     return found
 
 
-def _view(arguments: Sequence[Any], written: Any) -> View:
+def _view(arguments: Sequence[object], written: object) -> View:
     storage, start, shape, strides = arguments
     if not isinstance(storage, Storage) or not is_size(start) or not _is_sizes(shape) or not _is_sizes(strides):
         raise PickleError("has a tensor whose shape, strides or place in the file are none")
@@ -157,6 +158,6 @@ def _view(arguments: Sequence[Any], written: Any) -> View:
     return View(storage, first, shape, strides, dtype)
 
 
-def _is_sizes(value: Any) -> bool:
-    sizes = cast("tuple[Any, ...]", value)
+def _is_sizes(value: object) -> TypeGuard[tuple[int, ...]]:
+    sizes = cast("tuple[object, ...]", value)
     return isinstance(value, tuple) and len(sizes) <= MOST_DIMENSIONS and all(map(is_size, sizes))

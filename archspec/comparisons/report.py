@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 from archspec.addresses import relative
 from archspec.comparisons.compare import Comparison, ComponentRow, Figure, Value
@@ -13,7 +12,7 @@ from archspec.comparisons.svg import Pair, svg
 from archspec.reporting.bars import bar
 from archspec.reporting.documents import Document, finite, finite_value
 from archspec.reporting.page import render
-from archspec.reporting.tables import Column, Row, View, csv
+from archspec.reporting.tables import Cell, Column, Row, View, csv
 from archspec.reporting.text import listed, literal, title
 from archspec.source import printable
 
@@ -180,7 +179,7 @@ def _rows(found: Comparison) -> View:
     rows: list[Row] = []
     models = names(found)
 
-    def add(section: str, name: str, model: int, value: Any, **more: Any) -> None:
+    def add(section: str, name: str, model: int, value: Cell, **more: Cell) -> None:
         blank = {"address": "", "difference": None, "ratio": None, "by": ""}
         rows.append({"section": section, "name": name, "model": models[model], "value": value, **blank, **more})
 
@@ -193,7 +192,7 @@ def _rows(found: Comparison) -> View:
             for i, value in enumerate(figure.plain):
                 add(section, figure.name, i, value, **_against(figure, i))
     for part in found.parts:
-        for i, value in enumerate(part.params.values):
+        for i, value in enumerate(part.params.plain):
             if value is not None:
                 address = " + ".join(component.address for component in part.row.groups[i])
                 add(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from archspec.configs.family import Family, Field
 from archspec.configs.read import Member, Plain
@@ -21,7 +21,7 @@ class Name(NamedTuple):
 class Setting(NamedTuple):
     """What a hyperparameter is set to, and the member that says so; None for a default."""
 
-    value: Any
+    value: object
     member: Member | None
 
 
@@ -88,7 +88,7 @@ class Settings:
     def _repeats(self, one: str, other: str) -> bool:
         return one in self.found and self.found[one].value == self.found[other].value
 
-    def _set(self, name: str, hyperparameter: str, value: Any, member: Member | None) -> None:
+    def _set(self, name: str, hyperparameter: str, value: object, member: Member | None) -> None:
         """Sets a hyperparameter; two fields that say different things of one are an error."""
         other = self.found.setdefault(hyperparameter, Setting(value, member))
         if other.value == value:
@@ -115,7 +115,7 @@ class Settings:
         for hyperparameter, setting in _settings(field, value) if value is not ... else ():
             self._set(name, hyperparameter, setting, member)
 
-    def _value(self, name: str, field: Field, member: Member) -> Any:
+    def _value(self, name: str, field: Field, member: Member) -> object:
         """The value of a field, checked; Ellipsis with a diagnostic where it cannot be carried over."""
         value, data = member.value, member.value.data()
         if field.only is not None:
@@ -139,7 +139,7 @@ class Settings:
             return len(value.plain)
         return float(data) if field.kind == "number" and isinstance(data, int) else data
 
-    def _cycle(self, name: str, field: Field, member: Member) -> Any:
+    def _cycle(self, name: str, field: Field, member: Member) -> object:
         """The n for which every n-th item of a list, from the first, is the first word, and all others the second."""
         items = [item.plain for item in member.value.plain] if isinstance(member.value.plain, list) else []
         if not items:
@@ -148,11 +148,11 @@ class Settings:
         said = self.found.get(field.sets or "")
         again = items.index(one, 1) if one in items[1:] else len(items)
         for n in (said.value if said is not None else field.default, again):
-            if all(item == (one if i % n == 0 else other) for i, item in enumerate(items)):
+            if isinstance(n, int) and all(item == (one if i % n == 0 else other) for i, item in enumerate(items)):
                 return n
         return self._unsupported(name, member, f"known are lists in which every n-th is {one}, and others are {other}")
 
-    def _unsupported(self, name: str, member: Member, known: str) -> Any:
+    def _unsupported(self, name: str, member: Member, known: str) -> object:
         message = f"`{name}` is {member.value.written()}, which the spec of `{self.family.type}` has no form for"
         return self._wrong("unsupported", message, member, known)
 
@@ -163,22 +163,22 @@ class Settings:
         message = f"`{name}` is not understood, and may change the structure of a `{self.family.type}`"
         self.report.error("unknown-name", message, member.name, help=help)
 
-    def _wrong(self, code: str, message: str, member: Member, help: str | None = None) -> Any:
+    def _wrong(self, code: str, message: str, member: Member, help: str | None = None) -> object:
         self.report.error(code, message, member.value.span, help=help)
         return ...
 
 
-def _settings(field: Field, value: Any) -> list[tuple[str, Any]]:
+def _settings(field: Field, value: object) -> list[tuple[str, object]]:
     """The hyperparameters that a value of a field sets, and to what. None leaves one to its definition."""
     if field.values is not None:
         value = next((mapped for each, mapped in field.values if same(value, each)), None)
         if isinstance(value, dict):
-            return [(name, _named(each)) for name, each in cast("dict[str, Any]", value).items()]
+            return [(name, _named(each)) for name, each in cast("dict[str, object]", value).items()]
         value = _named(value)
     return [(field.sets, value)] if field.sets is not None and value is not None else []
 
 
-def _named(value: Any) -> Any:
+def _named(value: object) -> object:
     return Name(value) if isinstance(value, str) else value
 
 
@@ -195,18 +195,18 @@ def _problem(field: Field, value: Plain) -> str | None:
     return None if fits else f"an integer from {field.least}, of at most 18 digits"
 
 
-def same(one: Any, other: Any) -> bool:
+def same(one: object, other: object) -> bool:
     """Equality in which true is not 1."""
     return one == other and isinstance(one, bool) == isinstance(other, bool)
 
 
-def _json(value: Any) -> str:
+def _json(value: object) -> str:
     from json import dumps
 
     return f"`{dumps(value)}`"
 
 
-def written(value: Any) -> str:
+def written(value: object) -> str:
     """A value as a spec writes it."""
     if value is None or isinstance(value, bool):
         return {None: "none", True: "true", False: "false"}[value]

@@ -10,7 +10,7 @@ from archspec.counts.select import Selection
 from archspec.table import Table, Tensor
 
 
-class Group(NamedTuple):
+class Subtotal(NamedTuple):
     """Tensors summed: the `name` they have in common (an address, or a role), their number, their parameters.
 
     `type` is the definition's name where `name` is an address, else "". `trainable` is the part of `params` that is so.
@@ -31,19 +31,19 @@ class RoleComponent(NamedTuple):
     params: int
 
 
-def by_layer(table: Table, selection: Selection, depth: int | None = None) -> list[Group]:
+def by_layer(table: Table, selection: Selection, depth: int | None = None) -> list[Subtotal]:
     """A group for each layer or block that owns tensors; what is nested deeper than `depth` adds to what it is in."""
     return _by_module(table, selection, depth, {module.address for module in table.modules})
 
 
-def by_block(table: Table, selection: Selection, depth: int | None = None) -> list[Group]:
+def by_block(table: Table, selection: Selection, depth: int | None = None) -> list[Subtotal]:
     """A group for each block: its tensors and those of its layers, without those of a block in it (up to `depth`)."""
     return _by_module(table, selection, depth, {m.address for m in table.modules if m.kind == "block"})
 
 
-def by_role(table: Table, selection: Selection) -> list[Group]:
+def by_role(table: Table, selection: Selection) -> list[Subtotal]:
     """A group for each role, under "" for the tensors that have none."""
-    groups: dict[str, Group] = {}
+    groups: dict[str, Subtotal] = {}
     for tensor, params in _chosen(table, selection):
         _add(groups, tensor.role or "", "", tensor, params)
     return list(groups.values())
@@ -78,9 +78,9 @@ def _part(address: str, names: list[str], params: int) -> RoleComponent:
     return RoleComponent(address, tuple(heads) if any("." in name for name in names) else (), params)
 
 
-def _by_module(table: Table, selection: Selection, depth: int | None, addresses: set[str]) -> list[Group]:
+def _by_module(table: Table, selection: Selection, depth: int | None, addresses: set[str]) -> list[Subtotal]:
     owners: dict[str, str] = {}
-    groups: dict[str, Group] = {}
+    groups: dict[str, Subtotal] = {}
     for tensor, params in _chosen(table, selection):
         owner = owners.get(tensor.layer)
         if owner is None:
@@ -97,7 +97,7 @@ def _chosen(table: Table, selection: Selection) -> Iterator[tuple[Tensor, int]]:
             yield tensor, params
 
 
-def _add(groups: dict[str, Group], name: str, type: str, tensor: Tensor, params: int) -> None:
-    old = groups.get(name) or Group(name, type, 0, 0, 0)
+def _add(groups: dict[str, Subtotal], name: str, type: str, tensor: Tensor, params: int) -> None:
+    old = groups.get(name) or Subtotal(name, type, 0, 0, 0)
     trains = params if tensor.trainable else 0
-    groups[name] = Group(name, type, old.tensors + 1, old.params + params, old.trainable + trains)
+    groups[name] = Subtotal(name, type, old.tensors + 1, old.params + params, old.trainable + trains)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from archspec.addresses.repeats import Fold, fold
 from archspec.checkpoints.entries import Checkpoint, Entry
@@ -58,7 +58,7 @@ class Verification(NamedTuple):
     """
 
     model: str
-    overrides: dict[str, Any]
+    overrides: Mapping[str, object]
     params: int
     buffers: int
     checkpoint: str
