@@ -1,7 +1,7 @@
-"""What is kept between runs, in the user's cache folder: plain data, believed only while all it came from is the same.
+"""A cache of plain data in the user's cache directory, with entries that are valid while their inputs are unchanged.
 
-An entry is JSON behind a checksum. It names what it is of (kind, key), the state of this package and Python, and
-holds the contents of every file that was read. Where the folder cannot be used, nothing is kept, and nothing is said.
+An entry is a checksum followed by JSON. It records its kind and key, the state of this package and of Python, and the
+contents of every file read. If the directory cannot be used, nothing is cached and no error is reported.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _state: str | None = None
 
 
 def read(kind: str, key: str) -> Any:
-    """The data kept for a key; None if there is none that can be believed."""
-    folder = _folder()
-    if folder is None:
+    """Return the data cached for a key, or None without a valid entry."""
+    directory = _directory()
+    if directory is None:
         return None
-    path = _path(folder, kind, key)
+    path = _path(directory, kind, key)
     try:
         if not os.path.isfile(path):
             return None
@@ -47,9 +47,9 @@ def read(kind: str, key: str) -> Any:
 
 
 def write(kind: str, key: str, data: Any, files: dict[str, bytes] | None = None) -> None:
-    """Keeps data for a key, true while `files` (contents by path) stay as they are."""
-    folder = _folder()
-    if folder is None:
+    """Cache data for a key; it stays valid while `files` (contents by path) are unchanged."""
+    directory = _directory()
+    if directory is None:
         return
     from json import dumps
 
@@ -58,9 +58,9 @@ def write(kind: str, key: str, data: Any, files: dict[str, bytes] | None = None)
         body = dumps(
             {"is": [kind, key, _package_state()], "files": texts, "data": data}, separators=(",", ":")
         ).encode()
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        _make_room(folder)
-        path = _path(folder, kind, key)
+        os.makedirs(directory, mode=0o700, exist_ok=True)
+        _evict(directory)
+        path = _path(directory, kind, key)
         temporary = f"{path}.{os.getpid()}"
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
@@ -74,9 +74,9 @@ def write(kind: str, key: str, data: Any, files: dict[str, bytes] | None = None)
 
 
 def contents(path: Any) -> bytes | None:
-    """What is in a regular file; None if there is none, or it cannot be read."""
+    """Return the contents of a regular file, or None if it cannot be read."""
     try:
-        if not isinstance(path, str) or not os.path.isfile(path):  # reading a pipe would wait for ever
+        if not isinstance(path, str) or not os.path.isfile(path):  # reading a pipe would block
             return None
         with open(path, "rb") as file:
             return file.read()
@@ -84,45 +84,45 @@ def contents(path: Any) -> bytes | None:
         return None
 
 
-def _path(folder: str, kind: str, key: str) -> str:
+def _path(directory: str, kind: str, key: str) -> str:
     data = key.encode("utf-8", "surrogatepass")
-    return os.path.join(folder, f"{kind}-{crc32(data):08x}-{len(data):x}.json")
+    return os.path.join(directory, f"{kind}-{crc32(data):08x}-{len(data):x}.json")
 
 
-def _folder() -> str | None:
-    """The folder of the entries; None if there is no place for one, or it is not private to this user."""
+def _directory() -> str | None:
+    """Return the cache directory, or None if there is none or it is not private to this user."""
     base = os.environ.get("XDG_CACHE_HOME") or (os.environ.get("LOCALAPPDATA") if sys.platform == "win32" else None)
     if not base or not os.path.isabs(base):
         base = os.path.join(os.path.expanduser("~"), ".cache")
-    folder = os.path.join(base, "archspec-dsl")
+    directory = os.path.join(base, "archspec-dsl")
     try:
-        status = os.stat(folder)
+        status = os.stat(directory)
     except OSError:
-        return folder if os.path.isabs(folder) else None
+        return directory if os.path.isabs(directory) else None
     if hasattr(os, "geteuid") and (status.st_uid != os.geteuid() or status.st_mode & 0o077):
         return None
-    return folder
+    return directory
 
 
-def _make_room(folder: str) -> None:
-    """Removes the older half once there are too many entries."""
-    names = os.listdir(folder)
+def _evict(directory: str) -> None:
+    """Remove the older half of the entries if there are too many."""
+    names = os.listdir(directory)
     if len(names) < MOST_ENTRIES:
         return
-    paths = sorted((os.path.join(folder, n) for n in names), key=lambda p: os.stat(p).st_mtime)
+    paths = sorted((os.path.join(directory, n) for n in names), key=lambda p: os.stat(p).st_mtime)
     for path in paths[: len(paths) // 2]:
         os.unlink(path)
 
 
 def _package_state() -> str:
-    """What tells this package, as it lies on the disk, and this Python from any other."""
+    """Return a fingerprint of the package files on disk and of the Python version."""
     global _state
     if _state is None:
         root = os.path.dirname(os.path.abspath(__file__))
         grammar = os.stat(grammar_path())
         marks = [sys.version, root, f"{grammar.st_size} {grammar.st_mtime_ns}"]
-        for folder in (root, *(e.path for e in os.scandir(root) if e.is_dir() and e.name != "__pycache__")):
-            for entry in os.scandir(folder):
+        for directory in (root, *(e.path for e in os.scandir(root) if e.is_dir() and e.name != "__pycache__")):
+            for entry in os.scandir(directory):
                 if entry.name.endswith(".py"):
                     status = entry.stat()
                     marks.append(f"{entry.name} {status.st_size} {status.st_mtime_ns}")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from archspec.elaborate.models import Compiled
+from archspec.elaborate.values import plain
 from archspec.ir import Body, Type
-from archspec.lower.compile import Compiled
-from archspec.lower.values import plain
 from archspec.source import Diagnostic, fail
 from archspec.table import Buffer, Params, Table, Tensor
 from archspec.tensor_table import table_of
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from networkx import DiGraph
 
-    from archspec.lower.program import Program
-    from archspec.lower.trace import Trace
-    from archspec.lower.units import Unit
+    from archspec.elaborate.program import Program
+    from archspec.elaborate.trace import Trace
+    from archspec.resolve.files import Unit
     from archspec.syntax import tree
 
 

@@ -1,4 +1,4 @@
-"""Where the grammar and the bundled specs lie: inside the package in a wheel, beside it in a clone."""
+"""Locations of the grammar and the bundled specs: inside the package in a wheel, next to it in a clone."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ def _find(name: str) -> str:
 
 
 def grammar_path() -> str:
-    """Where the grammar lies."""
+    """Return the path of the grammar."""
     return os.path.join(_find("grammars"), "arch.lark")
 
 
 def grammar_text() -> str:
-    """The text of `arch.lark`. Raises OSError where the installation is damaged."""
+    """Return the contents of `arch.lark`. Raises OSError if the installation is incomplete."""
     with open(grammar_path(), encoding="utf-8") as file:
         return file.read()
 
 
 def specs_root() -> str:
-    """The folder of the bundled specs."""
+    """Return the directory of the bundled specs."""
     return _find("specs")
 
 
 def bundled_files(specs: str) -> list[str]:
-    """Names of the files in the folder of the specs: those that an import can name without a path."""
+    """Return the sorted names of the bundled files, which an import can use without a path."""
     return sorted(f[:-5] for f in os.listdir(specs) if f.endswith(".arch"))

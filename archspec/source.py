@@ -1,4 +1,4 @@
-"""Source files, places in them, diagnostics, and the one renderer that draws a caret under the cause."""
+"""Source files, locations in them, and diagnostics with their rendering."""
 
 # Without `from __future__ import annotations`, which would have NamedTuple compile each annotation at import.
 import os
@@ -9,7 +9,7 @@ LARGEST_FILE = 256 * 1024
 
 
 class Source:
-    """The text of one `.arch` file and the label a person knows it by (a path, a bundled name, `<stdin>`)."""
+    """The text of a file, and the label shown to the user (a path, a bundled name, `<stdin>`)."""
 
     __slots__ = ("_starts", "label", "text")
 
@@ -19,7 +19,7 @@ class Source:
         self._starts: list[int] | None = None
 
     def position(self, offset: int) -> tuple[int, int]:
-        """Line and column of a character offset, both counted from 1."""
+        """Return the line and column of a character offset, both counted from 1."""
         if self._starts is None:
             starts = [0]
             starts.extend(i + 1 for i, c in enumerate(self.text) if c == "\n")
@@ -28,7 +28,7 @@ class Source:
         return line, offset - self._starts[line - 1] + 1
 
     def line(self, number: int) -> str:
-        """The text of line `number` (from 1), without its end."""
+        """Return line `number` (counted from 1) without its line end."""
         self.position(0)
         assert self._starts is not None
         start = self._starts[number - 1]
@@ -49,19 +49,19 @@ class Span(NamedTuple):
 
     @property
     def place(self) -> str:
-        """File and line, as graph nodes carry it."""
+        """File and line, as in the attributes of graph nodes."""
         return f"{self.source.label}:{self.source.position(self.start)[0]}"
 
 
 class Note(NamedTuple):
-    """A second place that explains the first: where a size was bound, where a name was taken."""
+    """A secondary message of a diagnostic, such as the location where a name was first defined."""
 
     text: str
     span: Span | None = None
 
 
 class Diagnostic(NamedTuple):
-    """One finding about the input: a stable code, one sentence, its place, and what would mend it."""
+    """An error or warning: a stable code, a one-clause message, its location, notes and help."""
 
     code: str
     message: str
@@ -71,7 +71,7 @@ class Diagnostic(NamedTuple):
     severity: str = "error"
 
     def render(self) -> str:
-        """The diagnostic as text: sentence, place, the line with a caret, notes, help."""
+        """Format the diagnostic as text: message, location, source line with a caret, notes, help."""
         lines = [f"{self.severity}[{self.code}]: {printable(self.message)}"]
         if self.span is not None:
             lines += _excerpt(self.span, "^")
@@ -85,26 +85,26 @@ class Diagnostic(NamedTuple):
 
 
 class ArchError(Exception):
-    """The one exception that a user's input can cause; `diagnostics` says what was found."""
+    """The only exception raised for invalid input; `diagnostics` lists the causes."""
 
     def __init__(self, diagnostics: list[Diagnostic]) -> None:
         self.diagnostics = diagnostics
         super().__init__("\n\n".join(d.render() for d in diagnostics))
 
 
-MOST_FINDINGS = 100
+MOST_DIAGNOSTICS = 100
 MOST_CANDIDATES = 1_000
 LONGEST_NAME = 200
 
 
 class Enough(Exception):
-    """There are so many findings that looking for more helps nobody; the report says so."""
+    """Raised when a report has reached its maximum number of diagnostics."""
 
 
 class Report:
-    """Collects diagnostics. Of several findings about the same characters the first is kept: one mistake, said once.
+    """Collector of diagnostics. Only the first diagnostic of each severity is kept for a span: one error, one report.
 
-    After MOST_FINDINGS a last one says that there are more, and Enough is raised.
+    After MOST_DIAGNOSTICS it adds a final diagnostic about the limit, and raises Enough.
     """
 
     def __init__(self) -> None:
@@ -120,8 +120,8 @@ class Report:
         )
         if key not in self._seen:
             self._seen.add(key)
-            if len(self.diagnostics) >= MOST_FINDINGS:
-                message = f"too many diagnostics: only the first {MOST_FINDINGS} are shown"
+            if len(self.diagnostics) >= MOST_DIAGNOSTICS:
+                message = f"too many diagnostics: only the first {MOST_DIAGNOSTICS} are shown"
                 self.diagnostics.append(Diagnostic("budget", message))
                 raise Enough
             self.diagnostics.append(diagnostic)
@@ -149,11 +149,11 @@ class Report:
         return self.errors > 0
 
     def sort(self) -> None:
-        """Puts the findings into the order of the files."""
+        """Sort the diagnostics by file and location."""
         self.diagnostics.sort(key=_order)
 
     def check(self) -> None:
-        """Raises ArchError with everything found so far, if an error is among it."""
+        """Raise ArchError with all diagnostics so far if one of them is an error."""
         if self.failed:
             self.sort()
             raise ArchError(self.diagnostics)
@@ -167,12 +167,12 @@ def fail(
     notes: tuple[Note, ...] = (),
     help: str | None = None,
 ) -> ArchError:
-    """An ArchError of one diagnostic, to be raised."""
+    """Return an ArchError with one diagnostic, for the caller to raise."""
     return ArchError([Diagnostic(code, message, span, notes, help)])
 
 
 def nearest(name: str, candidates: list[str]) -> str | None:
-    """The candidate that `name` most likely is a slip for, or None if none is near."""
+    """Return the candidate that `name` is most likely a typo for, or None without a close match."""
     from difflib import get_close_matches
 
     candidates = candidates[:MOST_CANDIDATES]
@@ -183,13 +183,13 @@ def nearest(name: str, candidates: list[str]) -> str | None:
 
 
 def suggest(name: str, candidates: list[str]) -> str | None:
-    """A `did you mean` sentence for the candidate nearest to `name`, or None if none is near."""
+    """Return a `did you mean` help for the closest candidate, or None without a close match."""
     near = nearest(name, candidates)
     return f"did you mean `{near}`?" if near is not None else None
 
 
 def printable(text: str) -> str:
-    """`text` on one line, with characters that would act on a terminal shown as escapes, and endless words cut."""
+    """Return `text` with control characters escaped and very long words truncated, for display in a terminal."""
     text = " ".join(word if len(word) <= LONGEST_NAME else f"{word[: LONGEST_NAME - 3]}..." for word in text.split(" "))
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
@@ -222,7 +222,7 @@ def _excerpt(span: Span, mark: str) -> list[str]:
 
 
 def read_bytes(path: str, label: str, report: Report, at: Span | None = None) -> bytes | None:
-    """The start of a file, enough to see that it is too large; None with a diagnostic: missing, unreadable."""
+    """Read a file up to just over the size limit; None after a diagnostic (missing or unreadable)."""
     try:
         if os.path.isdir(path):
             report.error("unreadable", f"expected a file, found the directory {label}", at)
@@ -242,7 +242,7 @@ def read_bytes(path: str, label: str, report: Report, at: Span | None = None) ->
 
 
 def decode(data: bytes, label: str, report: Report, at: Span | None = None) -> str | None:
-    """The text of a file's bytes, or None with a diagnostic: too large, not text."""
+    """Decode the contents of a file; None after a diagnostic (too large or not text)."""
     if len(data) > LARGEST_FILE:
         report.error("budget", f"{label} exceeds the size limit of {LARGEST_FILE // 1024} KiB", at)
         return None

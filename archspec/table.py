@@ -1,15 +1,14 @@
-"""A model's tensors, totals and modules as plain data: what counting needs, and what is kept between runs."""
+"""The tensors, totals and modules of a model as plain data, for counting and for the cache."""
 
 # Without `from __future__ import annotations`, which would have NamedTuple compile each annotation at import.
 from typing import Any, NamedTuple
 
 
 class Tensor(NamedTuple):
-    """A named parameter tensor of a model.
+    """A named parameter tensor. `size` is its number of elements, `params` the number that it adds to the total.
 
-    `name` is its address, as in a checkpoint. `size` is its number of elements; `params` is the same, or 0 for a tensor
-    that is counted under another name, `tied_to`. `role` is its label in the spec. `layer` is the address of the layer
-    or block that declares it ("" for the model itself) and `type` the name of that definition.
+    `params` is 0 if `tied_to` names the tensor that is counted instead. `layer` is the address of the owning module
+    ("" for the model itself), and `type` is the name of its definition.
     """
 
     name: str
@@ -24,14 +23,14 @@ class Tensor(NamedTuple):
 
 
 class Buffer(NamedTuple):
-    """A stored tensor that is not a parameter: its address and shape."""
+    """A stored tensor that is not a parameter."""
 
     name: str
     shape: tuple[int, ...]
 
 
 class ModuleRow(NamedTuple):
-    """A layer or block: its address, the name of its definition, and `kind`: "layer" or "block"."""
+    """A module: its address, the name of its definition, and its kind ("layer" or "block")."""
 
     address: str
     type: str
@@ -39,7 +38,7 @@ class ModuleRow(NamedTuple):
 
 
 class Params(NamedTuple):
-    """Parameter counts; a tensor with several names is counted once. `trainable` + `frozen` = `total`."""
+    """Parameter counts, with tied tensors counted once; `total` = `trainable` + `frozen`."""
 
     total: int
     trainable: int
@@ -47,10 +46,10 @@ class Params(NamedTuple):
 
 
 class Table(NamedTuple):
-    """Everything about a model that does not depend on the shapes of its inputs, in program order.
+    """The properties of a model that do not depend on input shapes, in program order.
 
-    `hyperparameters` are all, and `overrides` those that were set. `buffer_ties` names the buffer that another one is
-    tied to. `unchecked` is the number of `expect` lines that were skipped, because there are overrides.
+    `buffer_ties` maps a tied buffer to the one stored. `unchecked` is the number of `expect` lines skipped,
+    because they apply to the model without overrides.
     """
 
     model: str
@@ -64,12 +63,12 @@ class Table(NamedTuple):
     unchecked: int = 0
 
     def to_data(self) -> list[Any]:
-        """The table as lists and dictionaries, for JSON."""
+        """Return the table as lists and dictionaries, for JSON."""
         return list(self)
 
     @staticmethod
     def from_data(data: Any) -> "Table | None":
-        """The table that `to_data` wrote; None if it is not one, or its sums do not hold."""
+        """Return the table that `to_data` converted; None for invalid data."""
         try:
             model, hyperparameters, overrides, params, tensors, buffers, modules, ties, unchecked = data
             table = Table(
@@ -88,7 +87,7 @@ class Table(NamedTuple):
             return None
 
     def is_sound(self) -> bool:
-        """Whether every field is of its type, and the tensors add up to the totals."""
+        """Whether the fields have the right types and the tensors add up to the totals."""
         total, trainable, frozen = self.params
         texts = [self.model, *(text for row in self.modules for text in row)]
         texts += [text for t in self.tensors for text in (t.name, t.layer, t.type)] + [b.name for b in self.buffers]

@@ -34,12 +34,12 @@ POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:0123\nsize 44
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (POINTER, "is a pointer of Git LFS, and not the file it stands for"),
-        (b"<!DOCTYPE html><html>", "is a web page"),
-        (b"GGUF\x03\0\0\0", "is a GGUF file, which is not read here"),
-        (b"\x89HDF\r\n\x1a\n", "is an HDF5 file, which is not read here"),
-        (b"hello", "is neither a safetensors file nor one that `torch.save` wrote"),
-        (b"", "is neither a safetensors file nor one that `torch.save` wrote"),
+        (POINTER, "this is a Git LFS pointer, not the checkpoint itself"),
+        (b"<!DOCTYPE html><html>", "this is a web page, not a checkpoint"),
+        (b"GGUF\x03\0\0\0", "GGUF files are not supported"),
+        (b"\x89HDF\r\n\x1a\n", "HDF5 files are not supported"),
+        (b"hello", "unknown format: expected a safetensors file or a file written by `torch.save`"),
+        (b"", "unknown format: expected a safetensors file or a file written by `torch.save`"),
     ],
 )
 def test_what_is_no_checkpoint(tmp_path: Path, data: bytes, message: str) -> None:
@@ -115,19 +115,19 @@ def test_shards_may_be_links_as_in_the_cache_of_hugging_face(tmp_path: Path) -> 
 SHARDS = {"m-1.safetensors": {"a": (2,), "b": (3,)}, "m-2.safetensors": {"c": (4,)}}
 ONE, TWO = SHARDS
 INDEXES: dict[str, tuple[Any, str]] = {
-    "absent": ({"a": ONE, "b": ONE, "c": TWO, "d": TWO}, f"places `d` in {TWO}, which does not have it"),
-    "elsewhere": ({"a": ONE, "b": TWO, "c": TWO}, f"places `b` in {TWO}, and it is in {ONE}"),
-    "unlisted": ({"a": ONE, "c": TWO}, f"`b` is in {ONE}, and the index does not have it"),
-    "up": ({"a": "../m.safetensors"}, "places `a` in '../m.safetensors', which is no file in the folder"),
-    "root": ({"a": "/etc/passwd"}, "places `a` in '/etc/passwd', which is no file in the folder"),
-    "drive": ({"a": "C:\\m"}, "which is no file in the folder of the index"),
-    "back": ({"a": "..\\m"}, "which is no file in the folder of the index"),
-    "here": ({"a": "./m"}, "which is no file in the folder of the index"),
-    "itself": ({"a": ""}, "which is no file in the folder of the index"),
-    "a list": ({"a": [ONE]}, "which is no file in the folder of the index"),
-    "a zero byte": ({"a": "a\0"}, "which is no file in the folder of the index"),
-    "no map": ([ONE], "is no index of shards: it has no `weight_map`"),
-    "many": ({str(i): str(i) for i in range(10_001)}, "has more than 10,000 shards"),
+    "absent": ({"a": ONE, "b": ONE, "c": TWO, "d": TWO}, f"expected `d` in {TWO}, found no such tensor"),
+    "elsewhere": ({"a": ONE, "b": TWO, "c": TWO}, f"expected `b` in {TWO}, found it in {ONE}"),
+    "unlisted": ({"a": ONE, "c": TWO}, f"`b` is in {ONE} but not in the index"),
+    "up": ({"a": "../m.safetensors"}, "invalid shard of `a`: '../m.safetensors' is not a file in the directory"),
+    "root": ({"a": "/etc/passwd"}, "invalid shard of `a`: '/etc/passwd' is not a file in the directory"),
+    "drive": ({"a": "C:\\m"}, "is not a file in the directory of the index"),
+    "back": ({"a": "..\\m"}, "is not a file in the directory of the index"),
+    "here": ({"a": "./m"}, "is not a file in the directory of the index"),
+    "itself": ({"a": ""}, "is not a file in the directory of the index"),
+    "a list": ({"a": [ONE]}, "is not a file in the directory of the index"),
+    "a zero byte": ({"a": "a\0"}, "is not a file in the directory of the index"),
+    "no map": ([ONE], "not an index of shards: missing `weight_map`"),
+    "many": ({str(i): str(i) for i in range(10_001)}, "too many shards: the limit is 10,000"),
 }
 
 

@@ -291,7 +291,7 @@ def test_nothing_heavy_is_imported() -> None:
         "import sys\nfrom archspec.cli import main\n"
         "words = ['compare', 'bert-base-uncased', 'albert-base-v2', '--format', 'json']\n"
         "main(words); first = set(sys.modules)\n"
-        "heavy = {'rich', 'networkx', 'lark', 'yaml', 'torch', 'archspec.lower', 'archspec.ir'}\n"
+        "heavy = {'rich', 'networkx', 'lark', 'yaml', 'torch', 'archspec.elaborate', 'archspec.ir'}\n"
         "heavy |= {'archspec.costs.api'}\n"
         "print(sorted(heavy & first))\n"
     )

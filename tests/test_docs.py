@@ -32,10 +32,13 @@ from archspec.bodies import step_budget as effort
 from archspec.cli import main
 from archspec.configs.family import known_types, read_family
 from archspec.diffs import operations
-from archspec.lower import address, evaluate, program, units
-from archspec.lower.initial import INITIALS
+from archspec.elaborate import interpreter
+from archspec.elaborate import limits as most
+from archspec.elaborate.initial import INITIALS
 from archspec.ops import OPS, record
 from archspec.pipeline import check, parsed
+from archspec.resolve import expressions as addresses
+from archspec.resolve import files
 from archspec.source import LARGEST_FILE, Report, Source
 from archspec.syntax import build, expressions, lines, tree
 
@@ -263,24 +266,24 @@ def limits() -> Iterator[str]:
     """The rows of the table of resource limits."""
     for what, limit in {
         "file size, in KiB": LARGEST_FILE // 1024,
-        "imported files": units.MOST_FILES,
+        "imported files": files.MOST_FILES,
         "nested brackets": lines.DEEPEST,
         "nested operators": expressions.DEEPEST,
         "consecutive `else if` branches": build.LONGEST_BRANCH,
         "digits in an integer": expressions.LONGEST_INTEGER,
-        "list items": evaluate.LONGEST_LIST,
-        "hyperparameters per definition": units.MOST_HYPERPARAMETERS,
-        "segments in an address": address.MOST_SEGMENTS,
-        "characters in an address": address.LONGEST,
+        "list items": interpreter.LONGEST_LIST,
+        "hyperparameters per definition": files.MOST_HYPERPARAMETERS,
+        "segments in an address": addresses.MOST_SEGMENTS,
+        "characters in an address": addresses.LONGEST_ADDRESS,
         "axes per tensor": record.MOST_DIMENSIONS,
-        "nested definitions": program.DEEPEST,
-        "distinct instances of definitions": program.MOST_INSTANCES,
-        "iterations of loops that declare something": program.MOST_ITERATIONS,
-        "characters of specs evaluated, once for each iteration and each set of hyperparameters": program.MOST_WORK,
-        "tensors": program.MOST_TENSORS,
-        "characters in the names of all tensors": program.MOST_CHARACTERS,
-        "operations, with all definitions expanded": program.MOST_OPERATIONS,
-        "operations on symbolic sizes": program.MOST_SYMBOLIC,
+        "nested definitions": most.DEEPEST,
+        "distinct instances of definitions": most.MOST_INSTANCES,
+        "iterations of loops that declare something": most.MOST_ITERATIONS,
+        "characters of specs evaluated, once for each iteration and each set of hyperparameters": most.MOST_TEXT,
+        "tensors": most.MOST_TENSORS,
+        "characters in the names of all tensors": most.MOST_CHARACTERS,
+        "operations, with all definitions expanded": most.MOST_OPERATIONS,
+        "operations on symbolic sizes": most.MOST_SYMBOLIC,
         "applications through which costs track values": effort.MOST_FOLLOWED,
         "operations in the two models that `diff` compares": operations.MOST_COMPARED,
     }.items():

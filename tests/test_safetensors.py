@@ -41,60 +41,84 @@ def with_info(**fields: Any) -> bytes:
 
 
 BAD_HEADERS: dict[str, tuple[bytes, str]] = {
-    "empty": (b"", "is no safetensors file: it ends before its header begins"),
-    "seven bytes": (bytes(7), "is no safetensors file: it ends before its header begins"),
-    "no header": (bytes(8), "is no safetensors file: its header does not begin with `{`"),
+    "empty": (b"", "not a safetensors file: it is too short for a header"),
+    "seven bytes": (bytes(7), "not a safetensors file: it is too short for a header"),
+    "no header": (bytes(8), "not a safetensors file: the header does not start with `{`"),
     "header beyond the end": (
         struct.pack("<Q", 100) + b"{}",
-        "is cut short: a header of 100 bytes in a file of 10",
+        "file is truncated: expected a header of 100 bytes, but the file has 10",
     ),
     "huge header": (
         struct.pack("<Q", 2**63) + b"{}",
-        "is no safetensors file: a header of 9,223,372,036,854,775,808 bytes, where 100,000,000 are allowed",
+        "not a safetensors file: header of 9,223,372,036,854,775,808 bytes exceeds the limit of 100,000,000",
     ),
-    "no JSON": (safetensors(b"{nothing}", 0), "the header is no JSON"),
-    "a list": (safetensors(b"[1]", 0), "its header does not begin with `{`"),
-    "more than JSON": (safetensors(b"{}{}", 0), "the header is no JSON: Extra data"),
-    "no UTF-8": (safetensors(b'{"\xff": 1}', 0), "the header is no UTF-8 text"),
+    "no JSON": (safetensors(b"{nothing}", 0), "the header is not valid JSON"),
+    "a list": (safetensors(b"[1]", 0), "the header does not start with `{`"),
+    "more than JSON": (safetensors(b"{}{}", 0), "the header is not valid JSON: extra data"),
+    "no UTF-8": (safetensors(b'{"\xff": 1}', 0), "the header is not UTF-8 text"),
     "twice": (
         safetensors(b'{"w": {"dtype": "F32"}, "w": {"dtype": "F32"}}', 0),
-        "the header is no proper JSON: `w` is there twice",
+        "the header is not valid JSON: `w` appears more than once",
     ),
     "twice inside": (
         safetensors(b'{"w": {"dtype": "F32", "dtype": "F16"}}', 0),
-        "the header is no proper JSON: `dtype` is there twice",
+        "the header is not valid JSON: `dtype` appears more than once",
     ),
     "deep": (safetensors(b'{"w":' + b"[" * 200_000 + b"]" * 200_000 + b"}", 0), "the header is nested too deeply"),
     "deep objects": (safetensors(b'{"w":' * 200_000 + b"1" + b"}" * 200_000, 0), "the header is nested too deeply"),
-    "items": (safetensors(b'{"w":[' + b"1," * 4_000_000 + b"1]}", 0), "the header has more than 4,000,000 items"),
-    "NaN": (safetensors(b'{"w": NaN}', 0), "the header is no proper JSON: NaN is no number"),
+    "items": (
+        safetensors(b'{"w":[' + b"1," * 4_000_000 + b"1]}", 0),
+        "too many items in the header: the limit is 4,000,000",
+    ),
+    "NaN": (safetensors(b'{"w": NaN}', 0), "the header is not valid JSON: `NaN` is not a number"),
     "endless number": (
         safetensors(b'{"w": {"dtype": "F32", "shape": [%s], "data_offsets": [0, 8]}}' % (b"9" * 5000), 8),
-        "the header is no proper JSON",
+        "the header is not valid JSON",
     ),
-    "no object": (safetensors(b'{"w": 3}', 0), "`w` lacks one of"),
-    "no shape": (safetensors(b'{"w": {"dtype": "F32", "data_offsets": [0, 8]}}', 8), "`w` lacks one of"),
-    "long name": (safetensors(header({"a." * 10_000: (1,)})), "has a name of 20,000 characters, where 10,000 are"),
-    "half a pair": (safetensors(b'{"\\ud800": {}}', 0), "the name '\\ud800' is no text"),
-    "metadata": (safetensors(b'{"__metadata__": {"a": 1}}', 0), "`__metadata__` is no mapping of strings to strings"),
-    "metadata list": (safetensors(b'{"__metadata__": []}', 0), "`__metadata__` is no mapping of strings to strings"),
-    "type": (with_info(dtype="F33"), "`w` is of a type that the format does not have: 'F33'"),
-    "type of a type": (with_info(dtype=["F32"]), "`w` is of a type that the format does not have: ['F32']"),
-    "negative": (with_info(shape=[-2]), "`w` has a shape that is none: [-2]"),
-    "real": (with_info(shape=[2.0]), "`w` has a shape that is none: [2.0]"),
-    "true": (with_info(shape=[True, 2]), "`w` has a shape that is none: [True, 2]"),
-    "text": (with_info(shape="2"), "`w` has a shape that is none: '2'"),
-    "overflow": (with_info(shape=[2**62, 2**62, 2**62]), "`w` takes up 8 bytes, and F32 of shape"),
-    "wraps to two": (with_info(shape=[2**63 + 2]), "`w` has a shape that is none"),
-    "rank": (with_info(shape=[1] * 65), "`w` has 65 dimensions, more than 64"),
-    "three offsets": (with_info(data_offsets=[0, 4, 8]), "`w` has offsets that are none: [0, 4, 8]"),
-    "backwards": (with_info(data_offsets=[8, 0]), "`w` has offsets that are none: [8, 0]"),
-    "infinite": (with_info(data_offsets=[0, 1e400]), "the header is no proper JSON: Infinity is no number"),
-    "another size": (with_info(data_offsets=[0, 4]), "`w` takes up 4 bytes, and F32 of shape [2] needs 8"),
-    "half a byte": (with_info(dtype="F4", shape=[3], data_offsets=[0, 1]), "`w` takes up 1 byte, and F4 of shape [3]"),
+    "no object": (safetensors(b'{"w": 3}', 0), "missing `dtype`, `shape` or `data_offsets` of `w`"),
+    "no shape": (
+        safetensors(b'{"w": {"dtype": "F32", "data_offsets": [0, 8]}}', 8),
+        "missing `dtype`, `shape` or `data_offsets` of `w`",
+    ),
+    "long name": (
+        safetensors(header({"a." * 10_000: (1,)})),
+        "tensor name of 20,000 characters exceeds the limit of 10,000",
+    ),
+    "half a pair": (safetensors(b'{"\\ud800": {}}', 0), "tensor name '\\ud800' is not valid Unicode"),
+    "metadata": (
+        safetensors(b'{"__metadata__": {"a": 1}}', 0),
+        "expected a mapping of strings to strings in `__metadata__`",
+    ),
+    "metadata list": (
+        safetensors(b'{"__metadata__": []}', 0),
+        "expected a mapping of strings to strings in `__metadata__`",
+    ),
+    "type": (with_info(dtype="F33"), "unknown dtype of `w`: 'F33'"),
+    "type of a type": (with_info(dtype=["F32"]), "unknown dtype of `w`: ['F32']"),
+    "negative": (with_info(shape=[-2]), "invalid shape of `w`: [-2]"),
+    "real": (with_info(shape=[2.0]), "invalid shape of `w`: [2.0]"),
+    "true": (with_info(shape=[True, 2]), "invalid shape of `w`: [True, 2]"),
+    "text": (with_info(shape="2"), "invalid shape of `w`: '2'"),
+    "overflow": (
+        with_info(shape=[2**62, 2**62, 2**62]),
+        "397,215,279,002,157,056 bytes for F32 of shape",
+    ),
+    "wraps to two": (with_info(shape=[2**63 + 2]), "invalid shape of `w`"),
+    "rank": (with_info(shape=[1] * 65), "too many axes in the shape of `w`: the limit is 64"),
+    "three offsets": (with_info(data_offsets=[0, 4, 8]), "invalid data_offsets of `w`: [0, 4, 8]"),
+    "backwards": (with_info(data_offsets=[8, 0]), "invalid data_offsets of `w`: [8, 0]"),
+    "infinite": (with_info(data_offsets=[0, 1e400]), "the header is not valid JSON: `Infinity` is not a number"),
+    "another size": (with_info(data_offsets=[0, 4]), "`w`: expected 8 bytes for F32 of shape [2], found 4"),
+    "half a byte": (
+        with_info(dtype="F4", shape=[3], data_offsets=[0, 1]),
+        "`w`: expected 1.5 bytes for F4 of shape [3], found 1",
+    ),
     "late start": (with_info(data_offsets=[4, 12]), "bytes 0 to 4 belong to no tensor"),
-    "cut short": (safetensors(header({"w": (2,), "v": (3,)}), 19), "its tensors take up 20 bytes, of which 19"),
-    "rest": (safetensors(header({"w": (2,)}), 9), "its last 1 byte belong to no tensor"),
+    "cut short": (
+        safetensors(header({"w": (2,), "v": (3,)}), 19),
+        "file is truncated: expected 20 bytes of tensors, found 19",
+    ),
+    "rest": (safetensors(header({"w": (2,)}), 9), "found 1 byte after the last tensor"),
 }
 
 
@@ -115,13 +139,13 @@ def test_overlaps_and_gaps_are_named(tmp_path: Path) -> None:
     with pytest.raises(ArchError) as caught:
         read_bytes(tmp_path, safetensors(head, 24))
     messages = [d.message.partition(": ")[2] for d in caught.value.diagnostics]
-    assert messages == ["`b` begins at byte 4, within `a`", "bytes 12 to 16 belong to no tensor"]
+    assert messages == ["`b` starts at byte 4, inside `a`", "bytes 12 to 16 belong to no tensor"]
 
 
 def test_two_names_of_the_same_bytes_overlap(tmp_path: Path) -> None:
     head = header({"a": (2,), "b": (2,)})
     head["b"]["data_offsets"] = [0, 8]
-    assert said(tmp_path, safetensors(head, 8)) == "`b` begins at byte 0, within `a`"
+    assert said(tmp_path, safetensors(head, 8)) == "`b` starts at byte 0, inside `a`"
 
 
 def test_of_many_like_faults_one_is_said_and_the_rest_counted(tmp_path: Path) -> None:

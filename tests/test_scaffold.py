@@ -1,4 +1,4 @@
-"""Scaffolds: the tensors of a checkpoint exactly, repeated parts said once, what is not known marked."""
+"""Scaffolds: exactly the tensors of a checkpoint, repetition as loops, unknown properties marked."""
 
 import re
 from collections.abc import Callable
@@ -91,23 +91,23 @@ def test_it_can_be_counted(tmp_path: Path) -> None:
     [
         (linear("a", 3, 5), "a: unused Linear(5, 3)"),
         (norm("a", 5), "a: unused LayerNorm(5)"),
-        ({"norm.weight": (5,)}, "norm: unused RMSNorm(5) # not known: or LayerNorm(5, bias = false)"),
-        ({"q.weight": (3, 5)}, "q: unused Linear(5, 3, bias = false) # not known: or Embedding(3, 5)"),
-        ({"embed.weight": (3, 5)}, "embed: unused Embedding(3, 5) # not known: or Linear(5, 3, bias = false)"),
+        ({"norm.weight": (5,)}, "norm: unused RMSNorm(5) # unknown: or LayerNorm(5, bias = false)"),
+        ({"q.weight": (3, 5)}, "q: unused Linear(5, 3, bias = false) # unknown: or Embedding(3, 5)"),
+        ({"embed.weight": (3, 5)}, "embed: unused Embedding(3, 5) # unknown: or Linear(5, 3, bias = false)"),
         (
             {"a.weight": (3, 5, 7), "a.bias": (3,)},
-            "a: unused Conv1d(5, 3, kernel = 7) # not known: stride, padding, dilation, groups",
+            "a: unused Conv1d(5, 3, kernel = 7) # unknown: stride, padding, dilation, groups",
         ),
         (
             {"conv.weight": (3, 5, 7, 7)},
-            "conv: unused Conv2d(5, 3, kernel = 7, bias = false) # not known: stride, padding, dilation, groups",
+            "conv: unused Conv2d(5, 3, kernel = 7, bias = false) # unknown: stride, padding, dilation, groups",
         ),
         ({"a.weight": (3, 5, 7, 7)}, "a.weight: unused param [3, 5, 7, 7]"),
         ({"a.weight": (3, 5, 7)}, "a.weight: unused param [3, 5, 7]"),
         ({"a.weight": (3, 5), "a.bias": (4,)}, "a.weight: unused param [3, 5]"),
         (
             {"a.weight": (3, 5), "a.bias": (5,)},
-            "a.weight: unused param [3, 5] # not known: a linear map, stored [in, out]?",
+            "a.weight: unused param [3, 5] # unknown: a linear map stored as [in, out]?",
         ),
         ({"a.weight": (3, 5), "a.scale": (5,)}, "a.weight: unused param [3, 5]"),
         ({"scale": ()}, "scale: unused param []"),
@@ -284,13 +284,13 @@ def test_names_of_one_storage_are_tied(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("shapes", "message"),
     [
-        ({}, "holds no tensors"),
-        ({"a": (2,), "a.b": (3,)}, "a tensor lies inside the address of another: `a.b`"),
+        ({}, "no tensors in"),
+        ({"a": (2,), "a.b": (3,)}, "address inside the address of another tensor: `a.b`"),
         ({"a..b": (2,)}, "empty address segment: `a..b`"),
         ({"": (2,)}, "empty address segment: ``"),
-        ({"x y": (2,), "é.w": (2,), "a#b": (1,)}, "these characters cannot stand in an address: `x y`, `é.w`, `a#b`"),
-        ({"\x1b[31m": (2,)}, "these characters cannot stand in an address"),
-        ({"none": (0, 4)}, "a tensor without elements has no place in a spec, where sizes are from 1: `none`"),
+        ({"x y": (2,), "é.w": (2,), "a#b": (1,)}, "invalid character in an address: `x y`, `é.w`, `a#b`"),
+        ({"\x1b[31m": (2,)}, "invalid character in an address"),
+        ({"none": (0, 4)}, "tensor without elements; sizes in a spec must be positive: `none`"),
         ({".".join("a" * 65): (2,)}, "address too long: the limit is 64 segments and 500 characters"),
         ({"a" * 501: (2,)}, "address too long: the limit is 64 segments and 500 characters"),
         ({f"t{i}.": (1,) for i in range(7)}, "`t4.` (and 2 more)"),
@@ -312,7 +312,7 @@ def test_every_reason_is_told(tmp_path: Path) -> None:
 
 def test_too_much_that_does_not_repeat(tmp_path: Path) -> None:
     path = write(tmp_path / "m.safetensors", {f"{'x' * 450}{i}": (1,) for i in range(600)})
-    with pytest.raises(ArchError, match=r"error\[budget\].*the scaffold of .* would have [\d,]+ bytes"):
+    with pytest.raises(ArchError, match=r"error\[budget\].*scaffold of .* too large: [\d,]+ bytes"):
         archspec.scaffold(path)
 
 

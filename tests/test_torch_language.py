@@ -190,6 +190,12 @@ REFUSED = {
         "block Net(n = 3)(x int [4]) -> [4] {\n  return x |> * 0.5 for i in 0..n\n}",
         "type from round to round",
     ),
+    "a parameter, a buffer or nothing": (
+        "layer Kinds(n, k)(x [n]) -> [n] {\n  w: param [n] if k == 0\n  w: buffer [n] if k == 1\n"
+        "  return x * .w if k < 2 else x\n}\n"
+        "block Net(n = 4)(x [n]) -> [n] {\n  return x |> a[i]: Kinds(n, i) for i in 0..3\n}",
+        "a parameter in one use, a buffer in another",
+    ),
     "a number in one case, a tensor in another": (
         "block Net(n = 3)(x [4], y [4] = none) -> [4] {\n  z = y if y != none else n\n  return x * z\n}",
         "a number in another",

@@ -1,6 +1,9 @@
 """The Python files that models are translated to: their text, and what keeps a file from being written."""
 
 import ast
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -126,6 +129,19 @@ def test_a_file_is_not_overwritten_unasked(tmp_path: Path, capsys: pytest.Captur
     assert main(["build", "albert-base-v2", "-o", str(path), "--force"]) == 0
     assert path.read_text(encoding="utf-8") == torch_source(archspec.load("albert-base-v2"))
     assert [p.name for p in tmp_path.iterdir()] == ["bert.py"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes on this system")
+def test_a_pipe_without_a_reader_is_an_error(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    command = [sys.executable, "-m", "archspec", "build", "gpt2", "--force", "-o", str(pipe)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2 and "cannot be written" in done.stderr
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    subprocess.run(command, timeout=60, check=True)
+    assert os.read(reader, 2**20).decode() == torch_source(archspec.load("gpt2"))
+    os.close(reader)
 
 
 def test_what_cannot_be_translated_leaves_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

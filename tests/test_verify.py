@@ -378,7 +378,7 @@ def test_a_shard_alone_lacks_the_others(inside: Path, capsys: pytest.CaptureFixt
     assert main(["verify", "bert-base-uncased", shards[0], *SETTINGS]) == 1
     out = capsys.readouterr().out
     assert ": 25 tensors missing\n" in out
-    assert "\nthe name says that this is one of 2 shards; their index stands for all of them\n" in out
+    assert "\nthe file name indicates one of 2 shards; use their index to read all of them\n" in out
     assert main(["verify", "bert-base-uncased", "model.safetensors.index.json", *SETTINGS]) == 0
 
 

@@ -1,1 +1,1 @@
-"""What users already hold: files of tensors, read for what their headers say. Nothing in them is trusted, or run."""
+"""Readers of checkpoint files. They read headers only, validate everything and never run code from a file."""

@@ -1,4 +1,4 @@
-"""What a checkpoint holds, as plain data: its tensors, without their elements."""
+"""Checkpoint contents as plain data: tensor metadata without the elements."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import NamedTuple, TypeGuard
 
 
 class Entry(NamedTuple):
-    """A stored tensor. `bytes` are those its elements take up, repeated ones once; `file` is the file it is in.
+    """A stored tensor.
 
-    Its elements lie in `storage` of that file ("" where a file is one storage), from byte `start` on; `strides` count
-    elements, and are None where these lie in row-major order without gaps.
+    `bytes` is the size of its distinct elements. They start at byte `start` of `storage` in `file`; `storage` is "" if
+    the file is a single storage. `strides` count elements, and are None for a contiguous row-major layout.
     """
 
     name: str
@@ -24,12 +24,12 @@ class Entry(NamedTuple):
 
     @property
     def elements(self) -> int:
-        """Their number; 1 for a tensor without dimensions."""
+        """The number of elements; 1 for a scalar."""
         return prod(self.shape)
 
     @property
     def stop(self) -> int:
-        """The byte after its last element; no less than `start`."""
+        """The offset of the byte after the last element."""
         if self.strides is None or not self.bytes:
             return self.start + self.bytes
         last = sum((size - 1) * stride for size, stride in zip(self.shape, self.strides, strict=True))
@@ -37,17 +37,17 @@ class Entry(NamedTuple):
 
     @property
     def place(self) -> tuple[object, ...]:
-        """What two names of one stored tensor have in common; of a tensor without elements its name."""
+        """A key that is equal for two names of one stored tensor. A tensor without elements is equal only to itself."""
         if not self.bytes:
             return (self.name,)
         return self.file, self.storage, self.start, self.shape, self.strides, self.dtype
 
 
 class Checkpoint(NamedTuple):
-    """One file, or several that belong together. `label` is what a person knows it by; names in `entries` are distinct.
+    """The tensors of one file, or of all shards. Names in `entries` are distinct.
 
-    `total_size` is the number of bytes that its index claims, None where it claims nothing. `notes` are sentences: what
-    was found beside the tensors.
+    `label` names the checkpoint in messages. `total_size` is the size in bytes stated in the index, if any. `notes`
+    describe contents other than tensors.
     """
 
     label: str
@@ -83,7 +83,7 @@ BITS = {
     "complex64": 64,
     "complex128": 128,
 }
-"""Bits an element takes up, by the name of its type (those of PyTorch, where it has one)."""
+"""Bits per element by dtype, named as in PyTorch where it has the dtype."""
 
 LONGEST_NAME = 10_000
 MOST_DIMENSIONS = 64
@@ -91,5 +91,5 @@ LARGEST = 2**63 - 1
 
 
 def is_size(value: object) -> TypeGuard[int]:
-    """Whether a value is a number that a dimension, an offset or a stride can be: 0 to 2^63 - 1, and no bool."""
+    """Whether a value is a valid size, offset or stride: an integer from 0 to 2^63 - 1, not a bool."""
     return type(value) is int and 0 <= value <= LARGEST

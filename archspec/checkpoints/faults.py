@@ -1,4 +1,4 @@
-"""What is wrong with a checkpoint: of each kind of fault the first, and how many more there are like it."""
+"""Defects of a checkpoint: the first of each kind, and the number of further ones."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from archspec.source import ArchError, Diagnostic, fail
 
 
 def bytes_of(count: int) -> str:
-    """`1 byte`, `2,048 bytes`."""
+    """Format a number of bytes: `1 byte`, `2,048 bytes`."""
     return f"{count:,} byte{'' if count == 1 else 's'}"
 
 
 class Faults:
-    """Collects the faults of one file."""
+    """Collector of the defects of one file."""
 
     def __init__(self, label: str) -> None:
         self.label = label
@@ -20,26 +20,26 @@ class Faults:
         self._more: dict[str, int] = {}
 
     def add(self, kind: str, message: str) -> None:
-        """Notes a fault; `kind` is what others like it are counted by."""
+        """Record a defect. Only the first of each `kind` is shown; the others are counted."""
         if kind in self._first:
             self._more[kind] = self._more.get(kind, 0) + 1
         else:
             self._first[kind] = message
 
     def has_name(self, name: str) -> bool:
-        """Whether a tensor may have this name; if it may not, that is noted as a fault."""
+        """Whether a tensor name is valid; records a defect if it is not."""
         if len(name) > LONGEST_NAME:
-            self.add("long name", f"has a name of {len(name):,} characters, where {LONGEST_NAME:,} are allowed")
+            self.add("long name", f"tensor name of {len(name):,} characters exceeds the limit of {LONGEST_NAME:,}")
             return False
         try:
             name.encode("utf-8")
-        except UnicodeEncodeError:  # half a surrogate pair
-            self.add("name", f"the name {name!a} is no text")
+        except UnicodeEncodeError:  # an unpaired surrogate
+            self.add("name", f"tensor name {name!a} is not valid Unicode")
             return False
         return True
 
     def check(self) -> None:
-        """Raises ArchError if there are faults."""
+        """Raise ArchError if defects were recorded."""
         if self._first:
             raise ArchError([self._diagnostic(kind, message) for kind, message in self._first.items()])
 
@@ -50,5 +50,5 @@ class Faults:
 
 
 def damaged(label: str, message: str, help: str | None = None) -> ArchError:
-    """The error for a file that cannot be read further, to be raised."""
+    """Return the error to raise for a file that cannot be read further."""
     return fail("bad-checkpoint", f"{label}: {message}", help=help)

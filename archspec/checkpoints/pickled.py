@@ -1,8 +1,7 @@
-"""Pickles read as data. Nothing in them is imported or called: a pickle is a program for a small machine, and this one
-has no instruction that leaves it.
+"""A safe pickle reader: an interpreter of pickle opcodes that never imports or calls anything a file names.
 
-What a pickle names must be in a list of names; what it would call is handed to a function of ours, with inert
-arguments. The module `pickletools` of Python's library describes the machine and its instructions.
+A global must be in an allowlist. A call is passed, with inert arguments, to a function supplied by the caller. The
+standard module `pickletools` documents the opcodes.
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ MOST_OPERATIONS = 5_000_000
 
 
 class PickleError(Exception):
-    """A pickle that cannot be read, or must not be; the message completes a sentence about the file."""
+    """A pickle that is invalid or not allowed. The message is a clause that follows the file name."""
 
 
 class Global:
-    """A name in a module, which a pickle of objects would import; here nothing but the name."""
+    """The name of a global (`module.name`), which is never imported."""
 
     __slots__ = ("name",)
 
@@ -29,11 +28,11 @@ class Global:
 
 
 class Reader:
-    """Reads pickles from a stream, one after the other, until LARGEST bytes or MOST_OPERATIONS are used up.
+    """Reader of consecutive pickles in a stream, limited to LARGEST bytes and MOST_OPERATIONS opcodes in total.
 
-    `names` are the names (`module.name`) that a pickle may use; `persistent` makes a value of a persistent identifier,
-    `call` of a call's name and arguments. Values are None, bool, int, float, str, bytes, tuple, list, dict, Global, and
-    what these two return; they raise PickleError for what they do not know.
+    `names` lists the globals (`module.name`) that are allowed. `persistent` resolves a persistent identifier, `call`
+    replaces the call of a global, and both raise PickleError for unknown input. Values are None, bool, int, float, str,
+    bytes, tuple, list, dict, Global, and the results of these two functions.
     """
 
     def __init__(
@@ -54,12 +53,12 @@ class Reader:
         self._memo: dict[int, object] = {}
 
     def load(self) -> object:
-        """The value of the next pickle. Raises PickleError."""
+        """Return the value of the next pickle. Raises PickleError."""
         self._stack, self._marks, self._memo = [], [], {}
         while True:
             self._operations -= 1
             if self._operations < 0:
-                raise PickleError(f"has a pickle of more than {MOST_OPERATIONS:,} operations")
+                raise PickleError(f"too many pickle operations: the limit is {MOST_OPERATIONS:,}")
             operation = self._take(1)[0]
             if operation == 0x2E:  # STOP
                 return self._pop()
@@ -67,35 +66,35 @@ class Reader:
                 self._stack.append(_VALUES[operation](self))
             elif operation in _STEPS:
                 _STEPS[operation](self)
-            elif operation in _NO_STEP:
-                self._take(_NO_STEP[operation])
+            elif operation in _IGNORED:
+                self._take(_IGNORED[operation])
             else:
-                raise PickleError(f"has a pickle with operation 0x{operation:02x}, which no mapping of tensors needs")
+                raise PickleError(f"unsupported pickle opcode 0x{operation:02x}")
 
     def _take(self, count: int) -> bytes:
         self._left -= count
         if self._left < 0:
-            raise PickleError(f"has a pickle of more than {LARGEST:,} bytes")
+            raise PickleError(f"pickle exceeds the limit of {LARGEST:,} bytes")
         data = self._stream.read(count)
         if len(data) != count:
-            raise PickleError("has a pickle that is cut short")
+            raise PickleError("pickle is truncated")
         return data
 
     def _line(self) -> str:
         data = self._stream.readline(_LONGEST_LINE)
         self._left -= len(data)
         if not data.endswith(b"\n"):
-            raise PickleError("has a pickle with a name that does not end")
+            raise PickleError("invalid pickle: unterminated name")
         return _text(data[:-1])
 
     def _pop(self) -> object:
         if len(self._stack) <= (self._marks[-1] if self._marks else 0):
-            raise PickleError("has a pickle that takes what is not there")
+            raise PickleError("invalid pickle: stack underflow")
         return self._stack.pop()
 
     def _pop_to_mark(self) -> list[object]:
         if not self._marks:
-            raise PickleError("has a pickle that takes what is not there")
+            raise PickleError("invalid pickle: missing mark")
         start = self._marks.pop()
         items = self._stack[start:]
         del self._stack[start:]
@@ -104,13 +103,13 @@ class Reader:
     def _top(self, kind: type) -> object:
         value = self._stack[-1] if self._stack else None
         if type(value) is not kind:
-            raise PickleError("has a pickle that adds to what is no list and no mapping")
+            raise PickleError(f"invalid pickle: expected a {kind.__name__} on the stack")
         return value
 
     def _list(self) -> list[object]:
         return cast("list[object]", self._top(list))
 
-    # What the operations do
+    # Opcodes
 
     def _number(self, size: int, *, signed: bool = False) -> int:
         return int.from_bytes(self._take(size), "little", signed=signed)
@@ -136,43 +135,43 @@ class Reader:
     def _set_many(self) -> None:
         items = self._pop_to_mark()
         if len(items) % 2:
-            raise PickleError("has a pickle with a key that has no value")
+            raise PickleError("invalid pickle: key without a value")
         for key, value in zip(items[::2], items[1::2], strict=True):
             self._set(key, value)
 
     def _set(self, key: object, value: object) -> None:
-        """Keys that are no text would be compared in ways that their author chose: all of them are None here."""
+        """Add an item to the mapping on the stack. Other keys than strings may define equality: they become None."""
         target = cast("dict[str | None, object]", self._top(dict))
         name = key if type(key) is str else None
         if name is not None and name in target:
-            raise PickleError(f"has `{name}` twice")
+            raise PickleError(f"`{name}` appears more than once")
         target[name] = value
 
-    def _keep(self, place: int) -> None:
+    def _memoize(self, index: int) -> None:
         if not self._stack:
-            raise PickleError("has a pickle that keeps what is not there")
-        self._memo[place] = self._stack[-1]
+            raise PickleError("invalid pickle: stack underflow")
+        self._memo[index] = self._stack[-1]
 
-    def _kept(self, place: int) -> object:
-        if place not in self._memo:
-            raise PickleError("has a pickle that takes what is not there")
-        return self._memo[place]
+    def _recall(self, index: int) -> object:
+        if index not in self._memo:
+            raise PickleError("invalid pickle: undefined memo entry")
+        return self._memo[index]
 
     def _global(self, module: object, name: object) -> Global:
         if not isinstance(module, str) or not isinstance(name, str):
-            raise PickleError("has a pickle that names what is no name")
+            raise PickleError("invalid pickle: expected strings as the name of a global")
         whole = f"{module}.{name}"
         if whole not in self._names:
-            raise PickleError(f"names `{whole}`, which no mapping of names to tensors needs; nothing was run")
+            raise PickleError(f"pickle refers to `{whole}`, which is not allowed; nothing was run")
         return Global(whole)
 
     def _reduce(self, function: object, arguments: object) -> object:
         if not isinstance(function, Global) or type(arguments) is not tuple:
-            raise PickleError("has a pickle that calls what is no function")
+            raise PickleError("invalid pickle: expected a global to call and a tuple of arguments")
         return self._call(function.name, cast("tuple[object, ...]", arguments))
 
     def _build(self) -> None:
-        """The state of an object. What is built here has none: torch adds notes to mappings this way."""
+        """Ignore the state of an object: torch only uses it to attach metadata to mappings."""
         self._pop()
         self._top(dict)
 
@@ -184,11 +183,11 @@ def _text(data: bytes) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
-        raise PickleError("has a pickle with a name that is no UTF-8 text") from None
+        raise PickleError("invalid pickle: string is not valid UTF-8") from None
 
 
-_NO_STEP = {0x80: 1, 0x95: 8}
-"""Operations that say how the pickle was made (PROTO, FRAME), and how many bytes they take."""
+_IGNORED = {0x80: 1, 0x95: 8}
+"""Opcodes with no effect on the value (PROTO, FRAME), and the sizes of their arguments in bytes."""
 
 # pyright: reportPrivateUsage=false
 _VALUES: dict[int, Callable[[Reader], object]] = {
@@ -215,14 +214,14 @@ _VALUES: dict[int, Callable[[Reader], object]] = {
     0x85: lambda r: r._pop_tuple(1),  # TUPLE1
     0x86: lambda r: r._pop_tuple(2),  # TUPLE2
     0x87: lambda r: r._pop_tuple(3),  # TUPLE3
-    0x68: lambda r: r._kept(r._number(1)),  # BINGET
-    0x6A: lambda r: r._kept(r._number(4)),  # LONG_BINGET
+    0x68: lambda r: r._recall(r._number(1)),  # BINGET
+    0x6A: lambda r: r._recall(r._number(4)),  # LONG_BINGET
     0x63: lambda r: r._global(r._line(), r._line()),  # GLOBAL
     0x93: lambda r: r._global(*r._pop_tuple(2)),  # STACK_GLOBAL
     0x52: lambda r: r._reduce(*r._pop_tuple(2)),  # REDUCE
     0x51: lambda r: r._persistent(r._pop()),  # BINPERSID
 }
-"""Operations that put a value on the stack."""
+"""Opcodes that push a value."""
 
 _STEPS: dict[int, Callable[[Reader], object]] = {
     0x28: Reader._mark,  # MARK
@@ -232,9 +231,9 @@ _STEPS: dict[int, Callable[[Reader], object]] = {
     0x65: Reader._extend,  # APPENDS
     0x73: Reader._set_one,  # SETITEM
     0x75: Reader._set_many,  # SETITEMS
-    0x71: lambda r: r._keep(r._number(1)),  # BINPUT
-    0x72: lambda r: r._keep(r._number(4)),  # LONG_BINPUT
-    0x94: lambda r: r._keep(len(r._memo)),  # MEMOIZE
+    0x71: lambda r: r._memoize(r._number(1)),  # BINPUT
+    0x72: lambda r: r._memoize(r._number(4)),  # LONG_BINPUT
+    0x94: lambda r: r._memoize(len(r._memo)),  # MEMOIZE
     0x62: Reader._build,  # BUILD
 }
-"""Operations that change what is on the stack."""
+"""Opcodes that modify the stack or the memo."""

@@ -1,7 +1,7 @@
-"""The header of a `.safetensors` file.
+"""Reading the header of a `.safetensors` file.
 
-A file is the length of the header (8 bytes, little-endian), the header (a JSON object: for each tensor its `dtype`,
-`shape` and `data_offsets`), and the tensors' bytes, one tensor after the other without gaps:
+A file consists of the header length (8 bytes, little-endian), the header (a JSON object with `dtype`, `shape` and
+`data_offsets` of each tensor), and the data of the tensors without gaps:
 https://github.com/huggingface/safetensors#format
 """
 
@@ -15,7 +15,7 @@ from archspec.checkpoints.entries import BITS, MOST_DIMENSIONS, Entry, is_size
 from archspec.checkpoints.faults import Faults, bytes_of, damaged
 
 LARGEST_HEADER = 100_000_000
-"""Bytes: the limit of the format itself."""
+"""The limit of the format itself, in bytes."""
 
 DTYPES = {
     "BOOL": "bool",
@@ -44,19 +44,18 @@ DTYPES = {
 
 
 def read(file: BinaryIO, size: int, label: str) -> list[Entry]:
-    """The tensors of a file of `size` bytes, in the order of the header. Raises ArchError for whatever is wrong."""
+    """Return the tensors of a file of `size` bytes, in header order. Raises ArchError for an invalid file."""
     if size < 8:
-        raise damaged(label, "is no safetensors file: it ends before its header begins")
+        raise damaged(label, "not a safetensors file: it is too short for a header")
     length = int.from_bytes(file.read(8), "little")
     if length > LARGEST_HEADER:
-        raise damaged(
-            label, f"is no safetensors file: a header of {length:,} bytes, where {LARGEST_HEADER:,} are allowed"
-        )
+        message = f"not a safetensors file: header of {length:,} bytes exceeds the limit of {LARGEST_HEADER:,}"
+        raise damaged(label, message)
     if 8 + length > size:
-        raise damaged(label, f"is cut short: a header of {length:,} bytes in a file of {size:,}")
+        raise damaged(label, f"file is truncated: expected a header of {length:,} bytes, but the file has {size:,}")
     text = file.read(length)
     if not text.startswith(b"{"):
-        raise damaged(label, "is no safetensors file: its header does not begin with `{`")
+        raise damaged(label, "not a safetensors file: the header does not start with `{`")
     header = strictjson.parse(text, label, "the header")
     faults = Faults(label)
     _check_metadata(header.pop("__metadata__", {}), faults)
@@ -71,7 +70,7 @@ def _check_metadata(metadata: object, faults: Faults) -> None:
     if not isinstance(metadata, dict) or any(
         not isinstance(value, str) for value in cast("dict[str, object]", metadata).values()
     ):
-        faults.add("metadata", "`__metadata__` is no mapping of strings to strings")
+        faults.add("metadata", "expected a mapping of strings to strings in `__metadata__`")
 
 
 def _entry(name: str, info: object, label: str, faults: Faults) -> Entry | None:
@@ -80,22 +79,22 @@ def _entry(name: str, info: object, label: str, faults: Faults) -> Entry | None:
     fields = cast("dict[str, object]", info) if isinstance(info, dict) else {}
     dtype, shape, offsets = (fields.get(key) for key in ("dtype", "shape", "data_offsets"))
     if dtype is None or shape is None or offsets is None:
-        faults.add("fields", f"`{name}` lacks one of `dtype`, `shape`, `data_offsets`")
+        faults.add("fields", f"missing `dtype`, `shape` or `data_offsets` of `{name}`")
     elif not isinstance(dtype, str) or dtype not in DTYPES:
-        faults.add("dtype", f"`{name}` is of a type that the format does not have: {_shown(dtype)}")
+        faults.add("dtype", f"unknown dtype of `{name}`: {_shown(dtype)}")
     elif not _is_sizes(shape):
-        faults.add("shape", f"`{name}` has a shape that is none: {_shown(shape)}")
+        faults.add("shape", f"invalid shape of `{name}`: {_shown(shape)}")
     elif len(shape) > MOST_DIMENSIONS:
-        faults.add("rank", f"`{name}` has {len(shape)} dimensions, more than {MOST_DIMENSIONS}")
+        faults.add("rank", f"too many axes in the shape of `{name}`: the limit is {MOST_DIMENSIONS}")
     elif not _is_pair(offsets):
-        faults.add("offsets", f"`{name}` has offsets that are none: {_shown(offsets)}")
+        faults.add("offsets", f"invalid data_offsets of `{name}`: {_shown(offsets)}")
     else:
         bits = prod(shape) * BITS[DTYPES[dtype]]
         start, stop = offsets
         if bits != 8 * (stop - start):
             needs = f"{bits // 8:,}" if bits % 8 == 0 else f"{bits / 8:,}"
             shown = f"{dtype} of shape {_shown(shape)}"
-            faults.add("size", f"`{name}` takes up {bytes_of(stop - start)}, and {shown} needs {needs}")
+            faults.add("size", f"`{name}`: expected {needs} bytes for {shown}, found {stop - start:,}")
         return Entry(name, tuple(shape), DTYPES[dtype], stop - start, label, "", start)
     return None
 
@@ -109,25 +108,25 @@ def _is_pair(offsets: object) -> TypeGuard[list[int]]:
 
 
 def _check_layout(entries: list[Entry], size: int, faults: Faults) -> None:
-    """The bytes of all tensors are the `size` bytes after the header, each in one tensor."""
+    """Check that every one of the `size` bytes after the header belongs to exactly one tensor."""
     end, before = 0, ""
     for entry in sorted(entries, key=lambda entry: (entry.start, entry.bytes)):
         if entry.start < end:
-            faults.add("overlap", f"`{entry.name}` begins at byte {entry.start:,}, within `{before}`")
+            faults.add("overlap", f"`{entry.name}` starts at byte {entry.start:,}, inside `{before}`")
         elif entry.start > end:
             faults.add("gap", f"bytes {end:,} to {entry.start:,} belong to no tensor")
         if entry.start + entry.bytes >= end:
             end, before = entry.start + entry.bytes, entry.name
     if end > size:
-        faults.add("short", f"is cut short: its tensors take up {end:,} bytes, of which {size:,} are there")
+        faults.add("short", f"file is truncated: expected {end:,} bytes of tensors, found {size:,}")
     elif end < size:
-        faults.add("rest", f"its last {bytes_of(size - end)} belong to no tensor")
+        faults.add("rest", f"found {bytes_of(size - end)} after the last tensor")
 
 
 def _shown(value: object) -> str:
-    """A value from the header, for a message."""
+    """Format a value from the header for a message."""
     try:
         text = f"{value!a:.60}" if isinstance(value, str) else repr(value)
     except (ValueError, RecursionError):
-        return "a number of thousands of digits"
+        return "a number with thousands of digits"
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,5 +1,6 @@
-"""The pickles of `torch.save`: storages are persistent identifiers, and a tensor is a call of a function that rebuilds
-it from a storage, an offset, a shape and strides. Here both become records of these numbers.
+"""Decoding the pickles of `torch.save` into plain records.
+
+A storage is a persistent identifier. A tensor is a call with a storage, an offset, a shape and strides.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from archspec.checkpoints.pickled import Global, PickleError, Reader
 
 
 class Storage:
-    """A run of elements in the file, `bytes` long; a view of it begins at byte `start`."""
+    """A sequence of elements in the file, `bytes` long. A view of it starts at byte `start`."""
 
     __slots__ = ("bytes", "dtype", "key", "start")
 
@@ -24,7 +25,7 @@ class Storage:
 
 
 class View:
-    """A tensor: elements of a storage, the first at byte `start`, `strides` elements apart."""
+    """A tensor: elements of a storage from byte `start`, with `strides` in elements."""
 
     __slots__ = ("dtype", "shape", "start", "storage", "strides")
 
@@ -39,36 +40,36 @@ class View:
 
 
 class Loader:
-    """Reads the pickles of one file; `storages` are those it named, by key: how many elements of how many bytes."""
+    """Reader of the pickles of one file. `storages` maps keys to (number of elements, bytes per element)."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self.storages: dict[str, tuple[int, int]] = {}
         self._reader = Reader(stream, _NAMES, self._storage, _call)
 
     def load(self) -> object:
-        """The value of the next pickle, with a View for each tensor. Raises PickleError."""
+        """Return the value of the next pickle, with a View for each tensor. Raises PickleError."""
         return self._reader.load()
 
     def _storage(self, identifier: object) -> Storage:
-        """`("storage", type, key, device, length)`, and in old files a view: its key, offset and length, or None."""
+        """Decode `("storage", type, key, device, length)`; older files add a view (key, offset, length) or None."""
         if not isinstance(identifier, tuple) or len(cast("tuple[object, ...]", identifier)) not in (5, 6):
-            raise PickleError("has a storage that is none")
+            raise PickleError("invalid storage record")
         word, kind, key, _, length, *views = cast("tuple[object, ...]", identifier)
         if word != "storage" or not isinstance(kind, Global) or not isinstance(key, str) or not is_size(length):
-            raise PickleError("has a storage that is none")
+            raise PickleError("invalid storage record")
         name = kind.name.rpartition(".")[2]
         if name not in _STORAGES:
-            raise PickleError(f"has a storage of a type that is none, `{kind.name}`")
+            raise PickleError(f"unknown storage type `{kind.name}`")
         dtype = _STORAGES[name]
         width = BITS[dtype] // 8 if dtype else 1
         if self.storages.setdefault(key, (length, width)) != (length, width):
-            raise PickleError(f"says two different sizes of storage `{key}`")
+            raise PickleError(f"conflicting sizes of storage `{key}`")
         start = 0
         if views and views[0] is not None:
             view = cast("tuple[object, ...]", views[0]) if isinstance(views[0], tuple) else ()
             offset = view[1] if len(view) == 3 else None
             if not is_size(offset):
-                raise PickleError("has a view of a storage that is none")
+                raise PickleError("invalid view of a storage")
             start = offset * width
         return Storage(key, length * width, dtype, start)
 
@@ -88,11 +89,11 @@ _STORAGES = {
     "ComplexFloatStorage": "complex64",
     "UntypedStorage": None,
 }
-"""Classes of storages, and the type of their elements; None: the tensor says it, and lengths are in bytes."""
+"""Element type by storage class. None: the tensor specifies it, and lengths are in bytes."""
 
 _UTILS = "torch._utils._rebuild_"
 _TENSORS = {_UTILS + "tensor": 4, _UTILS + "tensor_v2": 6, _UTILS + "tensor_v3": 7}
-"""What makes a tensor, and of how many arguments at least."""
+"""Functions that rebuild a tensor, and their minimum number of arguments."""
 
 _PARAMETERS = (_UTILS + "parameter", _UTILS + "parameter_with_state")
 _SUBCLASS = "torch._tensor._rebuild_from_type_v2"
@@ -107,8 +108,8 @@ _NAMES = frozenset(
 
 
 def _call(name: str, arguments: Sequence[object]) -> object:
-    """What a call stands for: a mapping, a shape, a View."""
-    if name == _SUBCLASS and len(arguments) >= 3:  # a function, a class, and what the function takes
+    """Evaluate an allowed call to a mapping, a shape or a View."""
+    if name == _SUBCLASS and len(arguments) >= 3:  # function, class, arguments of the function
         function, inner = arguments[0], arguments[2]
         if isinstance(function, Global) and function.name != _SUBCLASS and isinstance(inner, tuple):
             return _call(function.name, cast("Sequence[object]", inner))
@@ -122,19 +123,19 @@ def _call(name: str, arguments: Sequence[object]) -> object:
         return arguments[0]
     if name in _TENSORS and len(arguments) >= _TENSORS[name]:
         return _view(arguments[:4], arguments[6] if name.endswith("_v3") else None)
-    raise PickleError(f"calls `{name}` with arguments that it does not take")
+    raise PickleError(f"invalid arguments in call to `{name}`")
 
 
 def _mapping(arguments: Sequence[object]) -> dict[str | None, object]:
-    """An OrderedDict, which older programs write with its items: a list of lists of two."""
+    """Return the items of an OrderedDict; older programs pass them as a list of pairs."""
     items = cast("list[object]", arguments[0]) if arguments and isinstance(arguments[0], list) else []
     found: dict[str | None, object] = {}
     for item in items:
         pair = cast("list[object]", item) if isinstance(item, list | tuple) else []
         if len(pair) != 2 or not isinstance(pair[0], str):
-            raise PickleError("has a mapping with an item that is none")
+            raise PickleError("invalid item in a mapping")
         if pair[0] in found:
-            raise PickleError(f"has `{pair[0]}` twice")
+            raise PickleError(f"`{pair[0]}` appears more than once")
         found[pair[0]] = pair[1]
     return found
 
@@ -142,19 +143,19 @@ def _mapping(arguments: Sequence[object]) -> dict[str | None, object]:
 def _view(arguments: Sequence[object], written: object) -> View:
     storage, start, shape, strides = arguments
     if not isinstance(storage, Storage) or not is_size(start) or not _is_sizes(shape) or not _is_sizes(strides):
-        raise PickleError("has a tensor whose shape, strides or place in the file are none")
+        raise PickleError("invalid shape, strides or offset of a tensor")
     if len(shape) != len(strides):
-        raise PickleError("has a tensor with another number of strides than dimensions")
+        raise PickleError(f"a tensor has {len(shape)} axes but {len(strides)} strides")
     dtype = storage.dtype
     if isinstance(written, Global):
         dtype = written.name.removeprefix("torch.")
     if dtype not in BITS:
-        raise PickleError("has a tensor without a type")
+        raise PickleError("a tensor has no element type")
     width = BITS[dtype] // 8 or 1
     first = storage.start + start * width
     last = first + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True)) * width
     if 0 not in shape and last + width > storage.bytes:
-        raise PickleError(f"has a tensor that reaches beyond the end of its storage, `{storage.key}`")
+        raise PickleError(f"a tensor extends past the end of storage `{storage.key}`")
     return View(storage, first, shape, strides, dtype)
 
 

@@ -1,4 +1,4 @@
-"""The zip archive that `torch.save` writes: its directory and its pickle are read, and nothing else."""
+"""Reading the directory and the pickle of a zip archive written by `torch.save`."""
 
 from __future__ import annotations
 
@@ -16,34 +16,35 @@ _PICKLE = "/data.pkl"
 
 
 class Archive:
-    """The archive in `file`, of `size` bytes. `pickle` is a stream of its pickle. Raises PickleError if it is none."""
+    """The archive in `file`, of `size` bytes; `pickle` is a stream of its pickle. Raises PickleError if invalid."""
 
     def __init__(self, file: BinaryIO, size: int) -> None:
         try:
-            with ZipFile(cast("BinaryIO", _Sparing(file, size))) as archive:
+            with ZipFile(cast("BinaryIO", _LimitedFile(file, size))) as archive:
                 infos = archive.infolist()
                 self._members = {info.filename: info for info in infos}
                 if len(self._members) < len(infos):
-                    raise PickleError("is an archive with two members of one name")
+                    raise PickleError("duplicate member name in the zip archive")
                 pickles = [info for info in infos if info.filename.endswith(_PICKLE)]
                 if len(pickles) != 1:
-                    raise PickleError("is a zip archive, but none that `torch.save` wrote: it has no single `data.pkl`")
+                    found = f"expected one `data.pkl`, found {len(pickles)}"
+                    raise PickleError(f"this zip archive was not written by `torch.save`: {found}")
                 self._root = pickles[0].filename.removesuffix(_PICKLE)
-                _check_places(infos, archive.start_dir)
+                _check_overlaps(infos, archive.start_dir)
                 self.pickle = io.BytesIO(_unpack(archive, pickles[0]))
         except _ERRORS as error:
-            raise PickleError(f"is a damaged or shortened zip archive: {error}") from None
+            raise PickleError(f"invalid zip archive: {error}") from None
 
     def check(self, storages: dict[str, tuple[int, int]]) -> None:
-        """Raises PickleError where a storage (by key: how many elements of how many bytes) is not there in full."""
+        """Raise PickleError unless every storage, given as (number of elements, bytes per element), is complete."""
         for key, (length, width) in storages.items():
             member = self._members.get(f"{self._root}/data/{key}")
             if member is None:
-                raise PickleError(f"lacks storage `{key}`, which its tensors are in")
+                raise PickleError(f"missing storage `{key}`")
             if member.compress_type != ZIP_STORED or member.file_size != member.compress_size:
-                raise PickleError(f"has storage `{key}` compressed, which `torch.save` never does")
+                raise PickleError(f"expected uncompressed data in storage `{key}`")
             if member.file_size != length * width:
-                raise PickleError(f"has {member.file_size:,} bytes in storage `{key}`, not {length * width:,}")
+                raise PickleError(f"storage `{key}`: expected {length * width:,} bytes, found {member.file_size:,}")
 
 
 _ERRORS = (
@@ -61,24 +62,24 @@ _ERRORS = (
 )
 
 
-def _check_places(infos: list[ZipInfo], end: int) -> None:
-    """No two members have bytes in common, and none reaches into the directory at `end`."""
+def _check_overlaps(infos: list[ZipInfo], end: int) -> None:
+    """Raise PickleError if members overlap each other or the directory at `end`."""
     ordered = sorted(infos, key=lambda info: info.header_offset)
     for info, after in zip(ordered, [info.header_offset for info in ordered[1:]] + [end], strict=True):
         stop = info.header_offset + _LOCAL_HEADER + len(info.orig_filename) + info.compress_size
         if stop > after:
-            raise PickleError(f"is an archive whose member `{info.filename}` overlaps what follows it")
+            raise PickleError(f"archive member `{info.filename}` overlaps the data that follows it")
 
 
 def _unpack(archive: ZipFile, info: ZipInfo) -> bytes:
     if info.file_size > LARGEST:
-        raise PickleError(f"has a pickle of {info.file_size:,} bytes, where {LARGEST:,} are allowed")
+        raise PickleError(f"pickle of {info.file_size:,} bytes exceeds the limit of {LARGEST:,}")
     with archive.open(info) as member:
         return member.read(info.file_size)
 
 
-class _Sparing:
-    """A file of `size` bytes that refuses to read very many at once: `zipfile` believes the sizes it is told."""
+class _LimitedFile:
+    """A file of `size` bytes that limits single reads, because `zipfile` trusts the sizes in the archive."""
 
     def __init__(self, file: BinaryIO, size: int) -> None:
         self._file = file
@@ -88,7 +89,7 @@ class _Sparing:
         left = max(self._size - self._file.tell(), 0)
         count = left if count < 0 else min(count, left)
         if count > LARGEST_DIRECTORY:
-            raise ValueError(f"a part of {count:,} bytes, where {LARGEST_DIRECTORY:,} are allowed")
+            raise ValueError(f"directory of {count:,} bytes exceeds the limit of {LARGEST_DIRECTORY:,}")
         return self._file.read(count)
 
     def __getattr__(self, name: str) -> object:

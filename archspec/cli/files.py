@@ -40,7 +40,7 @@ def save(path: str, text: str, force: bool) -> None:
     """Writes the text as UTF-8. Raises ArchError if the file exists and `force` is not set, or cannot be written."""
     try:
         if force and os.path.exists(path) and not os.path.isfile(path):
-            with open(path, "w", encoding="utf-8") as device:
+            with open(path, "w", encoding="utf-8", opener=_without_waiting) as device:
                 device.write(text)
         else:
             _replace(os.path.realpath(path), text, force)
@@ -50,6 +50,13 @@ def save(path: str, text: str, force: bool) -> None:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise fail("usage", f"`{path}` cannot be written: {reason}") from None
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """Opens a device, or a pipe that somebody reads; a pipe without a reader is an error."""
+    descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+    os.set_blocking(descriptor, True)
+    return descriptor
 
 
 def _replace(path: str, text: str, force: bool) -> None:

@@ -1,1 +1,1 @@
-"""Configurations (`config.json`): from one to the text of a spec."""
+"""Conversion of Hugging Face configurations (`config.json`) to specs."""

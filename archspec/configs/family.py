@@ -1,6 +1,6 @@
-"""What the fields of a family's configurations mean: `specs/configs/TYPE.yaml`, read as data.
+"""Mappings of configuration fields to hyperparameters: `specs/configs/TYPE.yaml`, one file per model type.
 
-`docs/import.md` describes the files. They are part of the package, and are believed.
+`docs/import.md` describes the format. The files are part of the package, so they are not validated.
 """
 
 from __future__ import annotations
@@ -12,15 +12,14 @@ COMMON = "_common"
 
 
 class Field(NamedTuple):
-    """What one field of a configuration does.
+    """The effect of one configuration field.
 
-    It `sets` a hyperparameter, to its own value or to what `values` gives for that; where `values` gives mappings, each
-    sets several. A field that only some architectures have a use for says so in `among`, where a `*` stands for any
-    characters. `only` lists the values of a field that can have no others. `kind` is integer, number, boolean, entries
-    (an object, of which the number of entries is the value) or cycle, `least` the smallest integer. Where the field is
-    null, the hyperparameter is the same as `like`; where it is the same as `unless`, it is left to its definition.
-    `needs` are fields that must be given with a value of this one. A `cycle` is a list in which every n-th item is the
-    first word and all others are the second; it has as many items as the hyperparameter `length` says.
+    The field `sets` a hyperparameter to its value, or to the one that `values` maps it to; a mapping sets several.
+    `among` lists patterns of the architectures that use the field. `only` lists the supported values. `kind` is
+    integer, number, boolean, entries (an object whose number of entries is the value) or cycle; `least` is the minimum.
+    If the field is null, the hyperparameter is equal to `like`; if it is equal to `unless`, it keeps its default.
+    `needs` maps values to other fields that they require. A `cycle` is a list in which every n-th item is the first
+    string and all others are the second; the hyperparameter `length` is its number of items.
     """
 
     name: str
@@ -40,7 +39,7 @@ class Field(NamedTuple):
 
 
 class Architecture(NamedTuple):
-    """The definition that an architecture is, the bundled file it is in, and hyperparameters it always has."""
+    """The definition of an architecture, its bundled file, and fixed hyperparameters."""
 
     file: str
     definition: str
@@ -48,7 +47,7 @@ class Architecture(NamedTuple):
 
 
 class Family(NamedTuple):
-    """A model type: its architectures, its fields by every name they have, and the fields that change nothing."""
+    """A model type: its architectures, its fields by each of their names, and the fields without effect."""
 
     type: str
     architectures: dict[str, Architecture]
@@ -57,13 +56,13 @@ class Family(NamedTuple):
 
 
 def known_types(specs: str) -> list[str]:
-    """The model types that are known."""
+    """Return the supported model types, sorted."""
     names = os.listdir(os.path.join(specs, "configs"))
     return sorted(name[:-5] for name in names if name.endswith(".yaml") and not name.startswith("_"))
 
 
 def read_family(specs: str, type: str, raw: dict[str, bytes]) -> Family:
-    """The family of a model type that is known; the files it was read from are added to `raw`."""
+    """Read the family of a supported model type, and add the files read to `raw`."""
     common, own = _document(specs, COMMON, raw), _document(specs, type, raw)
     chain = [own]
     while "like" in chain[0]:
@@ -79,15 +78,15 @@ def read_family(specs: str, type: str, raw: dict[str, bytes]) -> Family:
     fields: dict[str, Field] = {}
     for name, entry in entries.items():
         field = _field(name, entry, common["values"])
-        for known_as in (name, *entry.get("also", ())):
-            fields[known_as] = field
+        for alias in (name, *entry.get("also", ())):
+            fields[alias] = field
     architectures = {name: _architecture(entry) for name, entry in merged["architectures"].items()}
     return Family(type, architectures, fields, frozenset(ignored - set(fields)))
 
 
 def _architecture(entry: str | dict[str, Any]) -> Architecture:
-    place: str = entry if isinstance(entry, str) else entry["is"]
-    file, _, definition = place.partition(".")
+    target: str = entry if isinstance(entry, str) else entry["is"]
+    file, _, definition = target.partition(".")
     return Architecture(file, definition, {} if isinstance(entry, str) else entry["with"])
 
 

@@ -1,4 +1,4 @@
-"""JSON with the place of every value, from files that nobody has checked."""
+"""Reading of untrusted JSON with the location of every value."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ Plain: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, Membe
 
 
 class JsonValue(NamedTuple):
-    """A value and the characters it is written with."""
+    """A value and its location."""
 
     span: Span
     plain: Plain
 
     def written(self) -> str:
-        """The value as it is written, on one line."""
+        """Return the source of the value, on one line."""
         text = " ".join(self.span.source.text[self.span.start : self.span.end].split())
         return text if len(text) <= 60 else f"{text[:57]}..."
 
     def data(self) -> object:
-        """The value as `json.loads` gives it."""
+        """Return the value as `json.loads` does."""
         if isinstance(self.plain, dict):
             return {name: member.value.data() for name, member in self.plain.items()}
         if isinstance(self.plain, list):
@@ -36,19 +36,19 @@ class JsonValue(NamedTuple):
 
 
 class Member(NamedTuple):
-    """One member of an object: the place of its name, and its value."""
+    """A member of an object: the location of its name, and its value."""
 
     name: Span
     value: JsonValue
 
 
 def read_json(source: Source) -> JsonValue:
-    """The value in a text. Raises ArchError: `syntax`, `duplicate-name`, `budget`."""
+    """Read the JSON value in a source. Raises ArchError (`syntax`, `duplicate-name`, `budget`)."""
     reader = _Reader(source)
     value = reader.value(0)
     reader.space()
     if reader.at < len(source.text):
-        raise reader.wrong("there is something after the end of the value")
+        raise reader.wrong("unexpected text after the end of the JSON value")
     return value
 
 
@@ -60,7 +60,7 @@ _WORDS = {"null": None, "true": True, "false": False}
 
 
 class _Reader:
-    """Where reading has come to."""
+    """A recursive-descent reader: the source and the current offset."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -77,9 +77,9 @@ class _Reader:
         start = self.at
         self._values += 1
         if self._values > MOST_VALUES:
-            raise self.wrong(f"there are more than {MOST_VALUES:,} values", code="budget")
+            raise self.wrong(f"too many values: the limit is {MOST_VALUES:,}", code="budget")
         if depth > DEEPEST:
-            raise self.wrong(f"this is nested more than {DEEPEST} deep", code="budget")
+            raise self.wrong(f"values are nested too deeply: the limit is {DEEPEST} levels", code="budget")
         first = self.text[start : start + 1]
         if first == "{":
             plain = self._object(depth)
@@ -92,7 +92,7 @@ class _Reader:
         return JsonValue(Span(self.source, start, self.at), plain)
 
     def wrong(self, message: str, *, code: str = "syntax", start: int | None = None) -> ArchError:
-        """An error at `start`, or where reading has come to."""
+        """Return an error located at `start`, by default at the current offset."""
         at = min(self.at if start is None else start, max(len(self.text.rstrip()) - 1, 0))
         word = _WORD.match(self.text, at)
         return fail(code, message, Span(self.source, at, max(word.end() if word else 0, at + 1)))
@@ -103,16 +103,16 @@ class _Reader:
         while not self._closes("}", opened, bool(members)):
             start = self.at
             if self.text[start : start + 1] != '"':
-                raise self.wrong("the name of a member, in quotes, belongs here")
+                raise self.wrong("expected a member name in double quotes")
             name = self._string()
             span = Span(self.source, start, self.at)
             self.space()
             if self.text[self.at : self.at + 1] != ":":
-                raise self.wrong(f"`:` and a value belong after {name!r:.60}", start=start)
+                raise self.wrong(f"expected `:` after {name!r:.60}", start=start)
             self.at += 1
             if name in members:
-                note = Note("it was first given here", members[name].name)
-                raise fail("duplicate-name", f"the member `{name}` is given twice", span, notes=(note,))
+                note = Note("first specified here", members[name].name)
+                raise fail("duplicate-name", f"member `{name}` is specified more than once", span, notes=(note,))
             members[name] = Member(span, self.value(depth + 1))
         return members
 
@@ -124,22 +124,22 @@ class _Reader:
         return items
 
     def _closes(self, bracket: str, opened: int, has_items: bool) -> bool:
-        """Goes on to the next item; whether there is none, and the bracket is behind."""
+        """Advance to the next item, or past the closing bracket; return whether it was the bracket."""
         self.space()
         next = self.text[self.at : self.at + 1]
         if not next:
-            raise self.wrong(f"`{self.text[opened]}` is never closed", start=opened)
+            raise self.wrong(f"unclosed `{self.text[opened]}`", start=opened)
         if next == bracket:
             self.at += 1
             return True
         if has_items:
             if next != ",":
-                raise self.wrong(f"`,` or `{bracket}` belongs here")
+                raise self.wrong(f"expected `,` or `{bracket}`")
             comma = self.at
             self.at += 1
             self.space()
             if self.text[self.at : self.at + 1] == bracket:
-                raise self.wrong(f"nothing follows this comma before `{bracket}`", start=comma)
+                raise self.wrong(f"trailing comma before `{bracket}`", start=comma)
         return False
 
     def _string(self) -> str:
@@ -147,11 +147,11 @@ class _Reader:
 
         found = _STRING.match(self.text, self.at)
         if found is None:
-            raise self.wrong("this string does not end on its line")
+            raise self.wrong("unclosed string")
         try:
             text: str = loads(found[0])
         except ValueError:
-            raise self.wrong("this string has an escape that JSON does not know") from None
+            raise self.wrong("invalid escape sequence in this string") from None
         self.at = found.end()
         return text
 
@@ -159,16 +159,16 @@ class _Reader:
         found = _NUMBER.match(self.text, self.at)
         if found is not None:
             if len(found[0]) > LONGEST_NUMBER:
-                raise self.wrong(f"this number has more than {LONGEST_NUMBER} characters", code="budget")
+                raise self.wrong(f"number too long: the limit is {LONGEST_NUMBER} characters", code="budget")
             number = float(found[0]) if found[1] or found[2] else int(found[0])
             if number.__class__ is float and not math.isfinite(number):
-                raise self.wrong("this number is too large")
+                raise self.wrong("number too large to represent")
             self.at = found.end()
             return number
         word = _WORD.match(self.text, self.at)
         if word is None:
-            raise self.wrong("a value belongs here")
+            raise self.wrong("expected a value")
         if word[0] not in _WORDS:
-            raise self.wrong(f"`{word[0][:60]}` is no value of JSON")
+            raise self.wrong(f"invalid JSON value `{word[0][:60]}`")
         self.at = word.end()
         return _WORDS[word[0]]

@@ -1,4 +1,4 @@
-"""From a configuration to a spec of one model."""
+"""Conversion of a configuration to a spec with one model."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from archspec.configs.family import Family, known_types, read_family
 from archspec.configs.read import JsonValue, Member, read_json
 from archspec.configs.settings import Name, Setting, Settings, same, written
-from archspec.lower.units import Definition, Library, Unit
+from archspec.resolve.files import Definition, Library, Unit
 from archspec.source import Report, Source, Span, decode, read_bytes, suggest
 from archspec.syntax import tree
 
@@ -16,7 +16,10 @@ WIDEST = 100
 
 
 def load_config(path: str, library: Library, report: Report) -> Unit | None:
-    """The unit that the configuration at `path` describes; None with diagnostics. What was read is in `library.raw`."""
+    """Load the unit that the configuration at `path` describes; None after diagnostics.
+
+    The files read are added to `library.raw`.
+    """
     data = read_bytes(path, path, report)
     text = decode(data, path, report) if data is not None else None
     if data is None or text is None:
@@ -31,13 +34,13 @@ def load_config(path: str, library: Library, report: Report) -> Unit | None:
 
 
 def spec_of(source: Source, library: Library, report: Report) -> str | None:
-    """The text of a spec of one model, which is called after the file; None with diagnostics.
+    """Generate the source of a spec with one model, named after the file; None after diagnostics.
 
-    What was read to make it is added to `library.raw`. Raises ArchError where the source is no JSON.
+    The files read are added to `library.raw`. Raises ArchError if the source is not valid JSON.
     """
     root = read_json(source)
     if not isinstance(root.plain, dict):
-        report.error("wrong-kind", "a configuration is an object: `{...}`", root.span)
+        report.error("wrong-kind", f"expected a JSON object, found {root.written()}", root.span)
         return None
     family = _family(root, root.plain, library, report)
     if family is None:
@@ -60,39 +63,40 @@ def _family(root: JsonValue, members: dict[str, Member], library: Library, repor
     member = members.get("model_type")
     if member is None:
         at = Span(root.span.source, root.span.start, root.span.start + 1)
-        help = f"known are {', '.join(known)}"
-        report.error("missing-argument", "a configuration needs a `model_type`", at, help=help)
+        help = f"supported: {', '.join(known)}"
+        report.error("missing-argument", "missing field `model_type`", at, help=help)
         return None
     type = member.value.plain
     if not isinstance(type, str):
-        report.error("wrong-kind", "`model_type` is text", member.value.span)
+        report.error("wrong-kind", f"`model_type` expects a string, found {member.value.written()}", member.value.span)
         return None
     if type not in known:
-        help = suggest(type, known) or f"known are {', '.join(known)}"
-        report.error("unknown-name", f"no model type is called `{type}` here", member.value.span, help=help)
+        help = suggest(type, known) or f"supported: {', '.join(known)}"
+        report.error("unknown-name", f"unknown model type `{type}`", member.value.span, help=help)
         return None
     return read_family(library.specs, type, library.raw)
 
 
 def _architecture(members: dict[str, Member], family: Family, report: Report) -> str | None:
-    """The architecture that a configuration names, or the family's first."""
+    """Return the architecture that a configuration names, by default the first of the family."""
     member = members.get("architectures")
     if member is None or member.value.plain in (None, []):
         return next(iter(family.architectures))
     items = member.value.plain
     names = [item.plain for item in items] if isinstance(items, list) else []
     if len(names) != 1 or not isinstance(names[0], str):
-        report.error("wrong-kind", "`architectures` is a list of one name", member.value.span)
+        message = f"`architectures` expects a list of one name, found {member.value.written()}"
+        report.error("wrong-kind", message, member.value.span)
         return None
     if names[0] not in family.architectures:
-        help = suggest(names[0], [*family.architectures]) or f"known are {', '.join(family.architectures)}"
-        message = f"`{names[0]}` is no architecture of `{family.type}` that is known here"
+        help = suggest(names[0], [*family.architectures]) or f"supported: {', '.join(family.architectures)}"
+        message = f"unknown architecture `{names[0]}` for model type `{family.type}`"
         report.error("unknown-name", message, member.value.span, help=help)
         return None
     return names[0]
 
 
-# The text -------------------------------------------------------------------------------------------------------------
+# Source of the spec ---------------------------------------------------------------------------------------------------
 
 _WORDS = re.compile(r"[A-Za-z0-9][\w.+-]*", re.ASCII)
 
@@ -118,7 +122,7 @@ def _text(label: str, family: Family, architecture: str, unit: Unit, found: dict
 
 
 def _title(label: str, family: Family) -> str:
-    """The name of the model: that of the file, or for a `config.json` that of its folder."""
+    """Return the model name: the name of the file, or of its directory for a `config.json`."""
     folder, file = os.path.split(os.path.abspath(label))
     name = file.removesuffix(".json")
     name = os.path.basename(folder) if name == "config" else name
@@ -126,7 +130,7 @@ def _title(label: str, family: Family) -> str:
 
 
 def _filled(arguments: list[str]) -> list[str]:
-    """The arguments on as few lines as hold them."""
+    """Return the arguments on as few lines as possible."""
     lines = [""]
     for i, argument in enumerate(arguments):
         text = argument + ("," if i + 1 < len(arguments) else "")
@@ -137,7 +141,7 @@ def _filled(arguments: list[str]) -> list[str]:
 
 
 def _is_default(definition: Definition, name: str, found: dict[str, Setting]) -> bool:
-    """Whether a hyperparameter has its value without being set, as far as its default is a word or a number."""
+    """Whether a value is the default of its hyperparameter; only literal and name defaults are compared."""
     value = found[name].value
     declared = definition.hyperparameters.get(name)
     match declared.default if declared is not None else None:

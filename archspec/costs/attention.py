@@ -1,26 +1,31 @@
-"""Attention's two products, found by what they are made of, whatever it is that they are called.
+"""Detection of attention's score and mix products from dataflow, independent of names.
 
 A *score* product is a matmul whose result becomes the argument of a softmax; a *mix* product is a matmul that takes a
 softmax's result. Between them there may be elementwise operations and moves that keep the shape of what passes
 through (a scale, a mask, a bias). A matmul is a score only if a mix follows its softmax, so that a last softmax over a
-vocabulary makes none.
+vocabulary makes none. (Operations say in their records which part they have: `Op.attention`.)
 
-Bodies are shared, and attention may be spread over several, so each is looked at for what surrounds it: a `Context`.
+Bodies are shared, and attention may be spread over several, so each is analysed for its `Context`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, reduce
 from typing import NamedTuple
 
-from archspec.bodies.step_budget import Effort
-from archspec.ir import Body, Call, Type
+from archspec.bodies.fold import Folded, arguments, fold_back, fold_body, yielded
+from archspec.bodies.step_budget import StepBudget
+from archspec.ir import Body, Call, Operand, Type
 from archspec.ops import OPS
+
+MIXED, SCORED = 1, 2
+"""Uses of a value: by a product, and by a softmax whose result a product uses."""
 
 
 class Context(NamedTuple):
-    """What surrounds a body: which of its inputs hold a softmax's result, which of its outputs go on into a matmul
-    (`mixed`), and which into a softmax whose result does (`scored`). Inputs and outputs that are there count from 0.
+    """What surrounds a body, by position: which of its inputs hold a softmax's result, and which of its outputs become
+    the argument of a matmul (`mixed`), or of a softmax whose result does (`scored`).
     """
 
     softmaxed: frozenset[int] = frozenset()
@@ -29,115 +34,96 @@ class Context(NamedTuple):
 
 
 class Traced(NamedTuple):
-    """The slots of a body that a `Context` speaks of."""
+    """What a `Context` says, for each slot of a body: whether it holds a softmax's result, and its uses."""
 
-    softmaxed: frozenset[int]
-    mixed: frozenset[int]
-    scored: frozenset[int]
+    softmaxed: Sequence[bool]
+    uses: Sequence[int]
 
     def part(self, call: Call) -> str:
         """ "score", "mix" or "" for an operation of the body."""
-        if call.type != "matmul":
+        if OPS[call.type].attention != "product":
             return ""
-        if any(operand in self.softmaxed for _, operand in call.inputs):
+        if any(self.softmaxed[operand] for _, operand in call.inputs if isinstance(operand, int)):
             return "mix"
-        return "score" if call.first in self.scored else ""
+        return "score" if self.uses[call.first] & SCORED else ""
 
     def inside(self, call: Call) -> Context:
         """What surrounds the body that a call applies."""
-        yielded = range(call.first, call.first + sum(type is not None for type in call.outputs))
+        given = [isinstance(operand, int) and self.softmaxed[operand] for _, operand in call.inputs]
+        uses = [(i, self.uses[slot]) for i, slot in yielded(call)]
         return Context(
-            _positions(given(call), self.softmaxed),
-            _positions(yielded, self.mixed),
-            _positions(yielded, self.scored),
+            _marked(arguments(call, given)),
+            frozenset([i for i, use in uses if use & MIXED]),
+            frozenset([i for i, use in uses if use & SCORED]),
         )
 
 
 class Tracer:
-    """Finds the slots that have to do with attention. What it found for a body in a context it keeps."""
+    """Finds the slots of bodies that have to do with attention, once for each context."""
 
     def __init__(self) -> None:
-        self._effort = Effort()
-        self._results: dict[tuple[Body, frozenset[int]], frozenset[int]] = {}
-        self._ways: dict[tuple[Body, frozenset[int], frozenset[int]], tuple[frozenset[int], frozenset[int]]] = {}
+        self._budget = StepBudget()
+        self._forward: Callable[[Body, frozenset[int]], Folded[bool]] = cache(self._softmaxed)
+        self._backward: Callable[[Body, tuple[int, ...]], list[int]] = cache(self._uses)
 
     def trace(self, body: Body, context: Context) -> Traced:
-        """The slots of a body that have to do with attention. Raises ArchError where that takes too much work."""
-        self._effort.spend(body)
-        outputs = [slot for _, slot in body.outputs if isinstance(slot, int)]
-        mixed = frozenset([outputs[i] for i in context.mixed])
-        scored = frozenset([outputs[i] for i in context.scored])
-        return Traced(self._softmaxed(body, context.softmaxed), *self._wanted(body, mixed, scored))
+        """The slots of a body that have to do with attention. Raises ArchError where that takes too many steps."""
+        self._budget.spend(body)
+        uses = [MIXED * (i in context.mixed) | SCORED * (i in context.scored) for i in range(len(body.outputs))]
+        return Traced(self._forward(body, context.softmaxed).slots, self._backward(body, tuple(uses)))
 
-    def _softmaxed(self, body: Body, inputs: frozenset[int]) -> frozenset[int]:
-        """The slots that hold a softmax's result. An input is in the slot of its number."""
-        known = self._results.get((body, inputs))
-        if known is not None:
-            return known
-        self._effort.spend(body)
-        found = set(inputs)
-        for call in body.calls:
-            if call.body is not None:
-                inner = self._softmaxed(call.body, _positions(given(call), found))
-                outputs = [slot for _, slot in call.body.outputs if isinstance(slot, int)]
-                found.update([call.first + i for i, slot in enumerate(outputs) if slot in inner])
-            elif call.type == "softmax":
-                found.add(call.first)
-            elif any(slot in found for slot in _passing(call, body.types)):
-                found.update(range(call.first, call.first + len(call.outputs)))
-        result = self._results[body, inputs] = frozenset(found)
-        return result
+    def _softmaxed(self, body: Body, inputs: frozenset[int]) -> Folded[bool]:
+        """Which slots and outputs hold a softmax's result."""
 
-    def _wanted(
-        self, body: Body, mixed: frozenset[int], scored: frozenset[int]
-    ) -> tuple[frozenset[int], frozenset[int]]:
-        """The slots that go on into a matmul, and into a softmax whose result does, where these outputs do."""
-        known = self._ways.get((body, mixed, scored))
-        if known is not None:
-            return known
-        self._effort.spend(body)
-        mixes, scores = set(mixed), set(scored)
-        for call in reversed(body.calls):
-            taken = given(call)
-            if call.body is not None:
-                outputs = [slot for _, slot in call.body.outputs if isinstance(slot, int)]
-                into_mixes = frozenset([slot for i, slot in enumerate(outputs) if call.first + i in mixes])
-                into_scores = frozenset([slot for i, slot in enumerate(outputs) if call.first + i in scores])
-                inner_mixes, inner_scores = self._wanted(call.body, into_mixes, into_scores)
-                mixes.update([slot for i, slot in enumerate(taken) if i in inner_mixes])
-                scores.update([slot for i, slot in enumerate(taken) if i in inner_scores])
-            elif call.type == "matmul":
-                mixes.update(taken)
-            elif call.type == "softmax":
-                if call.first in mixes:
-                    scores.update(taken)
-            else:
-                results = range(call.first, call.first + len(call.outputs))
-                passing = _passing(call, body.types)
-                if any(slot in mixes for slot in results):
-                    mixes.update(passing)
-                if any(slot in scores for slot in results):
-                    scores.update(passing)
-        result = self._ways[body, mixed, scored] = frozenset(mixes), frozenset(scores)
-        return result
+        def visit_op(call: Call, given: list[bool]) -> list[bool]:
+            if OPS[call.type].attention == "weights":
+                return [True] * len(call.outputs)
+            passed = any(
+                is_result and passes for is_result, passes in zip(given, _passes(call, body.types), strict=True)
+            )
+            return [passed] * len(call.outputs)
+
+        def visit_call(call: Call, given: list[bool]) -> list[bool]:
+            assert call.body is not None
+            return self._forward(call.body, _marked(arguments(call, given))).outputs
+
+        start = [i in inputs for i in range(len(body.inputs))]
+        return fold_body(body, start, visit_op, visit_call, False, budget=self._budget)
+
+    def _uses(self, body: Body, outputs: tuple[int, ...]) -> list[int]:
+        """The uses of each slot, from those of the outputs."""
+
+        def visit_op(call: Call, results: list[int]) -> list[int]:
+            part = OPS[call.type].attention
+            if part == "product":
+                return [MIXED] * len(call.inputs)
+            if part == "weights":
+                return [SCORED if results[0] & MIXED else 0] * len(call.inputs)
+            use = reduce(int.__or__, results)
+            return [use if passes else 0 for passes in _passes(call, body.types)]
+
+        def visit_call(call: Call, results: list[int]) -> list[int]:
+            assert call.body is not None
+            slots = self._backward(call.body, tuple(results))
+            inner = {name: slots[i] for i, (name, _) in enumerate(call.body.inputs)}  # inputs fill the first slots
+            return [inner.get(name, 0) for name, _ in call.inputs]
+
+        return fold_back(body, outputs, visit_op, visit_call, 0, int.__or__, self._budget)
 
 
-def given(call: Call) -> list[int]:
-    """The slots that a call takes, without numbers and what is absent: they fill the first slots of its body."""
-    return [operand for _, operand in call.inputs if isinstance(operand, int)]
+def _marked(flags: Iterable[bool]) -> frozenset[int]:
+    return frozenset([i for i, flag in enumerate(flags) if flag])
 
 
-def _passing(call: Call, types: list[Type]) -> list[int]:
-    """The operands that an operation hands on, changed element by element or moved."""
+def _passes(call: Call, types: list[Type]) -> list[bool]:
+    """Which operands an operation passes on, changed element by element or moved."""
     group, result = OPS[call.type].group, call.outputs[0]
     if result is None or result.dtype != "real" or group not in ("Elementwise", "Shape"):
-        return []
-    return [
-        slot
-        for slot in given(call)
-        if types[slot].dtype == "real" and (group == "Shape" or types[slot].shape == result.shape)
-    ]
+        return [False] * len(call.inputs)
 
+    def passes(operand: Operand) -> bool:
+        if not isinstance(operand, int) or types[operand].dtype != "real":
+            return False
+        return group == "Shape" or types[operand].shape == result.shape
 
-def _positions(slots: Iterable[int], marked: set[int] | frozenset[int]) -> frozenset[int]:
-    return frozenset([i for i, slot in enumerate(slots) if slot in marked])
+    return [passes(operand) for _, operand in call.inputs]

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from typing import NamedTuple
 
 from archspec.costs.attention import Context, Tracer
@@ -119,16 +120,13 @@ class _Work:
 
     def __init__(self) -> None:
         self._tracer = Tracer()
-        self._known: dict[tuple[Body, Context], dict[str, tuple[int, Figures]]] = {}
+        self.by_address: Callable[[Body, Context], dict[str, tuple[int, Figures]]] = cache(self._by_address)
 
-    def by_address(self, body: Body, context: Context) -> dict[str, tuple[int, Figures]]:
+    def _by_address(self, body: Body, context: Context) -> dict[str, tuple[int, Figures]]:
         """For each module applied in a body: how often, and the work of its own operations in all those times.
 
         Addresses are relative; the body's own is "".
         """
-        known = self._known.get((body, context))
-        if known is not None:
-            return known
         traced = self._tracer.trace(body, context)
         here: list[tuple[Figures, int]] = []
         opened: Counter[tuple[str, Body, Context]] = Counter()
@@ -154,5 +152,4 @@ class _Work:
                     applied, figures = applied * times, added([(figures, times)])
                 found[name] = applied, figures
         found[""] = 1, added(here)
-        self._known[body, context] = found
         return found

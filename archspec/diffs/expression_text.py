@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
+from archspec.bodies.fold import yielded
 from archspec.diffs.value_numbers import Atom, Operation, Values
 from archspec.ir import Body, Call, Constant, Operand
 from archspec.ops import OPS, REQUIRED
@@ -22,13 +23,7 @@ class Wording:
         self._body = body
         self._label = label
         self._tensors = {slot: name for name, slot in body.weights}
-        self._made: dict[int, tuple[Call, int]] = {}
-        for call in body.calls:
-            at = call.first
-            for i, type in enumerate(call.outputs):
-                if type is not None:
-                    self._made[at] = call, i
-                    at += 1
+        self._made = {slot: (call, i) for call in body.calls for i, slot in yielded(call)}
 
     def given(self, call: Call) -> str:
         """What an application is given."""

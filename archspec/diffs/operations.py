@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 from archspec.addresses import join, pattern_of
+from archspec.bodies.fold import arguments
 from archspec.diffs.expression_text import Wording, operation_text
 from archspec.diffs.op_changes import OperationChange, OperationChanges, folded
-from archspec.diffs.value_numbers import Atom, Number, Operation, Values, arguments
+from archspec.diffs.value_numbers import Atom, Number, Operation, Values
 from archspec.ir import Body, Call, Leaf, Type, leaves, uncollected
 from archspec.source import fail
 
@@ -304,7 +305,7 @@ class _Comparison:
         readers: dict[str, dict[str, None]] = {}
         wording = Wording(body, lambda address: _label(prefix + address, patterns))
 
-        def applied(call: Call, given: list[Number]) -> Sequence[Number]:
+        def applied(call: Call, given: list[Number]) -> list[Number]:
             assert call.body is not None
             if not call.address:
                 return values.outputs(call.body, arguments(call, given), prefix)
@@ -319,14 +320,10 @@ class _Comparison:
             return [values.number(Atom("output", (label, turn, i))) for i in range(len(call.outputs))]
 
         inputs = [values.number(Atom("input", name if by_name else i)) for i, (name, _) in enumerate(body.inputs)]
-        slots = values.slots(body, inputs, prefix, applied)
+        results = values.fold(body, inputs, prefix, applied).outputs
         outputs = [
-            (
-                name or (str(i) if len(body.outputs) > 1 else ""),
-                values.operand(operand, slots),
-                wording.operand(operand),
-            )
-            for i, (name, operand) in enumerate(body.outputs)
+            (name or (str(i) if len(body.outputs) > 1 else ""), result, wording.operand(operand))
+            for i, ((name, operand), result) in enumerate(zip(body.outputs, results, strict=True))
         ]
         for _, operand in body.outputs:
             for source in wording.behind(operand):

@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias, cast
 
-from archspec.bodies.step_budget import Effort
-from archspec.ir import Body, Call, Constant, Leaf, Operand, find
-from archspec.ops import OPS, REQUIRED
+from archspec.bodies.fold import Folded, arguments, fold_body
+from archspec.bodies.step_budget import StepBudget
+from archspec.ir import Body, Call, Leaf, find
+from archspec.ops import OPS
 
 Number: TypeAlias = int | None
 """A value's number; None for what is absent."""
-
-COMMUTATIVE = frozenset({"add", "mul", "min", "max", "eq", "ne", "and", "or"})
 
 
 class Operation(NamedTuple):
@@ -42,7 +41,7 @@ class Values:
     def __init__(self) -> None:
         self.known: list[Operation | Atom] = []
         self._numbers: dict[Operation | Atom, int] = {}
-        self._effort = Effort()
+        self._budget = StepBudget()
         self._whole: dict[Body, tuple[Number, ...]] = {}
         self._attributes: dict[Call, tuple[tuple[str, Hashable], ...]] = {}
         self._leaves: dict[tuple[Body, str], tuple[str, Number]] = {}
@@ -60,51 +59,38 @@ class Values:
         found = self._whole.get(body)
         if found is None:
             inputs = [self.number(Atom("input", i)) for i in range(len(body.inputs))]
-            found = self._whole[body] = self.outputs(body, inputs, "")
+            found = self._whole[body] = tuple(self.outputs(body, inputs, ""))
         return found
 
-    def outputs(self, body: Body, inputs: Sequence[Number], prefix: str) -> tuple[Number, ...]:
+    def outputs(self, body: Body, inputs: Sequence[Number], prefix: str) -> list[Number]:
         """The outputs of a body, with everything in it opened. What it owns is called by its name behind `prefix`."""
 
-        def opened(call: Call, given: list[Number]) -> tuple[Number, ...]:
+        def opened(call: Call, given: list[Number]) -> list[Number]:
             assert call.body is not None
             around = f"{prefix}{call.address}." if call.address else prefix
             return self.outputs(call.body, arguments(call, given), around)
 
-        slots = self.slots(body, inputs, prefix, opened)
-        return tuple([self.operand(operand, slots) for _, operand in body.outputs])
+        return self.fold(body, inputs, prefix, opened).outputs
 
-    def slots(
+    def fold(
         self,
         body: Body,
         inputs: Sequence[Number],
         prefix: str,
-        applied: Callable[[Call, list[Number]], Sequence[Number]],
-    ) -> list[Number]:
-        """The value in every slot of a body; `applied` gives those that come from a definition, from its inputs.
+        applied: Callable[[Call, list[Number]], list[Number]],
+    ) -> Folded[Number]:
+        """The values in a body; `applied` gives those that come from a definition, from its inputs.
 
         Raises ArchError where there is too much to follow.
         """
-        self._effort.spend(body)
-        slots: list[Number] = [None] * len(body.types)
-        slots[: len(inputs)] = inputs
-        for name, slot in body.weights:
-            slots[slot] = self.tensor(body, name, prefix)
-        for call in body.calls:
-            given = [self.operand(operand, slots) for _, operand in call.inputs]
-            results = applied(call, given) if call.body is not None else self._operation(call, given)
-            at = call.first
-            for type, result in zip(call.outputs, results, strict=True):
-                if type is not None:
-                    slots[at] = result
-                    at += 1
-        return slots
 
-    def operand(self, operand: Operand, slots: Sequence[Number]) -> Number:
-        """The value of an operand."""
-        if isinstance(operand, Constant):
-            return self.number(Atom("constant", exact(operand.value)))
-        return slots[operand] if operand is not None else None
+        def constant(value: Any) -> Number:
+            return self.number(Atom("constant", exact(value)))
+
+        def weight(name: str) -> Number:
+            return self.tensor(body, name, prefix)
+
+        return fold_body(body, inputs, self._operation, applied, None, constant, weight, self._budget)
 
     def tensor(self, body: Body, name: str, prefix: str) -> int:
         """The value of a stored tensor: by its name, its type of elements, and what it holds if it is a table."""
@@ -122,31 +108,28 @@ class Values:
     def _operation(self, call: Call, given: list[Number]) -> list[Number]:
         attributes = self._attributes.get(call)
         if attributes is None:
-            said = {a.name: a.default for a in OPS[call.type].attributes if a.default is not REQUIRED} | call.attributes
+            said = OPS[call.type].settings(call.attributes)
             attributes = self._attributes[call] = tuple(sorted((name, exact(value)) for name, value in said.items()))
-        if call.type in COMMUTATIVE:
+        if OPS[call.type].commutative:
             given = sorted(given, key=lambda number: -1 if number is None else number)
         operands = tuple(given)
         return [self.number(Operation(call.type, attributes, operands, i)) for i in range(len(call.outputs))]
 
     def operations(self, numbers: Sequence[Number]) -> Iterator[Operation]:
-        """Every operation that values depend on, once."""
+        """Every operation that values depend on, once, whichever of its outputs they use."""
         waiting = [number for number in numbers if number is not None]
         seen = set(waiting)
+        yielded: set[Operation] = set()
         while waiting:
             value = self.known[waiting.pop()]
             if isinstance(value, Operation):
-                yield value
+                application = value._replace(output=0)
+                if application not in yielded:
+                    yielded.add(application)
+                    yield application
                 new = {number for number in value.operands if number is not None} - seen
                 seen |= new
                 waiting += sorted(new)
-
-
-def arguments(call: Call, given: Sequence[Number]) -> list[Number]:
-    """What an application gives the inputs of its body, in their order."""
-    assert call.body is not None
-    by_name = {name: number for (name, _), number in zip(call.inputs, given, strict=True)}
-    return [by_name[name] for name, _ in call.body.inputs]
 
 
 def exact(value: Any) -> Hashable:

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from archspec.elaborate.limits import OverLimit
+from archspec.elaborate.models import Compiled, compile_definition, compile_model, defaults
+from archspec.elaborate.program import Frame, Program
+from archspec.elaborate.values import key_of
 from archspec.explanations.relative import Relative
 from archspec.ir import Module, uncollected
-from archspec.lower.compile import Compiled, compile_definition, compile_model
-from archspec.lower.evaluate import Evaluator
-from archspec.lower.program import Frame, OverBudget, Program
-from archspec.lower.units import Definition, Unit
-from archspec.lower.values import key_of
 from archspec.model import Model, compiled_table, internals
+from archspec.resolve.files import Definition, Unit
 from archspec.source import Enough, Report
 from archspec.syntax import tree
 
@@ -120,10 +120,10 @@ def _compile(program: Program, unit: Unit, definition: Definition, given: dict[s
         return None
     report = Report()
     program.begin(report, unit.source)
-    with suppress(Enough, OverBudget):
+    with suppress(Enough, OverLimit):
         own = {name: value for name, value in given.items() if name in declared}
         node = definition.node.name
-        values = Evaluator(program, unit, None, {}).hyperparameters(definition, None, node, own)
+        values = defaults(program, unit, definition, own)
         made = (
             compile_definition(program, definition, values, Frame(definition, unit, node))
             if values is not None
@@ -141,7 +141,7 @@ def _models(program: Program, unit: Unit, definition: Definition, module: Module
         target = unit.names.get(node.callee.text)
         if target is not None and target.target is definition:
             program.begin(Report(), unit.source)
-            with suppress(Enough, OverBudget):
+            with suppress(Enough, OverLimit):
                 compiled = compile_model(program, unit, node, {})
                 if compiled is not None and compiled.module is module:
                     found.append(name)

@@ -1,4 +1,4 @@
-"""Relatives of a model: what else is made of its body."""
+"""Relatives of a model: definitions with the same body."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from archspec.table import Table
 
 
 class Relative(NamedTuple):
-    """A model that has its body in common with another, and heads of its own.
+    """A model that shares its body with another model but has different task heads.
 
-    `definition` is its definition's name, `models` those of models in the file that are it. The body's address is
-    `body` in its own table, and `home` in the other model's ("" where that model is the body). It is `guessed` if it
-    has a size that the other model says nothing of: a number of labels.
+    `definition` is the name of its definition, and `models` are the models in the file that use it. The address of the
+    shared body is `body` in its own table and `home` in the other model ("" if that model is the body). `guessed` means
+    that the other model does not specify one of its sizes, such as a number of labels.
     """
 
     definition: str

@@ -8,13 +8,15 @@ step ends the compilation and begins another one; the steps are exceptions, and 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from math import ceil, gcd, lcm
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from archspec.algebra import Polynomial, constant, name, polynomial_of, ratio
 from archspec.algebra.notation import text
 from archspec.dims import Bounds, Dim, Symbolic, atoms_of, bounds, substitute, symbol, symbols
+from archspec.elaborate.program import Program
+from archspec.elaborate.values import UNKNOWN, StaticError, arithmetic, is_number
 from archspec.formulas.restarts import (
     MARK,
     Assumption,
@@ -29,8 +31,6 @@ from archspec.formulas.restarts import (
     Widened,
     slope_of,
 )
-from archspec.lower.program import Program
-from archspec.lower.values import UNKNOWN, StaticError, arithmetic, is_number
 from archspec.ops import Op
 from archspec.source import Span
 
@@ -44,14 +44,12 @@ _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 
 
 class Opening:
-    """The state of one compilation with hyperparameters left open. `owner` and `flow` are what does its two passes."""
+    """The state of one compilation with open hyperparameters."""
 
     program: Program
 
-    def __init__(self, state: State, owner: Callable[..., Any], flow: Callable[..., Any]) -> None:
+    def __init__(self, state: State) -> None:
         self.state = state
-        self.owner = owner
-        self.flow = flow
         self.active: list[Segment] = []
         self.assumptions: dict[Any, Assumption] = {}
         self.floors: dict[tuple[Dim, Dim], Span] = {}  # what was divided by what, and where
@@ -93,7 +91,7 @@ class Opening:
                 pass
             except ArithmeticError as problem:
                 self.refuse(f"`{op.name}`: {problem}", span)
-        if op.name in ("int", "floor") or any(op.symbol == word for word in _COMPARISONS):
+        if op.dtype() in ("int", "bool"):
             self.refuse(f"cannot apply `{op.name}` to a real number that depends on an open hyperparameter", span)
         return UNKNOWN
 

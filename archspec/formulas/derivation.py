@@ -13,14 +13,16 @@ from typing import Any
 
 from archspec.algebra import Polynomial, constant, name, polynomial_of
 from archspec.dims import symbol
+from archspec.elaborate.limits import MOST_TEXT, OverLimit
+from archspec.elaborate.models import compile_model, hyperparameters
+from archspec.elaborate.program import Program
 from archspec.formulas.assumptions import Opening
 from archspec.formulas.restarts import MARK, Cases, Probed, Refusal, Rescheduled, Solved, State, Step, Widened
-from archspec.formulas.symbolic_passes import OpenFlow, OpenOwner
+from archspec.formulas.symbolic_numbers import SymbolicNumbers
 from archspec.formulas.totals import Outcome, Tally
 from archspec.ir import uncollected
-from archspec.lower.compile import compile_model, hyperparameters
-from archspec.lower.program import MOST_WORK, OverBudget, Program
-from archspec.lower.units import Definition, Unit
+from archspec.resolve.definition import resolve_model
+from archspec.resolve.files import Unit
 from archspec.source import ArchError, Diagnostic, Enough, Report, Span, fail
 from archspec.syntax import tree
 
@@ -65,13 +67,13 @@ def _state(open: Mapping[str, int], closed: Mapping[str, int]) -> State:
 
 def _fixed(unit: Unit, model: tree.Model, overrides: Mapping[str, Any], state: State) -> dict[str, int]:
     """Of the integers that are closed, those that follow from none that is open; none where that is not plain."""
-    opening = Opening(state, OpenOwner, OpenFlow)
-    program = opening.program = Program(opening)
+    opening = Opening(state)
+    program = opening.program = Program(SymbolicNumbers(opening))
     program.begin(Report(), unit.source)
-    definition = unit.names[model.callee.text].target
-    assert isinstance(definition, Definition)
-    with suppress(Step, Refusal, ArchError, Enough, OverBudget, OverflowError):
-        values = hyperparameters(program, unit, model, definition, {**overrides, **state.hyperparameters}) or {}
+    form = resolve_model(unit, model, program.report)
+    assert form is not None
+    with suppress(Step, Refusal, ArchError, Enough, OverLimit, OverflowError):
+        values = hyperparameters(program, unit, form, {**overrides, **state.hyperparameters}) or {}
         return {n: value for n, value in state.closed.items() if values.get(n) == value}
     return {}
 
@@ -98,7 +100,7 @@ class Derivation:
 
         So often it may be assumed that what is divided is divisible, though no `require` says so.
         """
-        opening = Opening(state, OpenOwner, OpenFlow)
+        opening = Opening(state)
         try:
             return self._compile(opening)
         except Rescheduled as step:
@@ -118,12 +120,12 @@ class Derivation:
 
     def _compile(self, opening: Opening) -> Outcome:
         self.compilations += 1
-        if self.compilations > MOST_COMPILATIONS or self.work > MOST_WORK:
+        if self.compilations > MOST_COMPILATIONS or self.work > MOST_TEXT:
             raise fail("no-formula", f"too many case distinctions: the limit is {MOST_COMPILATIONS}")
         report = Report()
-        program = opening.program = Program(opening)
+        program = opening.program = Program(SymbolicNumbers(opening))
         program.begin(report, self.unit.source)
-        with uncollected(), suppress(Enough, OverBudget, Refusal):
+        with uncollected(), suppress(Enough, OverLimit, Refusal):
             try:
                 compiled = compile_model(
                     program, self.unit, self.model, {**self.overrides, **opening.state.hyperparameters}
@@ -133,7 +135,7 @@ class Derivation:
             except OverflowError as problem:
                 report.error("no-formula", f"the formula is too large: {problem}")
             finally:
-                self.work += program.work
+                self.work += program.limits.text
         first = next((d for d in report.diagnostics if d.severity == "error"), None)
         if first is None:
             raise fail(

@@ -1,4 +1,4 @@
-"""From a compiled body to a networkx graph, at the level of layers, blocks or primitive operations."""
+"""Construction of networkx graphs from compiled bodies, at the level of layers, blocks or operations."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ LARGEST_GRAPH = 400_000
 
 
 def graph_of(body: Body, level: str = "layer", depth: int | None = None, fold: bool = False) -> DiGraph[str]:
-    """The graph of a model's body. See `Model.graph`. Raises ArchError for one of more than LARGEST_GRAPH nodes."""
+    """Return the graph of a model's body; see `Model.graph`. Raises ArchError if it exceeds LARGEST_GRAPH nodes."""
     import networkx
 
     size = _size(body, OPENS[level], None if level != "block" else depth, {})
     if size > LARGEST_GRAPH:
-        message = f"this graph has about {size:,} nodes; the limit is {LARGEST_GRAPH:,}"
-        raise fail("budget", message, help="ask for blocks with a smaller depth")
+        message = f"too many graph nodes: about {size:,}, the limit is {LARGEST_GRAPH:,}"
+        raise fail("budget", message, help="use level `block` with a smaller depth")
     with uncollected():
         nodes, edges, blocks = _parts(body, level, depth, fold)
         graph: DiGraph[str] = networkx.DiGraph(blocks=dict(blocks))
@@ -46,7 +46,7 @@ def _parts(body: Body, level: str, depth: int | None, fold: bool) -> tuple[Nodes
 
 
 def _size(body: Body, opens: set[str], depth: int | None, known: dict[tuple[Body, int | None], int]) -> int:
-    """How many nodes the applications in a body and the tensors that it reads come to."""
+    """Estimate the number of nodes for the applications in a body and the tensors that it reads."""
     if (body, depth) in known:
         return known[body, depth]
     left = None if depth is None else depth - 1

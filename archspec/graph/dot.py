@@ -1,4 +1,4 @@
-"""A graph as DOT, for Graphviz: `archspec graph SPEC | dot -Tsvg`."""
+"""Graphs in DOT format, for Graphviz: `archspec graph SPEC | dot -Tsvg`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _STYLES = {
 
 
 def dot(graph: Any, title: str) -> str:
-    """The graph as a DOT digraph, blocks as clusters. `title` stands above it."""
+    """Format the graph as a DOT digraph titled `title`, with blocks as clusters."""
     picture = arrange(graph)
     lines = [
         "digraph {",
@@ -53,6 +53,6 @@ def _label(node: Node) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Text for a label between angle brackets."""
+    """Escape text for an HTML-like label."""
     text = visible(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
     return text or " "

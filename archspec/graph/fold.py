@@ -1,4 +1,4 @@
-"""Repetition in a body: stretches of applications that say the same thing again with another number."""
+"""Detection of repetition in a body: runs of calls that differ only in the number of an address."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ MOST_NUMBERS = 6
 
 
 class Run(NamedTuple):
-    """`rounds` times `period` calls from `start` on; `addresses` are those of one round, `*` where the number
-    changes.
+    """`iterations` times `period` calls from `start`.
+
+    `addresses` are those of one iteration, with `*` for the number that varies.
     """
 
     start: int
     period: int
-    rounds: int
+    iterations: int
     addresses: tuple[str, ...]
 
 
 def runs(calls: list[Call]) -> list[Run]:
-    """The runs of a body, none overlapping, each with a block or layer in it.
+    """Return the non-overlapping runs of a body that contain a layer or block.
 
-    Where two parts of a body would go by the same address with a `*`, they go by their numbers instead.
+    Runs that would have the same address with a `*` show their numbers instead.
     """
     found: list[Run] = []
     start = 0
@@ -34,7 +35,7 @@ def runs(calls: list[Call]) -> list[Run]:
         run = _run_at(calls, start)
         if run is not None:
             found.append(run)
-        start += 1 if run is None else run.period * run.rounds
+        start += 1 if run is None else run.period * run.iterations
     shown = Counter(address for run in found for address in run.addresses if "*" in address)
     return [
         run._replace(
@@ -45,50 +46,50 @@ def runs(calls: list[Call]) -> list[Run]:
 
 
 def _run_at(calls: list[Call], start: int) -> Run | None:
-    """The run from `start` on that takes in most, with the shortest period of those."""
+    """Return the run from `start` that covers the most calls, with the shortest period among equals."""
     best: Run | None = None
     for period in range(1, min(LONGEST_PERIOD, (len(calls) - start) // 2) + 1):
-        addresses = _round(calls, start, start + period, period)
+        addresses = _common_addresses(calls, start, start + period, period)
         if addresses is None or not any(addresses):
             continue
-        rounds = 2
+        iterations = 2
         while (
-            start + (rounds + 1) * period <= len(calls)
-            and _round(calls, start, start + rounds * period, period) == addresses
+            start + (iterations + 1) * period <= len(calls)
+            and _common_addresses(calls, start, start + iterations * period, period) == addresses
         ):
-            rounds += 1
-        if best is None or period * rounds > best.period * best.rounds:
-            best = Run(start, period, rounds, addresses)
+            iterations += 1
+        if best is None or period * iterations > best.period * best.iterations:
+            best = Run(start, period, iterations, addresses)
     return best
 
 
 def _numbered(calls: list[Call], run: Run, position: int) -> str:
-    """The address at a position of a run, with the numbers that it has: `layer.0,3,6`."""
+    """Return the address at a position of a run, with its numbers: `layer.0,3,6`."""
     before, _, after = run.addresses[position].partition("*")
     numbers: list[str] = []
-    for turn in range(run.rounds):
-        address = calls[run.start + turn * run.period + position].address
+    for iteration in range(run.iterations):
+        address = calls[run.start + iteration * run.period + position].address
         numbers.append(address[len(before) : len(address) - len(after)])
     if len(numbers) > MOST_NUMBERS:
         numbers[2:-1] = ["…"]
     return f"{before}{','.join(numbers)}{after}"
 
 
-def _round(calls: list[Call], first: int, second: int, period: int) -> tuple[str, ...] | None:
-    """The addresses that two rounds have in common, or None if they do not do the same."""
+def _common_addresses(calls: list[Call], first: int, second: int, period: int) -> tuple[str, ...] | None:
+    """Return the common addresses of two iterations, or None if their calls differ."""
     addresses: list[str] = []
     for i in range(period):
         a, b = calls[first + i], calls[second + i]
         if a.kind != b.kind or a.type != b.type or a.body is not b.body or a.attributes != b.attributes:
             return None
-        address = _common(a.address, b.address)
+        address = _common_address(a.address, b.address)
         if address is None:
             return None
         addresses.append(address)
     return tuple(addresses)
 
 
-def _common(a: str, b: str) -> str | None:
+def _common_address(a: str, b: str) -> str | None:
     if a == b:
         return a
     ours, theirs = segments(a), segments(b)

@@ -1,4 +1,4 @@
-"""A graph as a Mermaid flowchart, for documents that render it."""
+"""Graphs as Mermaid flowcharts, for documents that render them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ROUNDED = ("input", "output", "op")
 
 
 def mermaid(graph: Any, title: str) -> str:
-    """The graph as a Mermaid flowchart, blocks as subgraphs. `title` is a comment in its first line."""
+    """Format the graph as a Mermaid flowchart, with blocks as subgraphs and `title` in a comment."""
     picture = arrange(graph)
     kinds = dict.fromkeys(facts["kind"] for _, facts in graph.nodes(data=True))
     lines = [
@@ -46,5 +46,5 @@ def _items(box: Box, indent: str) -> Iterator[str]:
 
 
 def _escaped(text: str) -> str:
-    """Everything that could act as markup as a character code."""
+    """Escape all characters that could act as markup."""
     return "".join(c if c.isalnum() or c in " .,_:/" else f"#{ord(c)};" for c in visible(text))

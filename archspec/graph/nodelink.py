@@ -1,4 +1,4 @@
-"""A graph as node-link data, which `networkx.node_link_graph(data, edges="edges")` reads back."""
+"""Graphs as node-link data, which `networkx.node_link_graph(data, edges="edges")` converts back."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, cast
 
 
 def nodelink(graph: Any) -> dict[str, Any]:
-    """Plain data that JSON can hold: tuples are lists, symbolic dimensions their text."""
+    """Convert a graph to plain data for JSON: tuples to lists, symbolic dimensions to strings."""
     import networkx
 
     return _plain(cast(Any, networkx).node_link_data(graph, edges="edges"))

@@ -1,4 +1,4 @@
-"""What every picture of a graph has: boxes within boxes for the blocks, and labels that can be read."""
+"""Layout shared by all graph pictures: nested boxes for blocks, and readable labels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from archspec.addresses import is_inside, relative
 
 
 class Node(NamedTuple):
-    """A node to draw: an `id` of letters and digits, its kind, and its lines of text (the first is its name)."""
+    """A node to draw: an alphanumeric `id`, its kind, and its lines of text (the first is its name)."""
 
     id: str
     kind: str
@@ -17,7 +17,7 @@ class Node(NamedTuple):
 
 
 class Box(NamedTuple):
-    """An enclosing block: an `id`, a title (none for the whole picture), what is directly in it, in program order."""
+    """A box for a block: an `id`, a title (empty for the whole picture), and its direct contents in program order."""
 
     id: str
     title: str
@@ -32,23 +32,23 @@ class Edge(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """Everything to draw, in the graph's order."""
+    """A picture: the outermost box and the edges, in the order of the graph."""
 
     box: Box
     edges: tuple[Edge, ...]
 
 
 def arrange(graph: Any) -> Picture:
-    """The picture of a networkx graph whose nodes carry what `Model.graph` gives them."""
+    """Return the picture of a networkx graph from `Model.graph`."""
     ids = {name: f"n{number}" for number, name in enumerate(graph.nodes)}
     drawing = _Drawing(graph)
     for name, facts in graph.nodes(data=True):
-        drawing.place(facts["path"]).box.items.append(Node(ids[name], facts["kind"], tuple(drawing.lines(name, facts))))
-    return Picture(drawing.place(()).box, tuple(Edge(ids[a], ids[b]) for a, b in graph.edges))
+        drawing.frame(facts["path"]).box.items.append(Node(ids[name], facts["kind"], tuple(drawing.lines(name, facts))))
+    return Picture(drawing.frame(()).box, tuple(Edge(ids[a], ids[b]) for a, b in graph.edges))
 
 
-class _Place(NamedTuple):
-    """A box with how often all in it is drawn once for (`repeat`), and how often what it owns is there (`copies`)."""
+class _Frame(NamedTuple):
+    """A box, the number of applications that it represents (`repeat`), and the copies of its parameters (`copies`)."""
 
     box: Box
     repeat: int
@@ -56,33 +56,33 @@ class _Place(NamedTuple):
 
 
 class _Drawing:
-    """The boxes of a graph, made as nodes in them are met."""
+    """The boxes of a graph, created on demand."""
 
     def __init__(self, graph: Any) -> None:
         self.graph = graph
         self.types: Mapping[str, str] = graph.graph.get("blocks", {})
-        self.places: dict[tuple[str, ...], _Place] = {(): _Place(Box("b0", "", []), 1, 1)}
+        self.frames: dict[tuple[str, ...], _Frame] = {(): _Frame(Box("b0", "", []), 1, 1)}
         self.repeats: dict[tuple[str, ...], int] = {}
         for _, facts in graph.nodes(data=True):
             path, repeat = facts["path"], facts.get("repeat", 1)
             for end in range(1, len(path) + 1):
                 self.repeats[path[:end]] = min(repeat, self.repeats.get(path[:end], repeat))
 
-    def place(self, path: tuple[str, ...]) -> _Place:
-        """The box of an application of a block; boxes around it are made as well."""
-        place = self.places.get(path)
-        if place is None:
-            around = self.place(path[:-1])
+    def frame(self, path: tuple[str, ...]) -> _Frame:
+        """Return the frame for an application of a block; create it and the enclosing ones if necessary."""
+        frame = self.frames.get(path)
+        if frame is None:
+            around = self.frame(path[:-1])
             name, repeat = _within(path[-1], path[:-1]), self.repeats[path]
             times = repeat // around.repeat
-            copies, what = _times(name, times, self.types.get(path[-1], ""))
-            box = Box(f"b{len(self.places)}", visible(f"{name}   {what}".rstrip()), [])
+            copies, label = _times(name, times, self.types.get(path[-1], ""))
+            box = Box(f"b{len(self.frames)}", visible(f"{name}   {label}".rstrip()), [])
             around.box.items.append(box)
-            place = self.places[path] = _Place(box, repeat, around.copies * copies)
-        return place
+            frame = self.frames[path] = _Frame(box, repeat, around.copies * copies)
+        return frame
 
     def lines(self, name: str, facts: Any) -> Iterator[str]:
-        """What a node's label says."""
+        """Yield the lines of a node's label."""
         kind, path = facts["kind"], facts["path"]
         is_operation = kind == "op"
         if is_operation:
@@ -95,35 +95,35 @@ class _Drawing:
         for other in facts.get("shared_with", ()):
             yield visible(f"shares with {other}")
         shape = _shape(facts)
-        if shape and not (is_operation and self._is_seen_before(name, shape)):
+        if shape and not (is_operation and self._repeats_input_shape(name, shape)):
             yield visible(shape)
 
     def _type(self, name: str, facts: Any) -> str:
-        around = self.place(facts["path"])
+        around = self.frame(facts["path"])
         times = facts.get("repeat", 1) // around.repeat
-        copies, what = _times(_within(name, facts["path"]), times, facts["type"])
-        if copies > 1:  # the parameters will say so
-            what = facts["type"]
+        copies, label = _times(_within(name, facts["path"]), times, facts["type"])
+        if copies > 1:  # shown with the parameter count instead
+            label = facts["type"]
         copies *= around.copies
         params = facts["params"]
         if copies > 1 and params % copies == 0 and params:
-            return f"{what}  {copies} x {params // copies:,}"
-        return f"{what}  {params:,}" if params else what
+            return f"{label}  {copies} x {params // copies:,}"
+        return f"{label}  {params:,}" if params else label
 
-    def _is_seen_before(self, name: str, shape: str) -> bool:
-        """Whether an operation's shape is that of something it takes."""
+    def _repeats_input_shape(self, name: str, shape: str) -> bool:
+        """Whether the shape of an operation is equal to that of one of its inputs."""
         return any(_shape(self.graph.nodes[before]) == shape for before in self.graph.predecessors(name))
 
 
 def visible(text: str) -> str:
-    """The text with everything that is no character to look at replaced."""
+    """Replace all characters that are not printable."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 def _times(name: str, times: int, type: str) -> tuple[int, str]:
-    """How many copies a repeated block or layer is drawn once for, and its type with that.
+    """Return the number of copies that a box or node represents, and its type with that number.
 
-    Where the number changes there are as many; where the address stays it is one, applied so often.
+    If the address has a varying number, there are `times` copies; otherwise, there is one copy, applied `times` times.
     """
     if times == 1:
         return 1, type
@@ -140,7 +140,7 @@ def _shape(facts: Any) -> str:
 
 
 def _within(name: str, path: tuple[str, ...]) -> str:
-    """A name without what the name of the nearest enclosing block, whichever its application, has already said."""
+    """Return a name without the address of the nearest enclosing block that is a prefix of it."""
     for block in reversed(path):
         address = block.partition("@")[0]
         if name != address and is_inside(name, address):

@@ -1,4 +1,4 @@
-"""The nodes and edges of a graph while it is made, and which node each parameter stands on."""
+"""The nodes and edges of a graph under construction, and the assignment of parameters to nodes."""
 
 from __future__ import annotations
 
@@ -7,18 +7,16 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 from archspec.ir import Body, Leaf, Module, Operand, Type, Weight, find
 from archspec.work import NONE, Work
 
-Rounds: TypeAlias = tuple[tuple[int, int], ...]
-"""The folded runs around a place, each with its round: (run, round)."""
+Iterations: TypeAlias = tuple[tuple[int, int], ...]
+"""The collapsed runs around a location, as pairs (run, iteration)."""
 
 
 class Producer(NamedTuple):
-    """What fills a slot: a node and which of its outputs; or a stored tensor whose node is made when it is first
-    used.
-    """
+    """The producer of a slot: an output of a node, or a stored tensor whose node is created when it is first used."""
 
     node: str
     output: int
-    rounds: Rounds
+    iterations: Iterations
     tensor: bool = False
 
 
@@ -26,20 +24,20 @@ Nodes: TypeAlias = dict[str, dict[str, Any]]
 Edges: TypeAlias = dict[tuple[str, str], dict[str, Any]]
 
 
-class Place(Protocol):
-    """Where a node is: the applications around it, and the folded rounds."""
+class Location(Protocol):
+    """The location of a node: the enclosing applications and the iterations of collapsed runs."""
 
     @property
     def path(self) -> tuple[str, ...]: ...
     @property
-    def rounds(self) -> Rounds: ...
+    def iterations(self) -> Iterations: ...
 
 
 class Sheet:
-    """Nodes, edges, and the parameters counted so far, of a module.
+    """The nodes, edges and counted parameters of a module.
 
-    `entries` are edges that come from outside: (input slot, node, argument, type). `counted` pairs each parameter
-    with the node it stands on; `total` sums them.
+    `entries` are edges from inputs: (input slot, node, argument, type). `counted` maps each parameter to its node;
+    `total` is their sum.
     """
 
     def __init__(self, module: Module) -> None:
@@ -66,7 +64,7 @@ class Sheet:
         shared: tuple[str, ...] = (),
         work: Work = NONE,
     ) -> dict[str, Any]:
-        """Adds a node; its attributes, as `Model.graph` describes them."""
+        """Add a node and return its attributes, which `Model.graph` describes."""
         first = types[0]
         data: dict[str, Any] = {
             "kind": kind,
@@ -88,8 +86,8 @@ class Sheet:
         self.nodes[name] = data
         return data
 
-    def edge(self, producer: Producer | None, node: str, argument: str, type: Type, place: Place) -> None:
-        """Adds what flows from a producer into an argument of a node, which is at `place`."""
+    def edge(self, producer: Producer | None, node: str, argument: str, type: Type, location: Location) -> None:
+        """Add an edge from a producer to an argument of a node, which is at `location`."""
         if producer is None:
             return
         source = producer.node
@@ -97,8 +95,10 @@ class Sheet:
             self.entries.append((OUTSIDE[source], node, argument, type))
             return
         if producer.tensor:
-            source = self._weight(producer, place.path)
-        elif producer.rounds != place.rounds and _is_earlier_round(producer.rounds, place.rounds):
+            source = self._weight(producer, location.path)
+        elif producer.iterations != location.iterations and _is_earlier_iteration(
+            producer.iterations, location.iterations
+        ):
             return
         edge = self.edges.get((source, node))
         if edge is None:
@@ -107,7 +107,7 @@ class Sheet:
             edge["uses"].append((producer.output, argument))
 
     def _weight(self, producer: Producer, path: tuple[str, ...]) -> str:
-        """The node of a stored tensor that a body reads itself."""
+        """Return the node of a stored tensor that a body reads directly, creating it if necessary."""
         name = producer.node
         if name not in self.nodes:
             weight = _within(self.module, name)
@@ -120,7 +120,7 @@ class Sheet:
         return name
 
     def count(self, body: Body, prefix: str, node: str) -> tuple[int, tuple[str, ...]]:
-        """Parameters that stand on a node which applies `body`, and the nodes that hold the others it uses."""
+        """Return the parameter count of a node that applies `body`, and the nodes that hold its shared parameters."""
         params = 0
         shared: tuple[str, ...] = ()
         for name, size in self._reads(body):
@@ -138,7 +138,7 @@ class Sheet:
         return 0, shared if holder == node or holder in shared else (*shared, holder)
 
     def _reads(self, body: Body) -> list[tuple[str, int]]:
-        """The parameters that a body reads, in program order, with their sizes."""
+        """Return the parameters that a body reads, in program order, with their sizes."""
         known = self._tensors.get(body)
         if known is not None:
             return known
@@ -163,7 +163,7 @@ class Sheet:
                 found.setdefault(name, weight.size)
 
     def unused(self, module: Module, prefix: str) -> None:
-        """Nodes for parameters that nothing reads, which the spec marks `unused`."""
+        """Add nodes for parameters that the spec marks `unused`."""
         for address, member in module.members.items():
             name = prefix + address
             if isinstance(member.target, Module):
@@ -182,17 +182,17 @@ def _within(module: Module | None, name: str) -> Weight:
     return found.weight
 
 
-def _is_earlier_round(producer: Rounds, here: Rounds) -> bool:
-    turns = dict(here)
-    return any(turns.get(run, turn) != turn for run, turn in producer)
+def _is_earlier_iteration(producer: Iterations, here: Iterations) -> bool:
+    iterations = dict(here)
+    return any(iterations.get(run, iteration) != iteration for run, iteration in producer)
 
 
 def outside(slot: int) -> str:
-    """The name that stands for whatever fills an input."""
+    """Return the placeholder name for the producer of an input."""
     name = f"\0{slot}"
     OUTSIDE[name] = slot
     return name
 
 
 OUTSIDE: dict[str, int] = {}
-"""Which input each such name stands for."""
+"""The input of each placeholder name."""

@@ -1,4 +1,4 @@
-"""Walking a body: what is applied in it becomes nodes, and what repeats is stamped from a template or folded."""
+"""Traversal of a body: calls become nodes, and repeated modules are copied from a template or collapsed."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from typing import NamedTuple
 
 from archspec.addresses import prefixes, relative
 from archspec.graph.fold import Run, runs
-from archspec.graph.sheet import OUTSIDE, Edges, Nodes, Producer, Rounds, Sheet, outside
+from archspec.graph.sheet import OUTSIDE, Edges, Iterations, Nodes, Producer, Sheet, outside
 from archspec.ir import Body, Call, Module, Type, find
 from archspec.source import fail
 from archspec.work import call_work, work_of
 
 OPENS = {"layer": {"block"}, "block": {"block"}, "op": {"block", "layer", "fn"}}
-"""What is opened into what it applies, by level."""
+"""The kinds of definitions whose contents are shown, by level."""
 
 WHOLE = "#model"
-"""The node of a whole model, which no address can be called."""
+"""The node of a whole model; no address has this name."""
 
 LARGEST_KEPT = 20_000
-"""What has more nodes is made anew each time rather than kept with its body."""
+"""The maximum number of nodes of a graph or template that is cached with its body."""
 
 
 class Scope(NamedTuple):
-    """One application of a body while it is walked: where it is, and how its nodes are called.
+    """An application of a body during the traversal.
 
-    `prefix` goes before relative addresses; `shown` is the same as names show it (a folded number is `*`). `name` is
-    that of the application, `path` those around it.
+    `prefix` precedes relative addresses; `shown` is the same prefix in names (with `*` for a collapsed number). `name`
+    is the name of the application, and `path` holds the names of the enclosing ones.
     """
 
     body: Body
@@ -36,16 +36,15 @@ class Scope(NamedTuple):
     slots: list[Producer | None]
     numbers: dict[str, int]
     depth: int
-    rounds: Rounds
+    iterations: Iterations
     repeat: int
 
 
 class Template(NamedTuple):
-    """The nodes and edges of a body, to be stamped wherever it is applied: all names are relative.
+    """The nodes and edges of a body with relative names, to be copied for each application.
 
-    `entries` are the edges that come from outside: (input slot, node, argument, type); `outputs` say what yields each
-    output (an input handed through is a node called by `outside`). `tensors` pairs the parameters counted with their
-    nodes.
+    `entries` are the edges from inputs: (input slot, node, argument, type). `outputs` are the producers of the outputs;
+    an input returned unchanged has a placeholder from `outside`. `tensors` maps the counted parameters to their nodes.
     """
 
     nodes: Nodes
@@ -59,7 +58,7 @@ class Template(NamedTuple):
 
 
 class Walker:
-    """Walks a body once, in program order. What it applies more than once is stamped."""
+    """Traversal of a body in program order. Blocks applied more than once are copied from templates."""
 
     def __init__(self, body: Body, level: str, depth: int | None, fold: bool) -> None:
         assert body.module is not None
@@ -72,10 +71,10 @@ class Walker:
         self.blocks: dict[str, str] = {}
         self.applications: dict[str, int] = {}
         self._runs = 0
-        self._apart = _tied_apart(self.module)
+        self._not_copied = _with_outer_ties(self.module)
 
     def template(self) -> Template:
-        """The body as a template."""
+        """Return the body as a template."""
         body = self.body
         slots: list[Producer | None] = [None] * len(body.types)
         for slot in range(len(body.inputs)):
@@ -120,11 +119,11 @@ class Walker:
         if self.sheet.total < self.module.total:
             self.sheet.unused(self.module, "")
         if self.sheet.total != self.module.total:
-            message = f"the nodes of this graph hold {self.sheet.total:,} parameters, not {self.module.total:,}"
-            raise fail("internal", message, help="please report this")
+            counts = f"expected {self.module.total:,} parameters in the graph, found {self.sheet.total:,}"
+            raise fail("internal", f"{counts}; this is a bug in archspec; please report it")
 
     def _whole(self, scope: Scope, place: str) -> None:
-        """The whole model as one node."""
+        """Add the whole model as one node."""
         body = scope.body
         params, shared = self.sheet.count(body, "", WHOLE)
         types = tuple(body.types[o] for _, o in body.outputs if isinstance(o, int))
@@ -134,13 +133,13 @@ class Walker:
         for i, (_, slot) in enumerate((n, o) for n, o in body.outputs if isinstance(o, int)):
             scope.slots[slot] = Producer(WHOLE, i, ())
 
-    # Walking
+    # Traversal
 
     def _walk(self, scope: Scope) -> None:
         for name, slot in scope.body.weights:
-            if "." in name:  # what it belongs to is not used as a whole only
-                self._apart.update(prefixes(scope.prefix + name))
-            scope.slots[slot] = Producer(scope.prefix + name, 0, scope.rounds, True)
+            if "." in name:  # its owner is not used only as a whole
+                self._not_copied.update(prefixes(scope.prefix + name))
+            scope.slots[slot] = Producer(scope.prefix + name, 0, scope.iterations, True)
         calls = scope.body.calls
         if not self.fold:
             for call in calls:
@@ -151,27 +150,29 @@ class Walker:
             for call in calls[done : run.start]:
                 self._call(call, scope, call.address)
             self._run(run, scope)
-            done = run.start + run.period * run.rounds
+            done = run.start + run.period * run.iterations
         for call in calls[done:]:
             self._call(call, scope, call.address)
 
     def _run(self, run: Run, scope: Scope) -> None:
-        """Walks the rounds of a run over the same nodes."""
+        """Traverse the iterations of a run, with the same nodes for each."""
         self._runs += 1
         numbers, applications = dict(scope.numbers), dict(self.applications)
         calls = scope.body.calls
-        for turn in range(run.rounds):
+        for iteration in range(run.iterations):
             scope.numbers.clear()
             scope.numbers.update(numbers)
             self.applications = dict(applications)
-            inner = scope._replace(rounds=(*scope.rounds, (self._runs, turn)), repeat=scope.repeat * run.rounds)
+            inner = scope._replace(
+                iterations=(*scope.iterations, (self._runs, iteration)), repeat=scope.repeat * run.iterations
+            )
             for i, shown in enumerate(run.addresses):
-                self._call(calls[run.start + turn * run.period + i], inner, shown)
+                self._call(calls[run.start + iteration * run.period + i], inner, shown)
 
     def _call(self, call: Call, scope: Scope, shown: str) -> None:
         kind = call.kind
-        if call.address and not self._is_member(call, scope):  # further down: what is around it cannot be stamped now
-            self._apart.update(prefixes(scope.prefix + call.address))
+        if call.address and not self._is_member(call, scope):  # deeper: enclosing blocks cannot be copied
+            self._not_copied.update(prefixes(scope.prefix + call.address))
         if kind == "layer" or kind == "block":
             name = self._application(scope.shown + shown)
         else:
@@ -190,9 +191,9 @@ class Walker:
             and not self.fold
             and self._is_member(call, scope)
             and name == scope.prefix + call.address
-            and name not in self._apart
+            and name not in self._not_copied
         ):
-            self._stamp(call, body, scope, name)
+            self._copy(call, body, scope, name)
             return
         slots: list[Producer | None] = [None] * len(body.types)
         slot = 0
@@ -210,7 +211,7 @@ class Walker:
             slots,
             {},
             scope.depth + 1,
-            scope.rounds,
+            scope.iterations,
             scope.repeat,
         )
         self._walk(inner)
@@ -221,11 +222,11 @@ class Walker:
                 first += 1
 
     def _is_member(self, call: Call, scope: Scope) -> bool:
-        """Whether what is applied belongs to the body's own definition, and not to something inside that."""
+        """Whether the applied module is a direct member of the body's module."""
         return scope.body.module is not None and call.address in scope.body.module.members
 
-    def _stamp(self, call: Call, body: Body, scope: Scope, name: str) -> None:
-        """Adds the template of a body under the address `name`, where it is applied for the first time."""
+    def _copy(self, call: Call, body: Body, scope: Scope, name: str) -> None:
+        """Add a copy of the template of a body at the address `name`, for its first application."""
         template = self._template(body, scope.depth + 1)
         nodes, path = self.sheet.nodes, (*scope.path, name)
         for suffix, data in template.nodes.items():
@@ -245,7 +246,7 @@ class Walker:
             if producer is not None and producer.node in OUTSIDE:
                 producer = given[OUTSIDE[producer.node]]
             elif producer is not None:
-                producer = producer._replace(node=name + producer.node, rounds=scope.rounds)
+                producer = producer._replace(node=name + producer.node, iterations=scope.iterations)
             scope.slots[call.first + i] = producer
         for tensor, node in template.tensors.items():
             self.sheet.counted[f"{name}.{tensor}"] = name + node
@@ -266,7 +267,7 @@ class Walker:
         return known
 
     def _application(self, address: str) -> str:
-        """The name of an application: its address, with `@k` for the k-th."""
+        """Return the name of an application: its address, with `@k` for the k-th."""
         count = self.applications.get(address, 0) + 1
         self.applications[address] = count
         return address if count == 1 else f"{address}@{count}"
@@ -308,25 +309,25 @@ class Walker:
                 self.sheet.edge(slots[operand], name, argument, types[operand], scope)
         first = call.first
         for i in range(sum(1 for t in call.outputs if t is not None)):
-            slots[first + i] = Producer(name, i, scope.rounds)
+            slots[first + i] = Producer(name, i, scope.iterations)
 
 
 def _renamed(producer: Producer | None, below: dict[str, str]) -> Producer | None:
-    """A producer as a template names it: a tensor has no node yet, and what comes from outside keeps its name."""
+    """Return a producer with its name in a template; placeholders of inputs keep their names."""
     if producer is None or producer.node in OUTSIDE:
         return producer
     return producer._replace(node=below.get(producer.node, f".{producer.node}"))
 
 
-def _tied_apart(module: Module) -> set[str]:
-    """Addresses of what holds a tie that it does not know of: where it is stamped, its tensors are not its alone."""
-    apart: set[str] = set()
+def _with_outer_ties(module: Module) -> set[str]:
+    """Return the addresses of modules with tensors that an enclosing module ties; these modules cannot be copied."""
+    tied: set[str] = set()
     for alias, counted in module.aliases.items():
         ours, theirs = set(prefixes(alias)), set(prefixes(counted))
-        apart |= ours ^ theirs
-        for around in ours & theirs:
-            inner = find(module, around)
-            known = inner.aliases.get(relative(alias, around)) if isinstance(inner, Module) else None
-            if known != relative(counted, around):
-                apart.add(around)
-    return apart
+        tied |= ours ^ theirs
+        for outer in ours & theirs:
+            inner = find(module, outer)
+            known = inner.aliases.get(relative(alias, outer)) if isinstance(inner, Module) else None
+            if known != relative(counted, outer):
+                tied.add(outer)
+    return tied

@@ -7,16 +7,27 @@ the image under a convolution), a symbolic one is wrong only if it is wrong for 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, TypeAlias, TypeGuard
 
 from archspec.dims import LARGEST, Dim, Symbolic, at_least, bounds
 from archspec.ir import Type
-from archspec.ops.record import MOST_DIMENSIONS, OpError
 
 Shape: TypeAlias = tuple[Dim, ...]
 
+MOST_DIMENSIONS = 64
+
 _CAST = "convert it with `int(x)` or `real(x)`, or select elements with `where(mask, a, b)`"
+
+
+class OpError(Exception):
+    """An operation cannot be applied: one sentence, the input or hyperparameter at fault, and how to fix it."""
+
+    def __init__(self, message: str, argument: str | None = None, help: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.argument = argument
+        self.help = help
 
 
 # Words ----------------------------------------------------------------------------------------------------------------
@@ -143,32 +154,31 @@ def non_negative(value: object, argument: str) -> float:
 # Element types --------------------------------------------------------------------------------------------------------
 
 
-def numeric(*operands: tuple[str, Type | None]) -> str:
-    """The element type of arithmetic on named operands (None where absent): real if one of them is, else int."""
-    result = "int"
-    for argument, type in operands:
-        if type is not None and type.dtype == "bool":
+def accept(elements: str, argument: str, type: Type) -> None:
+    """Checks that an input accepts a tensor's elements: "int", "bool", "number" (an int or real) or "" (any)."""
+    if elements == "number":
+        if type.dtype == "bool":
             raise OpError(f"expects numbers, found {typed(type)}", argument, _CAST)
-        if type is not None and type.dtype == "real":
-            result = "real"
-    return result
+    elif elements and type.dtype != elements:
+        help = "compare it with a number, as in `x != 0`" if elements == "bool" else "convert it with `int(x)`"
+        raise OpError(f"expects {elements} elements as `{argument}`, found {typed(type)}", argument, help)
 
 
-def alike(*operands: tuple[str, Type]) -> str:
-    """The element type of what holds elements of all `operands`: bool if all are, else as for arithmetic."""
-    if all(type.dtype == "bool" for _, type in operands):
-        return "bool"
-    if any(type.dtype == "bool" for _, type in operands):
-        argument = next(argument for argument, type in operands if type.dtype != operands[0][1].dtype)
-        raise OpError("cannot mix booleans and numbers", argument, _CAST)
-    return numeric(*operands)
+def unmixed(operands: Sequence[tuple[str, Type]]) -> None:
+    """Checks that named operands are all boolean or all numbers."""
+    for argument, type in operands[1:]:
+        if (type.dtype == "bool") != (operands[0][1].dtype == "bool"):
+            raise OpError("cannot mix booleans and numbers", argument, _CAST)
 
 
-def wants(dtype: str, argument: str, type: Type) -> None:
-    """Checks that a tensor's elements are of type `dtype`."""
-    if type.dtype != dtype:
-        help = "compare it with a number, as in `x != 0`" if dtype == "bool" else "convert it with `int(x)`"
-        raise OpError(f"expects {dtype} elements as `{argument}`, found {typed(type)}", argument, help)
+def promoted(dtypes: Collection[str]) -> str:
+    """The element type that holds elements of several types which do not mix booleans and numbers."""
+    return "real" if "real" in dtypes else "int" if "int" in dtypes else "bool"
+
+
+def element_type(value: object) -> str:
+    """The element type of a number, boolean or symbolic dimension."""
+    return "bool" if isinstance(value, bool) else "real" if isinstance(value, float) else "int"
 
 
 # Shapes ---------------------------------------------------------------------------------------------------------------

@@ -3,43 +3,66 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from archspec.dims import LARGEST, Symbolic
 from archspec.ir import Type
-from archspec.ops.check import shape_of, size_of, told
-from archspec.ops.record import Attribute, Op, OpError
-
-GROUP = "Creation"
+from archspec.ops.check import OpError, Shape, shape_of, size_of, told
+from archspec.ops.record import Attribute, Interval, Op, Torch
 
 
-def _arange(stop: object) -> Type:
-    return Type((size_of(stop, "stop"),), "int")
+def _arange(stop: object) -> Shape:
+    return (size_of(stop, "stop"),)
 
 
-def _full(shape: object, value: object) -> Type:
+def _full(shape: object, value: object) -> Shape:
     sizes = shape_of(shape, "shape")
     match value:
-        case bool():
-            return Type(sizes, "bool")
+        case bool() | Symbolic():
+            pass
         case float() if not math.isnan(value):
-            return Type(sizes)
-        case Symbolic():
-            return Type(sizes, "int")
+            pass
         case int() if abs(value) <= LARGEST:
-            return Type(sizes, "int")
+            pass
         case _:
             raise OpError(f"expects a number or a boolean as `value`, found {told(value)}", "value")
+    return sizes
+
+
+def _counted(inputs: Sequence[Interval], result: Type, attributes: Mapping[str, Any]) -> Interval | None:
+    stop = attributes["stop"]
+    return (0, stop - 1) if isinstance(stop, int) else None
+
+
+def _constant(inputs: Sequence[Interval], result: Type, attributes: Mapping[str, Any]) -> Interval | None:
+    value = attributes["value"]
+    return (value, value) if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 OPS = (
-    Op("arange", GROUP, "0, 1, 2, ... up to stop without stop.", (), (Attribute("stop"),), "int [stop]", _arange),
+    Op(
+        "arange",
+        "Creation",
+        "0, 1, 2, ... up to stop without stop.",
+        (),
+        (Attribute("stop"),),
+        "int [stop]",
+        _arange,
+        ("int",),
+        interval=_counted,
+        torch=Torch("torch.arange(stop, **new)"),
+    ),
     Op(
         "full",
-        GROUP,
+        "Creation",
         "The value everywhere; a shape of [] makes a single element.",
         (),
         (Attribute("shape"), Attribute("value")),
         "int, real or bool as the value is; shape",
         _full,
+        ("value",),
+        interval=_constant,
+        torch=Torch("torch.full(shape, value, **new)"),
     ),
 )

@@ -4,74 +4,31 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
 
 from archspec.dims import LARGEST, Symbolic, dim_max, dim_min
 from archspec.ir import Type
-from archspec.ops.check import alike, broadcast, numeric, wants
-from archspec.ops.record import Input, Op
+from archspec.ops.check import Shape, broadcast
+from archspec.ops.record import Input, Interval, Op, Operands, Torch
 
-GROUP = "Elementwise"
-
-
-# Types ----------------------------------------------------------------------------------------------------------------
+Function: TypeAlias = Callable[..., Any]
+Form: TypeAlias = str | Callable[[Operands], str]
 
 
-def _same(x: Type) -> Type:
-    return Type(x.shape, numeric(("x", x)))
+# Shapes ---------------------------------------------------------------------------------------------------------------
 
 
-def _to_real(x: Type) -> Type:
-    numeric(("x", x))
-    return Type(x.shape)
+def _of_x(x: Type) -> Shape:
+    return x.shape
 
 
-def _to_int(x: Type) -> Type:
-    numeric(("x", x))
-    return Type(x.shape, "int")
+def _common(a: Type, b: Type) -> Shape:
+    return broadcast(a.shape, b.shape, "b")
 
 
-def _cast_real(x: Type) -> Type:
-    return Type(x.shape)
-
-
-def _cast_int(x: Type) -> Type:
-    return Type(x.shape, "int")
-
-
-def _negation(x: Type) -> Type:
-    wants("bool", "x", x)
-    return x
-
-
-def _arithmetic(a: Type, b: Type) -> Type:
-    return Type(broadcast(a.shape, b.shape, "b"), numeric(("a", a), ("b", b)))
-
-
-def _ratio(a: Type, b: Type) -> Type:
-    return Type(_arithmetic(a, b).shape)
-
-
-def _comparison(a: Type, b: Type) -> Type:
-    return Type(_arithmetic(a, b).shape, "bool")
-
-
-def _equality(a: Type, b: Type) -> Type:
-    alike(("a", a), ("b", b))
-    return Type(broadcast(a.shape, b.shape, "b"), "bool")
-
-
-def _logic(a: Type, b: Type) -> Type:
-    wants("bool", "a", a)
-    wants("bool", "b", b)
-    return Type(broadcast(a.shape, b.shape, "b"), "bool")
-
-
-def _where(condition: Type, a: Type, b: Type) -> Type:
-    wants("bool", "condition", condition)
-    shape = broadcast(broadcast(condition.shape, a.shape, "a"), b.shape, "b")
-    return Type(shape, alike(("a", a), ("b", b)))
+def _where(condition: Type, a: Type, b: Type) -> Shape:
+    return broadcast(broadcast(condition.shape, a.shape, "a"), b.shape, "b")
 
 
 # Plain numbers --------------------------------------------------------------------------------------------------------
@@ -140,84 +97,237 @@ def _most(a: Any, b: Any) -> Any:
     return dim_max(a, b) if isinstance(a, Symbolic) or isinstance(b, Symbolic) else max(a, b)
 
 
+# Intervals ------------------------------------------------------------------------------------------------------------
+
+
+def _kept(inputs: Sequence[Interval], result: Type, attributes: Mapping[str, Any]) -> Interval:
+    return inputs[0]
+
+
+def _of_ends(compute: Callable[[int, int], int]) -> Callable[..., Interval]:
+    """The interval of an operation that is monotonic, or linear in each operand: between its results for the ends."""
+
+    def interval(inputs: Sequence[Interval], result: Type, attributes: Mapping[str, Any]) -> Interval:
+        a, b = inputs
+        results = [compute(x, y) for x in a for y in b]
+        return min(results), max(results)
+
+    return interval
+
+
+# PyTorch --------------------------------------------------------------------------------------------------------------
+
+
+def _equality(symbol: str, method: str) -> Callable[[Operands], str]:
+    def form(o: Operands) -> str:
+        for x, other in (("a", "b"), ("b", "a")):
+            if isinstance(o.literal(other), bool):
+                return f"{x}.{method}({other})"
+        return f"a {symbol} b"
+
+    return form
+
+
+def _extreme(function: str, limit: str) -> Callable[[Operands], str]:
+    def form(o: Operands) -> str:
+        if o.is_number("b"):
+            return f"a.clamp({limit}=b)"
+        return f"b.clamp({limit}=a)" if o.is_number("a") else f"torch.{function}(a, b)"
+
+    return form
+
+
+def _choice(o: Operands) -> str:
+    chosen = "torch.full((), a, **new)" if o.is_number("a") and o.is_number("b") else "a"
+    return f"torch.where(condition, {chosen}, b)"
+
+
 # Records --------------------------------------------------------------------------------------------------------------
 
 
-class _Kind(NamedTuple):
-    """What operations have in common: the rule, what they take and what they give, in words."""
+def _unary(
+    name: str,
+    doc: str,
+    elements: Literal["number", "bool", ""],
+    dtype: str,
+    scalar: Function | None,
+    python: str,
+    torch: Form | None,
+    symbol: str | None = None,
+    interval: Callable[..., Interval] | None = None,
+    casts: bool = False,
+) -> Op:
+    return Op(
+        name,
+        "Elementwise",
+        doc,
+        (Input("x", elements),),
+        (),
+        "type and shape of x" if dtype == "x" else f"{dtype}, shape of x",
+        _of_x,
+        (dtype,),
+        symbol,
+        scalar=scalar,
+        interval=interval,
+        casts=casts,
+        work=0 if casts else 1,
+        python=python,
+        torch=Torch(torch) if torch is not None else None,
+    )
 
-    types: Callable[..., Type]
-    taken: str
-    given: str
+
+def _real(name: str, doc: str, scalar: Function, python: str = "") -> Op:
+    """A function of the reals, known to `math` and to `torch` under its own name."""
+    return _unary(name, doc, "number", "real", _known(scalar), python or f"math.{name}(x)", f"torch.{name}(x)")
 
 
-_SAME = _Kind(_same, "number [...]", "type and shape of x")
-_REAL = _Kind(_to_real, "number [...]", "real, shape of x")
-_INT = _Kind(_to_int, "number [...]", "int, shape of x")
-_AS_REAL = _Kind(_cast_real, "[...]", "real, shape of x")
-_AS_INT = _Kind(_cast_int, "[...]", "int, shape of x")
-_NOT = _Kind(_negation, "bool [...]", "bool, shape of x")
+def _binary(
+    name: str,
+    doc: str,
+    elements: Literal["number", "bool", ""],
+    dtype: str,
+    scalar: Function | None,
+    torch: Form,
+    symbol: str | None = None,
+    commutative: bool = False,
+    associative: bool = False,
+    interval: Callable[..., Interval] | None = None,
+) -> Op:
+    return Op(
+        name,
+        "Elementwise",
+        doc,
+        (Input("a", elements), Input("b", elements)),
+        (),
+        "real if either is, else int; common shape" if dtype == "a b" else f"{dtype}, common shape",
+        _common,
+        (dtype,),
+        symbol,
+        commutative=commutative,
+        associative=associative,
+        scalar=scalar,
+        interval=interval,
+        work=1,
+        python=f"a {symbol} b" if symbol else f"{name}(a, b)",
+        torch=Torch(torch),
+    )
 
-_ARITHMETIC = _Kind(_arithmetic, "number [...]", "real if either is, else int; common shape")
-_RATIO = _Kind(_ratio, "number [...]", "real, common shape")
-_COMPARISON = _Kind(_comparison, "number [...]", "bool, common shape")
-_EQUALITY = _Kind(_equality, "[...]", "bool, common shape")
-_LOGIC = _Kind(_logic, "bool [...]", "bool, common shape")
+
+def _arithmetic(
+    name: str,
+    doc: str,
+    scalar: Function,
+    symbol: str | None = None,
+    torch: Form = "",
+    commutative: bool = False,
+    exact: Callable[[int, int], int] | None = None,
+) -> Op:
+    """`exact` computes the ends of an interval from those of the operands'."""
+    interval = _of_ends(exact) if exact else None
+    form = torch or f"a {symbol} b"
+    return _binary(name, doc, "number", "a b", scalar, form, symbol, commutative, commutative, interval)
 
 
-def _unary(name: str, kind: _Kind, doc: str, scalar: Callable[..., Any] | None = None, symbol: str | None = None) -> Op:
-    inputs = (Input("x", kind.taken),)
-    work = 0 if kind in (_AS_REAL, _AS_INT) else 1  # a conversion computes nothing
-    return Op(name, GROUP, doc, inputs, (), kind.given, kind.types, symbol=symbol, scalar=scalar, work=work)
+def _comparison(name: str, symbol: str, doc: str, scalar: Function) -> Op:
+    return _binary(name, doc, "number", "bool", _known(scalar), f"a {symbol} b", symbol)
 
 
-def _binary(name: str, symbol: str | None, kind: _Kind, doc: str, scalar: Callable[..., Any] | None = None) -> Op:
-    inputs = (Input("a", kind.taken), Input("b", kind.taken))
-    return Op(name, GROUP, doc, inputs, (), kind.given, kind.types, symbol=symbol, scalar=scalar, work=1)
+def _logic(name: str, doc: str, torch: str) -> Op:
+    return _binary(name, doc, "bool", "bool", None, torch, name, commutative=True, associative=True)
 
 
 OPS = (
-    _unary("neg", _SAME, "-x.", _within(operator.neg), "-"),
-    _unary("abs", _SAME, "x where x >= 0, else -x.", _known(abs)),
-    _unary("exp", _REAL, "e to the power x.", _known(math.exp)),
-    _unary("log", _REAL, "The natural logarithm of x.", _known(math.log)),
-    _unary("sqrt", _REAL, "The square root of x.", _known(math.sqrt)),
-    _unary("sin", _REAL, "The sine of x, in radians.", _known(math.sin)),
-    _unary("cos", _REAL, "The cosine of x, in radians.", _known(math.cos)),
-    _unary("tanh", _REAL, "The hyperbolic tangent, (exp(x) - exp(-x)) / (exp(x) + exp(-x)).", _known(math.tanh)),
-    _unary("sigmoid", _REAL, "1 / (1 + exp(-x)).", _known(_sigmoid)),
+    _unary("neg", "-x.", "number", "x", _within(operator.neg), "-x", "-x", "-"),
+    _unary("abs", "x where x >= 0, else -x.", "number", "x", _known(abs), "abs(x)", "torch.abs(x)"),
+    _real("exp", "e to the power x.", math.exp),
+    _real("log", "The natural logarithm of x.", math.log),
+    _real("sqrt", "The square root of x.", math.sqrt),
+    _real("sin", "The sine of x, in radians.", math.sin),
+    _real("cos", "The cosine of x, in radians.", math.cos),
+    _real("tanh", "The hyperbolic tangent, (exp(x) - exp(-x)) / (exp(x) + exp(-x)).", math.tanh),
+    _real("sigmoid", "1 / (1 + exp(-x)).", _sigmoid, "1 / (1 + math.exp(-x))"),
+    _real("erf", "The error function: the integral of 2 / sqrt(pi) * exp(-t * t), t from 0 to x.", math.erf),
     _unary(
-        "erf", _REAL, "The error function: the integral of 2 / sqrt(pi) * exp(-t * t), t from 0 to x.", _known(math.erf)
+        "floor",
+        "The greatest integer not above x.",
+        "number",
+        "int",
+        _within(_floor),
+        "math.floor(x)",
+        "torch.floor(x).long()",
     ),
-    _unary("floor", _INT, "The greatest integer not above x.", _within(_floor)),
-    _unary("real", _AS_REAL, "x as a real; true is 1, false 0.", _known(float)),
-    _unary("int", _AS_INT, "x as an int, cut off towards zero; true is 1, false 0.", _within(_truncated)),
-    _unary("not", _NOT, "True where x is false.", symbol="not"),
-    _binary("add", "+", _ARITHMETIC, "a + b.", _within(operator.add)),
-    _binary("sub", "-", _ARITHMETIC, "a - b.", _within(operator.sub)),
-    _binary("mul", "*", _ARITHMETIC, "a times b.", _within(operator.mul)),
-    _binary("div", "/", _RATIO, "a divided by b; of two ints, too, a real.", _known(_divided)),
-    _binary("floordiv", "//", _ARITHMETIC, "a divided by b, rounded down.", _within(_quotient)),
-    _binary("mod", "%", _ARITHMETIC, "a - b * (a // b): what is left over, with the sign of b.", _within(operator.mod)),
-    _binary("pow", "**", _ARITHMETIC, "a to the power b; an int to a negative int is undefined.", _within(_power)),
-    _binary("min", None, _ARITHMETIC, "The smaller of a and b.", _within(_least)),
-    _binary("max", None, _ARITHMETIC, "The larger of a and b.", _within(_most)),
-    _binary("eq", "==", _EQUALITY, "True where a equals b; both numbers or both bool.", _known(operator.eq)),
-    _binary("ne", "!=", _EQUALITY, "True where a differs from b; both numbers or both bool.", _known(operator.ne)),
-    _binary("lt", "<", _COMPARISON, "True where a < b.", _known(operator.lt)),
-    _binary("le", "<=", _COMPARISON, "True where a <= b.", _known(operator.le)),
-    _binary("gt", ">", _COMPARISON, "True where a > b.", _known(operator.gt)),
-    _binary("ge", ">=", _COMPARISON, "True where a >= b.", _known(operator.ge)),
-    _binary("and", "and", _LOGIC, "True where both are."),
-    _binary("or", "or", _LOGIC, "True where one or both are."),
+    _unary("real", "x as a real; true is 1, false 0.", "", "real", _known(float), "float(x)", None, casts=True),
+    _unary(
+        "int",
+        "x as an int, cut off towards zero; true is 1, false 0.",
+        "",
+        "int",
+        _within(_truncated),
+        "int(x)",
+        "x.long()",
+        interval=_kept,
+        casts=True,
+    ),
+    _unary("not", "True where x is false.", "bool", "bool", None, "not x", "~x", "not"),
+    _arithmetic("add", "a + b.", _within(operator.add), "+", commutative=True, exact=operator.add),
+    _arithmetic("sub", "a - b.", _within(operator.sub), "-", exact=operator.sub),
+    _arithmetic("mul", "a times b.", _within(operator.mul), "*", commutative=True, exact=operator.mul),
+    _binary("div", "a divided by b; of two ints, too, a real.", "number", "real", _known(_divided), "a / b", "/"),
+    _arithmetic("floordiv", "a divided by b, rounded down.", _within(_quotient), "//"),
+    _arithmetic("mod", "a - b * (a // b): what is left over, with the sign of b.", _within(operator.mod), "%"),
+    _arithmetic("pow", "a to the power b; an int to a negative int is undefined.", _within(_power), "**"),
+    _arithmetic(
+        "min",
+        "The smaller of a and b.",
+        _within(_least),
+        torch=_extreme("minimum", "max"),
+        commutative=True,
+        exact=min,
+    ),
+    _arithmetic(
+        "max",
+        "The larger of a and b.",
+        _within(_most),
+        torch=_extreme("maximum", "min"),
+        commutative=True,
+        exact=max,
+    ),
+    _binary(
+        "eq",
+        "True where a equals b; both numbers or both bool.",
+        "",
+        "bool",
+        _known(operator.eq),
+        _equality("==", "eq"),
+        "==",
+        commutative=True,
+    ),
+    _binary(
+        "ne",
+        "True where a differs from b; both numbers or both bool.",
+        "",
+        "bool",
+        _known(operator.ne),
+        _equality("!=", "ne"),
+        "!=",
+        commutative=True,
+    ),
+    _comparison("lt", "<", "True where a < b.", operator.lt),
+    _comparison("le", "<=", "True where a <= b.", operator.le),
+    _comparison("gt", ">", "True where a > b.", operator.gt),
+    _comparison("ge", ">=", "True where a >= b.", operator.ge),
+    _logic("and", "True where both are.", "a & b"),
+    _logic("or", "True where one or both are.", "a | b"),
     Op(
         "where",
-        GROUP,
+        "Elementwise",
         "a where condition is true, b elsewhere; both numbers or both bool.",
-        (Input("condition", "bool [...]"), Input("a", "[...]"), Input("b", "[...]")),
+        (Input("condition", "bool"), Input("a"), Input("b")),
         (),
         "bool if both are, real if either is, else int; common shape of the three",
         _where,
+        ("a b",),
         work=1,
+        torch=Torch(_choice),
     ),
 )

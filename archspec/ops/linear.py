@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from archspec.dims import Dim
 from archspec.ir import Type
 from archspec.ops.check import (
+    OpError,
+    Shape,
     amount,
     axis_of,
     broadcast,
@@ -16,25 +18,21 @@ from archspec.ops.check import (
     flag,
     is_list,
     non_negative,
-    numeric,
     ranked,
     same,
     shown,
     typed,
-    wants,
 )
-from archspec.ops.record import Attribute, Input, Op, OpError
-
-GROUP = "Weights and positions"
+from archspec.ops.record import Attribute, Input, Op, Operands, Torch
 
 
-def _matmul(a: Type, b: Type) -> Type:
+def _matmul(a: Type, b: Type) -> Shape:
     (*left, rows, inner), (*right, other, columns) = ranked(a, 2, "a"), ranked(b, 2, "b")
     same(other, inner, "b", f"as many rows in {shown(b.shape)} as there are columns in {shown(a.shape)}")
-    return Type((*broadcast(tuple(left), tuple(right), "b"), rows, columns), numeric(("a", a), ("b", b)))
+    return (*broadcast(tuple(left), tuple(right), "b"), rows, columns)
 
 
-def _linear(x: Type, weight: Type, bias: Type | None) -> Type:
+def _linear(x: Type, weight: Type, bias: Type | None) -> Shape:
     (*leading, inner) = ranked(x, 1, "x")
     if len(weight.shape) != 2:
         raise OpError(f"expects a `weight` [out, in], found {typed(weight)}", "weight")
@@ -42,11 +40,10 @@ def _linear(x: Type, weight: Type, bias: Type | None) -> Type:
     same(inner, size, "x", f"the last size of {shown(x.shape)} to match `in` of the weight {shown(weight.shape)}")
     if bias is not None:
         exactly((out,), bias, "bias")
-    return Type((*leading, out), numeric(("x", x), ("weight", weight), ("bias", bias)))
+    return (*leading, out)
 
 
-def _expert_linear(x: Type, experts: Type, weight: Type, bias: Type | None) -> Type:
-    wants("int", "experts", experts)
+def _expert_linear(x: Type, experts: Type, weight: Type, bias: Type | None) -> Shape:
     (*leading, inner) = ranked(x, 1, "x")
     if len(weight.shape) != 3:
         raise OpError(f"expects a `weight` [n, out, in], found {typed(weight)}", "weight")
@@ -54,8 +51,7 @@ def _expert_linear(x: Type, experts: Type, weight: Type, bias: Type | None) -> T
     same(inner, size, "x", f"the last size of {shown(x.shape)} to match `in` of the weight {shown(weight.shape)}")
     if bias is not None:
         exactly((count, out), bias, "bias")
-    shape = (*broadcast(tuple(leading), experts.shape, "experts"), out)
-    return Type(shape, numeric(("x", x), ("weight", weight), ("bias", bias)))
+    return (*broadcast(tuple(leading), experts.shape, "experts"), out)
 
 
 def _each(value: object, count: int, argument: str, least: int) -> list[Dim]:
@@ -78,7 +74,7 @@ def _conv(
     dilation: object,
     groups: object,
     transposed: object,
-) -> Type:
+) -> Shape:
     batch, channels, *spatial = ranked(x, 3, "x")
     if len(weight.shape) != len(x.shape):
         raise OpError(f"expects a `weight` with {len(x.shape)} axes for {typed(x)}, found {typed(weight)}", "weight")
@@ -101,10 +97,10 @@ def _conv(
             message = f"cannot fit a kernel that spans {span} on an axis of size {size} with padding {pad} at both ends"
             raise OpError(message, "x")
         sizes.append((size - 1) * step - 2 * pad + span if turned else room // step + 1)
-    return Type((batch, out, *sizes), numeric(("x", x), ("weight", weight), ("bias", bias)))
+    return (batch, out, *sizes)
 
 
-def _layer_norm(x: Type, weight: Type | None, bias: Type | None, eps: object) -> Type:
+def _layer_norm(x: Type, weight: Type | None, bias: Type | None, eps: object) -> Shape:
     non_negative(eps, "eps")
     scale = weight if weight is not None else bias
     argument = "weight" if weight is not None else "bias"
@@ -115,22 +111,19 @@ def _layer_norm(x: Type, weight: Type | None, bias: Type | None, eps: object) ->
         exactly(ranked(x, rank, "x")[-rank:], scale, argument)
         if bias is not None:
             exactly(scale.shape, bias, "bias")
-    numeric(("x", x), ("weight", weight), ("bias", bias))
-    return Type(x.shape)
+    return x.shape
 
 
-def _embedding(ids: Type, table: Type) -> Type:
-    wants("int", "ids", ids)
-    return Type((*ids.shape, *ranked(table, 1, "table")[1:]), table.dtype)
+def _embedding(ids: Type, table: Type) -> Shape:
+    return (*ids.shape, *ranked(table, 1, "table")[1:])
 
 
-def _gather(x: Type, index: Type, axis: object) -> Type:
-    wants("int", "index", index)
+def _gather(x: Type, index: Type, axis: object) -> Shape:
     place = axis_of(axis, x)
     if len(index.shape) != len(x.shape):
         raise OpError(f"expects an `index` with {len(x.shape)} axes for {typed(x)}, found {typed(index)}", "index")
     exactly((*x.shape[:place], index.shape[place], *x.shape[place + 1 :]), index, "index")
-    return Type(index.shape, x.dtype)
+    return index.shape
 
 
 # Costs ----------------------------------------------------------------------------------------------------------------
@@ -150,58 +143,106 @@ def _of_kernels(inputs: Sequence[Type | None], result: Type, attributes: Mapping
     return (*(x if attributes.get("transposed") else result).shape, *weight.shape[1:])
 
 
-_NUMBER = "number "
+# PyTorch --------------------------------------------------------------------------------------------------------------
+
+
+def _with_bias(call: str) -> Callable[[Operands], str]:
+    """A call that takes the bias last, where there is one."""
+    return lambda o: f"{call}, bias)" if o.is_given("bias") else f"{call})"
+
+
+def _convolution(o: Operands) -> str:
+    rank = o.rank("x")
+    if rank not in (3, 4, 5):
+        raise OpError("PyTorch has convolutions over one, two or three axes", "x")
+    transposed = o.literal("transposed")
+    if not isinstance(transposed, bool):
+        raise OpError("whether a convolution is transposed is not the same in every use", "transposed")
+    function = f"F.conv_transpose{rank - 2}d" if transposed else f"F.conv{rank - 2}d"
+    usual = {"stride": 1, "padding": 0, "dilation": 1, "groups": 1}
+    keywords = "".join(f", {word}={word}" for word, value in usual.items() if o.literal(word) != value)
+    return f"{function}(x, weight{', bias' if o.is_given('bias') else ''}{keywords})"
+
+
+def _normalization(o: Operands) -> str:
+    given = [name for name in ("weight", "bias") if o.is_given(name)]
+    scale = next((name for name in given if not o.is_optional(name)), "")
+    if not scale and any(o.rank(name) != 1 for name in given):
+        raise OpError("the axes that are normalised are not the same in every use")
+    weight, bias = (name if name in given else None for name in ("weight", "bias"))
+    return f"F.layer_norm(x, {f'{scale}.shape' if scale else 'x.shape[-1:]'}, {weight}, {bias}, eps)"
+
+
+def _lookup(o: Operands) -> str:
+    return "F.embedding(ids, table)" if o.rank("table") == 2 and not o.is_number("ids") else "table[ids]"
+
+
+_EXPERTS = '''def expert_linear(
+    x: Tensor, experts: Tensor | int, weight: Tensor, bias: Tensor | None = None
+) -> Tensor:
+    """Each vector of x through the matrix that the index of its expert names."""
+    y = (weight[experts] @ x[..., None])[..., 0]
+    return y if bias is None else y + bias[experts]'''
+
+
 _PROMOTED = "real if any input is, else int; "
 
 OPS = (
     Op(
         "matmul",
-        GROUP,
+        "Weights and positions",
         "The matrix product over the last two axes: out[..., i, j] is the sum over k of a[..., i, k] * b[..., k, j]; "
         "the leading axes stretch to each other.",
-        (Input("a", _NUMBER + "[..., n, k]"), Input("b", _NUMBER + "[..., k, m]")),
+        (Input("a", "number", "[..., n, k]"), Input("b", "number", "[..., k, m]")),
         (),
         _PROMOTED + "[..., n, m]",
         _matmul,
+        ("a b",),
         mixes=True,
+        attention="product",
         macs=_of_rows,
+        torch=Torch("torch.matmul(a, b)", promotes=False),
     ),
     Op(
         "linear",
-        GROUP,
+        "Weights and positions",
         "out[..., o] is the sum over i of x[..., i] * weight[o, i], plus bias[o].",
         (
-            Input("x", _NUMBER + "[..., in]"),
-            Input("weight", _NUMBER + "[out, in]"),
-            Input("bias", _NUMBER + "[out]", optional=True),
+            Input("x", "number", "[..., in]"),
+            Input("weight", "number", "[out, in]"),
+            Input("bias", "number", "[out]", optional=True),
         ),
         (),
         _PROMOTED + "[..., out]",
         _linear,
+        ("x weight bias",),
         mixes=True,
         macs=_of_rows,
+        torch=Torch(_with_bias("F.linear(x, weight"), promotes=False),
     ),
     Op(
         "expert_linear",
-        GROUP,
+        "Weights and positions",
         "Each vector of x through the matrix its expert index names: with e = experts[...], out[..., o] is the sum "
         "over i of x[..., i] * weight[e, o, i], plus bias[e, o]; the leading axes of x and the axes of experts stretch "
         "to each other, and 0 <= experts < n.",
         (
-            Input("x", _NUMBER + "[..., in]"),
-            Input("experts", "int [...]"),
-            Input("weight", _NUMBER + "[n, out, in]"),
-            Input("bias", _NUMBER + "[n, out]", optional=True),
+            Input("x", "number", "[..., in]"),
+            Input("experts", "int", indexes="weight"),
+            Input("weight", "number", "[n, out, in]"),
+            Input("bias", "number", "[n, out]", optional=True),
         ),
         (),
         _PROMOTED + "[..., out]",
         _expert_linear,
+        ("x weight bias",),
         mixes=True,
         macs=_of_rows,
+        torch=Torch(_with_bias("expert_linear(x, experts, weight"), helper=_EXPERTS, promotes=False),
     ),
     Op(
         "conv",
-        GROUP,
+        "Weights and positions",
         "Convolution over one or more spatial axes, without flipping the kernel: out[b, o, p] is bias[o] plus the "
         "sum over c and k of x[b, g * (in / groups) + c, p * stride - padding + k * dilation] * weight[o, c, k], "
         "where g = o // (out / groups) and x is 0 outside. If transposed, its adjoint: each x[b, c, q] * weight[c, "
@@ -209,9 +250,9 @@ OPS = (
         "where g = c // (in / groups) and the weight is [in, out / groups, ...kernel]. stride, padding and dilation "
         "are an integer, or a list with one for each spatial axis; groups divides in and out.",
         (
-            Input("x", _NUMBER + "[batch, in, ...n]"),
-            Input("weight", _NUMBER + "[out, in / groups, ...kernel]"),
-            Input("bias", _NUMBER + "[out]", optional=True),
+            Input("x", "number", "[batch, in, ...n]"),
+            Input("weight", "number", "[out, in / groups, ...kernel]"),
+            Input("bias", "number", "[out]", optional=True),
         ),
         (
             Attribute("stride", 1),
@@ -223,42 +264,50 @@ OPS = (
         _PROMOTED + "[batch, out, ...m], where m = (n + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1, "
         "or if transposed (n - 1) * stride - 2 * padding + dilation * (kernel - 1) + 1",
         _conv,
+        ("x weight bias",),
         mixes=True,
         macs=_of_kernels,
+        torch=Torch(_convolution, promotes=False),
     ),
     Op(
         "layer_norm",
-        GROUP,
+        "Weights and positions",
         "(x - mean) / sqrt(variance + eps) * weight + bias, with the mean and the variance (the mean square of "
         "x - mean) taken over the axes that weight has, or bias, or over the last if neither is there.",
         (
-            Input("x", _NUMBER + "[..., d]"),
-            Input("weight", _NUMBER + "[d]", optional=True),
-            Input("bias", _NUMBER + "[d]", optional=True),
+            Input("x", "number", "[..., d]"),
+            Input("weight", "number", "[d]", optional=True),
+            Input("bias", "number", "[d]", optional=True),
         ),
         (Attribute("eps"),),
         "real, shape of x",
         _layer_norm,
+        ("real",),
         work=5,  # the sum for the mean, take it off, the square, the sum for the variance, scale
+        torch=Torch(_normalization, promotes=False),
     ),
     Op(
         "embedding",
-        GROUP,
+        "Weights and positions",
         "The rows of table that ids name: out[..., :] is table[ids[...], :], with 0 <= ids < n.",
-        (Input("ids", "int [...]"), Input("table", "[n, d]")),
+        (Input("ids", "int", indexes="table"), Input("table", "", "[n, d]")),
         (),
         "type of table; [..., d] (d may be no axis, one or several)",
         _embedding,
+        ("table",),
         mixes=True,
+        torch=Torch(_lookup),
     ),
     Op(
         "gather",
-        GROUP,
+        "Weights and positions",
         "Elements picked along axis: out[i, ..., j, ..., k] is x[i, ..., index[i, ..., j, ..., k], ..., k], the index "
         "standing at axis, with 0 <= index < the size of x there. The other sizes of x and index are equal.",
-        (Input("x", "[...]"), Input("index", "int [...]")),
+        (Input("x"), Input("index", "int", indexes="x")),
         (Attribute("axis"),),
         "type of x, shape of index",
         _gather,
+        ("x",),
+        torch=Torch("torch.gather(x, axis, index)"),
     ),
 )

@@ -1,14 +1,22 @@
-"""What a primitive operation is: its name, arguments, exact meaning, and how the type of its result follows."""
+"""The record of a primitive operation: its arguments, its exact meaning, and everything the compiler knows about it.
+
+The checker, costs, `diff`, generated PyTorch and the documentation read records; they have no tables of operations.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from types import EllipsisType
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from archspec.dims import LARGEST, Dim, bounds
 from archspec.ir import Type
+from archspec.ops.check import MOST_DIMENSIONS, OpError, Shape, accept, element_type, promoted, unmixed
 
-MOST_DIMENSIONS = 64
+Group: TypeAlias = Literal["Elementwise", "Along an axis", "Weights and positions", "Shape", "Creation"]
+
+Interval: TypeAlias = tuple[int, int]
+"""The least and the greatest integer of a tensor."""
 
 
 class Required:
@@ -21,70 +29,151 @@ class Required:
 REQUIRED = Required()
 
 
-class OpError(Exception):
-    """An operation cannot be applied so: one sentence, the input or hyperparameter at fault, what would mend it."""
-
-    def __init__(self, message: str, argument: str | None = None, help: str | None = None) -> None:
-        super().__init__(message)
-        self.message = message
-        self.argument = argument
-        self.help = help
-
-
 class Attribute(NamedTuple):
-    """A hyperparameter: a value known when a spec is compiled."""
+    """A hyperparameter: a compile-time constant."""
 
     name: str
     default: Any = REQUIRED
 
 
 class Input(NamedTuple):
-    """A tensor taken. `optional` ones may be absent (None); the last may be `variadic`: one or more.
+    """A tensor input.
 
-    `type` says what is accepted, for readers, as in `int [...]`; a `number` is int or real, and a bare shape is any.
+    `elements` are the element types it accepts: "int", "bool", "number" (int or real) or "" (any; several such inputs
+    are all boolean or all numbers). `shape` is for documentation. An `optional` input may be absent (None); the last
+    may be `variadic`: one or more tensors. If `indexes` is set, the elements are indices into the input of that name,
+    along the hyperparameter `axis`, or along the first axis if the operation has none.
+
     In an OpError the tensors of a variadic input `x` are called `x`, `x2`, `x3`, ...
     """
 
     name: str
-    type: str
+    elements: Literal["number", "int", "bool", ""] = ""
+    shape: str = "[...]"
     optional: bool = False
     variadic: bool = False
+    indexes: str = ""
+
+    @property
+    def type(self) -> str:
+        """What is accepted, as in `int [...]`."""
+        return f"{self.elements} {self.shape}".lstrip()
+
+
+class Operands(Protocol):
+    """An application of an operation in generated code. Inputs and hyperparameters go by name."""
+
+    def literal(self, name: str) -> Any:
+        """The value of what is written as a literal there; otherwise an object that equals nothing."""
+        ...
+
+    def is_given(self, name: str) -> bool:
+        """Whether an input is given at all."""
+        ...
+
+    def is_optional(self, name: str) -> bool:
+        """Whether an input is None in some uses."""
+        ...
+
+    def is_number(self, name: str) -> bool:
+        """Whether an input is a plain number, not a tensor."""
+        ...
+
+    def rank(self, name: str) -> int | None:
+        """The number of axes of an input; None if that differs between uses."""
+        ...
+
+
+class Torch(NamedTuple):
+    """An operation in PyTorch.
+
+    `form` is an expression over the names of the inputs and hyperparameters, or a function that gives one, which may
+    raise OpError. In its calls `*shape` stands for the items of a list, and `**new` for the `dtype` and `device` of a
+    tensor that is created. `helper` is the source of a function called like the operation, which the form needs in
+    the generated file. Unless it `promotes`, its tensors must have one element type.
+    """
+
+    form: str | Callable[[Operands], str]
+    helper: str = ""
+    promotes: bool = True
 
 
 class Op(NamedTuple):
     """A primitive operation.
 
-    `doc` says what it computes and `result` what comes out, in terms of its inputs and hyperparameters. `types` takes
-    the inputs' types in order and the hyperparameters by name, and gives the type or types of the result. `mixes` marks
-    those that take a stream through weights or mix positions. `symbol` is the operator that stands for it. `scalar`
-    computes the same on plain numbers and dimensions, where a spec is compiled; it raises ArithmeticError, ValueError
-    or TypeError where there is no answer.
+    `doc` describes what it computes and `result` the type of the result, in terms of its inputs and hyperparameters.
 
-    What it costs: `macs` takes the inputs' types, the first result's and the hyperparameters, and gives sizes whose
-    product is the number of multiply-accumulates; None for what is no matrix product. `work` counts elementwise
-    operations for each element of the result, or of the first input where `over` says so; each optional input that is
-    given is one more.
+    Types: `shapes` takes the inputs' types in order and the hyperparameters by name, and returns the shape of the
+    result. `dtypes` are its element types: "real", "int" or "bool"; or the names of the inputs, or of the
+    hyperparameter, whose types it takes, as in "x weight bias" (real if one of them is, else int). There is one for
+    each result if there are several; `("x", ...)` stands for any number of results.
+
+    Meaning: `symbol` is the operator for it. `scalar` computes the same on plain numbers and dimensions at compile
+    time; it raises ArithmeticError, ValueError or TypeError where the result is undefined. `interval` takes the
+    intervals of the inputs, the type of the result and the hyperparameters, and returns the interval of the result,
+    whose ends are reached for some input; None if it is unknown. `casts` marks conversions of the element type, and
+    `mixes` operations that take a stream through weights or mix positions. `attention` is the part that it has in
+    attention: a `product`, or the `weights` between two products.
+
+    Cost: `macs` takes the inputs' types, the first result's type and the hyperparameters, and returns sizes whose
+    product is the number of multiply-accumulates; None for an operation that is no matrix product. `work` counts
+    elementwise operations per element of the result, or of the first input if `over` is "input"; each optional input
+    that is given adds one.
+
+    Code: `python` is the expression on plain numbers, `torch` the one on tensors; None if it has none, or if the
+    precision has to be chosen where it is used (a conversion to reals).
     """
 
     name: str
-    group: str
+    group: Group
     doc: str
     inputs: tuple[Input, ...]
     attributes: tuple[Attribute, ...]
     result: str
-    types: Callable[..., Type | tuple[Type, ...]]
-    mixes: bool = False
+    shapes: Callable[..., Shape | Sequence[Shape]]
+    dtypes: tuple[str | EllipsisType, ...]
     symbol: str | None = None
+    commutative: bool = False
+    associative: bool = False
     scalar: Callable[..., Any] | None = None
+    interval: Callable[[Sequence[Interval], Type, Mapping[str, Any]], Interval | None] | None = None
+    casts: bool = False
+    mixes: bool = False
+    attention: Literal["", "product", "weights"] = ""
     macs: Callable[[Sequence[Type | None], Type, Mapping[str, Any]], Sequence[Dim]] | None = None
     work: int = 0
     over: Literal["result", "input"] = "result"
+    python: str = ""
+    torch: Torch | None = None
+
+    @property
+    def has_several(self) -> bool:
+        """Whether it yields a list of results."""
+        return len(self.dtypes) > 1
+
+    def dtype(self, output: int = 0) -> str:
+        """The entry of `dtypes` for a result."""
+        found = self.dtypes[output] if output < len(self.dtypes) else ...
+        return found if isinstance(found, str) else str(self.dtypes[0])
+
+    def decides(self, index: int) -> bool:
+        """Whether the type of an input has a part in that of the result; that of indices and conditions has none."""
+        dtype = self.dtype()
+        return dtype in ("real", "int", "bool") or self.input(index).name in dtype.split()
+
+    def input(self, index: int) -> Input:
+        """The input that takes the tensor at a position."""
+        return self.inputs[min(index, len(self.inputs) - 1)]
 
     def rule(self, inputs: Sequence[Type | None], attributes: Mapping[str, Any]) -> tuple[Type, ...]:
-        """The types of the outputs. `attributes` may leave out what has a default. Raises OpError, and nothing else."""
+        """The types of the results. `attributes` may omit what has a default. Raises OpError, and nothing else."""
         try:
-            result = self.types(*self._operands(inputs), **self._settings(attributes))
-            types = (result,) if isinstance(result, Type) else result
+            operands, settings = self._operands(inputs), self.settings(attributes)
+            self._accept(operands)
+            shapes: Any = self.shapes(*operands, **settings)
+            if not self.has_several:
+                shapes = (shapes,)
+            types = tuple([Type(shape, self._element_type(i, operands, settings)) for i, shape in enumerate(shapes)])
             for type in types:
                 _check_shape(type)
         except OpError as error:
@@ -99,12 +188,13 @@ class Op(NamedTuple):
             raise OpError(f"expects {len(self.inputs)} tensors, found {len(inputs)}")
         operands = [*inputs, *[None] * (len(self.inputs) - len(inputs))]
         for i, operand in enumerate(operands):
-            expected = self.inputs[min(i, len(self.inputs) - 1)]
+            expected = self.input(i)
             if operand is None and not expected.optional:
                 raise OpError(f"is missing its input `{expected.name}`", expected.name)
         return operands
 
-    def _settings(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
+    def settings(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
+        """All hyperparameters, with the defaults of those that `attributes` omits. Raises OpError."""
         settings = {attribute.name: attribute.default for attribute in self.attributes}
         for name, value in attributes.items():
             if name not in settings:
@@ -114,6 +204,30 @@ class Op(NamedTuple):
             if value is REQUIRED:
                 raise OpError(f"is missing its hyperparameter `{name}`", name)
         return settings
+
+    def _accept(self, operands: Sequence[Type | None]) -> None:
+        """Checks the element types of the inputs."""
+        any_type: list[tuple[str, Type]] = []
+        for i, type in enumerate(operands):
+            if type is None:
+                continue
+            expected = self.input(i)
+            turn = i - len(self.inputs) + 2
+            argument = expected.name if turn < 2 else f"{expected.name}{turn}"
+            if expected.elements:
+                accept(expected.elements, argument, type)
+            else:
+                any_type.append((argument, type))
+        unmixed(any_type)
+
+    def _element_type(self, output: int, operands: Sequence[Type | None], settings: Mapping[str, Any]) -> str:
+        dtype = self.dtype(output)
+        if dtype in ("real", "int", "bool"):
+            return dtype
+        if dtype in settings:
+            return element_type(settings[dtype])
+        names = dtype.split()
+        return promoted([type.dtype for i, type in enumerate(operands) if type and self.input(i).name in names])
 
 
 def _check_shape(type: Type) -> None:

@@ -2,41 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
 from archspec.dims import Dim
 from archspec.ir import Type
-from archspec.ops.check import axes_of, axis_of, certainly_below, flag, numeric, size_of
-from archspec.ops.record import Attribute, Input, Op, OpError
-
-GROUP = "Along an axis"
+from archspec.ops.check import OpError, Shape, axes_of, axis_of, certainly_below, flag, size_of
+from archspec.ops.record import Attribute, Input, Interval, Op, Operands, Torch
 
 
-def _reduced(x: Type, axis: object, keep: object) -> Type:
+def _reduced(x: Type, axis: object, keep: object) -> Shape:
     axes, kept = axes_of(axis, x), flag(keep, "keep")
-    shape: list[Dim] = [1 if i in axes else size for i, size in enumerate(x.shape) if kept or i not in axes]
-    return Type(tuple(shape), numeric(("x", x)))
+    return tuple([1 if i in axes else size for i, size in enumerate(x.shape) if kept or i not in axes])
 
 
-def _softmax(x: Type, axis: object) -> Type:
+def _of_x(x: Type, axis: object) -> Shape:
     axis_of(axis, x)
-    numeric(("x", x))
-    return Type(x.shape)
+    return x.shape
 
 
-def _cumsum(x: Type, axis: object) -> Type:
-    axis_of(axis, x)
-    return Type(x.shape, numeric(("x", x)))
-
-
-def _topk(x: Type, k: object, axis: object) -> tuple[Type, Type]:
+def _topk(x: Type, k: object, axis: object) -> tuple[Shape, Shape]:
     place, count = axis_of(axis, x), size_of(k, "k")
     size = x.shape[place]
     if certainly_below(size - count, 0):
         raise OpError(f"cannot take {count} elements from {size}", "k")
-    shape = (*x.shape[:place], count, *x.shape[place + 1 :])
-    return Type(shape, numeric(("x", x))), Type(shape, "int")
+    shape: tuple[Dim, ...] = (*x.shape[:place], count, *x.shape[place + 1 :])
+    return shape, shape
 
 
-_X = (Input("x", "number [...]"),)
+def _sums(inputs: Sequence[Interval], result: Type, attributes: Mapping[str, Any]) -> Interval | None:
+    """The interval of the sums of 1 to all elements along the axis."""
+    (low, high), steps = inputs[0], cast("Dim", result.shape[attributes["axis"]])
+    return (min(low, low * steps), max(high, high * steps)) if isinstance(steps, int) else None
+
+
+def _reduction(method: str) -> Callable[[Operands], str]:
+    def form(o: Operands) -> str:
+        return f"x.{method}(axis)" if o.literal("keep") is False else f"x.{method}(axis, keepdim=keep)"
+
+    return form
+
+
+_STABLE_TOPK = '''def topk(x: Tensor, k: int, dim: int) -> tuple[Tensor, Tensor]:
+    """The k largest elements and their indices; of equal ones the first is first."""
+    values, indices = torch.sort(x, dim=dim, descending=True, stable=True)
+    return values.narrow(dim, 0, k), indices.narrow(dim, 0, k)'''
+
+_X = (Input("x", "number"),)
 _LAST = Attribute("axis", -1)
 _REDUCTION = (Attribute("axis"), Attribute("keep", False))
 _REDUCED = "type of x; shape of x without the axis, or with size 1 there if keep"
@@ -44,56 +56,68 @@ _REDUCED = "type of x; shape of x without the axis, or with size 1 there if keep
 OPS = (
     Op(
         "sum",
-        GROUP,
+        "Along an axis",
         "The sum along axis, an integer or a list of them.",
         _X,
         _REDUCTION,
         _REDUCED,
         _reduced,
+        ("x",),
         work=1,
         over="input",
+        torch=Torch(_reduction("sum")),
     ),
     Op(
         "amax",
-        GROUP,
+        "Along an axis",
         "The largest element along axis, an integer or a list of them.",
         _X,
         _REDUCTION,
         _REDUCED,
         _reduced,
+        ("x",),
         work=1,
         over="input",
+        torch=Torch(_reduction("amax")),
     ),
     Op(
         "softmax",
-        GROUP,
+        "Along an axis",
         "exp(x) / sum(exp(x)) along axis, computed without overflow (x less its largest element there); "
         "where all of x is -inf there, not a number.",
         _X,
         (_LAST,),
         "real, shape of x",
-        _softmax,
+        _of_x,
+        ("real",),
+        attention="weights",
         work=5,  # the largest, take it off, exp, the sum, divide by it
+        torch=Torch("F.softmax(x, dim=axis)"),
     ),
     Op(
         "cumsum",
-        GROUP,
+        "Along an axis",
         "Each element with all before it along axis, summed.",
         _X,
         (_LAST,),
         "shape and type of x",
-        _cumsum,
+        _of_x,
+        ("x",),
+        interval=_sums,
         work=1,
+        torch=Torch("torch.cumsum(x, dim=axis)"),
     ),
     Op(
         "topk",
-        GROUP,
+        "Along an axis",
         "The k largest elements along axis, largest first, and their indices there; of equal ones the first is first.",
         _X,
         (Attribute("k"), _LAST),
         "values: type of x; indices: int; each the shape of x with size k at axis",
         _topk,
+        ("x", "int"),
         work=1,
         over="input",
+        torch=Torch("topk(x, k, axis)", helper=_STABLE_TOPK),
     ),
 )

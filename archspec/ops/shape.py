@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
 from archspec.dims import Dim, product
 from archspec.ir import Type
 from archspec.ops.check import (
-    alike,
+    OpError,
+    Shape,
     axis_of,
     certainly_below,
     dimension,
@@ -18,37 +22,35 @@ from archspec.ops.check import (
     unlike,
     whole,
 )
-from archspec.ops.record import Attribute, Input, Op, OpError
-
-GROUP = "Shape"
+from archspec.ops.record import Attribute, Input, Interval, Op, Operands, Torch
 
 
-def _reshape(x: Type, shape: object) -> Type:
+def _reshape(x: Type, shape: object) -> Shape:
     sizes = shape_of(shape, "shape")
     had, wanted = product(x.shape), product(sizes)
     if had != wanted:
         reason = f"element counts must match, but {unlike(wanted, had)}"
         raise OpError(f"cannot turn {shown(x.shape)} into {shown(sizes)}: {reason}", "shape")
-    return Type(sizes, x.dtype)
+    return sizes
 
 
-def _transpose(x: Type, a: object, b: object) -> Type:
+def _transpose(x: Type, a: object, b: object) -> Shape:
     first, second = axis_of(a, x, "a"), axis_of(b, x, "b")
     shape = list(x.shape)
     shape[first], shape[second] = shape[second], shape[first]
-    return Type(tuple(shape), x.dtype)
+    return tuple(shape)
 
 
-def _permute(x: Type, order: object) -> Type:
+def _permute(x: Type, order: object) -> Shape:
     if not is_list(order):
         raise OpError(f"expects a list of axes as `order`, found {told(order)}", "order")
     axes = [axis_of(axis, x, "order") for axis in order]
     if sorted(axes) != list(range(len(x.shape))):
         raise OpError(f"expects `order` to name each of the {len(x.shape)} axes of {typed(x)} once", "order")
-    return Type(tuple([x.shape[axis] for axis in axes]), x.dtype)
+    return tuple([x.shape[axis] for axis in axes])
 
 
-def _expand(x: Type, shape: object) -> Type:
+def _expand(x: Type, shape: object) -> Shape:
     sizes = shape_of(shape, "shape")
     new = len(sizes) - len(x.shape)
     if new < 0:
@@ -57,15 +59,15 @@ def _expand(x: Type, shape: object) -> Type:
         if had != wanted and had != 1:
             message = f"cannot stretch {shown(x.shape)} to {shown(sizes)}: {unlike(had, wanted)}"
             raise OpError(message, "shape", "make each size 1 or equal to the new size, starting from the last axis")
-    return Type(sizes, x.dtype)
+    return sizes
 
 
-def _concat(*tensors: Type, axis: object) -> Type:
+def _concat(*tensors: Type, axis: object) -> Shape:
     first = tensors[0]
     place = axis_of(axis, first)
     total: Dim = 0
-    named = [(f"tensors{i + 1}" if i else "tensors", tensor) for i, tensor in enumerate(tensors)]
-    for name, tensor in named:
+    for turn, tensor in enumerate(tensors, 1):
+        name = f"tensors{turn}" if turn > 1 else "tensors"
         if len(tensor.shape) != len(first.shape):
             raise OpError(
                 f"expects tensors with the same number of axes, found {typed(first)} and {typed(tensor)}", name
@@ -75,11 +77,10 @@ def _concat(*tensors: Type, axis: object) -> Type:
                 message = f"cannot join {shown(first.shape)} and {shown(tensor.shape)} on axis {place}"
                 raise OpError(f"{message}: {unlike(size, other)}", name)
         total = total + tensor.shape[place]
-    dtype = alike(*named)
-    return Type((*first.shape[:place], total, *first.shape[place + 1 :]), dtype)
+    return (*first.shape[:place], total, *first.shape[place + 1 :])
 
 
-def _split(x: Type, sizes: object, axis: object) -> tuple[Type, ...]:
+def _split(x: Type, sizes: object, axis: object) -> list[Shape]:
     place = axis_of(axis, x)
     if not is_list(sizes) or not sizes:
         raise OpError(
@@ -91,7 +92,7 @@ def _split(x: Type, sizes: object, axis: object) -> tuple[Type, ...]:
         total = total + part
     if total != x.shape[place]:
         raise OpError(f"expects sizes that add up to the size of the axis: {unlike(total, x.shape[place])}", "sizes")
-    return tuple([Type((*x.shape[:place], part, *x.shape[place + 1 :]), x.dtype) for part in parts])
+    return [(*x.shape[:place], part, *x.shape[place + 1 :]) for part in parts]
 
 
 def _from_start(value: object, size: Dim, argument: str) -> Dim:
@@ -100,7 +101,7 @@ def _from_start(value: object, size: Dim, argument: str) -> Dim:
     return place + size if certainly_below(place, 0) else place
 
 
-def _slice(x: Type, axis: object, start: object, stop: object, step: object) -> Type:
+def _slice(x: Type, axis: object, start: object, stop: object, step: object) -> Shape:
     at, stride = axis_of(axis, x), whole(step, "step", 1)
     size = x.shape[at]
     first = _from_start(start, size, "start")
@@ -114,92 +115,135 @@ def _slice(x: Type, axis: object, start: object, stop: object, step: object) -> 
             f"selects nothing from {first} up to {last} on an axis of size {size}", "start" if stop is None else "stop"
         )
     length = (last - first + stride - 1) // stride
-    return Type((*x.shape[:at], length, *x.shape[at + 1 :]), x.dtype)
+    return (*x.shape[:at], length, *x.shape[at + 1 :])
 
 
-def _pick(x: Type, axis: object, index: object) -> Type:
+def _pick(x: Type, axis: object, index: object) -> Shape:
     at = axis_of(axis, x)
     size = x.shape[at]
     place = _from_start(index, size, "index")
     if certainly_below(place, 0) or certainly_below(size - place, 1):
         raise OpError(f"cannot select element {told(index)} on an axis of size {size}", "index")
-    return Type((*x.shape[:at], *x.shape[at + 1 :]), x.dtype)
+    return (*x.shape[:at], *x.shape[at + 1 :])
 
 
-_X = (Input("x", "[...]"),)
+def _kept(inputs: Sequence[Interval], result: Type, attributes: Mapping[str, Any]) -> Interval:
+    return inputs[0]
+
+
+def _indexed(part: Callable[[Operands], str]) -> Callable[[Operands], str]:
+    """`x[:, part]`, or from the end `x[..., part, :]`."""
+
+    def form(o: Operands) -> str:
+        axis = o.literal("axis")
+        if not isinstance(axis, int):
+            raise OpError("an axis that is not the same in every use cannot be sliced", "axis")
+        around = [":"] * axis + [part(o)] if axis >= 0 else ["...", part(o), *[":"] * (-1 - axis)]
+        return f"x[{', '.join(around)}]"
+
+    return form
+
+
+def _range(o: Operands) -> str:
+    start = "" if o.literal("start") == 0 else "start"
+    stop = "" if o.literal("stop") is None else "stop"
+    return f"{start}:{stop}" if o.literal("step") == 1 else f"{start}:{stop}:step"
+
+
+_X = (Input("x"),)
 
 OPS = (
     Op(
         "reshape",
-        GROUP,
+        "Shape",
         "The elements of x in the same order (the last axis runs fastest) in another shape of as many elements.",
         _X,
         (Attribute("shape"),),
         "type of x; shape",
         _reshape,
+        ("x",),
+        interval=_kept,
+        torch=Torch("x.reshape(*shape)"),
     ),
     Op(
         "transpose",
-        GROUP,
+        "Shape",
         "x with the axes a and b exchanged.",
         _X,
         (Attribute("a", -2), Attribute("b", -1)),
         "type of x; shape of x with sizes a and b exchanged",
         _transpose,
+        ("x",),
+        interval=_kept,
+        torch=Torch("x.transpose(a, b)"),
     ),
     Op(
         "permute",
-        GROUP,
+        "Shape",
         "x with its axes in another order: axis i of the result is axis order[i] of x.",
         _X,
         (Attribute("order"),),
         "type of x; sizes of x in that order",
         _permute,
+        ("x",),
+        interval=_kept,
+        torch=Torch("x.permute(*order)"),
     ),
     Op(
         "expand",
-        GROUP,
+        "Shape",
         "x repeated along new leading axes and along axes of size 1 until it has the shape.",
         _X,
         (Attribute("shape"),),
         "type of x; shape",
         _expand,
+        ("x",),
+        interval=_kept,
+        torch=Torch("x.expand(*shape)"),
     ),
     Op(
         "concat",
-        GROUP,
+        "Shape",
         "The tensors one after the other along axis; their other sizes are equal; all are numbers or all bool.",
-        (Input("tensors", "[...]", variadic=True),),
+        (Input("tensors", variadic=True),),
         (Attribute("axis"),),
         "bool if all are, real if any is, else int; the sizes at axis added up",
         _concat,
+        ("tensors",),
+        torch=Torch("torch.cat(tensors, dim=axis)"),
     ),
     Op(
         "split",
-        GROUP,
+        "Shape",
         "x cut along axis into parts of the given sizes, which add up to its size there; as many outputs as sizes.",
         _X,
         (Attribute("sizes"), Attribute("axis", -1)),
         "each: type of x; shape of x with its own size at axis",
         _split,
+        ("x", ...),
+        torch=Torch("torch.split(x, sizes, dim=axis)"),
     ),
     Op(
         "slice",
-        GROUP,
+        "Shape",
         "Every step-th element along axis, from start up to stop without stop; negative ones count from the end, and "
         "stop = none is the end. Both lie within the axis: nothing is cut short.",
         _X,
         (Attribute("axis"), Attribute("start", 0), Attribute("stop", None), Attribute("step", 1)),
         "type of x; shape of x with (stop - start + step - 1) // step at axis",
         _slice,
+        ("x",),
+        torch=Torch(_indexed(_range)),
     ),
     Op(
         "pick",
-        GROUP,
+        "Shape",
         "The one element at index along axis, which goes; a negative index counts from the end.",
         _X,
         (Attribute("axis"), Attribute("index")),
         "type of x; shape of x without the axis",
         _pick,
+        ("x",),
+        torch=Torch(_indexed(lambda o: "index")),
     ),
 )

@@ -26,11 +26,11 @@ from archspec.source import ArchError, Diagnostic, Enough, Report, Source, fail
 from archspec.table import Table
 
 if TYPE_CHECKING:
+    from archspec.elaborate.models import Compiled
+    from archspec.elaborate.trace import Trace
     from archspec.ir import Body
-    from archspec.lower.compile import Compiled
-    from archspec.lower.trace import Trace
-    from archspec.lower.units import Unit
     from archspec.model import Model, ModelLike
+    from archspec.resolve.files import Unit
     from archspec.syntax import tree
 
 __all__ = [
@@ -111,15 +111,15 @@ def compile_text(text: str, label: str, name: str | None = None, overrides: Mapp
 
 
 def _compile_node(loaded: Loaded, node: tree.Model, spec: str, overrides: dict[str, Any], report: Report) -> Model:
+    from archspec.elaborate.limits import OverLimit
+    from archspec.elaborate.models import check_files, compile_model
     from archspec.ir import uncollected
-    from archspec.lower.compile import check_files, compile_model
-    from archspec.lower.program import OverBudget
     from archspec.model import Compilation, Model
 
     program = loaded.program
     program.begin(report, loaded.unit.source)
     compiled = None
-    with uncollected(), suppress(Enough, OverBudget):
+    with uncollected(), suppress(Enough, OverLimit):
         check_files(program, loaded.library, loaded.unit)
         loaded.library.lend(loaded.unit, [v for v in overrides.values() if isinstance(v, str)], report)
         compiled = compile_model(program, loaded.unit, node, overrides)
@@ -146,14 +146,14 @@ def _compile_node(loaded: Loaded, node: tree.Model, spec: str, overrides: dict[s
 
 
 def _bare(loaded: Loaded, node: tree.Model, compiled: Compiled) -> Body:
+    from archspec.elaborate.limits import OverLimit
+    from archspec.elaborate.models import bare_body
     from archspec.ir import uncollected
-    from archspec.lower.compile import bare_body
-    from archspec.lower.program import OverBudget
 
     report = Report()
     loaded.program.begin(report, loaded.unit.source)
     body = None
-    with uncollected(), suppress(Enough, OverBudget):
+    with uncollected(), suppress(Enough, OverLimit):
         body = bare_body(loaded.program, loaded.unit, node, compiled)
     report.check()
     assert body is not None
@@ -161,7 +161,7 @@ def _bare(loaded: Loaded, node: tree.Model, compiled: Compiled) -> Body:
 
 
 def _trace(unit: Unit, node: tree.Model, overrides: dict[str, Any]) -> Trace:
-    from archspec.lower.trace import trace_model
+    from archspec.elaborate.trace import trace_model
 
     return trace_model(unit, node, overrides)
 
@@ -195,9 +195,9 @@ def import_config(path: str | os.PathLike[str]) -> str:
 
 def check(spec: str) -> Report:
     """Checks a whole file (or one model of it): every definition, every model. Findings are in the report."""
+    from archspec.elaborate.limits import OverLimit
+    from archspec.elaborate.models import check_definitions, check_files, compile_model
     from archspec.ir import uncollected
-    from archspec.lower.compile import check_definitions, check_files, compile_model
-    from archspec.lower.program import OverBudget
 
     report = Report()
     named = parse_spec(spec)
@@ -211,7 +211,7 @@ def check(spec: str) -> Report:
         return report
     program, unit = loaded.program, loaded.unit
     program.begin(report, unit.source)
-    with uncollected(), suppress(Enough, OverBudget):
+    with uncollected(), suppress(Enough, OverLimit):
         check_files(program, loaded.library, unit)
         for name, model in unit.models.items():
             if named.model is None or named.model == name:

@@ -14,8 +14,8 @@ from archspec.source import LARGEST_FILE, ArchError, Enough, Report, Source, dec
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from archspec.lower.program import Program
-    from archspec.lower.units import Library, Unit
+    from archspec.elaborate.program import Program
+    from archspec.resolve.files import Library, Unit
     from archspec.syntax import tree
 
 MOST_PROGRAMS = 8
@@ -144,8 +144,8 @@ def _bundled_unit(specs: str, file: str, report: Report) -> Loaded:
 
 
 def fresh() -> tuple[Library, Program]:
-    from archspec.lower.program import Program
-    from archspec.lower.units import Library
+    from archspec.elaborate.program import Program
+    from archspec.resolve.files import Library
 
     return Library(os.path.realpath(resources.specs_root()), parsed), Program()
 

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archspec.ir import Module, Weight
-from archspec.lower.plan import names_in as words_in
-from archspec.lower.units import Definition
 from archspec.ops import OPERATORS, Op
 from archspec.pytorch.code import apply, bind, literal, method, name, py, sequence
 from archspec.pytorch.operations import placed
+from archspec.pytorch.plan import names_in as words_in
 from archspec.pytorch.scope import match
 from archspec.pytorch.tensors import Tensors
 from archspec.pytorch.values import BOOL, FREE, INT, KIND, NONE, REAL, STATIC, Several, Val
+from archspec.resolve.files import Definition
 from archspec.syntax import tree
 
 if TYPE_CHECKING:
@@ -51,7 +51,10 @@ class Applying(Tensors):
             return NONE
         if self.is_static(expr):
             known = self.env.get(expr.text) if isinstance(expr, tree.Name) else None
-            return known if isinstance(known, Val) and known.name is not None else self.number(expr)
+            number = self.number(expr)
+            if isinstance(known, Val) and known.name is not None and not known.is_tensor:
+                return known._replace(counts=number.counts)  # of all rounds of a loop
+            return number
         match expr:
             case tree.Name():
                 return self._named_value(expr)
@@ -106,7 +109,7 @@ class Applying(Tensors):
     def alike(self, first: Val, second: Val, node: Any) -> tuple[Val, Val]:
         """Two values, one of which is taken, of one kind."""
         for a, b in ((first, second), (second, first)):
-            if a.is_tensor and not b.is_tensor and not b.is_none:
+            if a.is_tensor and b.is_number:
                 self.refuse("this is a tensor in one case and a number in another", node)
         if {first.kind, second.kind} == {REAL, FREE}:
             return self.streaming(first), self.streaming(second)
@@ -148,9 +151,10 @@ class Applying(Tensors):
         return Val(code, KIND[types.pop()], self.rank(expr), op="weight", made=self.clock)
 
     def _own(self, expr: tree.Own, stream: Val | None) -> Val | Several:
-        code, targets = self.reach(expr.address)
+        code, _ = self.reach(expr.address)
         inputs = expr.lists[1] if len(expr.lists) > 1 else None
-        return self._applied(self.elements.get(id(expr), code), self.callees(targets), inputs, stream, expr)
+        callees = self.callees(self.book.trace.targets(expr))
+        return self._applied(self.elements.get(id(expr), code), callees, inputs, stream, expr)
 
     def _apply_owned(
         self, reference: tree.Reference, inputs: tree.Arguments | None, node: Any, stream: Val | None

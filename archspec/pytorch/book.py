@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, cast
 
+from archspec.elaborate.trace import Trace, Use
 from archspec.ir import Body, Constant, Module, Type, Weight
-from archspec.lower.trace import Trace, Use
-from archspec.lower.units import Definition
 from archspec.pytorch.attention import products_in
 from archspec.pytorch.checks import about, all_checks, confined
 from archspec.pytorch.code import apply, bind, literal, name, names_in, prune, py, sequence, stored
 from archspec.pytorch.defaults import computed, is_computed
+from archspec.pytorch.fitting import size_checks
 from archspec.pytorch.forms import function_form, is_causal_mask
 from archspec.pytorch.forward import Forward
 from archspec.pytorch.handed import Handed, Kept, depends
@@ -21,15 +21,16 @@ from archspec.pytorch.making import Making
 from archspec.pytorch.names import TAKEN_BY_FILES, TAKEN_BY_MODULES, TAKEN_BY_RECORDS, usable
 from archspec.pytorch.pages import Output, Slot, Written
 from archspec.pytorch.places import Places
-from archspec.pytorch.steady import is_steady
+from archspec.pytorch.steady import is_split, is_steady
 from archspec.pytorch.tidy import tidied
 from archspec.pytorch.values import REAL, STATIC, Several, Val
 from archspec.pytorch.wrappers import wrapper
+from archspec.resolve.files import Definition
 from archspec.syntax import tree
 
 
 class Book:
-    """What has been written. `names` are the definitions' in Python, `helpers` the functions that they call.
+    """What has been written. `names` are the definitions' in Python.
 
     `forced` are hyperparameters that are kept only for checks.
     """
@@ -38,7 +39,6 @@ class Book:
         self.trace = trace
         self.forced = forced
         self.handed = Handed()
-        self.helpers: set[str] = set()
         self.pages: dict[Definition, Written] = {}
         self._places: dict[Definition, Places] = {}
         self._parameters: dict[Definition, dict[str, str]] = {}
@@ -87,8 +87,8 @@ class Book:
 
     def places(self, definition: Definition) -> Places:
         if definition not in self._places:
-            steady = partial(is_steady, definition, self.trace.truth)
-            self._places[definition] = Places(self.modules(definition), steady)
+            steady, split = partial(is_steady, definition, self.trace), partial(is_split, definition, self.trace)
+            self._places[definition] = Places(self.modules(definition), steady, split)
         return self._places[definition]
 
     def values(self, definition: Definition, word: str) -> list[Any]:
@@ -232,6 +232,8 @@ class Book:
         if body is not None and forward is not None:
             body = [*self._checked(definition, making.uses, kept), *_returned(body)]
             body = [*forward.prelude(names_in(body)), *body]
+            if definition is self.trace.root:
+                body = [*size_checks(forward, {self.attribute(definition, w) for w in kept}), *body]
         in_forward = {attributes[a] for a in stored(body or ()) if a in attributes}
         defaults = [computed(making, w) for w in kept if is_computed(self, definition, w)]
         scope = Making(self, definition, making.uses)

@@ -1,12 +1,13 @@
-"""A model as a PyTorch module, and as the text of the file that makes one."""
+"""Generation of PyTorch modules and of their source files."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from archspec.ir import canonical
+from archspec.ir import Leaf, canonical, find
 from archspec.model import Model, ModelLike, internals
 from archspec.pipeline import model_of
+from archspec.pytorch import recording
 from archspec.pytorch.file import file_text
 from archspec.source import fail
 
@@ -15,57 +16,86 @@ if TYPE_CHECKING:
 
 
 def torch_source(model: Model) -> str:
-    """The text of a Python file that needs only torch; its `build()` makes the module.
+    """Generate a Python file that depends only on torch; its function `build()` returns the module.
 
-    Raises ArchError (`untranslatable`), with the place in the spec, where something has no form in PyTorch.
+    The tensors that it makes were compared with those of the spec, for which torch need not be installed.
+
+    Raises ArchError: `untranslatable`, with the place in the spec, where something has no form in PyTorch or cannot be
+    compared; `internal` where a tensor differs.
     """
     compilation = internals(model)
-    return file_text(compilation.trace(), model.name, model.doc, compilation.values, model.params.total)
+    trace = compilation.trace()
+    text = file_text(trace, model.name, model.doc, compilation.values, model.params.total)
+    try:
+        module = recording.record(text)
+    except Exception as problem:  # of any class, as it comes from running the file
+        message = f"the PyTorch file cannot be compared with the spec: {problem.__class__.__name__}: {problem}"
+        raise fail("untranslatable", message, trace.root.unit.span(trace.root.node.name)) from problem
+    _check(module, recording.torch, model)
+    return text
 
 
 def to_torch(model: ModelLike, /, **overrides: Any) -> nn.Module:
-    """A new `torch.nn.Module` of a model, with its weights initialized as the spec declares.
+    """Create a `torch.nn.Module` of a model, with weights initialized as specified in the spec.
 
-    `model` is a Model, or what `archspec.load` takes, with its `overrides`. The names in the module's `state_dict()`
-    are those of the model's `tensors` and `buffers`, its inputs are the model's `inputs`, and its outputs are a named
-    tuple if the spec names them.
+    `model` is a Model, or what `archspec.load` takes, with its `overrides`. The keys of the module's `state_dict()` are
+    the names of the model's `tensors` and `buffers`. It takes the model's `inputs`; if the spec names the outputs, it
+    returns a named tuple.
 
-    Raises ArchError: `missing-package` without PyTorch, `untranslatable` for an operation that has no form in it, and
-    everything that `archspec.load` does.
+    Raises ArchError: `missing-package` without PyTorch, `untranslatable` for anything that PyTorch cannot express, and
+    as `archspec.load` does.
     """
-    torch_or_fail()
+    torch = torch_or_fail()
     compiled = model_of(model, overrides)
     text = torch_source(compiled)
     namespace: dict[str, Any] = {"__name__": f"archspec.built.{compiled.name}"}
     exec(compile(text, f"<{compiled.name} in PyTorch>", "exec"), namespace)
     module: nn.Module = namespace["build"]()
-    _check(module, compiled)
+    _check(module, torch, compiled)
     return module
 
 
 def torch_or_fail() -> Any:
-    """PyTorch. Raises ArchError (`missing-package`) where it is not installed."""
+    """Return the module `torch`. Raises ArchError (`missing-package`) if it is not installed."""
     try:
         import torch
     except ImportError:
-        help = "pip install 'archspec-dsl[torch]'"
-        raise fail("missing-package", "this needs PyTorch, which is not installed", help=help) from None
+        help = "run `pip install 'archspec-dsl[torch]'`"
+        raise fail("missing-package", "PyTorch is required but not installed", help=help) from None
     return torch
 
 
-def _check(module: nn.Module, model: Model) -> None:
-    """Refuses a module whose tensors are not the model's."""
+def _check(module: Any, torch: Any, model: Model) -> None:
+    """Raise ArchError (`internal`) unless the tensors of a module are those of the model. `torch` is its library."""
+    difference = _difference(module, torch, model)
+    if difference is not None:
+        problem = f"the PyTorch module of {model.name} differs from the spec: {difference}"
+        raise fail("internal", f"{problem}; this is a bug in archspec; please report it")
+
+
+def _difference(module: Any, torch: Any, model: Model) -> str | None:
+    """Describe the first tensor whose name, shape, kind, element type, training or tie differs from the model's."""
     owner = internals(model).body.module
     assert owner is not None
     stored = module.state_dict(keep_vars=True)
-    trained = {tensor.name: tensor.trainable for tensor in model.tensors}
+    parameters = dict(module.named_parameters(remove_duplicate=False))
+    trainable = {tensor.name: tensor.trainable for tensor in model.tensors}
     shapes = {t.name: t.shape for t in (*model.tensors, *model.buffers)}
-    counted = {name: stored.get(canonical(owner, name)) for name in shapes}
-    if (
-        {name: tuple(tensor.shape) for name, tensor in stored.items()} != shapes
-        or any(counted[name] is not tensor for name, tensor in stored.items())
-        or {name: p.requires_grad for name, p in module.named_parameters(remove_duplicate=False)} != trained
-        or len({id(tensor) for tensor in stored.values()}) != len({canonical(owner, name) for name in shapes})
-    ):
-        message = f"the PyTorch module of {model.name} has other tensors than the spec; please report this"
-        raise fail("internal", message)
+    dtypes = {"real": torch.get_default_dtype(), "int": torch.int64, "bool": torch.bool}
+    names = {id(stored.get(canonical(owner, name))): canonical(owner, name) for name in shapes}
+    for name in [*shapes, *stored]:
+        if name not in stored or name not in shapes:
+            return f"`{name}` is {'surplus' if name in stored else 'missing'}"
+        tensor, leaf = stored[name], find(owner, name)
+        assert isinstance(leaf, Leaf)
+        if tuple(tensor.shape) != shapes[name]:
+            return f"`{name}` has shape {list(tensor.shape)}, expected {list(shapes[name])}"
+        if (name in parameters) != (name in trainable):
+            return f"`{name}` is a {'parameter' if name in parameters else 'buffer'}"
+        if tensor.dtype != dtypes[leaf.weight.type.dtype]:
+            return f"`{name}` is of type {tensor.dtype}, expected {leaf.weight.type.dtype}"
+        if name in trainable and tensor.requires_grad != trainable[name]:
+            return f"`{name}` is {'trainable' if tensor.requires_grad else 'frozen'}"
+        if names.get(id(tensor)) != canonical(owner, name):
+            return f"`{name}` is not tied as specified"
+    return None

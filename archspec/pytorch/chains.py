@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from archspec.lower.plan import Branch, Owning, Plan, Repeat, plan_of
-from archspec.lower.plan import names_in as words_in
 from archspec.ops import OPERATORS
 from archspec.pytorch.applying import Applying
 from archspec.pytorch.code import apply, name, names_in, py
 from archspec.pytorch.layout import WIDTH, written
 from archspec.pytorch.places import Pattern, pattern_of
+from archspec.pytorch.plan import Branch, Owning, Plan, Repeat, plan_of
+from archspec.pytorch.plan import names_in as words_in
 from archspec.pytorch.values import FREE, REAL, STATIC, Several, Val
 from archspec.syntax import tree
 

@@ -10,16 +10,18 @@ import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from archspec.lower.plan import names_in as words_in
-from archspec.lower.plan import parts
 from archspec.pytorch.code import literal, name, names_in, negated, prune, py
 from archspec.pytorch.forward import Forward
 from archspec.pytorch.layout import written
+from archspec.pytorch.plan import names_in as words_in
+from archspec.pytorch.plan import parts
 from archspec.pytorch.values import STATIC, Val
 from archspec.source import ArchError
 from archspec.syntax import tree
 
 _BUILTIN = frozenset({"abs", "float", "int", "len", "math", "max", "min", "range"})
+_UNKNOWN = "?"
+"""Stands for what is not known when a module is made; checks of it are left out."""
 
 
 def all_checks(scope: Forward) -> list[ast.stmt]:
@@ -70,20 +72,18 @@ class _Walk:
     def _statement(self, statement: tree.Statement) -> None:
         scope = self.scope
         match statement:
-            case tree.Bind(targets=[target], value=value):
+            case tree.Bind(targets=targets, value=value):
                 self._expr(value)
-                if scope.is_static(value) and target.text != "_":
-                    scope.bind(scope.variable(target.text), scope.static(value))
-                    scope.env[target.text] = Val(name(scope.variable(target.text)), STATIC, 0)
-            case tree.Bind(value=value):
-                self._expr(value)
+                for target in targets:
+                    if target.text != "_":
+                        self._bind(target.text, value if len(targets) == 1 else None)
             case tree.Return(values=values):
                 for value in values:
                     self._expr(value)
             case tree.Require(condition=condition, message=message):
                 of_sizes = scope.is_function and not set(words_in(condition)) & set(scope.definition.hyperparameters)
                 if scope.is_static(condition) and not of_sizes:
-                    self._refuse(negated(scope.static(condition)), message)
+                    self._refuse(negated(scope.verbatim(condition)), message)
             case tree.Declare(value=value, condition=condition, loop=loop):
                 self._looped(loop, None, lambda: self._options(condition, lambda: self._expr(value), None))
             case tree.Param(condition=condition, loop=loop, shape=shape):
@@ -96,6 +96,18 @@ class _Walk:
                 self._looped(loop, None, lambda: self.statements(body))
             case _:
                 pass
+
+    def _bind(self, word: str, value: tree.Expr | None) -> None:
+        """Binds a name; what it stood for before, if anything, it stands for no more."""
+        scope = self.scope
+        variable = scope.variable(word)
+        if value is not None and scope.is_static(value):
+            scope.bind(variable, scope.static(value))
+        elif word in scope.env:
+            scope.bind(variable, name(_UNKNOWN))
+        else:
+            return
+        scope.env[word] = Val(name(variable), STATIC, 0)
 
     def _expr(self, expr: tree.Expr) -> None:
         match expr:
@@ -212,7 +224,7 @@ def _confined(body: Sequence[ast.stmt], known: set[str], wanted: Callable[[ast.e
             case ast.If(test=test, body=then, orelse=otherwise) if names_in([test]) <= known:
                 first, second = _confined(then, known, wanted), _confined(otherwise, known, wanted)
                 kept.append(ast.If(test, first or [ast.Pass()], second))
-                known -= _assigned(then) ^ _assigned(otherwise)
+                known -= (_assigned(then) | _assigned(otherwise)) - (_assigned(first) & _assigned(second))
             case ast.For(target=target, iter=rounds, body=inner) if names_in([rounds]) <= known:
                 known -= _assigned(inner)
                 kept.append(ast.For(target, rounds, _confined(inner, known | names_in([target]), wanted), []))

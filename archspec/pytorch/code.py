@@ -11,7 +11,7 @@ from typing import cast
 
 def py(template: str, /, **parts: ast.expr) -> ast.expr:
     """The expression of a template, with `parts` in the place of the names in it: `py("x + 1", x=code)`."""
-    return cast("ast.expr", _Fill(parts).visit(copy.deepcopy(_parsed(template))))
+    return cast("ast.expr", _Fill(parts).visit(copy.deepcopy(parsed(template))))
 
 
 def filled(statement: ast.stmt, parts: dict[str, ast.expr]) -> ast.stmt:
@@ -20,7 +20,7 @@ def filled(statement: ast.stmt, parts: dict[str, ast.expr]) -> ast.stmt:
 
 
 @functools.cache
-def _parsed(template: str) -> ast.expr:
+def parsed(template: str) -> ast.expr:
     return ast.parse(template, mode="eval").body
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any, cast
 
-from archspec.lower.plan import names_in as words_in
-from archspec.lower.units import Definition
 from archspec.ops import OPS, Op
 from archspec.pytorch.code import bind, literal, name, py, sequence
 from archspec.pytorch.operations import function_of
+from archspec.pytorch.plan import names_in as words_in
+from archspec.resolve.files import Definition
 from archspec.syntax import tree
 
 if TYPE_CHECKING:

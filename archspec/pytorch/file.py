@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from archspec.dims import Symbolic
-from archspec.lower.trace import MOST_OPTIONAL, Trace
-from archspec.lower.units import Definition
-from archspec.ops import Op
+from archspec.elaborate.trace import MOST_OPTIONAL, Trace
+from archspec.ops import OPS, Op
 from archspec.pytorch.book import Book
 from archspec.pytorch.code import apply, name, names_in, text
 from archspec.pytorch.defaults import code_of, default, is_computed
@@ -18,6 +17,7 @@ from archspec.pytorch.layout import bracketed, docstring, lines_of, written
 from archspec.pytorch.pages import Output, Written
 from archspec.pytorch.scope import untranslatable
 from archspec.pytorch.values import STATIC
+from archspec.resolve.files import Definition
 from archspec.syntax import tree
 
 MOST_LISTED = 5
@@ -42,6 +42,15 @@ _HELPERS = {
         module._parameters[last] = part
     else:
         module._buffers[last] = part''',
+    "part_at": '''def part_at(module: nn.Module, address: str) -> nn.Module | Tensor:
+    """The part at an address inside a module, whatever methods modules have."""
+    *way, last = address.split(".")
+    for word in way:
+        module = module._modules[word]
+    for parts in (module._modules, module._parameters, module._buffers):
+        if last in parts:
+            return parts[last]
+    raise AttributeError(address)''',
     "tie": '''def tie(
     whole: nn.Module, alias: nn.Module | Tensor, counted: nn.Module | Tensor
 ) -> None:
@@ -58,16 +67,6 @@ _HELPERS = {
         for tensors in (module._parameters, module._buffers):
             for name, tensor in tensors.items():
                 tensors[name] = replaced.get(id(tensor), tensor)''',
-    "expert_linear": '''def expert_linear(
-    x: Tensor, experts: Tensor | int, weight: Tensor, bias: Tensor | None = None
-) -> Tensor:
-    """Each vector of x through the matrix that the index of its expert names."""
-    y = (weight[experts] @ x[..., None])[..., 0]
-    return y if bias is None else y + bias[experts]''',
-    "topk": '''def topk(x: Tensor, k: int, dim: int) -> tuple[Tensor, Tensor]:
-    """The k largest elements and their indices; of equal ones the first is first."""
-    values, indices = torch.sort(x, dim=dim, descending=True, stable=True)
-    return values.narrow(dim, 0, k), indices.narrow(dim, 0, k)''',
 }
 
 
@@ -82,7 +81,9 @@ def file_text(trace: Trace, model: str, doc: str, values: dict[str, Any], total:
         raise untranslatable(message, trace.root, optional[MOST_OPTIONAL])
     book, root = _written(trace)
     parts = [_page(book, page) for page in book.pages.values()]
-    parts += [_HELPERS[word].split("\n") for word in sorted(book.helpers)]
+    called = names_in([ast.parse("\n".join(line for part in parts for line in part))])
+    helpers = {op.name: op.torch.helper for op in OPS.values() if op.torch is not None and op.torch.helper}
+    parts += [text.split("\n") for word, text in sorted({**_HELPERS, **helpers}.items()) if word in called]
     parts.append(_build(book, root, model, doc, values))
     body = "\n".join("\n".join(["", "", *part]) for part in parts)
     lines = [*_title(model, total), "", "from __future__ import annotations", "", *_imports(body)]

@@ -6,9 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
+from archspec.bodies.fold import arguments, fold_body
 from archspec.dims import Symbolic
-from archspec.ir import Body, Constant, Module, Operand, Weight
-from archspec.lower.trace import Use
+from archspec.elaborate.trace import Use
+from archspec.ir import Body, Call, Module, Weight
+from archspec.ops import OPS
 
 MOST_CALLS = 24
 
@@ -27,33 +29,34 @@ class Term(NamedTuple):
 X = Term("input", (0,))
 
 
+UNKNOWN = Term("unknown")
+"""What is not followed: the results of layers, blocks and functions with several results."""
+
+
 def term_of(body: Body) -> Any:
     """What the only output of a body is made of, sums and products in one order; None if it is not that simple."""
     if len(body.outputs) != 1 or body.size > MOST_CALLS:
         return None
-    return _result(body, [Term("input", (i,)) for i in range(len(body.inputs))])
+    return _term_of(body, [Term("input", (i,)) for i in range(len(body.inputs))])
 
 
-def _result(body: Body, arguments: Sequence[Any]) -> Any:
-    slots: dict[int, Any] = dict(enumerate(arguments))
-    slots.update({slot: Term("weight", (address,)) for address, slot in body.weights})
-    for call in body.calls:
-        parts = [_operand(operand, slots) for _, operand in call.inputs]
-        if call.body is None:
-            settings = tuple(sorted((k, _number(v)) for k, v in call.attributes.items()))
-            slots[call.first] = _term(call.type, parts, settings)
-        elif call.address or len(call.outputs) != 1:
-            return None
-        else:
-            present = [p for p, (_, o) in zip(parts, call.inputs, strict=True) if isinstance(o, int)]
-            slots[call.first] = _result(call.body, present)
-    return _operand(body.outputs[0][1], slots)
+def _term_of(body: Body, inputs: Sequence[Any]) -> Any:
+    return fold_body(body, inputs, _operation, _application, None, _number, _weight).outputs[0]
 
 
-def _operand(operand: Operand, slots: dict[int, Any]) -> Any:
-    if isinstance(operand, Constant):
-        return _number(operand.value)
-    return slots.get(operand) if operand is not None else None
+def _operation(call: Call, given: list[Any]) -> list[Any]:
+    settings = tuple(sorted((k, _number(v)) for k, v in call.attributes.items()))
+    return [_term(call.type, given, settings), *[UNKNOWN] * (len(call.outputs) - 1)]
+
+
+def _application(call: Call, given: list[Any]) -> list[Any]:
+    if call.body is None or call.address or len(call.outputs) != 1:
+        return [UNKNOWN] * len(call.outputs)
+    return [_term_of(call.body, arguments(call, given))]
+
+
+def _weight(address: str) -> Term:
+    return Term("weight", (address,))
 
 
 def _number(value: Any) -> Any:
@@ -65,35 +68,27 @@ def _number(value: Any) -> Any:
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def _term(op: str, parts: Sequence[Any], settings: tuple[Any, ...] = ()) -> Term:
-    if op not in ("add", "mul"):
-        return Term(op, settings, tuple(parts))
+def _term(name: str, parts: Sequence[Any], settings: tuple[Any, ...] = ()) -> Term:
+    op = OPS[name]
     flat: list[Any] = []
     for part in parts:
-        flat += part.parts if isinstance(part, Term) and part.op == op else [part]
-    return Term(op, (), tuple(sorted(flat, key=repr)))
-
-
-def _mul(*parts: Any) -> Term:
-    return _term("mul", parts)
-
-
-def _add(*parts: Any) -> Term:
-    return _term("add", parts)
+        flat += part.parts if op.associative and isinstance(part, Term) and part.op == name else [part]
+    return Term(name, settings, tuple(sorted(flat, key=repr) if op.commutative else flat))
 
 
 def _of(op: str, *parts: Any) -> Term:
-    return Term(op, (), parts)
+    return _term(op, parts)
 
 
-_CUBIC = _add(X, _mul(0.044715, _of("pow", X, 3.0)))
+_CUBIC = _of("add", X, _of("mul", 0.044715, _of("pow", X, 3.0)))
+_ERF = _of("erf", _of("div", X, math.sqrt(2.0)))
+_TANH = _of("tanh", _of("mul", math.sqrt(2 / math.pi), _CUBIC))
 
 FUNCTIONS: dict[Term, str] = {
-    _mul(0.5, X, _add(1.0, _of("erf", _of("div", X, math.sqrt(2.0))))): "F.gelu(x)",
-    _mul(0.5, X, _add(1.0, _of("tanh", _mul(math.sqrt(2 / math.pi), _CUBIC)))): "F.gelu(x, approximate='tanh')",
+    _of("mul", 0.5, X, _of("add", 1.0, _ERF)): "F.gelu(x)",
+    _of("mul", 0.5, X, _of("add", 1.0, _TANH)): "F.gelu(x, approximate='tanh')",
     _of("max", X, 0.0): "F.relu(x)",
-    _of("max", 0.0, X): "F.relu(x)",
-    _mul(X, _of("sigmoid", X)): "F.silu(x)",
+    _of("mul", X, _of("sigmoid", X)): "F.silu(x)",
 }
 """Functions of one tensor."""
 
@@ -168,7 +163,7 @@ def rms_eps(use: Use) -> float | None:
             return None
     if shape is None or len(shape) != 1 or x != X or weight != Term("weight", ("weight",)):
         return None
-    squares = Term("sum", (("axis", -1.0), ("keep", True)), (_mul(X, X),))
+    squares = Term("sum", (("axis", -1.0), ("keep", True)), (_of("mul", X, X),))
     return eps if mean == _of("div", squares, float(shape[0])) else None
 
 

@@ -6,13 +6,13 @@ import ast
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from archspec.lower.plan import assigned
-from archspec.lower.trace import Use
-from archspec.lower.units import Definition
+from archspec.elaborate.trace import Use
 from archspec.pytorch.chains import Chains
 from archspec.pytorch.code import bind, literal, method, name, py
 from archspec.pytorch.places import Places
+from archspec.pytorch.plan import assigned
 from archspec.pytorch.values import FREE, NONE, REAL, STATIC, Several, Val
+from archspec.resolve.files import Definition
 from archspec.syntax import tree
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class Forward(Chains):
         otherwise, (second, ends_too) = self.aside(lambda: self._side(statement.otherwise))
         self.env = before
         for word in dict.fromkeys(assigned((statement,))):
-            if first.get(word, NONE) is NONE and second.get(word, NONE) is NONE:
+            if _is_none(first.get(word, NONE)) and _is_none(second.get(word, NONE)):
                 self.env[word] = NONE
                 continue
             if ends or ends_too:
@@ -136,16 +136,16 @@ class Forward(Chains):
         variable = self.variable(word)
         known: list[Val] = []
         for values, body in (one, other):
-            if word not in values:
-                body.append(bind(variable, literal(None)))
             known.append(self.single(values.get(word, NONE), node))
+            if known[-1].is_none:
+                body.append(bind(variable, literal(None)))
         if {v.kind for v in known} == {REAL, FREE}:
             for value, (_, body) in zip(known, (one, other), strict=True):
                 if value.kind == FREE:
                     body.append(bind(variable, self.streaming(value._replace(code=name(variable))).code))
             known = [v._replace(kind=REAL) for v in known]
         best = next((v for v in known if v.is_tensor), known[0] if not known[0].is_none else known[1])
-        if best.is_tensor and any(not v.is_tensor and not v.is_none for v in known):
+        if best.is_tensor and any(v.is_number for v in known):
             self.refuse("this is a tensor in one case and a number in another", node)
         self.note(variable)
         joined = Val(name(variable), best.kind, best.rank, name=variable, counts=best.counts, made=self.clock)
@@ -157,8 +157,7 @@ class Forward(Chains):
         if not any(map(self.was_seen, _expressions(statement.body))):
             return
         loop = statement.loop
-        carried = [w for w in dict.fromkeys(assigned(statement.body)) if w in self.env]
-        kept = dict(self.env)
+        carried = [w for w in dict.fromkeys(assigned(statement.body)) if w in self.env and w != "_"]
         index = self.variable(loop.variable)
 
         def round() -> None:
@@ -168,31 +167,48 @@ class Forward(Chains):
             self.execute(statement.body)
             self.loops -= 1
 
-        before = dict(self.env)
-        inner, _ = self.aside(round)
-        changed = [w for w in carried if (self._kind(before, w), self._kind(self.env, w)) == (FREE, REAL)]
-        if changed:
-            for word in changed:
-                value = before[word]
-                assert isinstance(value, Val)
-                self.bind(self.variable(word), self.streaming(value).code)
-                before[word] = value._replace(kind=REAL, code=name(self.variable(word)))
-            self.env = dict(before)
+        before = {w: self._carried(w, self.env[w], loop) for w in carried}
+        outside = dict(self.env)
+        while True:
+            self.env = outside | before
             inner, _ = self.aside(round)
+            changed = {w: self._met(w, before[w], self.env[w], loop) for w in carried}
+            changed = {w: v for w, v in changed.items() if (v.kind, v.rank) != (before[w].kind, before[w].rank)}
+            if not changed:
+                break
+            for word, value in changed.items():
+                if (before[word].kind, value.kind) == (FREE, REAL):
+                    self.bind(self.variable(word), self.streaming(before[word]).code)
+            before |= changed
         for word in carried:
-            kinds = {self._kind(before, word), self._kind(self.env, word)} - {None}
-            if len(kinds) > 1:
-                self.refuse(f"`{word}` changes its type from round to round", statement.loop)
+            value = self.env[word]
+            if isinstance(value, Val) and (before[word].kind, value.kind) == (REAL, FREE):
+                inner.append(bind(self.variable(word), self.streaming(value).code))
         target, rounds = self.rounds(loop)
         self.body.append(ast.For(target, rounds, inner, []))
-        after = self.env
-        self.env = {word: after.get(word, value) if word in carried else value for word, value in kept.items()}
+        self.env = outside | before
         self.forget()
 
-    def _kind(self, values: dict[str, Val | Several], word: str) -> str | None:
-        """The kind of a value that may be absent."""
-        value = values[word]
-        return value.kind if isinstance(value, Val) and not value.is_none else None
+    def _carried(self, word: str, value: Val | Several, loop: tree.Loop) -> Val:
+        """A value that later iterations of a loop may replace, by the name of its variable."""
+        variable = self.variable(word)
+        known = self.single(value, loop)
+        optional = known.optional or known.is_none
+        return known._replace(code=name(variable), name=variable, op="", args=(), made=self.clock, optional=optional)
+
+    def _met(self, word: str, first: Val, last: Val | Several, loop: tree.Loop) -> Val:
+        """A carried value whose kind and rank hold before a loop and after each iteration."""
+        value = self.single(last, loop)
+        if not value.is_tensor:
+            return first
+        if not first.is_tensor:
+            return self._carried(word, value, loop)._replace(optional=True)
+        rank = first.rank if first.rank == value.rank else None
+        if first.kind == value.kind:
+            return first._replace(rank=rank)
+        if {first.kind, value.kind} == {REAL, FREE}:
+            return first._replace(kind=REAL, rank=rank)
+        self.refuse(f"`{word}` changes its type from round to round", loop)
 
     # What comes out
 
@@ -286,6 +302,10 @@ def _rebound(definition: Definition) -> set[str]:
     words = [*assigned(body), *[e.name for e in definition.node.inputs]]
     inside = {w for s in body if isinstance(s, tree.For | tree.If) for w in assigned((s,))}
     return inside | {w for w in words if words.count(w) > 1}
+
+
+def _is_none(value: Val | Several) -> bool:
+    return isinstance(value, Val) and value.is_none
 
 
 def _expressions(statements: Sequence[tree.Statement]) -> list[tree.Expr]:

@@ -10,10 +10,10 @@ import ast
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from archspec.lower.plan import names_in as words_in
-from archspec.lower.units import Definition
 from archspec.pytorch.code import names_in, stored
 from archspec.pytorch.names import TAKEN_BY_FILES
+from archspec.pytorch.plan import names_in as words_in
+from archspec.resolve.files import Definition
 
 Kept = frozenset[tuple[Definition, str]]
 """Hyperparameters by their definitions."""

@@ -302,10 +302,16 @@ def double_quoted(text: str) -> str:
     return text
 
 
+def _escaped(text: str) -> str:
+    """The source of text in a docstring: quotes do not end it, and characters that act on a terminal are spelt out."""
+    text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+    return text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+
+
 def docstring(paragraphs: Sequence[str], indent: int) -> list[str]:
     """A docstring of paragraphs, filled to the width; nothing for none."""
     margin = "    " * indent
-    paragraphs = [p.replace("\\", "\\\\").replace('"""', '\\"\\"\\"') for p in paragraphs if p]
+    paragraphs = [_escaped(p) for p in paragraphs if p]
     if not paragraphs:
         return []
     filled: list[str] = []

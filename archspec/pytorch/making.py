@@ -6,16 +6,16 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from archspec.ir import Module
-from archspec.lower.plan import Bound, Branch, Owning, Plan, Repeat, Tying, bound_names, names_in, plan_of
-from archspec.lower.trace import Use
-from archspec.lower.units import Definition
+from archspec.elaborate.trace import Use
+from archspec.ir import Module, Weight
 from archspec.pytorch.code import apply, bind, literal, method, name, negated, py, text
 from archspec.pytorch.code import names_in as names_in_code
 from archspec.pytorch.forward import Forward
 from archspec.pytorch.places import Part, Pattern, Place, address, pattern_of
-from archspec.pytorch.starting import start, start_by_default
-from archspec.pytorch.values import BOOL, FREE, INT, STATIC, Val
+from archspec.pytorch.plan import Bound, Branch, Owning, Plan, Repeat, Tying, bound_names, names_in, plan_of
+from archspec.pytorch.starting import may_be_view, start, start_by_default
+from archspec.pytorch.values import FREE, STATIC, Val
+from archspec.resolve.files import Definition
 from archspec.syntax import tree
 
 if TYPE_CHECKING:
@@ -53,14 +53,19 @@ class Making(Forward):
         found: dict[str, list[Owning]] = {}
         for entry in _owned(plan):
             if isinstance(entry.node, tree.Param) and entry.loop is None and entry.address is not None:
+                if not self._is_owned(entry):
+                    continue
                 found.setdefault(entry.address, []).append(entry)
         for where, entries in found.items():
             alone = len(entries) == 1 and entries[0] in inside
-            if alone or not self._is_owned(entries[0]):
+            if alone:
                 continue
             self.shared.add(where)
             if tuple(where.split(".")) not in self.places.always:
                 self._containers((entries[0],))
+                if len({entry.node.kind for entry in entries if isinstance(entry.node, tree.Param)}) > 1:
+                    message = "this is a parameter in one use, a buffer in another, and absent in a third"
+                    self.refuse(message, entries[0].node.address)
                 self._leave_out(entries[0])
 
     def _leave_out(self, entry: Owning) -> None:
@@ -171,8 +176,7 @@ class Making(Forward):
 
     def _is_owned(self, entry: Owning) -> bool:
         """Whether there is any use in which something is owned here."""
-        parts = [s.text if s.number is None else name("i") for s in entry.node.address.segments]
-        return bool(self.places.found(parts))
+        return bool(self.book.trace.targets(entry.node))
 
     def _tests(self, entry: Owning) -> list[ast.expr]:
         """The conditions under which something is owned, where it is not in every use."""
@@ -243,7 +247,7 @@ class Making(Forward):
             self._put(place, self._made(node, frozen))
 
     def _made(self, node: tree.Own, frozen: bool) -> ast.expr:
-        callees = self.callees(self.places.found(self.parts(node.address)))
+        callees = self.callees(self.book.trace.targets(node))
         chosen = [c for c in self.called(node.callee) if c in callees]
         hyper = node.lists[0] if node.lists else None
         code = self.static(node.callee)
@@ -258,7 +262,6 @@ class Making(Forward):
 
     def _put(self, place: Place, code: ast.expr) -> None:
         if place.container is None or place.key is None:
-            self.book.helpers.add("own")
             self.body.append(ast.Expr(apply(name("own"), [name("self"), address(place.parts), code])))
         elif pattern_of(place.parts[:-1]) in self.places.lists:
             self.body.append(ast.Expr(apply(method(place.container, "append"), [code])))
@@ -346,9 +349,13 @@ class Making(Forward):
         if not found.is_tensor:
             dtype = _EMPTY[node.type] or ", dtype=torch.get_default_dtype()"
             return py(f"torch.full(shape, value{dtype})", shape=shape, value=found.code)
-        if found.kind in (INT, BOOL):
-            return found.code
-        return py("x.to(torch.get_default_dtype())", x=found.code) if found.kind == FREE else found.code
+        code = found.code
+        if found.kind == FREE:
+            code = py("x.to(torch.get_default_dtype())", x=code)
+        targets = [t for t in self.book.trace.targets(node) if isinstance(t, Weight)]
+        if any(t.value is not None and may_be_view(t.value) for t in targets):
+            code = py("x.clone(memory_format=torch.contiguous_format)", x=code)
+        return code
 
     # Ties
 
@@ -373,7 +380,6 @@ class Making(Forward):
         if plain and self.book.trace.ties[id(node)]:
             self.body.append(bind(alias, counted))
             return
-        self.book.helpers.add("tie")
         self.body.append(ast.Expr(apply(name("tie"), [name("self"), alias, counted])))
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import keyword
 from collections.abc import Iterable
 
+from archspec.ops import OPS
+
 TAKEN_BY_MODULES = frozenset(
     {
         "T_destination",
@@ -77,12 +79,12 @@ TAKEN_BY_FILES = frozenset(
         "self",
         "build",
         "own",
+        "part_at",
         "tie",
-        "topk",
-        "expert_linear",
         "dtype",
         "device",
     }
+    | {op.name for op in OPS.values() if op.torch is not None and op.torch.helper}
     | {"abs", "enumerate", "float", "int", "len", "list", "max", "min", "range", "str", "super", "tuple", "bool"}
 )
 """What a generated file imports or defines itself, and what it uses of Python."""
@@ -91,14 +93,14 @@ TAKEN_BY_RECORDS = frozenset({"count", "index"})
 """What a tuple has besides its fields."""
 
 
+def is_hidden(word: str) -> bool:
+    """Whether `getattr` may find something else of a module under a part of an address."""
+    return word.startswith("_") or word in TAKEN_BY_MODULES
+
+
 def is_plain(word: str) -> bool:
     """Whether a part of an address can be an attribute of a module."""
-    return (
-        word.isidentifier()
-        and not keyword.iskeyword(word)
-        and not word.startswith("_")
-        and word not in TAKEN_BY_MODULES
-    )
+    return word.isidentifier() and not keyword.iskeyword(word) and not is_hidden(word)
 
 
 def usable(word: str, taken: Iterable[str]) -> str:

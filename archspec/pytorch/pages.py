@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple
 
-from archspec.lower.units import Definition
+from archspec.resolve.files import Definition
 
 
 class Slot(NamedTuple):

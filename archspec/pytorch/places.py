@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from archspec.ir import Module, Weight
 from archspec.pytorch.code import apply, literal, method, name, py
-from archspec.pytorch.names import is_plain
+from archspec.pytorch.names import is_hidden, is_plain
 
 Pattern = tuple[str, ...]
 """An address with "#" in the place of every number."""
@@ -45,7 +45,12 @@ class Places:
     every use, under addresses without numbers.
     """
 
-    def __init__(self, modules: Sequence[Module], is_steady: Callable[[Pattern], bool] = lambda _: True) -> None:
+    def __init__(
+        self,
+        modules: Sequence[Module],
+        is_steady: Callable[[Pattern], bool] = lambda _: True,
+        is_split: Callable[[Pattern], bool] = lambda _: False,
+    ) -> None:
         self.members: dict[Pattern, dict[Pattern, list[Module | Weight]]] = {}
         self.lists: set[Pattern] = set()
         self.dicts: set[Pattern] = set()
@@ -54,6 +59,8 @@ class Places:
         for module in modules:
             self._add(module)
         self.open |= self.plain & (self.lists | self.dicts)
+        containers = self.lists | self.dicts | self.plain | self.open
+        self.open |= {p[:-1] for p in containers if p[-1:] == ("#",) and is_split(p)}
         self.dicts |= {pattern for pattern in self.lists if not is_steady(pattern)}
         self.dicts -= self.open
         self.lists -= self.open | self.dicts
@@ -102,9 +109,15 @@ class Places:
         """Where something owned stands; `parts` is its whole address in the definition."""
         root = root if root is not None else name("self")
         pattern = pattern_of(parts)
-        if self.is_open(pattern):
-            kind = {"_modules": "submodule", "_parameters": "parameter", "_buffers": "buffer"}[self._table(parts)]
-            return Place(tuple(parts), apply(method(root, f"get_{kind}"), [address(parts)]), None, None)
+        last = parts[-1]
+        is_mixed = len(self._tables(parts)) > 1
+        if self.is_open(pattern) or (is_mixed and not (isinstance(last, str) and is_plain(last))):
+            if is_mixed or any(isinstance(part, str) and is_hidden(part) for part in parts):
+                code: ast.expr = apply(name("part_at"), [root, address(parts)])
+            else:
+                kind = {"_modules": "submodule", "_parameters": "parameter", "_buffers": "buffer"}[self._table(parts)]
+                code = apply(method(root, f"get_{kind}"), [address(parts)])
+            return Place(tuple(parts), code, None, None)
         code = container = root
         for end, part in enumerate(parts):
             container = code
@@ -120,10 +133,12 @@ class Places:
 
     def _table(self, parts: Sequence[Part]) -> str:
         """Where a module keeps what stands at an address."""
-        target = next(iter(self.found(parts)), None)
-        if not isinstance(target, Weight):
-            return "_modules"
-        return "_parameters" if target.kind == "param" else "_buffers"
+        return next(iter(self._tables(parts)), "_modules")
+
+    def _tables(self, parts: Sequence[Part]) -> dict[str, None]:
+        """The same in all uses: a parameter in one may be a buffer in another."""
+        kinds = [target.kind if isinstance(target, Weight) else "" for target in self.found(parts)]
+        return dict.fromkeys({"": "_modules", "param": "_parameters", "buffer": "_buffers"}[kind] for kind in kinds)
 
 
 def item(container: ast.expr, key: ast.expr) -> ast.expr:

@@ -7,24 +7,22 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from archspec.lower.trace import Seen, Use
-from archspec.lower.units import Definition
-from archspec.lower.values import key_of
-from archspec.ops import OPS, Op
+from archspec.elaborate.trace import Seen, Use
+from archspec.elaborate.values import key_of
+from archspec.ops import OPERATORS, OPS, Op
 from archspec.pytorch.code import apply, bind, literal, name, names_in, py, sequence
 from archspec.pytorch.handed import Given
 from archspec.pytorch.names import usable
-from archspec.pytorch.operations import NUMBERS, function_of
+from archspec.pytorch.operations import function_of
 from archspec.pytorch.places import Part
 from archspec.pytorch.values import BOOL, INT, REAL, STATIC, Several, Val
+from archspec.resolve.files import Definition
 from archspec.source import ArchError, fail
 from archspec.syntax import tree
 
 if TYPE_CHECKING:
     from archspec.pytorch.book import Book
 
-_COMPARED = {"==": "a == b", "!=": "a != b", "<": "a < b", "<=": "a <= b", ">": "a > b", ">=": "a >= b"}
-_COMPUTED = {operator: f"a {operator} b" for operator in ("+", "-", "*", "/", "//", "%", "**", "and", "or")}
 NOTHING = Seen()
 Made = TypeVar("Made")
 
@@ -43,6 +41,7 @@ class Scope:
         self.local: dict[str, str] = {}
         self.clock = 0
         self.bound: dict[str, int] = {}  # when variables were bound last
+        self.settles = True  # whether conditions that the model settles are left out of expressions
 
     # Statements
 
@@ -124,6 +123,13 @@ class Scope:
 
     # Expressions that are known when a module is made
 
+    def verbatim(self, expr: tree.Expr) -> ast.expr:
+        """A static expression with all that the spec says, conditions that the model settles included."""
+        self.settles = False
+        code = self.static(expr)
+        self.settles = True
+        return code
+
     def static(self, expr: tree.Expr) -> ast.expr:
         match expr:
             case tree.Literal():
@@ -140,7 +146,7 @@ class Scope:
                 return self._binary(expr)
             case tree.Conditional():
                 chosen = self.truth(expr.condition)
-                if chosen is not None:
+                if chosen is not None and self.settles:
                     value = expr.value if chosen else expr.otherwise
                     return self.static(value) if value is not None else literal(None)
                 otherwise = self.static(expr.otherwise) if expr.otherwise is not None else literal(None)
@@ -159,8 +165,11 @@ class Scope:
             (value,) = {key_of(v): v for v in self.book.values(self.definition, word)}.values()
             if isinstance(value, Definition | Op):
                 return self.callable(value, expr)
-        if word in self.env:
-            return self.env[word].code
+        known = self.env.get(word)
+        if isinstance(known, Val) and known.is_none and not self.absent(expr):
+            return name(self.variable(word))  # `none` in some uses or rounds of a loop only
+        if known is not None:
+            return known.code
         binding = self.unit.names.get(word)
         target = binding.target if binding is not None else OPS.get(word)
         if target is not None:
@@ -184,7 +193,7 @@ class Scope:
 
     def _binary(self, expr: tree.Binary) -> ast.expr:
         operator = expr.operator
-        if operator in ("and", "or"):
+        if operator in ("and", "or") and self.settles:
             for side, other in ((expr.left, expr.right), (expr.right, expr.left)):
                 known = self.truth(side)
                 if known is not None:
@@ -195,7 +204,7 @@ class Scope:
             for side, other in ((left, right), (right, left)):
                 if isinstance(other, ast.Constant) and other.value is None:
                     return py(f"a {word} None", a=side)
-        return py(_COMPARED.get(operator) or _COMPUTED[operator], a=left, b=right)
+        return py(OPS[OPERATORS[operator]].python, a=left, b=right)
 
     def _static_call(self, expr: tree.Call) -> ast.expr:
         assert isinstance(expr.callee, tree.Name)
@@ -203,10 +212,10 @@ class Scope:
         word = expr.callee.text
         if word == "len":
             return apply(name("len"), values)
-        if word not in NUMBERS:
+        op = OPS[word]
+        if not op.python:
             self.refuse(f"`{word}` of numbers has no form in PyTorch", expr)
-        names = [i.name for i in OPS[word].inputs]
-        return py(NUMBERS[word], **dict(zip(names, values, strict=True)))
+        return py(op.python, **dict(zip([i.name for i in op.inputs], values, strict=True)))
 
     def number(self, expr: tree.Expr) -> Val:
         """A static expression as a value."""

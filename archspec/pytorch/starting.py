@@ -1,11 +1,18 @@
-"""How parameters start out."""
+"""How stored tensors start out."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
 
+from archspec.ir import Body
 from archspec.pytorch.code import py, text
+
+_VIEWS = frozenset({"transpose", "permute", "expand", "split", "slice", "pick"})
+"""Operations whose result is a view of part of what they are given, or in another order."""
+
+_TURNING = frozenset({"transpose", "permute"})
+"""Operations that leave elements in another order in memory, in which operations on the result leave them, too."""
 
 
 def start(initial: str, code: ast.expr, arguments: Sequence[ast.expr]) -> ast.stmt:
@@ -33,3 +40,30 @@ def start_by_default(code: ast.expr, rank: int) -> ast.stmt:
     matrix = "nn.init.kaiming_uniform_(x, a=math.sqrt(5))"
     vector = "nn.init.uniform_(x, -1 / math.sqrt(x.numel()), 1 / math.sqrt(x.numel()))"
     return ast.Expr(py(matrix if rank > 1 else vector, x=code))
+
+
+def may_be_view(table: Body) -> bool:
+    """Whether the result of a constant table may lack memory of its own, one element after the other."""
+    if any(_turns(call.type, call.body) for call in table.calls):
+        return True
+    return _is_view(table)
+
+
+def _turns(operation: str, body: Body | None) -> bool:
+    if body is None:
+        return operation in _TURNING
+    return any(_turns(call.type, call.body) for call in body.calls)
+
+
+def _is_view(body: Body) -> bool:
+    """Whether what a body gives is an input of it, or part of something else that is computed in it."""
+    made_by = {slot: call for call in body.calls for slot in range(call.first, call.first + len(call.outputs))}
+    result = body.outputs[0][1]
+    while isinstance(result, int) and result in made_by:
+        call = made_by[result]
+        if call.body is not None:
+            return _is_view(call.body)
+        if call.type != "reshape":
+            return call.type in _VIEWS
+        result = call.inputs[0][1]  # all of it, in the same order
+    return True

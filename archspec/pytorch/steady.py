@@ -1,16 +1,19 @@
-"""Which containers are numbered from 0 without a gap whatever numbers a class is given, so that they can be lists."""
+"""How containers are filled: which are numbered from 0 without a gap, whatever numbers a class is given, so that they
+can be lists; and which are filled by several loops, none of which can make what they hold.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import combinations
 from typing import NamedTuple
 
-from archspec.lower.plan import Branch, Owning, Plan, Repeat, plan_of
-from archspec.lower.units import Definition
+from archspec.elaborate.trace import Trace
 from archspec.pytorch.places import Pattern, pattern_of
+from archspec.pytorch.plan import Branch, Owning, Plan, Repeat, plan_of
+from archspec.pytorch.plan import names_in as words_in
+from archspec.resolve.files import Definition
 from archspec.syntax import tree
-
-Truth = Callable[[tree.Expr], bool | None]
 
 
 class Filled(NamedTuple):
@@ -23,10 +26,10 @@ class Filled(NamedTuple):
     surely: bool
 
 
-def is_steady(definition: Definition, truth: Truth, container: Pattern) -> bool:
+def is_steady(definition: Definition, trace: Trace, container: Pattern) -> bool:
     """Whether the numbers in a container follow each other from 0, in the order of the statements."""
     position, seen = "0", set[tuple[str, str]]()
-    for filled in _Search(definition, truth, container).filled(plan_of(definition)):
+    for filled in _Search(definition, trace, container).filled(plan_of(definition)):
         span = filled.first, filled.last
         if not filled.surely or (filled.first != position and span not in seen):
             return False
@@ -39,9 +42,10 @@ def is_steady(definition: Definition, truth: Truth, container: Pattern) -> bool:
 class _Search:
     """What fills a container in a definition."""
 
-    def __init__(self, definition: Definition, truth: Truth, container: Pattern) -> None:
+    def __init__(self, definition: Definition, trace: Trace, container: Pattern) -> None:
         self.source = definition.unit.source.text
-        self.truth = truth
+        self.trace = trace
+        self.truth = trace.truth
         self.container = container
 
     def filled(self, plan: Plan) -> Iterator[Filled]:
@@ -106,7 +110,7 @@ class _Search:
 
     def _number(self, entry: Owning) -> tree.Expr | str | None:
         """The number in the container at which something is owned; None if that is elsewhere, or never."""
-        if any(self.truth(condition) not in (None, wanted) for condition, wanted in entry.guards):
+        if not self.trace.targets(entry.node):
             return None
         segments = entry.node.address.segments
         parts = [segment.text or "0" for segment in segments]
@@ -134,3 +138,79 @@ def _all(plan: Sequence[object]) -> Iterator[Owning]:
             yield entry
         elif isinstance(entry, Branch):
             yield from _all((*entry.body, *entry.otherwise))
+
+
+# Containers that several loops fill -----------------------------------------------------------------------------------
+
+Site = tuple[str | tuple[int, str], ...]
+"""Where the parts of a container are made: each number of its address as text, or the loop it counts and its text."""
+
+
+def is_split(definition: Definition, trace: Trace, numbered: Pattern) -> bool:
+    """Whether what stands at a numbered place of a container may be filled more than once: in several loops, or in a
+    loop around the one that counts.
+    """
+    sites: dict[Site, None] = {}
+    for entry, loops in _under_loops(plan_of(definition), ()):
+        segments = entry.node.address.segments
+        parts = [segment.text or "0" for segment in segments]
+        if len(parts) <= len(numbered) or pattern_of(parts[: len(numbered)]) != numbered:
+            continue
+        if not trace.targets(entry.node):
+            continue
+        site = _site(definition, segments[: len(numbered)], loops)
+        if site is None:
+            return True
+        sites[site] = None
+    return any(not _are_apart(one, other) for one, other in combinations(sites, 2))
+
+
+def _under_loops(
+    plan: Plan, loops: tuple[tuple[int, str], ...]
+) -> Iterator[tuple[Owning, tuple[tuple[int, str], ...]]]:
+    """Everything that a plan owns, with the loops around it: an identity and the variable of each, outermost first."""
+    for entry in plan:
+        match entry:
+            case Owning(loop=loop):
+                yield entry, loops if loop is None else (*loops, (id(entry), loop.variable))
+            case Repeat(loop, body):
+                yield from _under_loops(body, (*loops, (id(loop), loop.variable)))
+            case Branch(_, body, otherwise):
+                yield from _under_loops((*body, *otherwise), loops)
+            case _:
+                pass
+
+
+def _site(definition: Definition, segments: Sequence[tree.Segment], loops: Sequence[tuple[int, str]]) -> Site | None:
+    """The site of an address; None if two rounds of the loops around it could meet there."""
+    found: list[str | tuple[int, str]] = []
+    counted: set[int] = set()
+    for segment in segments:
+        if segment.number is None:
+            found.append(segment.text)
+            continue
+        which = _counted(definition, segment.number, [variable for _, variable in loops])
+        if which is None:
+            return None
+        counted.add(which)
+        found.append((loops[which][0], definition.unit.source.text[segment.number.start : segment.number.end]))
+    return tuple(found) if len(counted) == max(counted, default=-1) + 1 else None
+
+
+def _counted(definition: Definition, number: tree.Expr, variables: Sequence[str]) -> int | None:
+    """The loop that a number counts, which is another in each round; None if that is not plain to see."""
+    match number:
+        case tree.Name(text=text) if text in variables:
+            return len(variables) - 1 - list(reversed(variables)).index(text)
+        case tree.Binary(operator="+" | "-", left=left, right=right):
+            for side, other in ((left, right), (right, left)):
+                if set(words_in(other)) <= set(definition.hyperparameters):
+                    return _counted(definition, side, variables)
+            return None
+        case _:
+            return None
+
+
+def _are_apart(one: Site, other: Site) -> bool:
+    """Whether two sites have different numbers in some place."""
+    return any(isinstance(a, str) and isinstance(b, str) and a != b for a, b in zip(one, other, strict=True))

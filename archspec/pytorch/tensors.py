@@ -6,23 +6,20 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from archspec.elaborate.trace import Use
 from archspec.ir import Constant, Module, Type, Weight
-from archspec.lower.trace import Use
-from archspec.lower.units import Definition
-from archspec.ops import OPS
+from archspec.ops import OPS, Op, OpError
 from archspec.pytorch.attention import as_attention
 from archspec.pytorch.code import literal, method, name, py
-from archspec.pytorch.operations import HELPERS, Cannot, Operands, emit
+from archspec.pytorch.operations import Applied, emit
 from archspec.pytorch.places import Places
 from archspec.pytorch.scope import Scope
-from archspec.pytorch.values import BOOL, CHOOSING, FREE, INT, KIND, NONE, REAL, STATIC, Several, Val, kind_of
+from archspec.pytorch.values import BOOL, FREE, INT, KIND, NONE, REAL, STATIC, Several, Val, kind_of
+from archspec.resolve.files import Definition
 from archspec.syntax import tree
 
 if TYPE_CHECKING:
     from archspec.pytorch.book import Book
-
-_ALIKE = frozenset({"matmul", "linear", "expert_linear", "conv", "layer_norm"})
-"""Operations whose tensors must be of one type in PyTorch."""
 
 
 class Tensors(Scope):
@@ -119,20 +116,24 @@ class Tensors(Scope):
 
     # Operations
 
-    def operate(self, op: str, values: Sequence[Val | None], settings: Mapping[str, ast.expr], node: Any) -> Any:
+    def operate(self, word: str, values: Sequence[Val | None], settings: Mapping[str, ast.expr], node: Any) -> Any:
         """An operation applied: a Val, or Several for one of several results."""
-        kind = self._filled(node) if op == "full" else kind_of(op, tuple(values))
+        op = OPS[word]
+        has_typed_value = any(a.name == op.dtype() for a in op.attributes)
+        kind = self._filled(node) if has_typed_value else kind_of(op, values)
         values = self._promoted(op, values, kind)
-        if op == "real":
+        if op.casts and op.dtype() == "real":
             return self._as_reals(values[0], node)
-        if op == "matmul" and self.fuses:
+        if op.attention == "product" and self.fuses:
             found = as_attention(self, values)
             if found is not None:
                 return found
-        if op == "where" and not self._is_square(node) and values[0] is not None:
-            values[0] = values[0]._replace(op="")  # stretched, it is another mask
-        whole = {a.name: literal(a.default) for a in OPS[op].attributes if a.name not in settings} | {**settings}
-        operands = Operands(
+        for i, value in enumerate(values):
+            if value is not None and value.op == "causal" and not self._is_square(node):
+                values[i] = value._replace(op="")  # stretched, it is another mask
+        whole = {a.name: literal(a.default) for a in op.attributes if a.name not in settings} | {**settings}
+        applied = Applied(
+            op,
             tuple(v.code if v is not None else None for v in values),
             tuple(v is not None and not v.is_tensor for v in values),
             whole,
@@ -143,20 +144,28 @@ class Tensors(Scope):
             self.device,
         )
         try:
-            code = emit(op, operands)
-        except Cannot as problem:
+            code = emit(applied)
+        except OpError as problem:
             self.refuse(str(problem), node)
-        first = values[0].rank if values and values[0] is not None else None
-        if op == "split":
-            count = self._parts(node)
-            return Several(code, (kind,) * count, (first,) * count)
-        if op in HELPERS:
-            self.book.helpers.add(op)
-        if op == "topk":
-            return Several(code, (kind, INT), (first, first))
+        if op.has_several:
+            return self._several(op, code, kind, node)
         rank = self.rank(node) if not isinstance(node, tree.Chain) else None
         shapes = frozenset(type.shape for type in self.types(node))
-        return Val(code, kind, rank, op, tuple(values), tuple(whole.items()), made=self.clock, shapes=shapes)
+        return Val(code, kind, rank, word, tuple(values), tuple(whole.items()), made=self.clock, shapes=shapes)
+
+    def _several(self, op: Op, code: ast.expr, kind: str, node: Any) -> Several:
+        """The results of an operation that has several."""
+        counts = {len(call.outputs) for call in self._calls(node)}
+        if len(counts) != 1:
+            self.refuse("this is split into another number of parts in other uses", node)
+        kinds: list[str] = []
+        ranks: list[int | None] = []
+        for i in range(counts.pop()):
+            dtype = op.dtype(i)
+            kinds.append(KIND[dtype] if dtype in ("int", "bool") else kind)
+            found = {len(call.outputs[i].shape) for call in self._calls(node)}
+            ranks.append(found.pop() if len(found) == 1 else None)
+        return Several(code, tuple(kinds), tuple(ranks))
 
     def _as_reals(self, value: Val | None, node: Any) -> Val:
         """Integers are free; 0 and 1 are exact in every type, and take that of the stream."""
@@ -187,33 +196,28 @@ class Tensors(Scope):
             self.refuse("this is filled with another kind of value in other uses", node)
         return FREE if kinds == {REAL} else kinds.pop()
 
-    def _parts(self, node: Any) -> int:
-        counts = {len(c.outputs) for c in self._calls(node)}
-        if len(counts) != 1:
-            self.refuse("this is split into another number of parts in other uses", node)
-        return counts.pop()
-
     def _calls(self, node: Any) -> list[Any]:
         """The applications that an expression came to."""
         span = self.unit.span(node)
         bodies = [use.body for use in self.uses] + self.book.tables(self.definition)
         return [call for body in bodies for call in body.calls if call.span == span]
 
-    def _promoted(self, op: str, values: Sequence[Val | None], kind: str) -> list[Val | None]:
+    def _promoted(self, op: Op, values: Sequence[Val | None], kind: str) -> list[Val | None]:
         """Operands with the types that PyTorch needs for what the language computes with any reals."""
-        places = [i for i, v in enumerate(values) if v is not None and v.is_tensor and i not in CHOOSING.get(op, ())]
+        places = [i for i, v in enumerate(values) if v is not None and v.is_tensor and op.decides(i)]
+        alike = op.torch is not None and not op.torch.promotes
         tensors = {i: v for i in places if (v := values[i]) is not None}
         changed = list(values)
         if kind == REAL:
             stream = next(v for v in tensors.values() if v.kind == REAL)
             for i, value in tensors.items():
-                if value.kind == FREE or (value.kind == INT and op in _ALIKE):
+                if value.kind == FREE or (value.kind == INT and alike):
                     changed[i] = self.as_stream(value, stream)
-        elif kind == FREE and (op in _ALIKE or not any(v.kind == FREE for v in tensors.values())):
+        elif kind == FREE and (alike or not any(v.kind == FREE for v in tensors.values())):
             for i, value in tensors.items():
                 if value.kind == INT:
                     changed[i] = _cast(value, self.free_type(), FREE)
-                    if op not in _ALIKE:
+                    if not alike:
                         break  # what meets it is promoted
         return changed
 

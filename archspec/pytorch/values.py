@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import Any, NamedTuple
+
+from archspec.ops import Op
 
 STATIC, INT, BOOL, REAL, FREE = "static", "int", "bool", "real", "free"
 """Kinds of values: known when the module is made (or a size), and tensors of integers, booleans and reals.
@@ -21,8 +24,8 @@ class Val(NamedTuple):
 
     `name` is the variable that holds it, if one does that is not bound again. `rank` counts axes, where known and the
     same in every use. `counts` is what a static value counts as beside tensors: REAL, INT or BOOL. `made` is when it
-    was computed, by `Scope.clock`. `optional` tensors are None in some uses. `shapes` are those of
-    an operation's result in the uses.
+    was computed, by `Scope.clock`. `optional` tensors are None in some uses; an optional static value is one that was
+    None before a loop, and may be anything in it. `shapes` are those of an operation's result in the uses.
     """
 
     code: ast.expr
@@ -45,6 +48,11 @@ class Val(NamedTuple):
     def is_none(self) -> bool:
         return isinstance(self.code, ast.Constant) and self.code.value is None
 
+    @property
+    def is_number(self) -> bool:
+        """Whether it is known when the module is made, and certainly not None."""
+        return self.kind == STATIC and not self.is_none and not self.optional
+
 
 NONE = Val(ast.Constant(None), STATIC)
 """What is absent."""
@@ -58,25 +66,15 @@ class Several(NamedTuple):
     ranks: tuple[int | None, ...]
 
 
-_BOOLEAN = frozenset({"not", "eq", "ne", "lt", "le", "gt", "ge", "and", "or"})
-_INTEGER = frozenset({"floor", "int", "arange"})
-_REAL = frozenset(
-    {"exp", "log", "sqrt", "sin", "cos", "tanh", "sigmoid", "erf", "real", "div", "softmax", "layer_norm"}
-)
-CHOOSING = {"where": (0,), "embedding": (0,), "gather": (1,), "expert_linear": (1,)}
-"""Inputs that choose, and have no part in the type of the result."""
-
-
-def kind_of(op: str, values: tuple[Val | None, ...]) -> str:
+def kind_of(op: Op, values: Sequence[Val | None]) -> str:
     """The kind of an operation's (first) result."""
-    if op in _BOOLEAN:
-        return BOOL
-    if op in _INTEGER:
-        return INT
-    given = [v for i, v in enumerate(values) if v is not None and i not in CHOOSING.get(op, ())]
+    dtype = op.dtype()
+    if dtype in ("bool", "int"):
+        return KIND[dtype]
+    given = [v for i, v in enumerate(values) if v is not None and op.decides(i)]
     kinds = {v.kind for v in given if v.is_tensor} | {v.counts for v in given if not v.is_tensor}
     if any(v.kind == REAL for v in given):
         return REAL
-    if kinds & {FREE, REAL} or op in _REAL:
+    if kinds & {FREE, REAL} or dtype == "real":
         return FREE
     return INT if INT in kinds else BOOL

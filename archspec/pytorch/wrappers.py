@@ -6,17 +6,17 @@ import ast
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from archspec.lower.plan import Bound, Branch, Owning, Repeat, Tying, plan_of
-from archspec.lower.trace import Use
-from archspec.lower.units import Definition
+from archspec.elaborate.trace import Use
 from archspec.ops import OPS
 from archspec.pytorch.code import apply, literal, name, py, text
 from archspec.pytorch.forms import LayerForm, layer_form, rms_eps
 from archspec.pytorch.making import Making
 from archspec.pytorch.operations import constant
 from archspec.pytorch.pages import Output, Slot, Written
+from archspec.pytorch.plan import Bound, Branch, Owning, Repeat, Tying, plan_of
 from archspec.pytorch.scope import match
 from archspec.pytorch.values import KIND, REAL
+from archspec.resolve.files import Definition
 from archspec.syntax import tree
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Addresses as a spec writes them, and names for definitions made of them."""
+"""Formatting of addresses, and names for definitions derived from them."""
 
 from __future__ import annotations
 
@@ -33,24 +33,24 @@ KEYWORDS = frozenset(
         "as",
     )
 )
-"""Words that are quoted where an address begins with them."""
+"""Keywords that must be quoted at the start of an address."""
 
 LONGEST = 40
-"""Characters of a definition's name."""
+"""The maximum length of a definition's name."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _WORD = re.compile(r"[A-Za-z0-9_]+")
 
 
 def written(address: Sequence[str | Index]) -> str:
-    """An address with what must be quoted in quotes, numbers that are counted up in brackets."""
+    """Format an address, with quoted segments where necessary and loop indices in brackets."""
     text = ""
-    for place, word in enumerate(address):
+    for position, word in enumerate(address):
         if isinstance(word, Index):
             text += f"[{_index(word)}]"
             continue
-        plain = _WORD.fullmatch(word) if place else _NAME.fullmatch(word) and word not in KEYWORDS
-        text += ("." if place else "") + (word if plain else f'"{word}"')
+        plain = _WORD.fullmatch(word) if position else _NAME.fullmatch(word) and word not in KEYWORDS
+        text += ("." if position else "") + (word if plain else f'"{word}"')
     return text
 
 
@@ -60,15 +60,17 @@ def _index(index: Index) -> str:
     return f"{index.step} * i" + (f" + {index.start}" if index.start else "")
 
 
-def rounds(index: Index, number: int) -> str:
-    """The loop that counts an index up."""
+def loop_clause(index: Index, number: int) -> str:
+    """Format the loop over `number` values of an index."""
     first = index.start if index.step == 1 else 0
     return f"for i in {first}..{first + number}"
 
 
 def definition_name(paths: Sequence[Sequence[str | Index]], taken: set[str]) -> str:
-    """A name for what stands at these paths: the last word of the first, with those before it where that name is taken,
-    and with its number if all have the same.
+    """Return an unused name for a definition used at these paths.
+
+    It is the last word of the first path, with the preceding words if that is taken, and with the number of the paths
+    if all have the same.
     """
     path = paths[0]
     words = [word for word in path if isinstance(word, str) and not is_index(word)]
@@ -89,14 +91,14 @@ def definition_name(paths: Sequence[Sequence[str | Index]], taken: set[str]) -> 
 
 
 def _suffixes() -> Iterator[str]:
-    """None, B, C, ..., Z, B2, C2, ...: digits alone would look like the number of a layer."""
+    """Yield an empty suffix, then B, C, ..., Z, B2, C2, ...: digits alone would look like a layer number."""
     yield ""
     yield from "BCDEFGHIJKLMNOPQRSTUVWXYZ"
-    yield from (f"{letter}{round}" for round in count(2) for letter in "BCDEFGHIJKLMNOPQRSTUVWXYZ")
+    yield from (f"{letter}{number}" for number in count(2) for letter in "BCDEFGHIJKLMNOPQRSTUVWXYZ")
 
 
 def _singular(word: str) -> str:
-    """`layers` -> `layer`; a single letter says nothing."""
+    """`layers` -> `layer`; a single letter -> `layer`."""
     if len(word) < 2:
         return "layer"
     return word[:-1] if word.endswith("s") and not word.endswith("ss") and len(word) > 3 else word

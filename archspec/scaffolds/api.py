@@ -1,4 +1,4 @@
-"""Scaffolds: a first spec of a checkpoint, with its tensors exactly, and what cannot be known marked as such."""
+"""Scaffolds: generated specs that declare exactly the tensors of a checkpoint, with unknown properties marked."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from archspec.scaffolds.structure import Structure
 from archspec.scaffolds.tensors import Tensor, tensors
 from archspec.scaffolds.text import OUTERMOST, Writer
 from archspec.scaffolds.ties import statements, tied
-from archspec.source import LARGEST_FILE, ArchError, Diagnostic, fail, printable
+from archspec.source import LARGEST_FILE, ArchError, Diagnostic, Note, fail, printable
 
 _HEADER = """\
 # {title}
-# Its tensors are exactly those of the checkpoint. What a checkpoint does not tell is left to whoever finishes this:
-# - how anything is connected: what is `unused` waits to be applied, and `x` stands for the inputs and outputs;
-# - hyperparameters that no shape shows: they have the defaults of the library;
-# - whether sizes that are equal are one: here they share a name;
-# - what is trained, and what is a buffer: real numbers count as parameters, unless a line says otherwise.
-# `not known` marks where several things have the same shapes, and the first was taken.
+# The tensors match the checkpoint exactly. A checkpoint does not specify the following; complete it by hand:
+# - the dataflow: apply each `unused` layer and tensor, and replace `x` by the inputs and outputs;
+# - hyperparameters that do not affect shapes: they have the defaults of the library;
+# - whether equal sizes are the same hyperparameter: here they share a name;
+# - which tensors are trained: real tensors are parameters here, unless declared as `buffer`.
+# `unknown` marks what to check. Where several layers have the same shapes, the most likely one was chosen.
 """
 
 
 def scaffold(path: str | os.PathLike[str]) -> str:
-    """Draft a spec for a checkpoint: an `.arch` file that declares its tensors, with names, shapes and ties.
+    """Generate a spec of a checkpoint: an `.arch` source that declares its tensors with names, shapes and ties.
 
-    `path` is a safetensors or `torch.save` file, an index of shards, or a directory with one of these. Only headers are
-    read. Layers of the standard library are recognized, and repetition is written as loops over blocks. Nothing is
-    applied, because a checkpoint does not describe what is computed. The draft compiles, and was compared with the
-    checkpoint.
+    `path` is a safetensors file, a file written by `torch.save`, an index of shards, or a directory with one of these.
+    Only headers are read. Layers of the standard library are recognized, and repeated modules become loops over blocks.
+    Nothing is applied, because a checkpoint does not specify the dataflow. The result has been compiled and compared
+    with the checkpoint.
 
-    Raises ArchError if the checkpoint cannot be read, or has a tensor that a spec cannot declare.
+    Raises ArchError if the checkpoint cannot be read, or has tensors that a spec cannot declare.
     """
 
     checkpoint = read(os.fspath(path))
@@ -45,9 +45,9 @@ def scaffold(path: str | os.PathLike[str]) -> str:
     text = _text(checkpoint, found)
     size = len(text.encode())
     if size > LARGEST_FILE:
-        message = f"the scaffold of {checkpoint.label} would have {size:,} bytes, and a spec at most {LARGEST_FILE:,}"
-        raise fail("budget", message, help="too little of the checkpoint repeats under numbered names")
-    _prove(checkpoint, found, text)
+        message = f"scaffold of {checkpoint.label} too large: {size:,} bytes, the limit is {LARGEST_FILE:,}"
+        raise fail("budget", message, notes=(Note("too few modules repeat under numbered addresses"),))
+    _verify(checkpoint, found, text)
     return text
 
 
@@ -70,7 +70,7 @@ def _text(checkpoint: Checkpoint, found: Mapping[str, Tensor]) -> str:
 
 
 def _name(label: str) -> str:
-    """A name for the model, from its file's or folder's."""
+    """Derive a name for the model from its file or directory."""
     path = os.path.abspath(label)
     stem = os.path.basename(path).split(".")[0]
     if stem in ("model", "pytorch_model"):
@@ -78,22 +78,24 @@ def _name(label: str) -> str:
     return re.sub(r"[^A-Za-z0-9_.-]+", "-", stem)[:80].strip("-") or "model"
 
 
-def _prove(checkpoint: Checkpoint, found: Mapping[str, Tensor], text: str) -> None:
-    """Compiles the text and compares it with the checkpoint. Raises ArchError."""
+def _verify(checkpoint: Checkpoint, found: Mapping[str, Tensor], text: str) -> None:
+    """Compile the spec and compare it with the checkpoint. Raises ArchError."""
 
     try:
         model = compile_text(text, "the scaffold")
     except ArchError as error:
         over = [
-            Diagnostic("budget", f"the scaffold of {checkpoint.label}: {fault.message}", help=fault.help)
-            for fault in error.diagnostics
-            if fault.code == "budget"
+            Diagnostic("budget", f"the scaffold of {checkpoint.label}: {cause.message}", help=cause.help)
+            for cause in error.diagnostics
+            if cause.code == "budget"
         ]
         if over:
             raise ArchError(over) from None
-        raise fail("internal", f"the scaffold of {checkpoint.label} does not compile; please report this") from error
+        message = f"the scaffold of {checkpoint.label} does not compile; this is a bug in archspec; please report it"
+        raise fail("internal", message) from error
     ours = {(t.name, t.shape, "param") for t in model.tensors} | {(b.name, b.shape, "buffer") for b in model.buffers}
     theirs = {(entry.name, entry.shape, found[entry.name].kind) for entry in checkpoint.entries}
     ties = {tensor.name: tensor.tied_to for tensor in model.tensors if tensor.tied_to}
     if ours != theirs or ties != tied(checkpoint.entries, found):
-        raise fail("internal", f"the scaffold of {checkpoint.label} has other tensors; please report this")
+        message = f"the scaffold of {checkpoint.label} has wrong tensors; this is a bug in archspec; please report it"
+        raise fail("internal", message)

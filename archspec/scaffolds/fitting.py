@@ -1,4 +1,4 @@
-"""What of a checkpoint no spec can say: found before anything else, and named."""
+"""Checks for tensors of a checkpoint that a spec cannot declare."""
 
 from __future__ import annotations
 
@@ -6,29 +6,28 @@ from collections.abc import Iterator
 
 from archspec.addresses import prefixes, segments
 from archspec.checkpoints.entries import Checkpoint, Entry
-from archspec.lower.address import LONGEST, MOST_SEGMENTS
-from archspec.lower.program import MOST_TENSORS
+from archspec.elaborate.limits import MOST_TENSORS
+from archspec.resolve.expressions import LONGEST_ADDRESS, MOST_SEGMENTS
 from archspec.source import ArchError, Diagnostic, fail
 from archspec.syntax.expressions import LONGEST_INTEGER, UNFIT
 
 MOST_SHOWN = 5
-"""Tensors that are named for each thing that is wrong."""
+"""The number of tensors listed for each reason."""
 
 
 def check(checkpoint: Checkpoint) -> None:
-    """Raises ArchError if there are tensors that no spec can own, for every reason with the first of them."""
+    """Raise ArchError if a spec cannot declare all tensors, with one diagnostic per reason."""
     if not checkpoint.entries:
-        raise fail("no-scaffold", f"{checkpoint.label} holds no tensors")
+        raise fail("no-scaffold", f"no tensors in {checkpoint.label}")
     if len(checkpoint.entries) > MOST_TENSORS:
-        message = f"{checkpoint.label} holds {len(checkpoint.entries):,} tensors, and a spec at most {MOST_TENSORS:,}"
-        raise fail("budget", message)
+        raise fail("budget", f"too many tensors in {checkpoint.label}: the limit is {MOST_TENSORS:,}")
     reasons: dict[str, list[str]] = {}
     for name, reason in _unfit(checkpoint.entries):
         reasons.setdefault(reason, []).append(name)
     if reasons:
         raise ArchError([_diagnostic(checkpoint.label, reason, names) for reason, names in reasons.items()])
     if sum(entry.elements for entry in checkpoint.entries) >= 10**LONGEST_INTEGER:
-        raise fail("budget", f"{checkpoint.label} claims more than 10^{LONGEST_INTEGER} elements")
+        raise fail("budget", f"too many elements in {checkpoint.label}: the limit is {LONGEST_INTEGER} digits")
 
 
 def _diagnostic(label: str, reason: str, names: list[str]) -> Diagnostic:
@@ -38,21 +37,21 @@ def _diagnostic(label: str, reason: str, names: list[str]) -> Diagnostic:
 
 
 def _unfit(entries: tuple[Entry, ...]) -> Iterator[tuple[str, str]]:
-    """Each tensor that cannot be owned, with the reason."""
+    """Yield the name of each tensor that cannot be declared, with the reason."""
     names = {entry.name for entry in entries}
     for entry in entries:
         name, shape = entry.name, entry.shape
         words = segments(name)
-        if len(words) > MOST_SEGMENTS or len(name) > LONGEST:
-            yield name, f"address too long: the limit is {MOST_SEGMENTS} segments and {LONGEST} characters"
+        if len(words) > MOST_SEGMENTS or len(name) > LONGEST_ADDRESS:
+            yield name, f"address too long: the limit is {MOST_SEGMENTS} segments and {LONGEST_ADDRESS} characters"
             continue
         if not name or not all(words):
             yield name, "empty address segment"
         if UNFIT.search(name.replace(".", "")):
-            yield name, "these characters cannot stand in an address"
+            yield name, "invalid character in an address"
         if any(outer != name and outer in names for outer in prefixes(name)):
-            yield name, "a tensor lies inside the address of another"
+            yield name, "address inside the address of another tensor"
         if 0 in shape:
-            yield name, "a tensor without elements has no place in a spec, where sizes are from 1"
+            yield name, "tensor without elements; sizes in a spec must be positive"
         if entry.elements >= 10**LONGEST_INTEGER:
-            yield name, f"a number in a spec has at most {LONGEST_INTEGER} digits"
+            yield name, f"too many elements: the limit is {LONGEST_INTEGER} digits"

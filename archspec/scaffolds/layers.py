@@ -1,8 +1,8 @@
-"""Layers of the standard library, recognised by the names and shapes of their tensors.
+"""Recognition of standard library layers from the names and shapes of their tensors.
 
-What is recognised is read off the library itself: a layer whose parameters are `name: param [sizes]`, its sizes
-hyperparameters, fits tensors of these names if one value for each hyperparameter gives their shapes. Where several
-layers fit, one is taken and the others are handed back, as shapes cannot tell.
+The patterns are derived from the library itself. A layer with parameters `name: param [sizes]`, where the sizes are
+hyperparameters, matches tensors of these names if some hyperparameter values give their shapes. If several match,
+one is chosen and the others are returned as alternatives.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from archspec.syntax import tree
 LIBRARY = "std"
 
 MOST_LEADING = 2
-"""Sizes that are given to a layer without their names; more would not be understood."""
+"""The maximum number of positional sizes; with more of them, a call is hard to read."""
 
 Shape = tuple[int, ...]
 Axis = tuple[str, int]
-"""An axis of a tensor: the tensor's name in its layer, and which of its axes."""
+"""An axis of a tensor: the name of the tensor in its layer, and the position of the axis."""
 
 
 class Slot(NamedTuple):
-    """A size that a layer is given: the hyperparameter, and the axis that shows it."""
+    """A size passed to a layer: the hyperparameter, and an axis of that size."""
 
     name: str
     axis: Axis
 
 
 class Form(NamedTuple):
-    """A layer with all but its sizes: `slots` take these in order, `fixed` are other arguments (`bias = false`).
+    """A layer without its sizes: `slots` take these in order, `fixed` are other arguments (`bias = false`).
 
-    The first `leading` slots are its first hyperparameters, and need no names. `role` is the definition's. `others` are
-    the forms that fit as well; `open` are the integer hyperparameters that no shape shows.
+    The first `leading` slots are passed by position. `role` is the role of the definition. `others` are alternatives
+    that match as well; `open` are the integer hyperparameters that do not affect any shape.
     """
 
     name: str
@@ -51,15 +51,16 @@ class Form(NamedTuple):
 
 
 class _Tensor(NamedTuple):
-    """A parameter of a layer: its axes are hyperparameters; it is absent where `option`, a boolean one, is false."""
+    """A parameter tensor of a layer: the hyperparameters that are its sizes, and the boolean that enables it."""
 
     axes: tuple[str, ...]
     option: str | None
 
 
 class LayerPattern(NamedTuple):
-    """A layer of the library: `defaults` has each hyperparameter (None unless it is a literal), `needed` those without
-    any.
+    """A layer of the library.
+
+    `defaults` maps each hyperparameter to its default (None unless a literal); `needed` are those without a default.
     """
 
     name: str
@@ -69,7 +70,7 @@ class LayerPattern(NamedTuple):
     tensors: dict[str, _Tensor]
 
     def fit(self, shapes: Mapping[str, Shape]) -> Form | None:
-        """The form whose tensors have exactly these names and shapes, None if there is none."""
+        """Return the form whose tensors have exactly these names and shapes, or None."""
         if not shapes.keys() <= self.tensors.keys():
             return None
         options = {tensor.option: name in shapes for name, tensor in self.tensors.items() if tensor.option}
@@ -99,22 +100,22 @@ class LayerPattern(NamedTuple):
 
 
 def library() -> list[LayerPattern]:
-    """The layers of the standard library that can be recognised, in the order in which it hands them on."""
+    """Return the patterns of the standard library, in the order of its exports."""
     return [pattern for definition in _definitions() if (pattern := _pattern(definition)) is not None]
 
 
 def names() -> set[str]:
-    """Every name that the standard library hands on."""
+    """Return all names exported by the standard library."""
     return {
         entry.alias for item in _file(f"{LIBRARY}.arch").items if isinstance(item, tree.Import) for entry in item.names
     }
 
 
 def recognise(patterns: list[LayerPattern], word: str, shapes: Mapping[str, Shape]) -> Form | None:
-    """The layer that owns tensors of these shapes, at an address that ends in `word`; None where none is likely.
+    """Return the most likely layer for tensors of these shapes at an address that ends in `word`, or None.
 
-    Of several that fit, the word decides if it speaks of a role or a name, and else the one that departs least from
-    its defaults, first in the library first.
+    Among several matches, a role or name in the word decides, then the smallest number of arguments other than
+    defaults, then the order in the library.
     """
     fitting = [form for pattern in patterns if (form := pattern.fit(shapes)) is not None]
     if not fitting:
@@ -122,14 +123,14 @@ def recognise(patterns: list[LayerPattern], word: str, shapes: Mapping[str, Shap
     ranked = sorted(fitting, key=lambda form: (-_likeness(form, word), len(form.fixed)))
     best = ranked[0]
     if len(shapes) == 1 and len(ranked) == 1 and _likeness(best, word) < 1:
-        return None  # one tensor called `weight`: anything could own it
+        return None  # a single tensor `weight` could belong to any layer
     axes = {slot.axis for slot in best.slots}
     others = [form for form in ranked[1:] if {slot.axis for slot in form.slots} <= axes]
     return best._replace(others=tuple(others))
 
 
 def _likeness(form: Form, word: str) -> int:
-    """1 if an address speaks of a layer's role or name; -1 if the layer has a role and the address is silent on it."""
+    """Return 1 if an address contains a layer's role or name, -1 if it lacks the role of the layer, else 0."""
     word = word.lower()
     stems = [stem[:5] for stem in (form.role, form.name.rstrip("0123456789d").lower()) if stem]
     if any(stem in word for stem in stems):
@@ -153,7 +154,7 @@ def _file(path: str) -> tree.File:
 
 
 def _pattern(definition: tree.Definition) -> LayerPattern | None:
-    """None for what is no layer, or owns something else than parameters that its sizes and options describe."""
+    """Return the pattern of a layer, or None if it declares more than tensors described by sizes and options."""
     if definition.kind != "layer":
         return None
     defaults = {
@@ -187,7 +188,7 @@ def _tensor(node: tree.Param, defaults: Mapping[str, object]) -> _Tensor | None:
 
 
 def _axis(node: tree.Expr, defaults: Mapping[str, object]) -> str | None:
-    """The hyperparameter that is the size of an axis, where others (as `groups`) have their defaults."""
+    """Return the hyperparameter that is the size of an axis, assuming divisors such as `groups` have the default 1."""
     if isinstance(node, tree.Binary) and node.operator == "//" and isinstance(node.right, tree.Name):
         return _axis(node.left, defaults) if defaults.get(node.right.text) == 1 else None
     return node.text if isinstance(node, tree.Name) and node.text in defaults else None

@@ -1,4 +1,4 @@
-"""The tensors of a checkpoint as statements of blocks: a tree of names, with what repeats in it said once."""
+"""The tensors of a checkpoint as statements of blocks: a tree of names with repetition factored out."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from archspec.scaffolds.tensors import Tensor
 
 
 class Index(NamedTuple):
-    """The number in an address in round i: `step` * i + `start`."""
+    """A loop index in an address: `step` * i + `start` in iteration i."""
 
     step: int
     start: int
 
 
 class Block:
-    """What a definition is to own; `arity` counts the sizes of all its statements."""
+    """The contents of a definition; `arity` is the number of sizes in its statements."""
 
     __slots__ = ("arity", "statements")
 
@@ -29,16 +29,16 @@ class Block:
 
 
 class Statement(NamedTuple):
-    """`address: what`, in rounds 0 to `rounds` - 1 if it is repeated. Its sizes are kept apart."""
+    """`address: content`, in a loop of `iterations` if that is set. Its sizes are stored separately."""
 
     address: tuple[str | Index, ...]
-    what: Form | Tensor | Block
+    content: Form | Tensor | Block
     arity: int
-    rounds: int | None = None
+    iterations: int | None = None
 
 
 class SizedStatements(NamedTuple):
-    """Statements with their sizes, one after the other."""
+    """Statements, and their sizes in order."""
 
     statements: tuple[Statement, ...]
     sizes: tuple[int, ...]
@@ -53,11 +53,11 @@ class _Node:
 
 
 TRIES = 8
-"""How many second members of a progression are tried."""
+"""The number of candidates tried as the second member of a progression."""
 
 
 class Structure:
-    """Makes blocks of entries, of which `tensors` says what each is."""
+    """Builder of blocks from the entries of a checkpoint; `tensors` classifies each entry."""
 
     def __init__(self, patterns: list[LayerPattern], tensors: Mapping[str, Tensor]) -> None:
         self.patterns = patterns
@@ -67,7 +67,7 @@ class Structure:
         self._lists: list[set[Block]] = []
 
     def of(self, entries: Sequence[Entry]) -> tuple[Block, tuple[int, ...]]:
-        """The outermost block, and its sizes. Names are distinct, and none lies inside another."""
+        """Return the outermost block and its sizes. Names must be distinct, and none may be inside another."""
         root = _Node()
         for entry in entries:
             node = root
@@ -77,7 +77,7 @@ class Structure:
         part = self._part(root, "", outermost=True)
         return self._chosen(self._block(part.statements)), part.sizes
 
-    # What stands at an address
+    # Parts of the tree
 
     def _part(self, node: _Node, word: str, outermost: bool = False) -> SizedStatements:
         if node.entry is not None:
@@ -104,9 +104,9 @@ class Structure:
         return SizedStatements(tuple(statements), tuple(sizes))
 
     def _layer(self, leaves: dict[str, Entry], word: str) -> SizedStatements | None:
-        """A layer of the library that owns these tensors and no others."""
+        """Return the library layer that declares exactly these tensors, or None."""
         if any(self._tensors[entry.name] != Tensor("param", "", len(entry.shape)) for entry in leaves.values()):
-            return None  # something is to be said of it
+            return None  # a buffer, another dtype or a remark
         shapes = {name: entry.shape for name, entry in leaves.items()}
         key = word, tuple(shapes.items())
         if key not in self._known:
@@ -115,17 +115,18 @@ class Structure:
         return form and _single(form, tuple(shapes[tensor][axis] for _, (tensor, axis) in form.slots))
 
     def _at(self, word: str | Index, part: SizedStatements) -> SizedStatements:
-        """What stands at `word`: one statement, or several if they begin with numbers, as no definition can."""
+        """Return a part below `word`: one statement, or several if they begin with numbers, as a definition cannot."""
         if not _is_list(part):
             part = self._one(part)
         return SizedStatements(tuple(s._replace(address=(word, *s.address)) for s in part.statements), part.sizes)
 
     def _one(self, part: SizedStatements, numbered: bool = False) -> SizedStatements:
-        """A part as one statement, perhaps of a block. What is `numbered` may be repeated: it has no loop of its own,
-        and a block in it begins at the number.
+        """Return a part as one statement, wrapped in a block if necessary.
+
+        A `numbered` part may be repeated, so it must not contain a loop, or a block below its number.
         """
         (first, *more) = part.statements
-        if more or (numbered and (first.rounds or (first.address and isinstance(first.what, Block)))):
+        if more or (numbered and (first.iterations or (first.address and isinstance(first.content, Block)))):
             return _single(self._block(part.statements), part.sizes)
         return part
 
@@ -135,20 +136,20 @@ class Structure:
         return self._blocks[statements]
 
     def _list(self, children: dict[int, _Node], word: str) -> SizedStatements:
-        """Numbered parts: equal ones are repeated by one statement."""
-        alike: dict[SizedStatements, list[int]] = {}
+        """Return numbered parts, with equal ones as a loop."""
+        equal: dict[SizedStatements, list[int]] = {}
         runs: list[tuple[list[int], SizedStatements]] = []
         for number in sorted(children):
             part = self._part(children[number], word)
             if _is_list(part):
                 runs.append(([number], part))
             else:
-                alike.setdefault(self._one(part, numbered=True), []).append(number)
-        runs += [(run, part) for part, numbers in alike.items() for run in progressions(numbers)]
+                equal.setdefault(self._one(part, numbered=True), []).append(number)
+        runs += [(run, part) for part, numbers in equal.items() for run in progressions(numbers)]
         runs.sort(key=lambda run: run[0][0])
         parts = [self._repeated(run, part) for run, part in runs]
         statements = tuple(statement for part in parts for statement in part.statements)
-        self._lists.append({s.what for s in statements if isinstance(s.what, Block)})
+        self._lists.append({s.content for s in statements if isinstance(s.content, Block)})
         return SizedStatements(statements, tuple(size for part in parts for size in part.sizes))
 
     def _repeated(self, run: list[int], part: SizedStatements) -> SizedStatements:
@@ -156,25 +157,26 @@ class Structure:
             return self._at(str(run[0]), part)
         (statement,) = part.statements
         address = (Index(run[1] - run[0], run[0]), *statement.address)
-        return SizedStatements((statement._replace(address=address, rounds=len(run)),), part.sizes)
+        return SizedStatements((statement._replace(address=address, iterations=len(run)),), part.sizes)
 
-    # Which blocks become definitions
+    # Selection of definitions
 
     def _chosen(self, outermost: Block) -> Block:
-        """The outermost block, where blocks that repeat are definitions, and so is what stands beside them in a list;
-        what is used once is written out.
+        """Return the outermost block, with blocks kept as definitions if they repeat or are in a list with such blocks.
+
+        All other blocks are inlined.
         """
         uses = dict.fromkeys(self._blocks.values(), 0)
         for block in self._blocks.values():
             for statement in block.statements:
-                if isinstance(statement.what, Block):
-                    uses[statement.what] += statement.rounds or 1
+                if isinstance(statement.content, Block):
+                    uses[statement.content] += statement.iterations or 1
         repeated = {block for block, count in uses.items() if count > 1}
         listed = {block for blocks in self._lists for block in blocks}
         beside = {block for blocks in self._lists if blocks & repeated for block in blocks}
         kept: dict[Block, Block] = {}
         written: dict[Block, tuple[Statement, ...]] = {}
-        for block in self._blocks.values():  # what is inside of others comes before them
+        for block in self._blocks.values():  # inner blocks come first
             written[block] = tuple(line for s in block.statements for line in _lines(s, kept, written))
             if block in beside or (block in repeated and (block in listed or len(written[block]) >= FEWEST_LINES)):
                 kept[block] = Block(written[block])
@@ -182,30 +184,30 @@ class Structure:
 
 
 FEWEST_LINES = 3
-"""Blocks that stand at words, and not in a list, become a definition if they repeat and have so many statements."""
+"""The number of statements from which repeated blocks outside lists become definitions."""
 
 
 def _lines(
     statement: Statement, kept: dict[Block, Block], written: dict[Block, tuple[Statement, ...]]
 ) -> Iterable[Statement]:
-    """A statement as it is, or those of a block that is written out."""
-    if not isinstance(statement.what, Block):
+    """Return a statement, or the statements of an inlined block."""
+    if not isinstance(statement.content, Block):
         return [statement]
-    if statement.what in kept:
-        return [statement._replace(what=kept[statement.what])]
-    return [s._replace(address=(*statement.address, *s.address)) for s in written[statement.what]]
+    if statement.content in kept:
+        return [statement._replace(content=kept[statement.content])]
+    return [s._replace(address=(*statement.address, *s.address)) for s in written[statement.content]]
 
 
 def progressions(numbers: Sequence[int]) -> list[list[int]]:
-    """Ascending numbers as arithmetic progressions, long ones where they are found, in the order of their firsts."""
+    """Split ascending numbers greedily into arithmetic progressions, ordered by their first members."""
     left = set(numbers)
     found: list[list[int]] = []
-    for place, first in enumerate(numbers):
+    for position, first in enumerate(numbers):
         if first not in left:
             continue
-        seconds = [second for second in numbers[place + 1 : place + 1 + TRIES] if second in left]
+        seconds = [second for second in numbers[position + 1 : position + 1 + TRIES] if second in left]
         runs = [[first, *_further(second, second - first, left)] for second in seconds]
-        run = max(runs, key=len, default=[first])  # of equally long ones that with the smallest step
+        run = max(runs, key=len, default=[first])  # the smallest step, if several are equally long
         if len(run) == 2 and run[1] != first + 1:
             run = [first]
         left.difference_update(run)
@@ -220,9 +222,9 @@ def _further(number: int, step: int, among: Container[int]) -> Iterable[int]:
 
 
 def _is_list(part: SizedStatements) -> bool:
-    """Whether addresses in a part begin with a number that is counted up."""
+    """Whether an address in a part begins with a loop index."""
     return any(s.address and isinstance(s.address[0], Index) for s in part.statements)
 
 
-def _single(what: Form | Tensor | Block, sizes: tuple[int, ...]) -> SizedStatements:
-    return SizedStatements((Statement((), what, len(sizes)),), sizes)
+def _single(content: Form | Tensor | Block, sizes: tuple[int, ...]) -> SizedStatements:
+    return SizedStatements((Statement((), content, len(sizes)),), sizes)

@@ -1,4 +1,4 @@
-"""What each tensor of a checkpoint is, taken for itself: a parameter or a buffer, and what cannot be known of it."""
+"""Classification of the tensors of a checkpoint as parameters or buffers, with remarks on uncertain properties."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from archspec.checkpoints.entries import Entry
 
 
 class Tensor(NamedTuple):
-    """A tensor: "param" or "buffer", its type of elements ("", "int", "bool") and its number of axes.
+    """A tensor: its kind ("param" or "buffer"), element type ("", "int", "bool") and number of axes.
 
-    `remark` is what there is to be said of it.
+    `remark` is a comment for the scaffold.
     """
 
     kind: str
@@ -21,11 +21,11 @@ class Tensor(NamedTuple):
 
 
 STATISTICS = ("running_mean", "running_var")
-"""What PyTorch's normalisation over a batch keeps beside its parameters."""
+"""The buffers of batch normalization in PyTorch."""
 
 
 def tensors(entries: Sequence[Entry]) -> dict[str, Tensor]:
-    """What each tensor is, by name: integers, booleans and statistics are buffers, all else is a parameter."""
+    """Classify tensors by name: integers, booleans and statistics are buffers, all others are parameters."""
     shapes = {entry.name: entry.shape for entry in entries}
     matrices = {name: shape for name, shape in shapes.items() if len(shape) == 2 and name.endswith(".weight")}
     biases = {name: shapes.get(f"{name.removesuffix('weight')}bias") for name in matrices}
@@ -33,13 +33,13 @@ def tensors(entries: Sequence[Entry]) -> dict[str, Tensor]:
     square = {name for name, (rows, columns) in matrices.items() if rows == columns and biases[name] == (columns,)}
     found = {entry.name: _tensor(entry) for entry in entries}
     for name in turned:
-        found[name] = found[name]._replace(remark="not known: a linear map, stored [in, out]?")
+        found[name] = found[name]._replace(remark="unknown: a linear map stored as [in, out]?")
     for name in square if turned else ():
-        found[name] = found[name]._replace(remark="not known: stored [in, out] or [out, in]?")
+        found[name] = found[name]._replace(remark="unknown: stored as [in, out] or [out, in]?")
     for name in shapes:
         head, _, last = name.rpartition(".")
         if last in STATISTICS and all(f"{head}.{other}" in shapes for other in STATISTICS):
-            found[name] = found[name]._replace(kind="buffer", remark="not known: a buffer, to judge by its name")
+            found[name] = found[name]._replace(kind="buffer", remark="unknown: a buffer according to its name")
     return found
 
 
@@ -50,7 +50,7 @@ def _tensor(entry: Entry) -> Tensor:
 
 
 def type_of(entry: Entry) -> str:
-    """What the elements are in a spec: "int", "bool", or "" for reals."""
+    """Return the element type in a spec: "int", "bool", or "" for reals."""
     if entry.dtype == "bool":
         return "bool"
     return "int" if entry.dtype.startswith(("int", "uint")) else ""

@@ -1,4 +1,4 @@
-"""Names of one storage as `tie` statements."""
+"""Generation of `tie` statements for names that share a storage."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from archspec.addresses import is_index, segments
 from archspec.checkpoints.entries import Entry
-from archspec.scaffolds.addresses import rounds, written
+from archspec.scaffolds.addresses import loop_clause, written
 from archspec.scaffolds.structure import Index, progressions
 from archspec.scaffolds.tensors import Tensor
 
 
 def tied(entries: Iterable[Entry], tensors: Mapping[str, Tensor]) -> dict[str, str]:
-    """Parameters that are another's elements: the name of each, and the first name of that storage."""
+    """Map the name of each tied parameter to the first name of its storage."""
     firsts: dict[tuple[object, ...], str] = {}
     found: dict[str, str] = {}
     for entry in entries:
@@ -24,46 +24,47 @@ def tied(entries: Iterable[Entry], tensors: Mapping[str, Tensor]) -> dict[str, s
 
 
 MOST_NUMBERS = 6
-"""Numbers in a name that are tried as the one that is counted up."""
+"""The maximum number of segments of a name that are tried as a loop index."""
 
 _Words = tuple[str | Index, ...]
 _I = Index(1, 0)
 
 
 def statements(ties: Mapping[str, str]) -> Iterator[str]:
-    """`tie` statements: one for names that differ in one number, and are tied to one name or to those with the same
-    number.
+    """Yield `tie` statements, with a loop for names that differ in one number.
+
+    In a loop, the names are tied to a single name, or to names with the same number.
     """
     groups: dict[tuple[_Words, _Words], dict[int, str]] = {}
     for alias, counted in ties.items():
-        for number, *pair in _ways(tuple(segments(alias)), tuple(segments(counted))):
+        for number, *pair in _candidates(tuple(segments(alias)), tuple(segments(counted))):
             groups.setdefault((pair[0], pair[1]), {})[number] = alias
-    order = {alias: place for place, alias in enumerate(ties)}
-    said: list[tuple[int, str]] = []
+    order = {alias: position for position, alias in enumerate(ties)}
+    lines: list[tuple[int, str]] = []
     left = dict(ties)
     for (alias, counted), names in sorted(groups.items(), key=lambda group: -len(group[1])):
         for run in progressions(sorted(number for number, name in names.items() if name in left)):
             if len(run) > 1:
                 index = Index(run[1] - run[0], run[0])
                 pair = f"{written(_with(alias, index))} = {written(_with(counted, index))}"
-                said.append((order[names[run[0]]], f"tie {pair} {rounds(index, len(run))}"))
+                lines.append((order[names[run[0]]], f"tie {pair} {loop_clause(index, len(run))}"))
                 for number in run:
                     del left[names[number]]
-    said += [
+    lines += [
         (order[alias], f"tie {written(segments(alias))} = {written(segments(counted))}")
         for alias, counted in left.items()
     ]
-    yield from (text for _, text in sorted(said))
+    yield from (text for _, text in sorted(lines))
 
 
-def _ways(alias: tuple[str, ...], counted: tuple[str, ...]) -> Iterator[tuple[int, _Words, _Words]]:
-    """Each number of `alias` that may be counted up, with both names around it; the second may have the number too."""
-    places = [place for place in range(1, len(alias)) if is_index(alias[place])][:MOST_NUMBERS]
-    for place in places:
-        one = (*alias[:place], _I, *alias[place + 1 :])
-        yield int(alias[place]), one, counted
-        if place < len(counted) and counted[place] == alias[place]:
-            yield int(alias[place]), one, (*counted[:place], _I, *counted[place + 1 :])
+def _candidates(alias: tuple[str, ...], counted: tuple[str, ...]) -> Iterator[tuple[int, _Words, _Words]]:
+    """Yield each number of `alias` that may be a loop index, with both names generalized over it."""
+    indices = [i for i in range(1, len(alias)) if is_index(alias[i])][:MOST_NUMBERS]
+    for i in indices:
+        one = (*alias[:i], _I, *alias[i + 1 :])
+        yield int(alias[i]), one, counted
+        if i < len(counted) and counted[i] == alias[i]:
+            yield int(alias[i]), one, (*counted[:i], _I, *counted[i + 1 :])
 
 
 def _with(words: _Words, index: Index) -> _Words:

@@ -1,6 +1,6 @@
-"""Makes the nodes of files, definitions and statements, and checks in them what the grammar cannot say.
+"""Construction of the nodes of files, definitions and statements, with checks that the grammar cannot express.
 
-One function for each rule of the grammar, given all that the rule matched; what is wrong is raised as a Fault.
+There is one function per grammar rule. It takes the children that the rule matched, and raises Fault for an error.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from archspec.syntax.machine import Fault, Make, Token
 from archspec.syntax.tree import Parameter
 
 LONGEST_BRANCH = 100
-"""How many `else if` may follow an `if`."""
+"""The maximum number of `else if` branches."""
 
 
 class _Block(NamedTuple):
@@ -38,7 +38,7 @@ def _block(children: Children) -> _Block:
 
 
 def _optional(children: Children) -> Any:
-    """The last thing an optional part matched, or None."""
+    """Return the last child of an optional rule, or None."""
     return children[-1] if children else None
 
 
@@ -81,7 +81,7 @@ def expect(children: Children) -> tree.Expect:
     return shallow(tree.Expect(word.start, condition.end, condition))
 
 
-# Heads ----------------------------------------------------------------------------------------------------------------
+# Signatures -----------------------------------------------------------------------------------------------------------
 
 
 def definition(children: Children) -> tree.Definition:
@@ -253,4 +253,4 @@ MAKERS: dict[str, Make] = {
     **dict.fromkeys(("entries", "outputs"), nodes),
     "body": _block,
 }
-"""The function that makes each rule's node."""
+"""The function that constructs the node of each rule."""

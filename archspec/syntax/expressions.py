@@ -1,4 +1,4 @@
-"""Makes the nodes of addresses and expressions, as `build.py` does for the rest."""
+"""Construction of the nodes of addresses and expressions; `build.py` constructs the others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from archspec.syntax.machine import Fault, Make, Token
 from archspec.syntax.tree import Expr, Listing, Name
 
 DEEPEST = 100
-"""How many levels of operators an expression may have."""
+"""The maximum nesting of operators in an expression."""
 
 LONGEST_INTEGER = 18
 
@@ -29,7 +29,7 @@ def words(children: Children) -> tuple[Token, ...]:
 
 
 def end_of(children: Children) -> int:
-    """Where the last part that is there ends."""
+    """Return the end of the last child that is present."""
     return next(c.end for c in reversed(children) if c is not None)
 
 
@@ -50,8 +50,8 @@ def _parts(node: Any) -> list[Any]:
 
 
 def shallow(node: Any) -> Any:
-    """`node`, if no expression in it is too deep to be walked by recursion later."""
-    if node.end - node.start <= DEEPEST:  # every level takes a character at least
+    """Return `node`, or raise Fault if it is nested too deeply for later recursive passes."""
+    if node.end - node.start <= DEEPEST:  # every level takes at least one character
         return node
     pending: list[tuple[Any, int]] = [(node, 0)]
     while pending:
@@ -65,11 +65,11 @@ def shallow(node: Any) -> Any:
 
 # Addresses ------------------------------------------------------------------------------------------------------------
 
-UNFIT = re.compile(r"[.\[\]\s\"\\@#:*]|[^ -~]")  # `@ # : *` have a meaning in the names of graph nodes
+UNFIT = re.compile(r"[.\[\]\s\"\\@#:*]|[^ -~]")  # `@ # : *` are reserved in the names of graph nodes
 
 
 def place(children: Children) -> Expr:
-    """A name or a string, until `address` finds that an address begins with it."""
+    """Return a name or a string, which `address` may convert to an address."""
     token = children[0]
     return tree.Literal(token.start, token.end, text_of(token)) if token.kind == "STRING" else name_of(token)
 
@@ -113,7 +113,7 @@ def index(children: Children) -> tree.Segment:
     return tree.Segment(start.start, end.end, "", value)
 
 
-# Owning and calling ---------------------------------------------------------------------------------------------------
+# Declarations and calls -----------------------------------------------------------------------------------------------
 
 
 def own(children: Children) -> tree.Own:
@@ -239,4 +239,4 @@ EXPRESSIONS: dict[str, Make] = {
         *(listing, ellipsis, literal),
     )
 }
-"""The function that makes each rule's node."""
+"""The function that constructs the node of each rule."""

@@ -1,6 +1,6 @@
-"""Finds where lines end statements: the one walk over the text that knows strings, comments and brackets.
+"""Detection of the line ends that end statements: one scan that handles strings, comments and brackets.
 
-What it returns has the length of what it was given, so that every offset stays true.
+The result has the same length as the input, so that all offsets remain valid.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from archspec.syntax.machine import Fault
 from archspec.syntax.tree import Comment
 
 DEEPEST = 64
-"""How deep brackets may nest."""
+"""The maximum nesting of brackets."""
 
 MOST_FAULTS = 20
-"""After so many mistakes the rest of a file is not looked at."""
+"""The number of errors after which the rest of a file is skipped."""
 
 _PIECE = re.compile(
     r"""
@@ -42,10 +42,11 @@ _OPENERS = {")": "(", "]": "[", "}": "{"}
 
 
 class Scan(NamedTuple):
-    """`text` has comments blanked, the line ends that end no statement, and the `broken` stretches, where `faults` are.
+    """The result of a scan.
 
-    `blanked` are the offsets of those line ends, `closers` those at which a `}` is missing, `surplus` the faults of the
-    `}` that close nothing.
+    In `text`, comments, `broken` ranges and the line ends inside statements are replaced by spaces; `blanked` are the
+    offsets of those line ends. `faults` are the errors. `closers` are the offsets at which a `}` is missing. `surplus`
+    are the errors for unmatched `}`.
     """
 
     text: str
@@ -58,9 +59,9 @@ class Scan(NamedTuple):
 
 
 class _Opened(NamedTuple):
-    """A bracket that waits to be closed, in the statement that begins at `statement`.
+    """An open bracket, in the statement that starts at `statement`.
 
-    Line ends mean nothing in a bracket that `lists`: all but the braces of bodies.
+    Line ends are not significant if `lists` is set, as it is for all brackets except the braces of bodies.
     """
 
     bracket: str
@@ -70,11 +71,11 @@ class _Opened(NamedTuple):
 
 
 def scan(text: str) -> Scan:
-    """Walks `text` once; after an unclosed bracket, again from the line after it."""
+    """Scan `text`; after an unclosed bracket, resume at the following line."""
     walk = _Walk(text)
     position = 0
     while position >= 0:
-        position = walk.on(position)
+        position = walk.resume(position)
     return Scan("".join(walk.kept), walk.comments, walk.faults, walk.broken, walk.closers, walk.surplus, walk.blanked)
 
 
@@ -91,14 +92,14 @@ class _Walk:
         self.surplus: list[Fault] = []
         self.blanked: list[int] = []
         self._stack: list[_Opened] = []
-        self._first = 0  # where the first piece of the line stands
-        self._statement = -1  # where the statement at hand begins; before its first piece, -1
-        self._damaged = -1  # where it begins if something is wrong in it, else -1
+        self._first = 0  # offset of the first token of the line
+        self._statement = -1  # offset of the current statement, or -1 before its first token
+        self._damaged = -1  # the same if the statement has an error, else -1
 
-    def on(self, position: int) -> int:
-        """Walks on from `position`; from where to walk on after a mistake, or -1 at the end of the text."""
+    def resume(self, position: int) -> int:
+        """Scan from `position`. Return where to resume after an error, or -1 at the end of the text."""
         text = self.text
-        lines: list[int] = []  # line ends since the last piece
+        lines: list[int] = []  # line ends since the last token
         for match in _PIECE.finditer(text, position):
             kind, start = match.lastgroup, match.start()
             if kind == "line":
@@ -131,7 +132,7 @@ class _Walk:
         return self._finish()
 
     def _line(self, lines: list[int], start: int) -> int | None:
-        """Something stands at `start`, the first on its line."""
+        """Handle the first token of a line, at `start`."""
         inside = bool(self._stack) and self._stack[-1].lists
         if inside and (_STATEMENT.match(self.text, start) or _ITEM.match(self.text, start)):
             return self._unclosed(start)
@@ -143,7 +144,9 @@ class _Walk:
             return None
         self._end(lines[0])
         item = self._stack and _ITEM.match(self.text, start)
-        if item and self._column(start) <= self._column(self._stack[-1].statement):  # if deeper, it is misplaced
+        if item and self._column(start) <= self._column(
+            self._stack[-1].statement
+        ):  # if it is indented further, it is misplaced
             self._missing(start)
         return None
 
@@ -160,7 +163,7 @@ class _Walk:
         return None
 
     def _is_body(self, offset: int) -> bool:
-        """Whether the `{` at `offset` begins a body, and is neither an import's nor out of place."""
+        """Whether the `{` at `offset` begins a body, not an import list or a misplaced brace."""
         if not self._stack:
             return not _IMPORT.match(self.text, self._statement)
         return bool(_HEAD.match(self.text, self._statement) or _LAST.match(self.text, offset + 1))
@@ -169,7 +172,7 @@ class _Walk:
         wanted = _OPENERS[bracket]
         depth = self._statement_depth()
         if bracket == "}" and not (len(self._stack) > depth and self._stack[-1].bracket == "{"):
-            if self._astray(offset):
+            if self._is_misplaced(offset):
                 self._fault("unexpected `}` inside a statement", offset, offset + 1)
                 self.kept[offset] = " "
                 return None
@@ -199,31 +202,31 @@ class _Walk:
         del self._stack[index if index is not None else -1 :]
         return None
 
-    def _astray(self, offset: int) -> bool:
-        """Whether a `}` has something of its statement on both sides, and no `{` before it on its line."""
+    def _is_misplaced(self, offset: int) -> bool:
+        """Whether a `}` is inside a statement, without a `{` before it on its line."""
         depth = self._statement_depth()
         if self._statement < 0 or self._first == offset or _AFTER.match(self.text, offset + 1):
             return False
         return depth == 0 or self._stack[depth - 1].offset < self._first
 
     def _column(self, offset: int) -> int:
-        """How far the line at `offset` is indented."""
+        """Return the indentation of the line at `offset`."""
         line = self.text.rfind("\n", 0, offset) + 1
         return _INDENT.match(self.text, line).end() - line  # pyright: ignore[reportOptionalMemberAccess]
 
     def _statement_depth(self) -> int:
-        """How many of the open brackets are those of bodies, around the statement at hand."""
+        """Return the number of open braces of bodies around the current statement."""
         return next((i for i, opened in enumerate(self._stack) if opened.lists), len(self._stack))
 
     def _unclosed(self, offset: int) -> int:
-        """Something at `offset` shows that the first bracket open in the statement at hand should have been closed."""
+        """Report the first open bracket of the current statement, which must have been closed before `offset`."""
         opened = self._stack[self._statement_depth()]
         back = self._abandon(opened, offset)
         self._fault(f"unclosed `{opened.bracket}`", opened.offset, opened.offset + 1)
         return back
 
     def _abandon(self, opened: _Opened, offset: int) -> int:
-        """Forgets what was found after the line of `opened`, or after `offset` if that is on it; where to walk on."""
+        """Discard results after the line of `opened`, or after `offset` if earlier; return where to resume."""
         del self._stack[self._statement_depth() :]
         end = self.text.find("\n", opened.offset, offset)
         end = offset if end < 0 else end
@@ -233,8 +236,8 @@ class _Walk:
             self.comments.pop()
         self.faults = [fault for fault in self.faults if fault.start < end]
         self._statement = opened.statement
-        told = any(fault.start >= opened.statement for fault in self.faults)
-        self._damaged = opened.statement if told else -1
+        reported = any(fault.start >= opened.statement for fault in self.faults)
+        self._damaged = opened.statement if reported else -1
         return end
 
     def _too_deep(self, offset: int) -> int:
@@ -270,13 +273,13 @@ class _Walk:
         return end
 
     def _fault(self, message: str, start: int, end: int, help: str | None = None, code: str = "syntax") -> None:
-        """Reports a mistake that leaves the statement at hand unreadable; one such is enough."""
+        """Report an error that makes the current statement unparsable; only the first per statement is kept."""
         if self._damaged < 0:
             self.faults.append(Fault(message, start, end, help, code))
             self._damaged = self._statement
 
     def _end(self, offset: int) -> None:
-        """A statement, or the head of one, ends at `offset`."""
+        """End a statement, or the header of one, at `offset`."""
         if self._damaged >= 0:
             self.broken.append((self._damaged, offset))
             self._blank(self._damaged, offset)
@@ -288,7 +291,7 @@ class _Walk:
                 self.kept[offset] = " "
 
     def _stop(self, position: int) -> int:
-        """Gives up on everything from `position` on."""
+        """Skip the rest of the text from `position`."""
         self._end(position)
         if position < len(self.text):
             self.broken.append((position, len(self.text)))

@@ -1,4 +1,4 @@
-"""Tokens and the table-driven parser. Neither knows the language: both follow the tables made from the grammar."""
+"""The lexer and the table-driven parser. The tables from the grammar define the language."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Make = Callable[[list[Any]], Any]
 
 
 class Token(NamedTuple):
-    """A word, number, string, sign or line's end.
+    """A word, number, string, operator or line end.
 
-    `kind` is the literal as written, or NAME, WORD, INT, REAL, STRING, _NL; BAD for what begins no token.
+    `kind` is the text of a keyword or operator, or NAME, WORD, INT, REAL, STRING or _NL; BAD for an invalid character.
     """
 
     start: int
@@ -24,7 +24,7 @@ class Token(NamedTuple):
 
 
 class Fault(Exception):
-    """A mistake in the text at characters `start` to `end`: what a diagnostic needs."""
+    """A syntax error at characters `start` to `end`, with the data for a diagnostic."""
 
     def __init__(self, message: str, start: int, end: int, help: str | None = None, code: str = "syntax") -> None:
         super().__init__(message)
@@ -36,7 +36,7 @@ class Fault(Exception):
 
 
 class Unexpected(Exception):
-    """The token at `index`, or the end, fits nowhere; `stack` is the parser's, for `accepted`."""
+    """An unexpected token, or end of input, at `index`; `stack` is the parser's stack, for `accepted`."""
 
     def __init__(self, tokens: Sequence[Token], index: int, stack: list[int]) -> None:
         super().__init__()
@@ -46,10 +46,10 @@ class Unexpected(Exception):
 
 
 class Machine:
-    """A lexer and a parser for one set of tables; `makers` make the nodes."""
+    """A lexer and a parser for one set of tables; `makers` construct the nodes."""
 
     def __init__(self, data: ParserData, makers: dict[str, Make], contextual: frozenset[str]) -> None:
-        """`contextual` are the keywords that are plain names wherever the keyword cannot stand."""
+        """`contextual` are the keywords that are names where the keyword is not allowed."""
         self._actions: list[dict[str, int]] = data["actions"]
         self._gotos: list[dict[str, int]] = data["gotos"]
         self._starts: dict[str, list[int]] = data["starts"]
@@ -60,7 +60,7 @@ class Machine:
         self.keywords = frozenset(text for text in literals if text.isalpha())
         patterns: dict[str, str] = data["patterns"]
         signs = "|".join(re.escape(text) for text in literals if not text.isalpha())
-        # After a single dot everything is a segment of an address: `layer.0.1` has no number 0.1 in it.
+        # After a single dot, every word is an address segment: `layer.0.1` does not contain the number 0.1.
         self._lexer = re.compile(
             rf"(?P<WORD>(?<=\.)(?<!\.\.){patterns['WORD']})|(?P<NAME>{patterns['NAME']})|(?P<_NL>{patterns['_NL']})"
             rf"|(?P<SIGN>{signs})|(?P<REAL>(?>{patterns['REAL']}))(?!\w)|(?P<INT>(?>{patterns['INT']}))(?!\w)"
@@ -68,7 +68,7 @@ class Machine:
         )
 
     def tokens(self, text: str) -> list[Token]:
-        """The tokens of `text`; what begins none is a token of kind BAD."""
+        """Return the tokens of `text`; an invalid character becomes a token of kind BAD."""
         keywords = self.keywords
         result: list[Token] = []
         for match in self._lexer.finditer(text):
@@ -80,7 +80,7 @@ class Machine:
         return result
 
     def run(self, tokens: Sequence[Token], start: str) -> Any:
-        """What the makers make of `tokens` as a `start`. Raises Unexpected, or the Fault of a maker."""
+        """Parse `tokens` from the start symbol `start`. Raises Unexpected, or a Fault from a maker."""
         actions, gotos, rules, contextual = self._actions, self._gotos, self._rules, self._contextual
         state, last = self._starts[start]
         states: list[int] = [state]
@@ -101,7 +101,7 @@ class Machine:
                     values.append(token)
                     break
                 origin, make, size, inlined = rules[~target]
-                if make is None:  # a single child, handed on
+                if make is None:  # a single child, passed on
                     state = states[-1] = gotos[states[-2]][origin]
                 else:
                     children: list[Any] = []
@@ -119,7 +119,7 @@ class Machine:
         raise AssertionError
 
     def accepted(self, stack: list[int]) -> set[str]:
-        """The kinds of token that could have come next where the parser's stack is `stack`."""
+        """Return the kinds of token that are allowed next for a parser stack."""
         return {kind for kind in (*self._actions[stack[-1]], "$END") if self._fits(list(stack), kind)}
 
     def _fits(self, states: list[int], kind: str) -> bool:
@@ -142,7 +142,7 @@ def _all(children: list[Any]) -> Any:
 def _spliced(children: list[Any], inlined: list[int]) -> list[Any]:
     first = inlined[0]
     if first == 0:
-        result: list[Any] = children[0]  # nobody else holds it: lists grow in place, in linear time
+        result: list[Any] = children[0]  # not shared, so the list grows in place, in linear time
     else:
         result = children[:first]
         result.extend(children[first])

@@ -1,4 +1,4 @@
-"""What to say about a token that fits nowhere: one plain sentence, and for common slips how to mend them."""
+"""Error messages for unexpected tokens, with suggested fixes for common errors."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _OPERATORS = ("+", "-", "*", "/", "//", "%", "**", "and", "or")
 _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 _ENDS = ("_NL", "$END")
 _SIGNS = (",", ")", "]", "}", ":", "=", "..", "->", "[", "{")
-"""Signs worth naming as expected; operators, which fit nearly everywhere, are not."""
+"""Symbols listed as expected; operators are omitted, because they are allowed almost everywhere."""
 
 
-class Slip(NamedTuple):
-    """A mistake: the tokens before it, the one `found` there, those after it, and the kinds `accepted` there."""
+class Context(NamedTuple):
+    """The context of an error: the tokens before it, the one `found`, those after it, and the kinds `accepted`."""
 
     before: Sequence[Token]
     found: Token
@@ -56,58 +56,60 @@ class Slip(NamedTuple):
 
     @property
     def joined(self) -> str:
-        """What is found and the token before it, if nothing stands between them."""
+        """The unexpected token joined to the previous one, if they are adjacent."""
         return self.previous.text + self.found.text if self.previous.end == self.found.start else ""
 
 
-class Said(NamedTuple):
-    """What a rule has to say: a better message, help, a better place; what is None stays as it is."""
+class Advice(NamedTuple):
+    """A more specific message, help or span from a rule; None keeps the general one."""
 
     message: str | None = None
     help: str | None = None
-    place: tuple[int, int] | None = None
+    span: tuple[int, int] | None = None
 
 
 def explain(machine: Machine, error: Unexpected, start: str, following: Sequence[Token] = ()) -> Fault:
-    """The Fault for `error`, met while parsing a `start`; `following` is what stands after the tokens parsed."""
+    """Convert `error` to a Fault. `start` is the start symbol, `following` the tokens after those parsed."""
     tokens, index = error.tokens, error.index
     end = tokens[-1].end if tokens else 0
     found = [*tokens[index : index + 1], *following, Token(end, end, "$END", "")][0]
-    slip = Slip(tokens[:index], found, tokens[index + 1 :], machine.accepted(error.stack), start, machine.keywords)
-    said = next((said for rule in _RULES if (said := rule(slip))), Said())
-    place = (slip.previous.end, slip.previous.end) if slip.at_end else (found.start, found.end)
-    return Fault(said.message or _general(slip), *(said.place or place), said.help)
+    context = Context(
+        tokens[:index], found, tokens[index + 1 :], machine.accepted(error.stack), start, machine.keywords
+    )
+    advice = next((advice for rule in _RULES if (advice := rule(context))), Advice())
+    span = (context.previous.end, context.previous.end) if context.at_end else (found.start, found.end)
+    return Fault(advice.message or _general(context), *(advice.span or span), advice.help)
 
 
-def _general(slip: Slip) -> str:
-    after = f" after `{_short(slip.previous.text)}`" if slip.before else ""
-    return f"expected {_expected(slip)}{after}, found {_described(slip.found)}"
+def _general(context: Context) -> str:
+    after = f" after `{_short(context.previous.text)}`" if context.before else ""
+    return f"expected {_expected(context)}{after}, found {_described(context.found)}"
 
 
-def _expected(slip: Slip) -> str:
-    accepted = slip.accepted
+def _expected(context: Context) -> str:
+    accepted = context.accepted
     for kind, name in (("tie", "a statement"), ("fn", _listed([f"`{word}`" for word in _ITEMS]))):
         if kind in accepted:
             return name
     if "frozen" in accepted:
         return "`param`, `buffer`, or a layer or block" if "param" in accepted else "a layer or block"
-    if slip.wants_value:
+    if context.wants_value:
         return "an expression"
     if {"NAME", "["} <= accepted and "," not in accepted:
         return "a shape"
-    if {"NAME", "STRING"} <= accepted and slip.first.text in ("tie", "role"):
+    if {"NAME", "STRING"} <= accepted and context.first.text in ("tie", "role"):
         return "an address"
     if "WORD" in accepted:
         return "a name or number"
     names = [name for kind, name in (("NAME", "a name"), ("STRING", "a string")) if kind in accepted]
     if names and "," not in accepted:
         return _listed(names)
-    if len(slip.before) == 1 and {":", "="} <= accepted:
+    if len(context.before) == 1 and {":", "="} <= accepted:
         return "`=` or `:`"
     if accepted.intersection(_ENDS) and not {"->", "{"} & accepted:
         return "`,` or the end of the line" if "," in accepted else "the end of the line"
     hidden = {"["} if accepted & {":", "+"} else set[str]()
-    hidden |= {":", "="} if slip.has_value else set()
+    hidden |= {":", "="} if context.has_value else set()
     signs = [sign for sign in _SIGNS if sign in accepted - hidden] or sorted(accepted)[:4]
     return _listed([f"`{sign}`" for sign in signs])
 
@@ -124,28 +126,28 @@ def _short(text: str) -> str:
     return text if len(text) <= 30 else text[:27] + "..."
 
 
-# Common slips ---------------------------------------------------------------------------------------------------------
+# Common errors --------------------------------------------------------------------------------------------------------
 
 
-def _character(slip: Slip) -> Said | None:
-    """What is no token at all."""
-    found = slip.found
+def _character(context: Context) -> Advice | None:
+    """Invalid characters."""
+    found = context.found
     if found.kind != "BAD":
         return None
     text = found.text
     if text[0].isdigit():
-        return Said(f"expected a number or name, found `{_short(text)}`")
+        return Advice(f"expected a number or name, found `{_short(text)}`")
     if text == '"':
-        return Said("invalid escape sequence in this string", 'use only `\\"` and `\\\\`')
-    if text in "&|" and slip.next.text == text and slip.next.start == found.end:
-        mend = "write `and`" if text == "&" else "write `or`"
-        return Said(f"unknown operator `{text * 2}`", mend, (found.start, slip.next.end))
+        return Advice("invalid escape sequence in this string", 'use only `\\"` and `\\\\`')
+    if text in "&|" and context.next.text == text and context.next.start == found.end:
+        help = "write `and`" if text == "&" else "write `or`"
+        return Advice(f"unknown operator `{text * 2}`", help, (found.start, context.next.end))
     if not text.isprintable() and text not in _CHARACTERS:
-        return Said(f"invalid character U+{ord(text):04X}")
+        return Advice(f"invalid character U+{ord(text):04X}")
     if text in _CHARACTERS:
-        return Said(f"unexpected character `{text}`", _CHARACTERS[text])
+        return Advice(f"unexpected character `{text}`", _CHARACTERS[text])
     help = "use only ASCII letters, digits and `_` in names" if text.isalpha() else None
-    return Said(f"invalid character `{text}`", help)
+    return Advice(f"invalid character `{text}`", help)
 
 
 _CHARACTERS = {
@@ -166,44 +168,44 @@ _CHARACTERS = {
 }
 
 
-def _sign(slip: Slip) -> Said | None:
-    """Signs of other languages."""
-    before, found, joined = slip.previous, slip.found, slip.joined
+def _sign(context: Context) -> Advice | None:
+    """Operators of other languages."""
+    before, found, joined = context.previous, context.found, context.joined
     both = (before.start, found.end)
     if joined == ":=":
-        return Said("unknown operator `:=`", "write `name = value` to assign, `address: Layer()` to declare", both)
+        return Advice("unknown operator `:=`", "write `name = value` to assign, `address: Layer()` to declare", both)
     if joined in ("+=", "-=", "*=", "/="):
-        name = slip.first.text
-        return Said(f"unknown operator `{joined}`", f"write `{name} = {name} {before.text} ...`", both)
+        name = context.first.text
+        return Advice(f"unknown operator `{joined}`", f"write `{name} = {name} {before.text} ...`", both)
     if found.text == "." and before.kind == "INT":
-        return Said("expected a digit after the decimal point", f"write `{before.text}.0`", both)
-    if found.text in _COMPARISONS and slip.has_value and any(t.text in _COMPARISONS for t in slip.before):
-        return Said("comparisons cannot be chained", "join two comparisons with `and`")
+        return Advice("expected a digit after the decimal point", f"write `{before.text}.0`", both)
+    if found.text in _COMPARISONS and context.has_value and any(t.text in _COMPARISONS for t in context.before):
+        return Advice("comparisons cannot be chained", "join two comparisons with `and`")
     if found.text == "...":
-        return Said("`...` is only allowed in shapes")
-    if any(t.text == "//" for t in (*slip.before, found)) and (found.text == "//" or not slip.wants_value):
-        return Said(help="use `#` for comments: `//` is integer division")
+        return Advice("`...` is only allowed in shapes")
+    if any(t.text == "//" for t in (*context.before, found)) and (found.text == "//" or not context.wants_value):
+        return Advice(help="use `#` for comments: `//` is integer division")
     return None
 
 
-def _word(slip: Slip) -> Said | None:
-    """A word of another language, or a misspelt one, where a statement or an item begins."""
-    word = slip.first if len(slip.before) < 2 and slip.found.text != "elif" else slip.found
-    place = (word.start, word.end)
-    if word.text in _ITEMS and slip.start == "statement" and slip.found.kind in ("NAME", "STRING"):
-        return Said(f"`{word.text}` is only allowed at the top level of a file", None, place)
-    if slip.start == "item" and not slip.before and word.kind in _INSIDE:
-        return Said(help=_INSIDE_HELP)
-    if word.kind != "NAME" or (len(slip.before) > 1 and word.text != "elif"):
+def _word(context: Context) -> Advice | None:
+    """Keywords of other languages and typos at the start of a statement or an item."""
+    word = context.first if len(context.before) < 2 and context.found.text != "elif" else context.found
+    span = (word.start, word.end)
+    if word.text in _ITEMS and context.start == "statement" and context.found.kind in ("NAME", "STRING"):
+        return Advice(f"`{word.text}` is only allowed at the top level of a file", None, span)
+    if context.start == "item" and not context.before and word.kind in _INSIDE:
+        return Advice(help=_INSIDE_HELP)
+    if word.kind != "NAME" or (len(context.before) > 1 and word.text != "elif"):
         return None
-    if word.text in _FOREIGN and slip.found.text not in ("=", ":", "."):
-        return Said(f"unknown keyword `{word.text}`", _FOREIGN[word.text], place)
-    near = suggest(word.text, list(_ITEMS if slip.start == "item" else _STATEMENTS))
-    if near and (slip.start == "item" or not slip.at_end):
-        return Said(help=near, place=place if slip.start == "item" else None)
-    if slip.start == "item":
-        return Said(help=_INSIDE_HELP)
-    return Said(help=f"write `{word.text}: {slip.found.text} ...`") if slip.found.text in _OWNED else None
+    if word.text in _FOREIGN and context.found.text not in ("=", ":", "."):
+        return Advice(f"unknown keyword `{word.text}`", _FOREIGN[word.text], span)
+    near = suggest(word.text, list(_ITEMS if context.start == "item" else _STATEMENTS))
+    if near and (context.start == "item" or not context.at_end):
+        return Advice(help=near, span=span if context.start == "item" else None)
+    if context.start == "item":
+        return Advice(help=_INSIDE_HELP)
+    return Advice(help=f"write `{word.text}: {context.found.text} ...`") if context.found.text in _OWNED else None
 
 
 _INSIDE = ("STRING", ".", *_STATEMENTS)
@@ -219,87 +221,87 @@ _FOREIGN = {
 }
 
 
-def _keyword(slip: Slip) -> Said | None:
-    """A keyword where a name or an address should stand."""
-    begun = len(slip.before) == 1 and slip.found.text in (".", ":", "=")
-    word = slip.previous if begun else slip.found
-    if word.text not in slip.keywords or (begun and slip.first.text == "tie"):
+def _keyword(context: Context) -> Advice | None:
+    """Keywords in place of a name or an address."""
+    begun = len(context.before) == 1 and context.found.text in (".", ":", "=")
+    word = context.previous if begun else context.found
+    if word.text not in context.keywords or (begun and context.first.text == "tie"):
         return None
-    place = (word.start, word.end)
-    if slip.start == "item" and word is slip.first:
-        return Said(help=_INSIDE_HELP)
-    if slip.found.text in (".", ":") or slip.next.text in (".", ":"):
-        return Said(
-            f"expected an address, found the keyword `{word.text}`", f'quote it in an address: `"{word.text}"`', place
+    span = (word.start, word.end)
+    if context.start == "item" and word is context.first:
+        return Advice(help=_INSIDE_HELP)
+    if context.found.text in (".", ":") or context.next.text in (".", ":"):
+        return Advice(
+            f"expected an address, found the keyword `{word.text}`", f'quote it in an address: `"{word.text}"`', span
         )
     if word.text in _OWNED:
-        help = f"use a colon to declare: `{slip.first.text}: {word.text} ...`"
-        return Said(help=help) if slip.previous.text == "=" else None
-    if begun or "NAME" in slip.accepted:
-        choice = word.text == "if" and slip.wants_value and slip.next.text != "="
+        help = f"use a colon to declare: `{context.first.text}: {word.text} ...`"
+        return Advice(help=help) if context.previous.text == "=" else None
+    if begun or "NAME" in context.accepted:
+        choice = word.text == "if" and context.wants_value and context.next.text != "="
         help = "write `value if condition else other`" if choice else None
-        return Said(f"expected a name, found the keyword `{word.text}`", help, place)
+        return Advice(f"expected a name, found the keyword `{word.text}`", help, span)
     return None
 
 
-def _owning(slip: Slip) -> Said | None:
-    """`:`, `=` and the point of an address."""
-    before, found, first = slip.previous, slip.found, slip.first.text
-    addressed = ":" in slip.accepted and not slip.has_value
-    if before.text == ":" and first in ("if", "for", "else") and slip.at_end:
-        return Said(help=f"put the body in braces: `{first} ... {{ }}`")
+def _owning(context: Context) -> Advice | None:
+    """Errors with `:`, `=` and the `.` of an address."""
+    before, found, first = context.previous, context.found, context.first.text
+    addressed = ":" in context.accepted and not context.has_value
+    if before.text == ":" and first in ("if", "for", "else") and context.at_end:
+        return Advice(help=f"put the body in braces: `{first} ... {{ }}`")
     if first == "tie" and found.text == ".":
-        return Said(help="write both sides of a `tie` as addresses without a leading `.`")
-    if before.text == ":" and "frozen" in slip.accepted:
-        return Said(help="write `name = value` to assign a value: `address: Layer()` declares")
+        return Advice(help="write both sides of a `tie` as addresses without a leading `.`")
+    if before.text == ":" and "frozen" in context.accepted:
+        return Advice(help="write `name = value` to assign a value: `address: Layer()` declares")
     if addressed and found.text == "=":
-        return Said(help="write `address: Layer()` to declare: only a name can be assigned with `=`")
-    if addressed and len(slip.before) > 2:
-        return Said(help="write `a.b: Layer()` to declare at `a.b`: `.a.b` refers to what is declared there")
-    if found.text == ":" and any(t.text == "[" for t in slip.before):
-        return Said(help="use `slice(axis, start, stop)(x)` to take part of a tensor")
-    compares = any(token.text in ("if", "and", "or", "not") for token in slip.before)
+        return Advice(help="write `address: Layer()` to declare: only a name can be assigned with `=`")
+    if addressed and len(context.before) > 2:
+        return Advice(help="write `a.b: Layer()` to declare at `a.b`: `.a.b` refers to what is declared there")
+    if found.text == ":" and any(t.text == "[" for t in context.before):
+        return Advice(help="use `slice(axis, start, stop)(x)` to take part of a tensor")
+    compares = any(token.text in ("if", "and", "or", "not") for token in context.before)
     if found.text == "=" and (compares or first in ("if", "require", "expect", "else")):
-        return Said(help="use `==` to compare")
+        return Advice(help="use `==` to compare")
     return None
 
 
-def _missing(slip: Slip) -> Said | None:
-    """Something that was left out."""
-    before, found, accepted, first = slip.previous, slip.found, slip.accepted, slip.first.text
-    words = [token.text for token in slip.before]
-    if before.text == "return" and slip.wants_value:
-        return Said(f"expected a value after `return`, found {_described(found)}")
+def _missing(context: Context) -> Advice | None:
+    """Omissions."""
+    before, found, accepted, first = context.previous, context.found, context.accepted, context.first.text
+    words = [token.text for token in context.before]
+    if before.text == "return" and context.wants_value:
+        return Advice(f"expected a value after `return`, found {_described(found)}")
     if ".." in accepted and "for" in words:
-        return Said(help="loop over a range: `for i in 0..n`")
-    if found.text == "(" and before.text == ")" and slip.has_value:
-        return Said(help="pass at most two lists of arguments: hyperparameters, then inputs")
+        return Advice(help="loop over a range: `for i in 0..n`")
+    if found.text == "(" and before.text == ")" and context.has_value:
+        return Advice(help="pass at most two lists of arguments: hyperparameters, then inputs")
     if first in ("fn", "layer", "block") and accepted == {"("}:
-        return Said(help="add a list of inputs, even if it is empty: `()`")
+        return Advice(help="add a list of inputs, even if it is empty: `()`")
     if found.text == ":" and first in ("fn", "layer", "block"):
-        return Said(help="write an input as `x [batch, hidden]`, or with a type as `x int [batch]`")
+        return Advice(help="write an input as `x [batch, hidden]`, or with a type as `x int [batch]`")
     if "->" in accepted and found.text == "(":
-        return Said(help="use at most two lists: hyperparameters, then inputs")
+        return Advice(help="use at most two lists: hyperparameters, then inputs")
     if accepted == {"expect"}:
-        return Said(help="write an expectation as `expect params == 1_000`")
+        return Advice(help="write an expectation as `expect params == 1_000`")
     if first == "model" and accepted == {"STRING"}:
-        return Said(help=f'put the name of the model in quotes: `model "{_short(found.text)}"`')
+        return Advice(help=f'put the name of the model in quotes: `model "{_short(found.text)}"`')
     if "->" in accepted:
-        return Said(help="declare the outputs: `-> [batch, hidden]`")
-    if "[" in accepted and not slip.has_value and {"param", "buffer"}.intersection(words[-2:]):
-        return Said(help="add the shape of the tensor: `[n, d]`, or `[]` for a single number")
+        return Advice(help="declare the outputs: `-> [batch, hidden]`")
+    if "[" in accepted and not context.has_value and {"param", "buffer"}.intersection(words[-2:]):
+        return Advice(help="add the shape of the tensor: `[n, d]`, or `[]` for a single number")
     listed = "," in accepted and ("=" not in accepted or ")" in accepted)
     if listed and found.kind in ("NAME", "INT", "REAL", "STRING"):
-        return Said(help="did you forget a comma?")
-    if found.text == "|>" and slip.has_value:
-        return Said(help="put the chain in parentheses")
-    if "|>" in words and found.text in _OPERATORS and ("|>" in accepted or slip.start == "step"):
-        return Said(help="put the operand in parentheses, or split it into two steps")
+        return Advice(help="did you forget a comma?")
+    if found.text == "|>" and context.has_value:
+        return Advice(help="put the chain in parentheses")
+    if "|>" in words and found.text in _OPERATORS and ("|>" in accepted or context.start == "step"):
+        return Advice(help="put the operand in parentheses, or split it into two steps")
     if first in ("import", "export") and "{" in accepted:
-        return Said(help=f"list the names: `{first} {words[1]} {{ Name }}`")
-    if slip.at_end and slip.wants_value and before.text in _OPERATORS:
-        return Said(help="put an expression that spans lines in parentheses")
+        return Advice(help=f"list the names: `{first} {words[1]} {{ Name }}`")
+    if context.at_end and context.wants_value and before.text in _OPERATORS:
+        return Advice(help="put an expression that spans lines in parentheses")
     return None
 
 
-_RULES: tuple[Callable[[Slip], Said | None], ...] = (_character, _sign, _word, _keyword, _owning, _missing)
+_RULES: tuple[Callable[[Context], Advice | None], ...] = (_character, _sign, _word, _keyword, _owning, _missing)

@@ -1,4 +1,4 @@
-"""Text to tree: `parse` for files, `parse_expression` for single values. Neither raises on bad text."""
+"""Parsing of files (`parse`) and of single values (`parse_expression`). Neither raises for invalid text."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from archspec.syntax.tables import ParserData, check, parser_data
 from archspec.syntax.tree import Broken, Comment, Definition, Expr, File, Item, Literal, Model, Unary
 
 CONTEXTUAL = frozenset(("import", "export", "dim", "fn", "layer", "block", "model", "frozen"))
-"""Keywords that are plain names wherever the keyword itself cannot stand."""
+"""Keywords that are names where the keyword is not allowed."""
 
 __all__ = ["parse", "parse_expression", "parser_data", "parser_from"]
 
 
 def parser_from(data: ParserData) -> Machine:
-    """The parser for tables that `parser_data` made. Raises ValueError for anything else."""
+    """Return the parser for tables from `parser_data`. Raises ValueError for invalid tables."""
     from archspec.syntax.build import MAKERS
 
     try:
         check(data)
         return Machine(data, MAKERS, CONTEXTUAL)
     except (LookupError, TypeError, AttributeError, re.error) as error:
-        raise ValueError("these are no parser tables") from error
+        raise ValueError("invalid parser tables") from error
 
 
 @cache
@@ -37,9 +37,9 @@ def _parser() -> Machine:
 
 
 def parse(source: Source, report: Report, machine: Machine | None = None) -> File:
-    """The tree of a file, by the parser `machine` (made anew if None).
+    """Parse a file with the parser `machine` (by default a new one).
 
-    Every mistake is reported (codes `syntax` and `budget`), left out of the tree, and in `broken`.
+    Every error is reported (codes `syntax` and `budget`) and omitted from the tree; its range is in `broken`.
     """
     found = scan(source.text)
     machine = machine or _parser()
@@ -54,20 +54,20 @@ def parse(source: Source, report: Report, machine: Machine | None = None) -> Fil
         faults += recovery.faults
         broken += recovery.broken
     for fault in sorted(faults, key=lambda fault: fault.start)[:MOST_FAULTS]:
-        _tell(report, source, fault)
+        _add(report, source, fault)
     items = tuple(_documented(item, found.comments, source.text) for item in file.items)
     return File(0, len(source.text), items, tuple(found.comments), _broken(source.text, broken))
 
 
 def parse_expression(source: Source, report: Report, machine: Machine | None = None) -> Expr | None:
-    """The expression that `source` is, or None and a diagnostic. Numbers and constants need no parser."""
+    """Parse an expression; None after a diagnostic. Numbers and constants do not need the parser."""
     text = source.text.strip()
     if _SIMPLE.fullmatch(text):
         start = len(source.text) - len(source.text.lstrip())
         return _simple(text, start)
     found = scan(source.text)
     for fault in (*found.faults, *found.surplus)[:1]:
-        _tell(report, source, fault)
+        _add(report, source, fault)
         return None
     from archspec.syntax.expressions import shallow
 
@@ -75,9 +75,9 @@ def parse_expression(source: Source, report: Report, machine: Machine | None = N
     try:
         return shallow(machine.run(machine.tokens(found.text), "expr"))
     except Unexpected as error:
-        _tell(report, source, explain(machine, error, "expr"))
+        _add(report, source, explain(machine, error, "expr"))
     except Fault as fault:
-        _tell(report, source, fault)
+        _add(report, source, fault)
     return None
 
 
@@ -86,7 +86,7 @@ _CONSTANTS = {"true": True, "false": False, "none": None}
 
 
 def _simple(text: str, start: int) -> Expr:
-    """A number or a constant; they are most of what is given on a command line."""
+    """Parse a number or a constant, the most common values on a command line."""
     end = start + len(text)
     if text.startswith("-"):
         return Unary(start, end, "-", _simple(text[1:], start + 1))
@@ -94,12 +94,12 @@ def _simple(text: str, start: int) -> Expr:
     return Literal(start, end, value)
 
 
-def _tell(report: Report, source: Source, fault: Fault) -> None:
+def _add(report: Report, source: Source, fault: Fault) -> None:
     report.error(fault.code, fault.message, Span(source, fault.start, fault.end), help=fault.help)
 
 
 def _closed(tokens: list[Token], found: Scan) -> list[Token]:
-    """`tokens` with a `}` wherever one is missing."""
+    """Return `tokens` with the missing `}` inserted."""
     if not found.closers:
         return tokens
     missing = [token for at in found.closers for token in (Token(at, at, "}", ""), Token(at, at, "_NL", ""))]
@@ -116,7 +116,7 @@ def _broken(text: str, stretches: list[tuple[int, int]]) -> tuple[Broken, ...]:
 
 
 def _documented(item: Item, comments: list[Comment], text: str) -> Item:
-    """`item` with the `##` lines directly above it as its `doc`."""
+    """Return `item` with the `##` lines directly above it as its `doc`."""
     if not isinstance(item, Definition | Model):
         return item
     lines: list[str] = []

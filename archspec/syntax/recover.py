@@ -1,4 +1,4 @@
-"""Parses a file with mistakes in it: statement by statement, so that each mistake is found, and found once."""
+"""Error recovery: parses an invalid file statement by statement, so that each error is reported exactly once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BODIED = frozenset(("fn", "layer", "block", "model", "if", "for"))
 
 
 class Recovery:
-    """What is left of a file when the statements that do not parse are taken out."""
+    """The rest of a file without the statements that cannot be parsed."""
 
     def __init__(self, machine: Machine, tokens: Sequence[Token], found: Scan) -> None:
         self.faults: list[Fault] = []
@@ -35,18 +35,18 @@ class Recovery:
 
     def _items(self) -> list[Token]:
         kept: list[Token] = []
-        astray = False  # one `}` too many can leave a run of statements outside any body
+        misplaced = False  # a surplus `}` can leave several statements outside any body
         for first, last in self._split(0, len(self._tokens)):
             begins = self._tokens[first].kind in _ITEMS
-            sound = self._kept(first, last, "item", not begins and astray)
-            astray = not begins and not sound
-            if astray:
-                self._blame_surplus(last)
+            sound = self._kept(first, last, "item", not begins and misplaced)
+            misplaced = not begins and not sound
+            if misplaced:
+                self._merge_surplus(last)
             kept += sound
         return kept
 
-    def _blame_surplus(self, last: int) -> None:
-        """A surplus `}` at the end of a run of statements outside any body is the same mistake, told of already."""
+    def _merge_surplus(self, last: int) -> None:
+        """Drop the error of a surplus `}` after statements outside any body: it has the same cause."""
         start = self._tokens[last - 1].end
         end = self._tokens[last + 1].start if last + 1 < len(self._tokens) else len(self._text)
         blamed = [fault for fault in self._surplus if start <= fault.start < end]
@@ -55,7 +55,7 @@ class Recovery:
             self._surplus = [fault for fault in self._surplus if fault not in blamed]
 
     def _split(self, first: int, last: int) -> list[tuple[int, int]]:
-        """The stretches of tokens between line ends that are in no braces."""
+        """Return the ranges of tokens between line ends outside braces."""
         pieces: list[tuple[int, int]] = []
         start = index = first
         while index < last:
@@ -70,11 +70,11 @@ class Recovery:
         return pieces
 
     def _kept(self, first: int, last: int, start: str, silent: bool = False) -> list[Token]:
-        """The tokens of an item or statement without what does not parse in it; none if its head does not."""
+        """Return the tokens of an item or statement that can be parsed; none if its header cannot."""
         tokens = self._tokens
         kind = tokens[first].kind
-        head: list[Token] = []  # all of it but what its braces hold
-        bodies: list[tuple[int, int, int]] = []  # place in the head, first and last token
+        head: list[Token] = []  # all tokens except the contents of braces
+        bodies: list[tuple[int, int, int]] = []  # position in the head, first and last token
         index = first
         while index < last:
             head.append(tokens[index])
@@ -88,24 +88,24 @@ class Recovery:
         sound = self._parses(head, () if bodies else tokens[last : last + 1], start, silent)
         kept: list[Token] = []
         done = 0
-        for place, begin, end in bodies:
-            kept += head[done:place]
+        for position, begin, end in bodies:
+            kept += head[done:position]
             for piece in self._split(begin, end):
                 kept += self._kept(*piece, "expect" if kind == "model" and start == "item" else "statement")
-            done = place
+            done = position
         end = tokens[last - 1].end
         return [*kept, *head[done:], Token(end, end, "_NL", "\n")] if sound else []
 
     def _parses(self, tokens: list[Token], following: Sequence[Token], start: str, silent: bool) -> bool:
-        """Whether `tokens` are a `start`; if not, says so."""
+        """Whether `tokens` can be parsed as a `start`; reports an error if not."""
         error = self._error(tokens, start)
         if error is None:
             return True
         self.broken.append((tokens[0].start, tokens[-1].end))
-        headless = tokens[0].start in self._heads  # its head was told of when it was taken out
+        headless = tokens[0].start in self._heads  # the error in its head has been reported
         if not silent and not headless and len(self.faults) < MOST_FAULTS:  # more are not shown
-            told = self._each_step(tokens, following, start) or [self._fault(error, start, following)]
-            self.faults += told[:MOST_FAULTS]
+            errors = self._each_step(tokens, following, start) or [self._fault(error, start, following)]
+            self.faults += errors[:MOST_FAULTS]
         return False
 
     def _error(self, tokens: Sequence[Token], start: str) -> Fault | Unexpected | None:
@@ -119,12 +119,12 @@ class Recovery:
         return error if isinstance(error, Fault) else explain(self._machine, error, start, following)
 
     def _on_the_line(self, last: Token, following: Token) -> Sequence[Token]:
-        """The token after `last`, if no line ends between them."""
+        """Return the token after `last` if it is on the same line."""
         ends = bisect_left(self._blanked, last.end)
         return () if ends < len(self._blanked) and self._blanked[ends] < following.start else (following,)
 
     def _each_step(self, tokens: list[Token], following: Sequence[Token], start: str) -> list[Fault]:
-        """The mistakes in the steps of a chain and in what it begins with, each parsed alone."""
+        """Return the errors in the head and the steps of a chain, each parsed separately."""
         depth = 0
         cuts = [0]
         for index, token in enumerate(tokens):
@@ -144,7 +144,7 @@ class Recovery:
 
 
 def _partners(tokens: Sequence[Token]) -> dict[int, int]:
-    """For each `{` the index of its `}`."""
+    """Map the index of each `{` to that of its `}`."""
     found: dict[int, int] = {}
     opened: list[int] = []
     for index, token in enumerate(tokens):

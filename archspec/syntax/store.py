@@ -1,6 +1,6 @@
-"""Trees as plain data, lists of numbers and strings that JSON can hold, and back.
+"""Conversion of syntax trees to and from plain data for JSON.
 
-A node is a list: the number of its class, then its fields. What is loaded is checked, field by field.
+A node is a list: the number of its class, then its fields. Loading validates every field.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, ForwardRef, get_args
 from archspec.syntax import tree
 from archspec.syntax.tree import File
 
-_Rows = list[list[list[Any]]]  # for each class the fields of its nodes
+_Rows = list[list[list[Any]]]  # the fields of the nodes of each class
 _Read = Callable[[Any, _Rows], Any]
 
 _CLASSES: list[Any] = [c for c in vars(tree).values() if isinstance(c, type) and issubclass(c, tuple)]
@@ -36,12 +36,12 @@ _CHOICES: dict[tuple[Any, str], set[Any]] = {
 
 
 def dump(file: File) -> list[Any]:
-    """`file` as plain data."""
+    """Convert `file` to plain data."""
     return _plain(file)
 
 
 def load(data: Any) -> File:
-    """What `dump` was given. Raises ValueError, and nothing else, if `data` is not what `dump` returns."""
+    """Convert plain data from `dump` to a tree. Raises only ValueError, for invalid data."""
     rows: _Rows = [[] for _ in _CLASSES]
     try:
         file = _FILE(data, rows)
@@ -49,7 +49,7 @@ def load(data: Any) -> File:
             if found:
                 _check(number, found, file.end)
     except (ArithmeticError, AttributeError, LookupError, TypeError, RecursionError) as error:
-        raise ValueError("this is no syntax tree") from error
+        raise ValueError("invalid syntax tree") from error
     return file
 
 
@@ -62,7 +62,7 @@ def _plain(value: Any) -> Any:
 
 
 def _check(number: int, rows: list[list[Any]], end: int) -> None:
-    """Raises ValueError or TypeError unless the plain fields of these nodes hold what their class says."""
+    """Raise ValueError or TypeError unless the plain fields of these nodes have the types in their class."""
     cls = _CLASSES[number]
     columns = list(zip(*rows, strict=True))
     names: tuple[str, ...] = cls._fields
@@ -72,14 +72,14 @@ def _check(number: int, rows: list[list[Any]], end: int) -> None:
         sound = sound and (allowed is None or allowed.issuperset(map(type, column)))
         sound = sound and ((cls, name) not in _CHOICES or _CHOICES[cls, name].issuperset(column))
     if not sound or min(starts) < 0 or max(ends) > end or not all(map(le, starts, ends)):
-        raise ValueError(f"these are no {cls.__name__} nodes")
+        raise ValueError(f"invalid {cls.__name__} nodes")
 
 
-# Readers, made from the annotations of the classes --------------------------------------------------------------------
+# Readers, created from the annotations of the classes -----------------------------------------------------------------
 
 
 def _one(names: list[str]) -> _Read:
-    """Reads a node of one of the named classes."""
+    """Return a reader of nodes of the named classes."""
     optional = "None" in names
     numbers = {number for name in names if name != "None" for number in _numbers(name)}
 
@@ -87,10 +87,10 @@ def _one(names: list[str]) -> _Read:
         if data is None:
             if optional:
                 return None
-            raise ValueError("a part of this syntax tree is missing")
+            raise ValueError("incomplete syntax tree")
         number: int = data[0]
         if number not in numbers:
-            raise ValueError("this is no syntax tree")
+            raise ValueError("invalid syntax tree")
         row: list[Any] = data[1:]
         for index, field in _FIELDS[number]:
             row[index] = field(row[index], rows)
@@ -103,7 +103,7 @@ def _one(names: list[str]) -> _Read:
 def _many(read: _Read) -> _Read:
     def read_all(data: Any, rows: _Rows) -> Any:
         if type(data) is not list:
-            raise ValueError("this is no syntax tree")
+            raise ValueError("invalid syntax tree")
         return tuple([read(item, rows) for item in data])  # pyright: ignore[reportUnknownVariableType]
 
     return read_all
@@ -111,7 +111,7 @@ def _many(read: _Read) -> _Read:
 
 def _word(data: Any, rows: _Rows) -> Any:
     if type(data) is not str:
-        raise ValueError("this is no syntax tree")
+        raise ValueError("invalid syntax tree")
     return data
 
 
@@ -127,7 +127,7 @@ def _annotations(cls: Any) -> list[str]:
 
 
 def _reader(annotation: str) -> _Read | None:
-    """How a field is read; None if it is plain."""
+    """Return the reader for a field, or None for plain data."""
     if annotation.startswith("tuple["):
         item = annotation.removeprefix("tuple[").removesuffix(", ...]")
         return _many(_word if item == "str" else _one([item]))

@@ -1,4 +1,4 @@
-"""The LALR(1) tables of the grammar as plain data, so that they can be kept and used again without lark."""
+"""The LALR(1) tables of the grammar as plain data, so that they can be cached and used without lark."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from archspec.resources import grammar_text
 STARTS = ("file", "item", "statement", "step", "expect", "expr")
 
 ParserData: TypeAlias = dict[str, Any]
-"""What JSON can hold: see `parser_data`."""
+"""Plain data for JSON; see `parser_data`."""
 
 
 class Rule(NamedTuple):
-    """One production.
+    """A production.
 
-    `action` names a maker, or is "" where a single child is handed on, "_" for a list inlined in another rule. `size`
-    symbols are taken off the stack; those at the positions in `inlined` are lists to be spliced in.
+    `action` names a maker, or is "" to pass on a single child, or "_" for a list inlined in another rule. `size`
+    symbols are popped from the stack; those at the positions in `inlined` are lists to be spliced.
     """
 
     origin: str
@@ -26,18 +26,18 @@ class Rule(NamedTuple):
 
 
 def parser_data() -> ParserData:
-    """Tables made from the grammar by lark.
+    """Generate the tables from the grammar with lark.
 
-    `actions` holds, for each state, what each kind of token leads to: n >= 0 is the next state, n < 0 a reduction by
-    `rules[~n]`; kinds are literals as written or names of patterns. `gotos` holds the next state for each symbol
-    reduced to, `starts` the first and the last state of each start symbol.
+    `actions` maps, for each state, the kind of the next token to an action: n >= 0 shifts to state n, n < 0 reduces by
+    `rules[~n]`. `gotos` maps the symbol of a reduction to the next state. `starts` holds the first and the last state
+    of each start symbol.
     """
     from lark import Lark
     from lark.grammar import Rule as LarkRule
     from lark.lexer import Lexer, TerminalDef
 
     class NoLexer(Lexer):
-        """Only the parser's tables are wanted: lark need not make a lexer and search its patterns for overlaps."""
+        """A stub: only the parser tables are used, and creating lark's lexer is slow."""
 
         def __init__(self, conf: Any) -> None:
             pass
@@ -82,7 +82,7 @@ def parser_data() -> ParserData:
 
 
 def check(data: ParserData) -> None:
-    """Raises ValueError, TypeError, LookupError or AttributeError for what are no tables."""
+    """Raise ValueError, TypeError, LookupError or AttributeError for invalid tables."""
     actions: list[dict[str, int]] = data["actions"]
     gotos: list[dict[str, int]] = data["gotos"]
     rules = [Rule(*rule) for rule in data["rules"]]
@@ -92,11 +92,11 @@ def check(data: ParserData) -> None:
     literals: list[str] = data["literals"]
     words = [*literals, *data["patterns"].values()]
     if {type(n) for n in numbers} != {int} or {type(w) for w in words} != {str} or type(literals) is not list:
-        raise ValueError("these are no parser tables")
+        raise ValueError("invalid parser tables")
     if not literals or not all(words) or len(gotos) != len(actions):
-        raise ValueError("these parser tables are not whole")
+        raise ValueError("incomplete parser tables")
     if min(reached) < -len(rules) or max(reached) >= len(actions):
-        raise ValueError("these parser tables lead nowhere")
+        raise ValueError("invalid state in parser tables")
 
 
 def _rule(data: Any) -> Rule:

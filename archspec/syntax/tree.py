@@ -1,14 +1,14 @@
 """The syntax tree of an `.arch` file.
 
-Every node begins with `start` and `end`, character offsets into the file (end exclusive). Nodes are named tuples: cheap
-to make, and plain data once written out (`store.py`).
+The first fields of every node are `start` and `end`, character offsets in the file (end exclusive). Nodes are named
+tuples: cheap to create, and simple to convert to plain data (`store.py`).
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
-# Expressions ---------------------------------------------------------------------------------------------------------
+# Expressions ----------------------------------------------------------------------------------------------------------
 
 
 class Literal(NamedTuple):
@@ -20,9 +20,7 @@ class Literal(NamedTuple):
 
 
 class Name(NamedTuple):
-    """A bare word in an expression: a hyperparameter, an input, a value, a dimension, a definition, an operation;
-    `_`.
-    """
+    """A name in an expression: a hyperparameter, input, value, dimension, definition or operation, or `_`."""
 
     start: int
     end: int
@@ -38,7 +36,7 @@ class Listing(NamedTuple):
 
 
 class Ellipsis_(NamedTuple):
-    """`...` in a shape: the leading dimensions."""
+    """`...` in a shape: the leading axes."""
 
     start: int
     end: int
@@ -64,7 +62,7 @@ class Binary(NamedTuple):
 
 
 class Conditional(NamedTuple):
-    """`value if condition else otherwise`; `otherwise` is None where there is no else (the value is then absent)."""
+    """`value if condition else otherwise`; `otherwise` is None without an `else` (the value is then `none`)."""
 
     start: int
     end: int
@@ -83,7 +81,7 @@ class Subscript(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """One part of an address: a word or a number (`text`), or `[number]` (`number`; `text` is then empty)."""
+    """One segment of an address: a word or a number (`text`), or `[number]` (`number`; `text` is then empty)."""
 
     start: int
     end: int
@@ -92,7 +90,7 @@ class Segment(NamedTuple):
 
 
 class Address(NamedTuple):
-    """`encoder.layer[i].query`: where something is owned, verbatim as in a checkpoint."""
+    """`encoder.layer[i].query`: the address of a tensor or module, the same as in a checkpoint."""
 
     start: int
     end: int
@@ -100,7 +98,7 @@ class Address(NamedTuple):
 
 
 class Reference(NamedTuple):
-    """`.address`: what this definition owns there, a tensor or something to apply again."""
+    """`.address`: a tensor or module that this definition declares."""
 
     start: int
     end: int
@@ -108,7 +106,7 @@ class Reference(NamedTuple):
 
 
 class Argument(NamedTuple):
-    """`value`, `name = value`, or `..` (`value` is None and `name` is "..": forward what has the same name)."""
+    """`value`, `name = value`, or `..` (`value` is None and `name` is "..": forward arguments of the same names)."""
 
     start: int
     end: int
@@ -134,9 +132,9 @@ class Call(NamedTuple):
 
 
 class Own(NamedTuple):
-    """`address: frozen Callee(hyper)(x)`: owns at the address, and applies if there are inputs (or inside a chain).
+    """`address: frozen Callee(hyper)(x)`: a declaration, applied if it has inputs or is a step of a chain.
 
-    `modifiers` are "frozen" and "unused", in source order; `lists` has none, one or two lists of arguments.
+    `modifiers` are "frozen" and "unused", in source order; `lists` holds at most two lists of arguments.
     """
 
     start: int
@@ -150,8 +148,8 @@ class Own(NamedTuple):
 class Step(NamedTuple):
     """One `|> ...` of a chain.
 
-    `operator` is "" for an applied thing, else one of + - * / with `value` the operand. `condition` skips the step,
-    unless there is an `otherwise`, another applied thing. `loop` repeats it.
+    `operator` is "" for an application, else one of + - * / with `value` as the operand. If `condition` is false, the
+    step is skipped, or replaced by `otherwise`. `loop` repeats the step.
     """
 
     start: int
@@ -186,7 +184,7 @@ Expr: TypeAlias = (
     Literal | Name | Listing | Ellipsis_ | Unary | Binary | Conditional | Subscript | Reference | Call | Own | Chain
 )
 
-# Statements ----------------------------------------------------------------------------------------------------------
+# Statements -----------------------------------------------------------------------------------------------------------
 
 
 class Bind(NamedTuple):
@@ -199,7 +197,7 @@ class Bind(NamedTuple):
 
 
 class Declare(NamedTuple):
-    """An expression on its own; only `address: Callee(hyper)` is meaningful, possibly `if`, possibly repeated."""
+    """An expression statement; only `address: Callee(hyper)` is valid, optionally with `if` or a loop."""
 
     start: int
     end: int
@@ -209,7 +207,7 @@ class Declare(NamedTuple):
 
 
 class Initial(NamedTuple):
-    """`~ normal(0.02)`: how a parameter starts out."""
+    """`~ normal(0.02)`: the initializer of a parameter."""
 
     start: int
     end: int
@@ -218,8 +216,9 @@ class Initial(NamedTuple):
 
 
 class Param(NamedTuple):
-    """`address: frozen param int [n, d] = value` or `~ initial`; `kind` is "param" or "buffer", `type` "", "int" or
-    "bool".
+    """`address: frozen param int [n, d] = value` or `~ initial`.
+
+    `kind` is "param" or "buffer"; `type` is "", "int" or "bool".
     """
 
     start: int
@@ -293,11 +292,11 @@ class For(NamedTuple):
 
 Statement: TypeAlias = Bind | Declare | Param | Tie | Require | Role | Return | If | For
 
-# Items ---------------------------------------------------------------------------------------------------------------
+# Items ----------------------------------------------------------------------------------------------------------------
 
 
 class Imported(NamedTuple):
-    """`Name` or `Name as Alias` in an import; `alias` is the name bound here."""
+    """`Name` or `Name as Alias` in an import; `alias` is the name defined here."""
 
     start: int
     end: int
@@ -306,7 +305,7 @@ class Imported(NamedTuple):
 
 
 class Import(NamedTuple):
-    """`import source { names }`; `path` says that the source was quoted. `export` hands the names on instead."""
+    """`import source { names }`; `path` is true for a quoted source. `export` re-exports the names."""
 
     start: int
     end: int
@@ -325,9 +324,9 @@ class Dims(NamedTuple):
 
 
 class Parameter(NamedTuple):
-    """One entry of a definition's head: a hyperparameter (`shape` is None) or an input.
+    """One entry of a signature: a hyperparameter (`shape` is None) or an input.
 
-    `name` is "..", and `default` a Name, for `..Other` (all the hyperparameters of Other).
+    For `..Other` (all hyperparameters of Other), `name` is ".." and `default` is a Name.
     """
 
     start: int
@@ -339,7 +338,7 @@ class Parameter(NamedTuple):
 
 
 class Output(NamedTuple):
-    """One output; `name` is "" where it has none."""
+    """One output; `name` is "" if it is unnamed."""
 
     start: int
     end: int
@@ -349,8 +348,9 @@ class Output(NamedTuple):
 
 
 class Definition(NamedTuple):
-    """`block Name(hyperparameters)(inputs) -> outputs { body }`; `kind` is "fn", "layer" or "block"; `doc` its `##`
-    lines.
+    """`block Name(hyperparameters)(inputs) -> outputs { body }`.
+
+    `kind` is "fn", "layer" or "block"; `doc` holds its `##` lines.
     """
 
     start: int
@@ -388,7 +388,7 @@ Item: TypeAlias = Import | Dims | Definition | Model
 
 
 class Comment(NamedTuple):
-    """`# text` or `## text`, with its hash signs."""
+    """`# text` or `## text`, including the hash signs."""
 
     start: int
     end: int
@@ -396,9 +396,7 @@ class Comment(NamedTuple):
 
 
 class Broken(NamedTuple):
-    """A stretch that did not parse; `names` are the words in it, so that what they would have bound is not reported
-    again.
-    """
+    """A range that could not be parsed; `names` are the words in it, so that they are not reported as undefined."""
 
     start: int
     end: int

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from archspec.ir import Body, Call, Constant, Operand, Type
-from archspec.ops import OPS, Op
+from archspec.ops import OPS, Op, element_type
 from archspec.work.amount import Quantity, product, total
 
 
@@ -72,6 +72,5 @@ def operation_work(op: Op, inputs: Sequence[Type | None], result: Type, attribut
 def operand_type(operand: Operand, types: Sequence[Type]) -> Type | None:
     """The type of an operand; a number is a tensor without dimensions."""
     if isinstance(operand, Constant):
-        value = operand.value
-        return Type((), "bool" if isinstance(value, bool) else "real" if isinstance(value, float) else "int")
+        return Type((), element_type(operand.value))
     return types[operand] if operand is not None else None

@@ -1,0 +1,114 @@
+"""Folds over the calls of a body: a value for every slot, from inputs to outputs or from outputs to inputs.
+
+Every analysis that follows values through bodies is one of these folds. It supplies what an operation does
+(`visit_op`) and what the application of a definition does (`visit_call`: usually the same fold over `call.body`).
+Bodies are shared, so an analysis keeps its results by body and inputs with `functools.cache`, and may limit with a
+`StepBudget` how many calls it visits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+
+from archspec.bodies.step_budget import StepBudget
+from archspec.ir import Body, Call, Operand
+
+V = TypeVar("V")
+
+Visit: TypeAlias = Callable[[Call, list[V]], Sequence[V]]
+"""From the values of a call's inputs to those of its outputs, in order; in `fold_back` the other way round."""
+
+
+class Folded(NamedTuple, Generic[V]):
+    """The values of a body's slots, and of its outputs in order."""
+
+    slots: list[V]
+    outputs: list[V]
+
+
+def fold_body(
+    body: Body,
+    inputs: Sequence[V],
+    visit_op: Visit[V],
+    visit_call: Visit[V],
+    absent: V,
+    constant: Callable[[Any], V] | None = None,
+    weight: Callable[[str], V] | None = None,
+    budget: StepBudget | None = None,
+) -> Folded[V]:
+    """The values in a body, from those of its inputs.
+
+    `constant` and `weight` give the values of numbers and of tensors (by relative name). `absent` is the value of
+    absent operands, and of numbers and tensors if there is no function for them. Raises ArchError if that exceeds the
+    budget.
+    """
+    if budget is not None:
+        budget.spend(body)
+    slots = [absent] * len(body.types)
+    slots[: len(inputs)] = inputs
+    for name, slot in body.weights if weight is not None else ():
+        slots[slot] = weight(name) if weight is not None else absent
+
+    def value_of(operand: Operand) -> V:
+        if isinstance(operand, int):
+            return slots[operand]
+        return constant(operand.value) if operand is not None and constant is not None else absent
+
+    fold_calls(body.calls, slots, value_of, visit_op, visit_call)
+    return Folded(slots, [value_of(operand) for _, operand in body.outputs])
+
+
+def fold_calls(
+    calls: Iterable[Call], slots: list[V], value_of: Callable[[Operand], V], visit_op: Visit[V], visit_call: Visit[V]
+) -> None:
+    """Sets the slots that calls fill; see `fold_body`."""
+    for call in calls:
+        given = [value_of(operand) for _, operand in call.inputs]
+        results = visit_op(call, given) if call.body is None else visit_call(call, given)
+        for i, slot in yielded(call):
+            slots[slot] = results[i]
+
+
+def fold_back(
+    body: Body,
+    outputs: Sequence[V],
+    visit_op: Visit[V],
+    visit_call: Visit[V],
+    absent: V,
+    join: Callable[[V, V], V],
+    budget: StepBudget | None = None,
+) -> list[V]:
+    """The values in a body, from those of its outputs: in each slot those of all its uses, joined."""
+    if budget is not None:
+        budget.spend(body)
+    slots = [absent] * len(body.types)
+
+    def add(operands: Iterable[tuple[str, Operand]], values: Sequence[V]) -> None:
+        for (_, operand), value in zip(operands, values, strict=True):
+            if isinstance(operand, int):
+                slots[operand] = join(slots[operand], value)
+
+    add(body.outputs, outputs)
+    for call in reversed(body.calls):
+        results = [absent] * len(call.outputs)
+        for i, slot in yielded(call):
+            results[i] = slots[slot]
+        add(call.inputs, visit_op(call, results) if call.body is None else visit_call(call, results))
+    return slots
+
+
+def yielded(call: Call) -> Iterator[tuple[int, int]]:
+    """The position and the slot of each output that is not absent."""
+    slot = call.first
+    for i, type in enumerate(call.outputs):
+        if type is not None:
+            yield i, slot
+            slot += 1
+
+
+def arguments(call: Call, given: Sequence[V]) -> list[V]:
+    """The values of the inputs of the body that a call applies, from those of the call's inputs."""
+    assert call.body is not None
+    by_name = {name: value for (name, _), value in zip(call.inputs, given, strict=True)}
+    return [by_name[name] for name, _ in call.body.inputs]

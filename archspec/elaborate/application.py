@@ -1,0 +1,328 @@
+"""Applying things to tensors: operators, operations, functions, layers and blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from archspec.dims import Symbolic
+from archspec.elaborate.body_builder import BodyBuilder, operand_of, type_of
+from archspec.elaborate.interpreter import Interpreter
+from archspec.elaborate.program import Frame, Program
+from archspec.elaborate.shapes import Header
+from archspec.elaborate.values import POISON, Owned, Several, Tensor, describe, is_number, kind_of
+from archspec.ir import Body, Constant, Module, Operand, Type, find
+from archspec.ops import OPERATORS, OPS, REQUIRED, Op, OpError
+from archspec.resolve import nodes
+from archspec.resolve.expressions import inputs_of
+from archspec.resolve.files import Definition
+from archspec.resolve.nodes import Bound
+from archspec.source import suggest
+
+MOST_NEIGHBOURS = 2000
+"""How many addresses a misspelt one is compared with."""
+
+Given = Type | Constant | None
+"""What an input of a definition is given: a tensor's type, a number, or nothing."""
+
+
+class Target(NamedTuple):
+    """What is applied: a definition with hyperparameters, and the module if it owns something."""
+
+    definition: Definition
+    values: dict[str, Any]
+    module: Module | None
+
+
+BodyOf = Callable[[Program, Target, tuple[Given, ...], Frame], Body | None]
+"""Compiles the body of a target for input types."""
+
+
+class Applied(NamedTuple):
+    """The last application of a definition in a body."""
+
+    target: Target
+    given: list[Given]
+    body: Body
+
+
+class Applications(Interpreter):
+    """Interprets expressions into a body: tensors are slots of it, and what is applied to them its calls."""
+
+    definition: Definition
+
+    def __init__(self, program: Program, target: Target, body_of: BodyOf) -> None:
+        definition = target.definition
+        super().__init__(program, definition.unit, definition, dict(target.values))
+        self.target = target
+        self.module = target.module
+        self.builder = BodyBuilder(definition.kind, definition.name, target.module)
+        self.header = Header(self, definition.name)
+        self.applied: dict[str, list[Body]] = {}
+        self._body_of = body_of
+        self._last: Applied | None = None
+
+    # Names
+
+    def dimension(self, expr: nodes.Dimension) -> Any:
+        if expr.name in self.env:
+            return self.env[expr.name]
+        return self.fault(
+            "unbound-dimension",
+            f"dimension `{expr.name}` has no size here",
+            expr.at,
+            help="use it in the shape of an input that is always given",
+        )
+
+    def leading(self, expr: nodes.Leading) -> Any:
+        return self.fault("wrong-kind", "`...` is only allowed in shapes", expr.at)
+
+    def listing(self, expr: nodes.Listing) -> Any:
+        values: list[Any] = []
+        for item in expr.items:
+            if isinstance(item, nodes.Leading):
+                if self.header.leading is None:
+                    return self.fault("unbound-dimension", "`...` is not bound by any input here", item.at)
+                values += self.header.leading
+                continue
+            value = self.value(item)
+            if isinstance(value, Tensor | Several | Owned):
+                message = f"expected numbers or names in this list, found {describe(value)}"
+                return self.fault("wrong-kind", message, item.at)
+            values.append(value)
+        return POISON if POISON in values else self.bounded_list(tuple(values), expr)
+
+    # Addresses
+
+    def read(self, expr: nodes.Read) -> Any:
+        """A stored tensor."""
+        value = self.declared(expr)
+        if isinstance(value, Owned):
+            message = f"expected a value, found the {value.module.kind} `.{value.address}`"
+            help = f"apply it, as in `.{value.address}(x)`"
+            return self.fault("wrong-kind", message, expr.at, help=help)
+        return value
+
+    def declared(self, expr: nodes.Read) -> Any:
+        """What is declared at an address: a tensor to read, or a layer or block to apply."""
+        address = self.address_text(expr.address)
+        if address is None or self.module is None:
+            return POISON
+        found = find(self.module, address)
+        if found is None:
+            self.program.numbers.missing(self.module, address)
+            if address in self.module.absent:
+                return None
+            if self.unit.broken & set(address.split(".")) or self.module in self.program.incomplete:
+                return POISON
+            if f".{address}" in self.definition.unknown:
+                return POISON
+            self.definition.unknown.add(f".{address}")
+            near = suggest(address, list(self.module.members)[:MOST_NEIGHBOURS])
+            return self.fault("unknown-address", f"nothing is declared at `.{address}`", expr.at, help=near)
+        return Owned(address, found) if isinstance(found, Module) else self.builder.read(address, found)
+
+    # Operations
+
+    def operate(self, name: str, values: Sequence[Any], at: Any, places: Sequence[Any]) -> Any:
+        op = OPS[OPERATORS.get(name, name)]
+        for value, place in zip(values, places, strict=True):
+            if value is None:
+                return self.fault("wrong-kind", f"`{name}` expects a tensor, found `none`", place)
+            if not isinstance(value, Tensor | int | float | Symbolic):
+                return self.fault("wrong-kind", f"`{name}` expects a tensor, found {describe(value)}", place)
+        names = [i.name for i in op.inputs]
+        where = dict(zip(names, places, strict=True))
+        return self.apply_op(op, tuple(zip(names, values, strict=True)), {}, at, where.get)
+
+    def apply_op(
+        self,
+        op: Op,
+        inputs: tuple[tuple[str, Any], ...],
+        attributes: dict[str, Any],
+        at: Any,
+        place: Callable[[str], Any],
+    ) -> Any:
+        """Applies an operation to tensors, numbers or `none`; `place` gives the node of an argument that is written."""
+        try:
+            outputs = op.rule([type_of(value) for _, value in inputs], attributes)
+        except OpError as problem:
+            where = place(problem.argument or "") or at
+            return self.fault("dimension", problem.message, where, help=problem.help)
+        operands = tuple([(name, operand_of(value)) for name, value in inputs])
+        return self._emit("op", op.name, "", None, operands, attributes, outputs, at)
+
+    def _emit(
+        self,
+        kind: str,
+        type: str,
+        address: str,
+        body: Body | None,
+        inputs: tuple[tuple[str, Operand], ...],
+        attributes: dict[str, Any],
+        outputs: tuple[Type | None, ...],
+        at: Any,
+    ) -> Any:
+        span = self.unit.span(at)
+        if len(outputs) > 1:
+            self.limits.count_text(20 * len(outputs), span)
+        return self.builder.emit(kind, type, address, body, inputs, attributes, outputs, span)
+
+    # Applications
+
+    def apply(self, expr: nodes.Apply) -> Any:
+        callee = self.declared(expr.callee) if isinstance(expr.callee, nodes.Read) else self.value(expr.callee)
+        if isinstance(callee, Owned):
+            return self._apply_module(callee.address, callee.module, expr)
+        if isinstance(callee, Op):
+            return self._apply_op(callee, expr)
+        if isinstance(callee, Definition) and callee.kind == "fn":
+            return self._apply_function(callee, expr)
+        if callee is POISON:
+            return POISON
+        if isinstance(callee, Definition):
+            help = f"declare it at an address: `name: {callee.name}(...)`"
+            message = f"`{callee.name}` is a {callee.kind} and needs an address"
+            return self.fault("wrong-kind", message, expr.callee.at, help=help)
+        return self.fault("wrong-kind", f"cannot apply {describe(callee)}", expr.callee.at)
+
+    def own(self, expr: nodes.Own) -> Any:
+        address = self.address_text(expr.address)
+        member = self.module.members.get(address) if address is not None and self.module is not None else None
+        if address is None or member is None or not isinstance(member.target, Module):
+            return POISON  # the first pass reported why
+        if member.span != self.unit.span(expr.address.at):
+            return POISON  # a second owner of the address, which was reported
+        definition = self.program.definitions.get(member.target)
+        if definition is None:
+            return POISON
+        if expr.arguments.inputs is None and definition.takes.names:
+            help = "pass its inputs in a second list: `address: Layer(hyper)(x)`"
+            return self.fault("wrong-kind", "this declares without applying, so it has no value", expr.at, help=help)
+        return self._apply_module(address, member.target, expr)
+
+    def _apply_module(self, address: str, module: Module, expr: nodes.Apply | nodes.Own) -> Any:
+        definition = self.program.definitions.get(module)
+        bound = self.bound(expr, definition) if definition is not None else None
+        if definition is None or bound is None:
+            return POISON
+        return self._apply_definition(Target(definition, module.hyperparameters, module), address, bound, expr.at)
+
+    def _apply_function(self, callee: Definition, expr: nodes.Apply) -> Any:
+        bound = self.bound(expr, callee)
+        if bound is None:
+            return POISON
+        values = self.hyperparameters(callee, bound.hyperparameters, expr.arguments.forward, expr.at)
+        if values is None:
+            return POISON
+        return self._apply_definition(Target(callee, values, None), "", bound, expr.at)
+
+    def _apply_definition(self, target: Target, address: str, bound: Bound, at: Any) -> Any:
+        definition = target.definition
+        values = self._inputs(definition.name, definition.takes.optional, bound)
+        if values is None:
+            return POISON
+        given: list[Given] = []
+        operands: list[tuple[str, Operand]] = []
+        for name, value in zip(bound.names, values, strict=True):
+            if value.__class__ is Tensor:
+                given.append(value.type)
+                operands.append((name, value.slot))
+            else:
+                constant = None if value is None else Constant(value)
+                given.append(constant)
+                operands.append((name, constant))
+        last = self._last  # most often, what is applied is what was applied just before
+        if (
+            last is not None
+            and target.module is not None
+            and last.target.module is target.module
+            and last.given == given
+        ):
+            body = last.body
+        else:
+            body = self._body_of(self.program, target, tuple(given), Frame(definition, self.unit, at, bound))
+            if body is None:
+                return POISON
+            self._last = Applied(target, given, body)
+        if target.module is not None:
+            self.applied.setdefault(address, []).append(body)
+        return self._emit(definition.kind, definition.name, address, body, tuple(operands), {}, body.results, at)
+
+    def _apply_op(self, op: Op, expr: nodes.Apply) -> Any:
+        bound = self.bound(expr, op)
+        if bound is None:
+            return POISON
+        attributes: dict[str, Any] = {}
+        failed = False
+        for attribute in op.attributes:
+            argument = bound.hyperparameters.get(attribute.name)
+            if argument is None:
+                if attribute.default is REQUIRED:
+                    message = f"missing hyperparameter `{attribute.name}` in call to `{op.name}`"
+                    names = ", ".join(f"`{a.name}`" for a in op.attributes)
+                    self.fault("missing-argument", message, expr.at, help=f"expected hyperparameters: {names}")
+                    failed = True
+                attributes[attribute.name] = attribute.default
+                continue
+            value = self.value(argument.value)
+            if isinstance(value, Tensor | Several | Owned):
+                message = (
+                    f"hyperparameter `{attribute.name}` of `{op.name}` expects a constant, found {describe(value)}"
+                )
+                help = f"pass hyperparameters in the first list and tensors in the second: `{op.name}(...)(x)`"
+                return self.fault("wrong-kind", message, argument.at, help=help)
+            failed = failed or value is POISON
+            attributes[attribute.name] = value
+        values = self._inputs(op.name, inputs_of(op).optional, bound)
+        if values is None or failed:
+            return POISON
+        if op.scalar is not None and not attributes and all(map(is_number, values)):
+            return self.scalar(op, values, expr.at)
+        return self.apply_op(op, tuple(zip(bound.names, values, strict=True)), attributes, expr.at, bound.place)
+
+    def _inputs(self, callee: str, optional: frozenset[str], bound: Bound) -> list[Any] | None:
+        """The values of inputs, None where absent; None for all if one is wrong, which is reported."""
+        values: list[Any] = []
+        failed = False
+        for name, argument in zip(bound.names, bound.inputs, strict=True):
+            if argument is None:
+                values.append(None)
+                continue
+            value = self.value(argument.value)
+            if value.__class__ is not Tensor and not self._is_input(
+                callee, name, value, argument.value.at, name in optional
+            ):
+                failed = True
+            values.append(value)
+        return None if failed else values
+
+    def _is_input(self, callee: str, name: str, value: Any, at: Any, optional: bool) -> bool:
+        """Whether `value`, which is not a tensor, can be the input `name`; reported if not."""
+        if value is POISON:
+            return False
+        if value is None:
+            if not optional:
+                self.fault("wrong-kind", f"input `{name}` of `{callee}` expects a tensor, found `none`", at)
+            return optional
+        if isinstance(value, int | float | Symbolic):
+            return True
+        if isinstance(value, Several):
+            message = f"input `{name}` of `{callee}` expects one tensor, found {len(value.values)} outputs"
+            self.fault("wrong-kind", message, at, help="assign them to names first: `a, b = ...`")
+            return False
+        message = f"input `{name}` of `{callee}` expects a tensor, found {describe(value)}"
+        help = "pass hyperparameters in the first list and tensors in the second" if kind_of(value) != "value" else None
+        self.fault("wrong-kind", message, at, help=help)
+        return False
+
+
+Applications.handlers = {
+    **Interpreter.handlers,
+    nodes.Dimension: Applications.dimension,
+    nodes.Leading: Applications.leading,
+    nodes.Listing: Applications.listing,
+    nodes.Read: Applications.read,
+    nodes.Apply: Applications.apply,
+    nodes.Own: Applications.own,
+}

@@ -1,0 +1,284 @@
+"""The second pass: what a definition computes, with the type of every value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from archspec.elaborate.application import Applications, Given, Target
+from archspec.elaborate.body_builder import number_type
+from archspec.elaborate.program import Frame, Program, Refused
+from archspec.elaborate.residual import warn_without_residual
+from archspec.elaborate.shapes import shape_text
+from archspec.elaborate.unused_tensors import find_unused
+from archspec.elaborate.values import POISON, Several, Tensor, describe, key_of
+from archspec.ir import Body, Constant, Type
+from archspec.ops import OPS
+from archspec.resolve import nodes
+from archspec.resolve.definition import Resolved, resolved
+from archspec.resolve.files import Definition
+
+
+def body_of(program: Program, target: Target, given: tuple[Given, ...], frame: Frame | None = None) -> Body | None:
+    """The body of a definition for input types; the same object for the same types. None if it has errors.
+
+    `frame` is the use that asks for it.
+    """
+    owner: Any = target.module
+    if owner in program.refused:
+        return None
+    if owner is None:
+        owner = (target.definition, *[key_of(v) for v in target.values.values()])
+    key = (owner, *[(Constant, key_of(g.value)) if isinstance(g, Constant) else g for g in given])
+    if key in program.bodies:
+        return program.bodies[key]
+    frames = program.frames
+    if frame is not None:
+        if any(f.definition is target.definition for f in frames):
+            names = [f.definition.name for f in frames]
+            circle = " -> ".join([*names[names.index(target.definition.name) :], target.definition.name])
+            program.error("definition-cycle", f"`{target.definition.name}` applies itself: {circle}", frame.span)
+            return None
+        frames.append(frame)
+    program.count_instance(target.definition, target.definition.span)
+    body = BodyInterpreter(program, target).run(given)
+    program.bodies[key] = body
+    program.kept += 1 if body is None else len(body.calls) + 1
+    if frame is not None:
+        frames.pop()
+    return body
+
+
+class BodyInterpreter(Applications):
+    """Interprets a definition for what it computes: one body, statement by statement."""
+
+    def __init__(self, program: Program, target: Target) -> None:
+        super().__init__(program, target, body_of)
+        self.results: tuple[Any, ...] | None = None
+
+    def run(self, given: tuple[Given, ...]) -> Body | None:
+        form = resolved(self.definition, self.program.report)
+        if not self._take(form, given):
+            return None
+        try:
+            self._execute(form.body)
+        except Refused:
+            return None
+        if self.results is None:
+            if form.returns and not form.broken:
+                message = f"`{self.definition.name}` does not return a value"
+                self.fault("missing-return", message, self.definition.node.name, help="add a `return` statement")
+            return None
+        if not self._give(form.outputs):
+            return None
+        body = self.builder.body
+        body.results = tuple([body.types[o] if isinstance(o, int) else None for _, o in body.outputs])
+        body.size = sum(c.body.size if c.body is not None else 1 for c in body.calls)
+        self.limits.check_operations(body.size, self.definition.span)
+        if self.module is not None:
+            body.idle = find_unused(self.module, self.applied, self.builder.reads)
+            self.limits.check_unused(len(body.idle), self.definition.span)
+        if self.observer is not None:
+            self.observer.body(self.target, given, body)
+        return body
+
+    # Inputs and outputs
+
+    def _take(self, form: Resolved, given: tuple[Given, ...]) -> bool:
+        """Binds the inputs and the dimensions in their shapes."""
+        fits = True
+        for entry, item in zip(form.inputs, given, strict=True):
+            if item is None:
+                self.env[entry.name] = None
+            elif isinstance(item, Constant):
+                real = entry.dtype == "real" and not isinstance(item.value, bool)
+                self.env[entry.name] = float(item.value) if real and isinstance(item.value, int) else item.value
+                fits = self.header.match(entry, Type(()) if real else number_type(item.value)) and fits
+            else:
+                self.env[entry.name] = self.builder.slot(item)
+                self.builder.body.inputs.append((entry.name, item))
+                fits = self.header.match(entry, item) and fits
+        return fits
+
+    def _give(self, declared: tuple[nodes.Entry, ...]) -> bool:
+        """Checks the results against the declared outputs."""
+        assert self.results is not None
+        if declared and len(declared) != len(self.results):
+            message = (
+                f"`{self.definition.name}` declares {count(len(declared), 'output')} but returns {len(self.results)}"
+            )
+            self.fault("output", message, self._return.at)
+            return False
+        fits = True
+        places = [value.at for value in self._return.values]
+        if len(places) != len(self.results):  # one value with all outputs
+            places *= len(self.results)
+        for i, (value, place) in enumerate(zip(self.results, places, strict=True)):
+            name = declared[i].name if declared else ""
+            if value is None:
+                self.builder.body.outputs.append((name, None))
+            elif isinstance(value, Tensor):
+                fits = (not declared or self.header.match(declared[i], value.type, place)) and fits
+                self.builder.body.outputs.append((name, value.slot))
+            else:
+                if value is not POISON:
+                    self.fault("wrong-kind", f"expected a tensor as output, found {describe(value)}", place)
+                fits = False
+        return fits
+
+    # Statements
+
+    def _execute(self, statements: tuple[nodes.Statement, ...]) -> None:
+        for statement in statements:
+            match statement:
+                case nodes.Bind():
+                    self._bind(statement)
+                case nodes.Return():
+                    self._return = statement
+                    self.results = tuple([self.value(v) for v in statement.values])
+                    if len(self.results) == 1 and isinstance(self.results[0], Several):
+                        self.results = self.results[0].values
+                    return
+                case nodes.For():
+                    self._for(statement)
+                case nodes.If():
+                    self._if(statement)
+                    if self.results is not None:
+                        return
+                case nodes.Require():
+                    if not self.require(statement):
+                        raise Refused
+                case _:
+                    pass  # ownership, which the first pass settled
+
+    def _bind(self, statement: nodes.Bind) -> None:
+        value = self.value(statement.value)
+        targets = statement.targets
+        values: Sequence[Any] = value.values if isinstance(value, Several) else (value,)
+        if value is POISON:
+            values = [POISON] * len(targets)
+        elif len(values) != len(targets):
+            message = f"cannot assign {count(len(values), 'output')} to {count(len(targets), 'name')}"
+            help = None
+            if len(values) > 1:
+                help = f"write `{', '.join(['_'] * len(values))} = ...`, with names for the outputs that you use"
+            self.fault("output", message, statement.value.at, help=help)
+            values = [POISON] * len(targets)
+        for target, item in zip(targets, values, strict=True):
+            if target != "_":
+                self.env[target] = item
+
+    def _if(self, statement: nodes.If) -> None:
+        condition = self.condition(statement.condition)
+        if condition.__class__ is bool:
+            self._execute(statement.body if condition else statement.otherwise)
+        known = condition.__class__ is bool and not statement.broken
+        for name in statement.binds:
+            self.env.setdefault(name, None if known else POISON)
+
+    def _for(self, statement: nodes.For) -> None:
+        before = len(self.builder.body.calls)
+
+        def after_first(carried: dict[str, Any], after: dict[str, Any]) -> None:
+            warn_without_residual(self, before, carried, after, statement.loop.at)
+
+        length = statement.at.end - statement.at.start
+        done = self.program.numbers.iterate(
+            self, statement.loop, statement.binds, lambda: self._execute(statement.body), length, after_first
+        )
+        if not done:
+            self.env.update(dict.fromkeys(statement.binds, POISON))
+        self.env.pop(statement.loop.variable, None)
+
+    # Chains
+
+    def chain(self, expr: nodes.Chain) -> Any:
+        piped = self.value(expr.head)
+        outer = self.env.get("_")
+        for step in expr.steps:
+            if piped is not POISON:
+                piped = self._step(step, piped)
+            elif step.operator and step.loop is None:
+                self.value(step.value)  # what is wrong in it is reported all the same
+        if outer is None:
+            self.env.pop("_", None)
+        else:
+            self.env["_"] = outer
+        return piped
+
+    def _step(self, step: nodes.Step, piped: Any) -> Any:
+        if step.loop is None:
+            return self._step_once(step, piped)
+        before = len(self.builder.body.calls)
+        self.env["_"] = piped
+
+        def run() -> None:
+            if self.env["_"] is not POISON:
+                self.env["_"] = self._step_once(step, self.env["_"])
+
+        def after_first(carried: dict[str, Any], after: dict[str, Any]) -> None:
+            warn_without_residual(self, before, {"": carried["_"]}, {"": after["_"]}, step.value.at)
+
+        length = step.at.end - step.at.start
+        done = self.program.numbers.iterate(self, step.loop, ("_",), run, length, after_first)
+        self.env.pop(step.loop.variable, None)
+        return self.env["_"] if done else POISON
+
+    def _step_once(self, step: nodes.Step, piped: Any) -> Any:
+        value = self._step_value(step, piped)
+        if self.observer is not None:
+            self.observer.value(step, value)
+        return value
+
+    def _step_value(self, step: nodes.Step, piped: Any) -> Any:
+        value = step.value
+        if step.condition is not None:
+            condition = self.condition(step.condition)
+            if condition is False:
+                if step.otherwise is None:
+                    return piped
+                value = step.otherwise
+            elif condition is not True:
+                return POISON
+        if isinstance(piped, Several):
+            message = f"expected one output to pipe into this step, found {len(piped.values)}"
+            return self.fault("wrong-kind", message, step.at)
+        if piped is None:
+            return self.fault("wrong-kind", "the piped value is `none` here", step.at)
+        self.env["_"] = piped
+        if step.operator:
+            return self.combine(step.operator, piped, self.value(value), step.at, value.at, value.at)
+        return self.handlers[value.__class__](self, value)
+
+
+BodyInterpreter.handlers = {
+    **Applications.handlers,
+    nodes.Chain: BodyInterpreter.chain,
+}
+
+
+def constant_body(
+    program: Program, definition: Definition, env: dict[str, Any], expr: nodes.Expr, type: Type
+) -> Body | None:
+    """The body that computes a constant table, checked to have the shape declared."""
+    interpreter = BodyInterpreter(program, Target(definition, env, None))
+    body = interpreter.builder.body
+    body.kind, body.type = "fn", "value"
+    value = interpreter.value(expr)
+    if isinstance(value, int | float) and isinstance(value, bool) == (type.dtype == "bool"):
+        constant = float(value) if type.dtype == "real" else value
+        attributes = {"shape": type.shape, "value": constant}
+        value = interpreter.apply_op(OPS["full"], (), attributes, expr.at, lambda _: None)
+    if value is POISON:
+        return None
+    if not isinstance(value, Tensor) or value.type != type:
+        got = f"{value.type.dtype} {shape_text(value.type.shape)}" if isinstance(value, Tensor) else describe(value)
+        message = f"expected a value of type {type.dtype} {shape_text(type.shape)}, found {got}"
+        interpreter.fault("dimension", message, expr.at)
+        return None
+    body.outputs.append(("", value.slot))
+    return body
+
+
+def count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,67 @@
+"""A body as it grows: slots for values, calls that fill them, and the tensors of the module that are read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from archspec.elaborate.values import Several, Tensor
+from archspec.ir import Body, Call, Constant, Leaf, Module, Operand, Type
+from archspec.ops import element_type
+from archspec.source import Span
+
+
+class BodyBuilder:
+    """Builds one body."""
+
+    def __init__(self, kind: str, type: str, module: Module | None) -> None:
+        self.body = Body(kind, type, module)
+        self.reads: dict[str, Tensor] = {}
+
+    def slot(self, type: Type) -> Tensor:
+        """A tensor in a new slot."""
+        types = self.body.types
+        types.append(type)
+        return Tensor(len(types) - 1, type)
+
+    def read(self, address: str, leaf: Leaf) -> Tensor:
+        """The slot of a stored tensor."""
+        tensor = self.reads.get(address)
+        if tensor is None:
+            tensor = self.reads[address] = self.slot(leaf.weight.type)
+            self.body.weights.append((address, tensor.slot))
+        return tensor
+
+    def emit(
+        self,
+        kind: str,
+        type: str,
+        address: str,
+        body: Body | None,
+        inputs: tuple[tuple[str, Operand], ...],
+        attributes: dict[str, Any],
+        outputs: tuple[Type | None, ...],
+        span: Span,
+    ) -> Any:
+        """Adds a call; its result as a value."""
+        self.body.calls.append(Call(kind, type, address, body, inputs, attributes, outputs, len(self.body.types), span))
+        if len(outputs) == 1:
+            return self.slot(outputs[0]) if outputs[0] is not None else None
+        return Several(tuple([self.slot(t) if t is not None else None for t in outputs]))
+
+
+def number_type(value: Any) -> Type:
+    """The type of a number: a tensor without dimensions."""
+    return Type((), element_type(value))
+
+
+def type_of(value: Any) -> Type | None:
+    """The type of an operand; None where it is absent."""
+    if isinstance(value, Tensor):
+        return value.type
+    return None if value is None else number_type(value)
+
+
+def operand_of(value: Any) -> Operand:
+    if isinstance(value, Tensor):
+        return value.slot
+    return None if value is None else Constant(value)

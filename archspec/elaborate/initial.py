@@ -1,0 +1,67 @@
+"""How tensors start out: the distributions after `~`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from archspec.elaborate.interpreter import Interpreter
+from archspec.elaborate.values import POISON
+from archspec.ir import Initial
+from archspec.resolve import nodes
+
+
+class Distribution(NamedTuple):
+    """How many numbers a distribution takes, which ones, and for tensors with how many axes at least."""
+
+    numbers: int
+    takes: str
+    axes: int = 0
+
+
+INITIALS = {
+    "normal": Distribution(1, "a standard deviation of 0 or more"),
+    "truncated_normal": Distribution(1, "a standard deviation above 0"),
+    "uniform": Distribution(2, "a lower and an upper bound"),
+    "constant": Distribution(1, "a number"),
+    "xavier_uniform": Distribution(0, "a tensor with two axes or more", axes=2),
+}
+
+
+def initial_of(interpreter: Interpreter, node: nodes.Initial, axes: int) -> Initial | None:
+    """How a tensor with so many axes starts out; None if that is wrong, which has been reported."""
+    known = INITIALS.get(node.name)
+    if known is None:
+        help = f"supported: {', '.join(f'`{n}`' for n in INITIALS)}"
+        interpreter.fault("unknown-name", f"unknown initializer `{node.name}`", node.at, help=help)
+        return None
+    values = [interpreter.value(a) for a in node.arguments]
+    if any(v.__class__ not in (int, float) for v in values):
+        if POISON not in values:
+            interpreter.fault("wrong-kind", f"`{node.name}` expects numbers", node.at)
+        return None
+    if len(values) != known.numbers:
+        code = "surplus-argument" if len(values) > known.numbers else "missing-argument"
+        many = "many" if len(values) > known.numbers else "few"
+        message = f"too {many} arguments for `{node.name}`: expected {known.numbers}, found {len(values)}"
+        interpreter.fault(code, message, node.at)
+        return None
+    if axes < known.axes or not _is_allowed(node.name, values):
+        given = ", ".join(map(str, values)) or "a vector"
+        interpreter.fault("wrong-kind", f"`{node.name}` expects {known.takes}, found {given}", node.at)
+        return None
+    return Initial(node.name, tuple([float(v) for v in values]))
+
+
+def _is_allowed(name: str, values: Sequence[float]) -> bool:
+    """Whether there is such a distribution; a constant may be infinite."""
+    match name, values:
+        case "normal", (std,):
+            return 0 <= std < math.inf
+        case "truncated_normal", (std,):
+            return 0 < std < math.inf
+        case "uniform", (low, high):
+            return -math.inf < low <= high < math.inf
+        case _:
+            return True

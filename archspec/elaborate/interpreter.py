@@ -1,0 +1,436 @@
+"""Evaluation of resolved expressions: what both passes share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from archspec.elaborate.limits import Limits
+from archspec.elaborate.program import Program
+from archspec.elaborate.values import (
+    DYNAMIC,
+    OPEN,
+    POISON,
+    StaticError,
+    Tensor,
+    accepts,
+    arithmetic,
+    describe,
+    is_number,
+    kind_of,
+    negative,
+    show,
+)
+from archspec.ops import Op
+from archspec.resolve import nodes
+from archspec.resolve.arguments import bind, listed
+from archspec.resolve.definition import resolved
+from archspec.resolve.expressions import inputs_of, refuse_input
+from archspec.resolve.files import Definition, Unit
+from archspec.resolve.nodes import Argument, Bound
+from archspec.source import Note, suggest
+from archspec.syntax import tree
+
+LONGEST_LIST = 10_000
+
+
+class Interpreter:
+    """Evaluates expressions of a definition of `unit` whose names have the values `env`.
+
+    What depends on tensors is DYNAMIC here; what could not be evaluated was reported and is POISON.
+    """
+
+    handlers: ClassVar[dict[type, Callable[[Any, Any], Any]]]
+
+    def __init__(self, program: Program, unit: Unit, definition: Definition | None, env: dict[str, Any]) -> None:
+        self.program = program
+        self.observer = program.observer
+        self.unit = unit
+        self.definition = definition
+        self.env = env
+
+    @property
+    def limits(self) -> Limits:
+        return self.program.limits
+
+    def value(self, expr: nodes.Expr) -> Any:
+        value = self.handlers[expr.__class__](self, expr)
+        if self.observer is not None:
+            self.observer.value(expr, value)
+        return value
+
+    def fault(
+        self,
+        code: str,
+        message: str,
+        at: Any,
+        *,
+        notes: tuple[Note, ...] = (),
+        help: str | None = None,
+        first: Any = None,
+    ) -> Any:
+        """Reports an error at a node of the syntax tree; `first` is where the same was specified first."""
+        if first is not None:
+            notes = (*notes, Note("first specified here", self.unit.span(first)))
+        self.program.error(code, message, self.unit.span(at), notes=notes, help=help)
+        return POISON
+
+    # Names
+
+    def literal(self, expr: nodes.Literal) -> Any:
+        return expr.value
+
+    def local(self, expr: nodes.Local) -> Any:
+        name = expr.name
+        if name in self.env:
+            return self.env[name]
+        near = suggest(name, [*self.env, *self.unit.names])
+        return self.fault("unknown-name", f"unknown name `{name}`", expr.at, help=near)
+
+    def dimension(self, expr: nodes.Dimension) -> Any:
+        return self.env.get(expr.name, DYNAMIC)
+
+    def known(self, expr: nodes.Global) -> Any:
+        return expr.target
+
+    def piped(self, expr: nodes.Piped) -> Any:
+        return self.env.get("_", DYNAMIC)
+
+    def invalid(self, expr: nodes.Invalid) -> Any:
+        return POISON
+
+    def dynamic(self, expr: nodes.Expr) -> Any:
+        return DYNAMIC
+
+    # Lists
+
+    def listing(self, expr: nodes.Listing) -> Any:
+        values = tuple([self.value(item) for item in expr.items])
+        for value in values:
+            if value is POISON or value is DYNAMIC:
+                return value
+        return self.bounded_list(values, expr)
+
+    def bounded_list(self, values: tuple[Any, ...], expr: nodes.Listing) -> Any:
+        """A list, unless lists within lists make it too long."""
+        parts = list(values)
+        for count, part in enumerate(parts):
+            if count >= LONGEST_LIST:
+                message = f"list too long: the limit is {LONGEST_LIST:,} items, inner lists included"
+                return self.fault("budget", message, expr.at)
+            if part.__class__ is tuple:
+                parts += part[:LONGEST_LIST]
+        return values
+
+    def length(self, expr: nodes.Length) -> Any:
+        value = self.value(expr.value)
+        if value is POISON or value is DYNAMIC:
+            return value
+        if value.__class__ is not tuple:
+            return self.fault("wrong-kind", f"`len` expects a list, found {describe(value)}", expr.value.at)
+        return len(value)
+
+    def subscript(self, expr: nodes.Subscript) -> Any:
+        value, index = self.value(expr.value), self.value(expr.position)
+        for part in (value, index):
+            if part is POISON or part is DYNAMIC:
+                return part
+        if value.__class__ is not tuple:
+            return self.fault("wrong-kind", f"expected a list to index, found {describe(value)}", expr.value.at)
+        if index.__class__ is not int:
+            return self.fault("wrong-kind", f"expected an integer index, found {describe(index)}", expr.position.at)
+        if not -len(value) <= index < len(value):
+            message = f"index {index} is out of range for a list of {len(value)} items"
+            return self.fault("wrong-kind", message, expr.position.at)
+        return value[index]
+
+    # Operators
+
+    def unary(self, expr: nodes.Unary) -> Any:
+        value = self.value(expr.operand)
+        if value is POISON or value is DYNAMIC:
+            return value
+        if isinstance(value, Tensor):
+            return self.operate("neg" if expr.operator == "-" else "not", (value,), expr.at, (expr.operand.at,))
+        if expr.operator == "not":
+            if value.__class__ is not bool:
+                message = f"`not` expects a boolean, found {describe(value)}"
+                return self.fault("wrong-kind", message, expr.operand.at)
+            return not value
+        try:
+            return negative(value)
+        except StaticError as problem:
+            return self.fault(problem.code, problem.message, expr.at, help=problem.help)
+
+    def binary(self, expr: nodes.Binary) -> Any:
+        operator = expr.operator
+        left = self.value(expr.left)
+        if operator == "and" or operator == "or":
+            return self._logic(expr, left)
+        right = self.value(expr.right)
+        return self.combine(operator, left, right, expr.at, expr.left.at, expr.right.at)
+
+    def combine(self, operator: str, left: Any, right: Any, at: Any, left_at: Any, right_at: Any) -> Any:
+        """`left operator right`, at compile time or as an operation."""
+        if left is POISON or right is POISON:
+            return POISON
+        if left is DYNAMIC or right is DYNAMIC:
+            return DYNAMIC
+        if left.__class__ is Tensor or right.__class__ is Tensor:
+            if operator in ("==", "!=") and (left is None or right is None):
+                return operator == "!="
+            return self.operate(operator, (left, right), at, (left_at, right_at))
+        try:
+            if isinstance(left, OPEN) or isinstance(right, OPEN):
+                span = self.unit.span(at)
+                self.limits.count_symbolic(span)
+                return self.program.numbers.combine(operator, left, right, span)
+            return arithmetic(operator, left, right)
+        except StaticError as problem:
+            return self.fault(problem.code, problem.message, at, help=problem.help)
+
+    def _logic(self, expr: nodes.Binary, left: Any) -> Any:
+        if left.__class__ is bool and left == (expr.operator == "or"):
+            return left
+        right = self.value(expr.right)
+        if left is POISON or right is POISON:
+            return POISON
+        if left is DYNAMIC or right is DYNAMIC:
+            return DYNAMIC
+        if left.__class__ is Tensor or right.__class__ is Tensor:
+            return self.operate(expr.operator, (left, right), expr.at, (expr.left.at, expr.right.at))
+        for value, part in ((left, expr.left), (right, expr.right)):
+            if value.__class__ is not bool:
+                message = f"`{expr.operator}` expects a boolean, found {describe(value)}"
+                return self.fault("wrong-kind", message, part.at)
+        return right
+
+    def operate(self, name: str, values: Sequence[Any], at: Any, places: Sequence[Any]) -> Any:
+        """An operator on tensors."""
+        return DYNAMIC
+
+    # Decisions
+
+    def condition(self, expr: nodes.Expr) -> Any:
+        """True, False, DYNAMIC or POISON."""
+        value = self.value(expr)
+        if value.__class__ is bool or value is POISON or value is DYNAMIC:
+            return value
+        if isinstance(value, Tensor):
+            message = "a condition cannot depend on the values of a tensor"
+            help = "use `where(condition, a, b)`, or `x != none` to test whether an input is given"
+            return self.fault("wrong-kind", message, expr.at, help=help)
+        help = "use `!= none` to test whether it is given" if value is not None else None
+        return self.fault("wrong-kind", f"expected a boolean condition, found {describe(value)}", expr.at, help=help)
+
+    def conditional(self, expr: nodes.Conditional) -> Any:
+        condition = self.condition(expr.condition)
+        if condition is True:
+            return self.value(expr.value)
+        if condition is False:
+            return self.value(expr.otherwise) if expr.otherwise is not None else None
+        return condition
+
+    def bounds(self, loop: nodes.Loop, length: int) -> tuple[int, int] | None:
+        """First and last (exclusive) index of a loop over `length` characters; None if that is wrong and reported."""
+        first, last = self.value(loop.first), self.value(loop.last)
+        for value, part in ((first, loop.first), (last, loop.last)):
+            if value is DYNAMIC:
+                message = "the number of loop iterations cannot depend on an input"
+                self.fault("ownership", message, part.at, help="make it a hyperparameter")
+                return None
+            if value is not POISON and value.__class__ is not int:
+                self.fault("wrong-kind", f"expected an integer loop bound, found {describe(value)}", part.at)
+                return None
+        if first is POISON or last is POISON:
+            return None
+        if last < first:
+            help = "use an end (exclusive) that is at least the start"
+            self.fault("wrong-kind", f"loop end {last} is below its start {first}", loop.last.at, help=help)
+            return None
+        self.count_iterations(last - first, length, loop)
+        return first, last
+
+    def count_iterations(self, number: int, length: int, loop: nodes.Loop) -> None:
+        """Counts the iterations of a loop over `length` characters against the limits."""
+        self.limits.count_text(number * length, self.unit.span(loop.at))
+
+    def require(self, statement: nodes.Require) -> bool:
+        """Whether a `require` is met; reported if not, with the values that decided it."""
+        if self.program.numbers.requires(self, statement.condition):
+            return True
+        names = dict.fromkeys(nodes.local_names(statement.condition))
+        shown = [(name, self.env[name]) for name in names if self.env.get(name, DYNAMIC) is not DYNAMIC]
+        values = ", ".join(f"{name} = {show(value)}" for name, value in shown)
+        message = statement.message or "requirement not met"
+        span = self.unit.span(statement.condition.at)
+        self.program.error("require", f"{message} ({values})" if values else message, span, caller=True)
+        return False
+
+    # Addresses
+
+    def address_text(self, address: nodes.Address) -> str | None:
+        """An address with its indices filled in; None if one is wrong, which is reported."""
+        if address.fixed is not None:
+            return address.fixed
+        if address.variable is not None:
+            number = self.env.get(address.variable)
+            if isinstance(number, int) and number.__class__ is int and number >= 0:
+                return f"{address.before}{number}{address.after}"
+        words: list[str] = []
+        for segment in address.segments:
+            if isinstance(segment, str):
+                words.append(segment)
+                continue
+            index = self.value(segment)
+            if index is POISON:
+                return None
+            text = self.program.numbers.index_text(index)
+            if text is None:
+                what = describe(index) if index is not DYNAMIC else "a value that depends on an input"
+                message = f"expected a non-negative integer as address index, found {what}"
+                self.fault("wrong-kind", message, segment.at)
+                return None
+            words.append(text)
+        return ".".join(words)
+
+    # Applications
+
+    def apply(self, expr: nodes.Apply) -> Any:
+        """`min(a, b)` and the like on numbers; DYNAMIC if it is anything else."""
+        arguments = expr.arguments
+        if arguments.hyperparameters or arguments.forward or arguments.inputs is None:
+            return DYNAMIC
+        target = self.value(expr.callee)
+        if not isinstance(target, Op) or target.scalar is None:
+            return POISON if target is POISON else DYNAMIC
+        if any(argument.name for argument in arguments.inputs):
+            return DYNAMIC
+        values = [self.value(argument.value) for argument in arguments.inputs]
+        if POISON in values:
+            return POISON
+        if not all(map(is_number, values)) or len(values) != len(target.inputs):
+            return DYNAMIC
+        return self.scalar(target, values, expr.at)
+
+    def scalar(self, op: Op, values: list[Any], at: Any) -> Any:
+        """An operation on numbers."""
+        try:
+            return self.program.numbers.scalar(op, values, self.unit.span(at))
+        except StaticError as problem:
+            return self.fault(problem.code, problem.message, at)
+        except OverflowError as problem:
+            return self.fault("budget", f"`{op.name}`: {problem}", at)
+        except (ArithmeticError, ValueError, TypeError) as problem:
+            return self.fault("arithmetic", f"`{op.name}` is undefined for these operands: {problem}", at)
+
+    def bound(self, expr: nodes.Apply | nodes.Own, callee: Definition | Op) -> Bound | None:
+        """The arguments of an application by the names of its callee; None where they are wrong, which is reported."""
+        if expr.arguments.bound is not None:
+            return expr.arguments.bound
+        key = (id(expr), id(callee))
+        known = self.program.bound.get(key)
+        if known is None:
+            known = self.program.bound[key] = (expr, callee, self._matched(expr, callee))
+        return known[2]
+
+    def _matched(self, expr: nodes.Apply | nodes.Own, callee: Definition | Op) -> Bound | None:
+        if isinstance(callee, Definition):
+            if callee.open:
+                return None
+            return bind(callee.name, [*callee.hyperparameters], callee.takes, expr.arguments, expr.at, self.fault)
+        if expr.arguments.forward is not None:
+            message = f"`..` cannot forward hyperparameters to the operation `{callee.name}`"
+            self.fault("surplus-argument", message, expr.arguments.forward)
+            return None
+        names = [attribute.name for attribute in callee.attributes]
+        return bind(callee.name, names, inputs_of(callee), expr.arguments, expr.at, self.fault)
+
+    def hyperparameters(
+        self,
+        callee: Definition,
+        given: Mapping[str, Argument],
+        forward: tree.Argument | None,
+        at: Any,
+        overrides: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any] | None:
+        """The values of a definition's hyperparameters in a use; None if one is wrong, which is reported.
+
+        `overrides` take precedence over what is given.
+        """
+        if callee.open:
+            return None
+        forwarded = self.definition.hyperparameters if forward is not None and self.definition is not None else {}
+        values: dict[str, Any] = {}
+        failed = False
+        for name, parameter in callee.hyperparameters.items():
+            argument = given.get(name)
+            default = POISON
+            if parameter.default is not None:
+                default = self._default(callee, name, values)
+            if overrides and name in overrides:
+                values[name] = overrides[name]
+                continue
+            place = argument.at if argument is not None else None
+            if argument is not None:
+                value = self.value(argument.value)
+            elif name in forwarded and name in self.env:
+                place, value = forward, self.env[name]
+            elif parameter.default is None:
+                if not failed:
+                    message = f"missing hyperparameter `{name}` in call to `{callee.name}`"
+                    help = f"expected hyperparameters: {listed(callee.hyperparameters)}"
+                    self.fault("missing-argument", message, at, help=help)
+                failed = True
+                values[name] = POISON
+                continue
+            else:
+                value = default
+            failed = not self._fits(callee, name, default, value, place) or failed
+            values[name] = value
+        return None if failed else values
+
+    def _fits(self, callee: Definition, name: str, default: Any, value: Any, place: Any) -> bool:
+        """Whether `value` may be the hyperparameter `name`; reported if not."""
+        if value is POISON:
+            return False
+        if place is None:
+            return True
+        if value is DYNAMIC or value.__class__ is Tensor:
+            refuse_input(callee.name, place, self.fault)
+            return False
+        if default is POISON or accepts(default, value):
+            return True
+        note = Note(f"the default is {describe(default)}", callee.hyperparameters[name].span)
+        message = f"hyperparameter `{name}` of `{callee.name}` expects type {kind_of(default)}, found {describe(value)}"
+        self.fault("wrong-kind", message, place, notes=(note,))
+        return False
+
+    def _default(self, callee: Definition, name: str, values: dict[str, Any]) -> Any:
+        """A hyperparameter's default, which may use those before it."""
+        parameter = callee.hyperparameters[name]
+        if isinstance(parameter.default, tree.Literal):
+            return parameter.default.value
+        expr = resolved(parameter.origin, self.program.report).defaults[name]
+        return Interpreter(self.program, parameter.unit, callee, values).value(expr)
+
+
+Interpreter.handlers = {
+    nodes.Literal: Interpreter.literal,
+    nodes.Local: Interpreter.local,
+    nodes.Dimension: Interpreter.dimension,
+    nodes.Global: Interpreter.known,
+    nodes.Piped: Interpreter.piped,
+    nodes.Leading: Interpreter.dynamic,
+    nodes.Listing: Interpreter.listing,
+    nodes.Unary: Interpreter.unary,
+    nodes.Binary: Interpreter.binary,
+    nodes.Conditional: Interpreter.conditional,
+    nodes.Subscript: Interpreter.subscript,
+    nodes.Length: Interpreter.length,
+    nodes.Read: Interpreter.dynamic,
+    nodes.Apply: Interpreter.apply,
+    nodes.Own: Interpreter.dynamic,
+    nodes.Chain: Interpreter.dynamic,
+    nodes.Invalid: Interpreter.invalid,
+}

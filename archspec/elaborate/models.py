@@ -1,0 +1,294 @@
+"""A model of a file, compiled: its hyperparameters, what it owns, what it computes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, cast
+
+from archspec.check.file import check_file
+from archspec.check.unused import report_unused_address
+from archspec.dims import symbol
+from archspec.elaborate.application import Target
+from archspec.elaborate.bodies import body_of
+from archspec.elaborate.interpreter import Interpreter
+from archspec.elaborate.ownership import instantiate
+from archspec.elaborate.program import Frame, Program
+from archspec.elaborate.values import (
+    DYNAMIC,
+    POISON,
+    accepts,
+    describe,
+    is_number,
+    kind_of,
+)
+from archspec.ir import Body, Leaf, Module, Type, Weight, canonical, find, leaves, prefixes
+from archspec.ops import OPS, Op
+from archspec.resolve import nodes
+from archspec.resolve.definition import ResolvedModel, resolve_expectations, resolve_model, resolved
+from archspec.resolve.files import Definition, Library, Unit
+from archspec.source import Span, suggest
+from archspec.syntax import tree
+
+_HARMLESS = {"unused-import", "unused-dimension", "expect"}
+"""Codes of errors that say nothing against a model's numbers."""
+
+
+class Compiled(NamedTuple):
+    """A compiled model. `body` is what it computes when every optional input is given.
+
+    `expectations` are how many `expect` lines it has.
+    """
+
+    name: str
+    hyperparameters: dict[str, Any]
+    module: Module
+    body: Body
+    doc: str
+    expectations: int
+
+
+def check_files(program: Program, library: Library, root: Unit) -> None:
+    """Checks the file `root` and those it imports that are not bundled (`root` may be), once for a program."""
+    for unit in dict.fromkeys((*library.units.values(), root)):
+        if unit is None or unit in program.checked or (unit is not root and unit.root == library.specs):
+            continue
+        library.check_exports(unit, program.report)
+        check_file(unit, program.report)
+        if not program.report.diagnostics:
+            program.checked.add(unit)
+
+
+def compile_model(program: Program, unit: Unit, model: tree.Model, overrides: dict[str, Any]) -> Compiled | None:
+    """Compiles a model; None where what is in the program's report kept it from being compiled."""
+    before = program.report.errors
+    form = resolve_model(unit, model, program.report)
+    if form is None:
+        return None
+    values = hyperparameters(program, unit, form, overrides)
+    if values is None:
+        return None
+    definition = form.definition
+    compiled = compile_definition(program, definition, values, Frame(definition, unit, model.arguments or model))
+    if compiled is None or program.report.errors > before:
+        return None
+    if not overrides and _is_right(program):
+        _check_expectations(program, unit, form, values, compiled[0])
+    return Compiled(form.name, values, *compiled, model.doc or definition.node.doc, len(model.expects))
+
+
+def compile_definition(
+    program: Program, definition: Definition, values: dict[str, Any], use: Frame
+) -> tuple[Module, Body] | None:
+    """What a definition with hyperparameters owns and computes, for symbolic input shapes.
+
+    `use` is what asks for it. Raises OverLimit.
+    """
+    program.frames[:] = [use]
+    module = instantiate(program, definition, values)
+    types = _input_types(program, definition, values)
+    if types is None:
+        return None
+    target = Target(definition, values, module)
+    body = body_of(program, target, types)
+    if definition not in program.checked:
+        absent = _without_optional(definition, types)
+        if absent != types:
+            body_of(program, target, absent)
+    if body is None:
+        return None
+    if _is_right(program):
+        _check_unused(program, module, body)
+    if not program.report.diagnostics:
+        program.checked.add(definition)
+    return module, body
+
+
+def bare_body(program: Program, unit: Unit, model: tree.Model, compiled: Compiled) -> Body | None:
+    """What a model that was compiled computes when no optional input is given."""
+    form = resolve_model(unit, model, program.report)
+    assert form is not None
+    definition, values = form.definition, compiled.hyperparameters
+    program.frames[:] = [Frame(definition, unit, model.arguments or model)]
+    types = _input_types(program, definition, values)
+    if types is None:
+        return None
+    return body_of(program, Target(definition, values, compiled.module), _without_optional(definition, types))
+
+
+def _without_optional(definition: Definition, types: tuple[Type, ...]) -> tuple[Type | None, ...]:
+    inputs = zip(definition.node.inputs, types, strict=True)
+    return tuple([None if entry.default is not None else type for entry, type in inputs])
+
+
+def _is_right(program: Program) -> bool:
+    """Whether nothing was found that speaks against a model's numbers."""
+    return all(d.severity != "error" or d.code in _HARMLESS for d in program.report.diagnostics)
+
+
+def check_definitions(program: Program, unit: Unit) -> None:
+    """Compiles the definitions of a file that can stand on their own.
+
+    Those are the ones whose hyperparameters all have defaults, and whose inputs have shapes: `[...]` alone fits too
+    much.
+    """
+    for binding in unit.names.values():
+        definition = binding.target
+        if binding.imported or not isinstance(definition, Definition) or definition.kind == "fn":
+            continue
+        shapes = [entry.shape.items for entry in definition.node.inputs if entry.shape is not None]
+        if any(len(items) == 1 and isinstance(items[0], tree.Ellipsis_) for items in shapes):
+            continue
+        if all(p.default is not None for p in definition.hyperparameters.values()):
+            values = defaults(program, unit, definition)
+            if values is not None:
+                compile_definition(program, definition, values, Frame(definition, unit, definition.node.name))
+
+
+def defaults(
+    program: Program, unit: Unit, definition: Definition, given: dict[str, Any] | None = None
+) -> dict[str, Any] | None:
+    """The values of a definition's hyperparameters where only `given` have other values than their defaults."""
+    return Interpreter(program, unit, None, {}).hyperparameters(definition, {}, None, definition.node.name, given)
+
+
+def hyperparameters(
+    program: Program, unit: Unit, form: ResolvedModel, overrides: dict[str, Any]
+) -> dict[str, Any] | None:
+    """The values of a model's hyperparameters; None where what is in the program's report left one without."""
+    definition, bound = form.definition, form.arguments.bound
+    if bound is None:
+        return None
+    interpreter = Interpreter(program, unit, None, {})
+    written = interpreter.hyperparameters(definition, bound.hyperparameters, None, form.at)
+    if written is None:
+        return None
+    if not overrides:
+        return written
+    chosen: dict[str, Any] = {}
+    for name, value in overrides.items():
+        if name not in definition.hyperparameters:
+            near = suggest(name, list(definition.hyperparameters))
+            help = near or f"available hyperparameters: {', '.join(definition.hyperparameters)}"
+            message = f'unknown hyperparameter `{name}` of "{form.name}"'
+            program.report.error("unknown-argument", message, help=help)
+            continue
+        chosen[name] = _override(program, unit, name, written[name], value)
+    if POISON in chosen.values() or len(chosen) < len(overrides):
+        return None
+    return interpreter.hyperparameters(definition, bound.hyperparameters, None, form.at, chosen)
+
+
+def _override(program: Program, unit: Unit, name: str, written: Any, value: Any) -> Any:
+    """An override as a static value; a word stands for the definition, operation or string that it names."""
+    value = _frozen(value)
+    if isinstance(value, str) and not isinstance(written, str):
+        binding = unit.names.get(value)
+        target = binding.target if binding else OPS.get(value)
+        if target is None and kind_of(written) in ("layer", "block", "function"):
+            target = unit.lent.get(value)
+            if target is None:
+                near = suggest(value, [*unit.names, *OPS, *unit.lent])
+                program.report.error("unknown-name", f"unknown name `{value}` in {unit.source.label}", help=near)
+                return POISON
+        value = target if target is not None else value
+    if not accepts(written, value):
+        message = f"hyperparameter `{name}` expects type {kind_of(written)}, found {describe(value)}"
+        program.report.error("wrong-kind", message)
+        return POISON
+    return value
+
+
+def _frozen(value: Any) -> Any:
+    """A Python value with lists as tuples."""
+    if not isinstance(value, list | tuple) or isinstance(value, Op):
+        return value
+    return tuple([_frozen(item) for item in cast("Sequence[Any]", value)])
+
+
+def _input_types(program: Program, definition: Definition, values: dict[str, Any]) -> tuple[Type, ...] | None:
+    """The types of the inputs of a definition that nothing applies: its dimensions stay symbols, `...` is one of
+    them.
+    """
+    unit = definition.unit
+    leading = "leading"
+    while leading in unit.dims:
+        leading += "_"
+    env = {**{name: symbol(name) for name in unit.dims}, **values}
+    interpreter = Interpreter(program, unit, definition, env)
+    types: list[Type] = []
+    for entry in resolved(definition, program.report).inputs:
+        sizes: list[Any] = []
+        for item in entry.shape.items if entry.shape else ():
+            size = symbol(leading) if isinstance(item, nodes.Leading) else interpreter.value(item)
+            if size is POISON:
+                return None
+            if size is DYNAMIC or not is_number(size) or isinstance(size, float):
+                interpreter.fault("wrong-kind", f"expected an integer size, found {describe(size)}", item.at)
+                return None
+            sizes.append(size)
+        types.append(Type(tuple(sizes), entry.dtype))
+    return tuple(types)
+
+
+def _check_unused(program: Program, module: Module, body: Body) -> None:
+    """Reports tensors that nothing uses under any of their names."""
+    unused = set(body.idle)
+    said: set[Span] = set()
+    used_by_tie = {counted for alias, counted in module.aliases.items() if alias not in unused}
+    for name in body.idle:
+        counted = canonical(module, name)
+        if counted in used_by_tie or (counted != name and counted not in unused):
+            continue
+        leaf = find(module, name)
+        if isinstance(leaf, Leaf) and not leaf.weight.unused and leaf.weight.span not in said:
+            said.add(leaf.weight.span)
+            _report_unused(program, module, name, unused)
+
+
+def _report_unused(program: Program, root: Module, name: str, unused: set[str]) -> None:
+    """Reports an unused tensor, or the outermost layer or block around it of which nothing is used."""
+    module, address = root, ""
+    for prefix in prefixes(name):
+        member = module.members.get(prefix[len(address) :])
+        if member is None:
+            continue
+        if isinstance(member.target, Weight):
+            report_unused_address(program.error, prefix, member.span, tensor=True)
+            return
+        if all(f"{prefix}.{inner}" in unused for inner, _ in leaves(member.target)):
+            report_unused_address(program.error, prefix, member.span)
+            return
+        module, address = member.target, prefix + "."
+
+
+def _check_expectations(
+    program: Program, unit: Unit, form: ResolvedModel, values: dict[str, Any], module: Module
+) -> None:
+    facts = {"params": module.total, "trainable": module.total - module.frozen, "frozen": module.frozen}
+    conditions = resolve_expectations(unit, form.at, (*values, *facts, "tensors"), program.report)
+    if any("tensors" in nodes.local_names(condition) for condition in conditions):
+        facts["tensors"] = sum(1 for _, leaf in leaves(module) if leaf.weight.kind == "param")
+    interpreter = Interpreter(program, unit, None, {**values, **facts})
+    for condition in conditions:
+        holds = interpreter.condition(condition)
+        if holds is DYNAMIC:
+            interpreter.fault("wrong-kind", "this condition is not a compile-time constant", condition.at)
+        if holds is False:
+            _report_expectation(interpreter, form.name, condition)
+
+
+def _report_expectation(interpreter: Interpreter, model: str, condition: nodes.Expr) -> None:
+    """Reports an `expect` that is not met, with the numbers it compares and their difference."""
+    message = f'"{model}" does not meet this expectation'
+    if isinstance(condition, nodes.Binary) and condition.operator not in ("and", "or"):
+        left, right = interpreter.value(condition.left), interpreter.value(condition.right)
+        if is_number(left) and is_number(right):
+            text = interpreter.unit.source.text[condition.left.at.start : condition.left.at.end]
+            message = f'"{model}": expected {text} {condition.operator} {right:,}, found {left:,}'
+            if condition.operator == "==":
+                message = f'"{model}": expected {text} == {right:,}, found {left:,} ({_signed(left - right)})'
+    interpreter.fault("expect", message, condition.at)
+
+
+def _signed(difference: Any) -> str:
+    return f"{abs(difference):,} {'more' if difference > 0 else 'fewer'}"

@@ -1,0 +1,135 @@
+"""How a compilation computes with hyperparameters: as integers, every loop iteration by iteration.
+
+With open hyperparameters the same decisions are taken on symbols: `archspec.formulas` has a subclass that does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from typing import Any, Protocol
+
+from archspec.elaborate.limits import Limits
+from archspec.elaborate.values import LARGEST, POISON, arithmetic, bounded, describe
+from archspec.ir import Module
+from archspec.ops import Op
+from archspec.resolve import nodes
+from archspec.resolve.files import Definition, Unit
+from archspec.source import Span
+
+
+class Walker(Protocol):
+    """What interprets a definition, as far as numbers concern it."""
+
+    env: dict[str, Any]
+    unit: Unit
+
+    @property
+    def definition(self) -> Definition | None: ...
+
+    @property
+    def limits(self) -> Limits: ...
+
+    def value(self, expr: nodes.Expr) -> Any: ...
+
+    def condition(self, expr: nodes.Expr) -> Any: ...
+
+    def bounds(self, loop: nodes.Loop, length: int) -> tuple[int, int] | None: ...
+
+    def fault(self, code: str, message: str, at: Any, *, help: str | None = None) -> Any: ...
+
+
+class Numbers:
+    """Computes with known numbers. `counts_elements`: tensors have numbers of elements."""
+
+    counts_elements = True
+
+    def combine(self, operator: str, left: Any, right: Any, span: Span) -> Any:
+        """`left operator right` on numbers, one of which is symbolic. Raises StaticError."""
+        return arithmetic(operator, left, right)
+
+    def scalar(self, op: Op, values: list[Any], span: Span) -> Any:
+        """An operation on numbers. Raises StaticError, ArithmeticError, ValueError or TypeError."""
+        assert op.scalar is not None
+        return bounded(op.scalar(*values))
+
+    def index_text(self, index: Any) -> str | None:
+        """An index as it is written in an address; None if it cannot be one."""
+        return str(index) if index.__class__ is int and index >= 0 else None
+
+    def requires(self, walker: Walker, condition: nodes.Expr) -> bool:
+        """Whether a `require` is met."""
+        return walker.condition(condition) is not False
+
+    def elements(self, walker: Walker, sizes: tuple[Any, ...], shape: nodes.Listing) -> int | None:
+        """The number of elements of a tensor; None if its sizes are wrong, which is reported."""
+        size = 1
+        for value, item in zip(sizes, shape.items, strict=True):
+            if value.__class__ is not int or value < 1:
+                wrong_size(walker, value, item)
+                return None
+            size *= value
+        if size > LARGEST:
+            message = "the number of elements of this tensor does not fit in 64 bits"
+            walker.fault("budget", message, shape.at)
+            return None
+        return size
+
+    def indices(self, walker: Walker, loop: nodes.Loop, length: int) -> Iterable[Any] | None:
+        """The indices of a loop whose iterations pass nothing on; None if its bounds are wrong, which is reported."""
+        bounds = walker.bounds(loop, length)
+        return None if bounds is None else range(*bounds)
+
+    def iterate(
+        self,
+        walker: Walker,
+        loop: nodes.Loop,
+        names: Collection[str],
+        run: Callable[[], None],
+        length: int,
+        after_first: Callable[[dict[str, Any], dict[str, Any]], None] | None = None,
+    ) -> bool:
+        """Runs every iteration of a loop over `length` characters that binds `names`; False if its bounds are wrong.
+
+        What is bound before the loop is carried from one iteration to the next; anything else begins anew.
+        `after_first` takes what was carried before and after the first iteration of several.
+        """
+        bounds = walker.bounds(loop, length)
+        if bounds is None:
+            return False
+        env = walker.env
+        carried = {name: env[name] for name in names if name in env}
+        fresh = [name for name in names if name not in carried]
+        first, last = bounds
+        for index in range(first, last):
+            for name in fresh:
+                env.pop(name, None)
+            env[loop.variable] = index
+            run()
+            if index == first and last - first > 1 and after_first is not None:
+                after_first(carried, {name: env[name] for name in carried})
+        return True
+
+    # What symbols have to prove
+
+    def declared(self, walker: Walker, module: Module, address: str, at: nodes.Address) -> None:
+        """Something was declared at an address."""
+
+    def tied(self, walker: Walker, tie: nodes.Tie) -> None:
+        """Two addresses are going to be tied."""
+
+    def missing(self, module: Module, address: str) -> None:
+        """Nothing is declared at an address."""
+
+    def finish(self, walker: Walker, module: Module, ties: list[tuple[str, str]]) -> None:
+        """Everything in a module is declared; `ties` are going to be made."""
+
+
+def wrong_size(walker: Walker, value: Any, item: nodes.Expr) -> None:
+    """Reports a value that cannot be a size."""
+    help = None
+    if value.__class__ is float:
+        help = "use `//` for integer division"
+    elif value.__class__ is int:
+        help = "use `if` to leave out a tensor"
+    if value is not POISON:
+        walker.fault("wrong-kind", f"expected a positive integer size, found {describe(value)}", item.at, help=help)

@@ -1,0 +1,385 @@
+"""The first pass: what a definition owns, from its hyperparameters alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from archspec.elaborate.bodies import constant_body
+from archspec.elaborate.initial import initial_of
+from archspec.elaborate.interpreter import Interpreter
+from archspec.elaborate.program import Frame, Program, Refused
+from archspec.elaborate.tie import close_aliases, tie
+from archspec.elaborate.values import DYNAMIC, POISON, describe, key_of, kind_of
+from archspec.ir import Member, Module, Type, Weight, find, prefixes
+from archspec.resolve import nodes
+from archspec.resolve.definition import resolved
+from archspec.resolve.files import Definition
+from archspec.source import Note
+
+
+def instantiate(program: Program, definition: Definition, values: dict[str, Any]) -> Module:
+    """The module of a definition with hyperparameters; the same object for the same values."""
+    key = (definition, *[key_of(v) for v in values.values()])
+    module = program.modules.get(key)
+    if module is not None:
+        return module
+    if any(f.definition is definition for f in program.frames[:-1]):
+        names = [f.definition.name for f in program.frames]
+        circle = " -> ".join([*names[names.index(definition.name) : -1], definition.name])
+        message, help = f"`{definition.name}` contains itself: {circle}", "use a loop for repetition: `for i in 0..n`"
+        program.error("definition-cycle", message, program.frames[-1].span, help=help)
+        return Module(definition.kind, definition.name, values, definition.span)
+    program.count_instance(definition, program.frames[-1].span if program.frames else definition.span)
+    module = Module(definition.kind, definition.name, values, definition.span)
+    Ownership(program, definition, values, module).run()
+    program.modules[key] = module
+    program.kept += len(module.members) + 1
+    program.definitions[module] = definition
+    return module
+
+
+class Ownership(Interpreter):
+    """Interprets a definition for what it declares: one module. Inputs, and what depends on them, are DYNAMIC."""
+
+    definition: Definition
+
+    def __init__(self, program: Program, definition: Definition, values: dict[str, Any], module: Module) -> None:
+        super().__init__(program, definition.unit, definition, dict(values))
+        self.module = module
+        for entry in definition.node.inputs:
+            self.env[entry.name] = DYNAMIC
+        self.ties: list[tuple[str, str, nodes.Tie]] = []
+        self._roles: list[tuple[str, nodes.Address]] = []
+        self._invariants: dict[int, Module | None] = {}
+        self._modules: dict[Any, Module] = {}
+
+    def run(self) -> None:
+        form = resolved(self.definition, self.program.report)
+        try:
+            self._execute(form.body)
+        except Refused:
+            return
+        self._check_nesting()
+        self._check_roles(form.broken)
+        self._add_up()
+        self.program.numbers.finish(self, self.module, [(alias, counted) for alias, counted, _ in self.ties])
+        for alias, counted, statement in self.ties:
+            tie(self.program, self.module, alias, counted, self.unit, statement.at)
+        close_aliases(self.module)
+        if self.observer is not None:
+            self.observer.module(self.module, self.ties)
+
+    def _add_up(self) -> None:
+        """Totals from what is owned directly."""
+        module = self.module
+        for address, member in module.members.items():
+            target = member.target
+            if isinstance(target, Weight):
+                module.tensors += 1
+                module.characters += len(address)
+                if target.kind == "param":
+                    module.total += target.size
+                    module.frozen += target.size if member.frozen else 0
+                continue
+            module.tensors += target.tensors
+            module.characters += target.characters + target.tensors * (len(address) + 1)
+            module.total += target.total
+            module.frozen += target.total if member.frozen else target.frozen
+            for alias, counted in target.aliases.items():
+                module.aliases[f"{address}.{alias}"] = f"{address}.{counted}"
+        self.limits.check_tensors(module.tensors, module.characters, module.span)
+
+    # Statements
+
+    def _execute(self, statements: tuple[nodes.Statement, ...]) -> None:
+        for statement in statements:
+            match statement:
+                case nodes.Bind():
+                    self._declare(statement.declares)
+                    self._bind(statement)
+                case nodes.Declare() | nodes.Return():
+                    self._declare(statement.declares)
+                case nodes.For():
+                    self._repeat(statement)
+                case nodes.If():
+                    self._branch(statement)
+                case nodes.Tie():
+                    self._tie(statement)
+                case nodes.Require():
+                    if not self.require(statement):
+                        self.program.refused.add(self.module)
+                        raise Refused
+                case nodes.Role():
+                    self._role(statement)
+
+    def _bind(self, statement: nodes.Bind) -> None:
+        if len(statement.targets) == 1:
+            self.env[statement.targets[0]] = self.value(statement.value)
+        else:
+            self.env.update(dict.fromkeys(statement.targets, DYNAMIC))
+
+    def _branch(self, statement: nodes.If) -> None:
+        condition = self.condition(statement.condition)
+        body, otherwise = statement.body, statement.otherwise
+        if condition.__class__ is bool:
+            self._execute(body if condition else otherwise)
+            self._skip(otherwise if condition else body)
+        elif condition is DYNAMIC and any(map(_declares, (*body, *otherwise))):
+            self._refuse_dynamic(statement.condition)
+        for name in statement.binds:
+            if condition.__class__ is bool:
+                self.env.setdefault(name, None)
+            else:
+                self.env[name] = condition
+
+    def _repeat(self, statement: nodes.For) -> None:
+        length = statement.at.end - statement.at.start
+        if not statement.declares:
+            self.program.numbers.indices(self, statement.loop, length)
+            return
+        done = self.program.numbers.iterate(
+            self, statement.loop, statement.binds, lambda: self._execute(statement.body), length
+        )
+        if not done:
+            self.env[statement.loop.variable] = POISON
+            self.env.update(dict.fromkeys(statement.binds, POISON))
+
+    def _skip(self, statements: tuple[nodes.Statement, ...]) -> None:
+        """Notes what a branch that is not taken would declare."""
+        for statement in statements:
+            match statement:
+                case nodes.Bind() | nodes.Declare() | nodes.Return():
+                    for declaration in statement.declares:
+                        for _ in self._indices(declaration.loop, _length(declaration.what)):
+                            self._leave_out(declaration)
+                case nodes.For() if any(map(_declares, statement.body)):
+                    for _ in self._indices(statement.loop, statement.at.end - statement.at.start):
+                        self._skip(statement.body)
+                case nodes.If():
+                    self._skip((*statement.body, *statement.otherwise))
+                case _:
+                    pass
+
+    def _indices(self, loop: nodes.Loop | None, length: int) -> Iterable[Any]:
+        """Binds the index of a loop to each of its values; once for no loop, never where its bounds are wrong."""
+        if loop is None:
+            yield 0
+            return
+        indices = self.program.numbers.indices(self, loop, length)
+        if indices is None:
+            self.env[loop.variable] = POISON
+        for self.env[loop.variable] in indices or ():
+            yield self.env[loop.variable]
+
+    def count_iterations(self, number: int, length: int, loop: nodes.Loop) -> None:
+        self.limits.count_iterations(number, self.unit.span(loop.at))
+        super().count_iterations(number, length, loop)
+
+    def _tie(self, statement: nodes.Tie) -> None:
+        """Notes a tie, to be made when everything is declared."""
+        self.program.numbers.tied(self, statement)
+        for _ in self._indices(statement.loop, _length(statement)):
+            if statement.condition is not None:
+                holds = self.condition(statement.condition)
+                if holds is DYNAMIC:
+                    self._refuse_dynamic(statement.condition)
+                if holds is not True:
+                    continue
+            alias, counted = self.address_text(statement.alias), self.address_text(statement.counted)
+            if alias is not None and counted is not None:
+                self.ties.append((alias, counted, statement))
+
+    def _role(self, statement: nodes.Role) -> None:
+        if not statement.at.addresses:
+            self.module.roles.append(("", statement.name))
+        for address in statement.addresses:
+            text = self.address_text(address)
+            if text is not None:
+                self.module.roles.append((text, statement.name))
+                self._roles.append((text, address))
+
+    def _refuse_dynamic(self, condition: nodes.Expr) -> None:
+        self.fault(
+            "ownership",
+            "a declaration cannot depend on an input",
+            condition.at,
+            help="make the condition depend on hyperparameters only",
+        )
+
+    # Declarations
+
+    def _declare(self, declarations: tuple[nodes.Declaration, ...]) -> None:
+        for declaration in declarations:
+            for _ in self._indices(declaration.loop, _length(declaration.what)):
+                self._declare_once(declaration)
+
+    def _declare_once(self, declaration: nodes.Declaration) -> None:
+        for condition, wanted in declaration.guards:
+            holds = self.condition(condition)
+            if holds is DYNAMIC:
+                self._refuse_dynamic(condition)
+            if holds is not wanted:
+                self._leave_out(declaration)
+                return
+        what = declaration.what
+        address = self.address_text(what.address)
+        made = self._weight(what) if isinstance(what, nodes.Tensor) else self._module_of(what, declaration)
+        self._add(address, made, what)
+
+    def _leave_out(self, declaration: nodes.Declaration) -> None:
+        address = self.address_text(declaration.what.address)
+        if address is not None:
+            self.module.absent.add(address)
+
+    def _module_of(self, own: nodes.Own, declaration: nodes.Declaration) -> Module | None:
+        if not declaration.invariant:
+            return self._make(own)
+        made = self._invariants.get(id(declaration))
+        if made is None:
+            made = self._invariants[id(declaration)] = self._make(own)
+        return made
+
+    def _add(self, address: str | None, made: Module | Weight | None, what: nodes.Own | nodes.Tensor) -> None:
+        if address is None or made is None:
+            self.program.incomplete.add(self.module)
+            return
+        if self.observer is not None:
+            self.observer.declared(what, made)
+        members = self.module.members
+        at = self.unit.span(what.address.at)
+        if address in members:
+            first = members[address].span
+            repeated = first == at
+            self.program.error(
+                "duplicate-address",
+                f"address `{address}` is {'declared again in each loop iteration' if repeated else 'already declared'}",
+                at,
+                notes=() if repeated else (Note("first declared here", first),),
+                help="put the index into the address, as in `layer[i]`"
+                if repeated
+                else "use `.address(x)` to apply it again",
+            )
+            return
+        members[address] = Member(made, "frozen" in what.modifiers, "unused" in what.modifiers, at)
+        self.program.numbers.declared(self, self.module, address, what.address)
+
+    def _make(self, own: nodes.Own) -> Module | None:
+        callee = self.value(own.callee)
+        if callee is POISON:
+            return None
+        if callee is DYNAMIC:
+            self.fault("ownership", "the module declared here cannot depend on an input", own.callee.at)
+            return None
+        if not isinstance(callee, Definition) or callee.kind == "fn":
+            help = "write it without an address: a function declares nothing" if kind_of(callee) == "function" else None
+            message = f"expected a layer or block after an address, found {describe(callee)}"
+            self.fault("wrong-kind", message, own.callee.at, help=help)
+            return None
+        if self.module.kind == "layer":
+            message = f"a layer can only declare tensors, found the {callee.kind} `{callee.name}`"
+            self.fault("wrong-kind", message, own.at, help=f"make `{self.module.type}` a block")
+            return None
+        bound = self.bound(own, callee)
+        if bound is None:
+            return None
+        key = self._key(callee, own)
+        if key in self._modules:
+            return self._modules[key]
+        values = self.hyperparameters(callee, bound.hyperparameters, own.arguments.forward, own.at)
+        if values is None:
+            return None
+        self.program.frames.append(Frame(callee, self.unit, own.at))
+        module = instantiate(self.program, callee, values)
+        self.program.frames.pop()
+        self._modules[key] = module
+        return module
+
+    def _key(self, callee: Definition, own: nodes.Own) -> Any:
+        """What a statement declares depends on this only, from iteration to iteration of a loop."""
+        values = [key_of(self.value(argument.value)) for argument in own.arguments.hyperparameters]
+        if own.arguments.forward is not None:
+            values.append(key_of(tuple(self.env.values())))
+        return (callee, id(own), *values)
+
+    def _weight(self, tensor: nodes.Tensor) -> Weight | None:
+        sizes = self.value(tensor.shape)
+        if sizes is POISON:
+            return None
+        if sizes is DYNAMIC:
+            message = "the shape of a stored tensor cannot depend on an input"
+            self.fault("ownership", message, tensor.shape.at, help="use hyperparameters only")
+            return None
+        numbers, frozen = self.program.numbers, "frozen" in tensor.modifiers
+        size = numbers.elements(self, sizes, tensor.shape)
+        if size is None:
+            return None
+        if tensor.kind == "param" and tensor.dtype != "real" and not frozen:
+            help = "declare it as `frozen`, or as a `buffer`"
+            message = f"a parameter of type {tensor.dtype} cannot be trained"
+            self.fault("wrong-kind", message, tensor.address.at, help=help)
+        initial = None
+        if tensor.initial is not None and numbers.counts_elements:
+            initial = initial_of(self, tensor.initial, len(sizes))
+        weight = Weight(
+            tensor.kind,
+            Type(sizes, tensor.dtype),
+            sizes,
+            size,
+            frozen,
+            "unused" in tensor.modifiers,
+            initial,
+            self.unit.span(tensor.address.at),
+        )
+        if tensor.value is not None:
+            known = {name: value for name, value in self.env.items() if value is not DYNAMIC}
+            weight.value = constant_body(self.program, self.definition, known, tensor.value, weight.type)
+        return weight
+
+    # Checks
+
+    def _check_roles(self, broken: bool) -> None:
+        """A role for an address must be about something that is owned, or that the hyperparameters leave out."""
+        if not self._roles or self.unit.broken or broken or self.module in self.program.incomplete:
+            return
+        around = {prefix for own in (*self.module.members, *self.module.absent) for prefix in prefixes(own)}
+        for address, node in self._roles:
+            left_out = not self.module.absent.isdisjoint(prefixes(address))
+            if address not in around and not left_out and find(self.module, address) is None:
+                self.fault("unknown-address", f"nothing is declared at `{address}`", node.at)
+
+    def _check_nesting(self) -> None:
+        """An address inside another's would belong to two owners."""
+        members = self.module.members
+        for address, member in members.items():
+            end = address.find(".")
+            while end >= 0:
+                outer = members.get(address[:end])
+                if outer is not None:
+                    self.program.error(
+                        "duplicate-address",
+                        f"address `{address}` is inside `{address[:end]}`, which is already declared",
+                        member.span,
+                        notes=(Note("declared here", outer.span),),
+                    )
+                    break
+                end = address.find(".", end + 1)
+
+
+def _length(node: nodes.Own | nodes.Tensor | nodes.Tie | nodes.Loop) -> int:
+    return node.at.end - node.at.start
+
+
+def _declares(statement: nodes.Statement) -> bool:
+    """Whether a statement declares or ties anything, under any conditions."""
+    match statement:
+        case nodes.Bind() | nodes.Declare() | nodes.Return():
+            return bool(statement.declares)
+        case nodes.Tie():
+            return True
+        case nodes.If():
+            return any(map(_declares, (*statement.body, *statement.otherwise)))
+        case nodes.For():
+            return any(map(_declares, statement.body))
+        case _:
+            return False

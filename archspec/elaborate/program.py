@@ -1,0 +1,121 @@
+"""What one compilation shares: diagnostics, the uses that led to where it is, limits, and what was compiled before."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+from archspec.elaborate.limits import Limits, OverLimit
+from archspec.elaborate.numbers import Numbers
+from archspec.ir import Body, Module, Weight
+from archspec.resolve.files import Definition, Unit
+from archspec.resolve.nodes import Bound
+from archspec.source import Note, Report, Source, Span
+
+MOST_KEPT = 500_000
+
+
+class Frame(NamedTuple):
+    """A use of a definition: `node` of the syntax tree in `unit`, with its arguments by name."""
+
+    definition: Definition
+    unit: Unit
+    node: Any
+    bound: Bound | None = None
+
+    @property
+    def span(self) -> Span:
+        return self.unit.span(self.node)
+
+    def argument(self, name: str) -> Span:
+        """Where the input `name` is written."""
+        node = self.bound.place(name) if self.bound is not None else None
+        return self.unit.span(node) if node is not None else self.span
+
+
+class Refused(Exception):
+    """A `require` does not hold; it has been reported, and nothing else is said of the definition."""
+
+
+class Observer(Protocol):
+    """What is told of a compilation as it goes on."""
+
+    def value(self, node: Any, value: Any) -> None:
+        """The resolved expression or step `node` had a value."""
+        ...
+
+    def declared(self, node: Any, made: Module | Weight) -> None:
+        """The declaration `node` made a module or a tensor."""
+        ...
+
+    def module(self, module: Module, ties: list[Any]) -> None:
+        """A module is complete."""
+        ...
+
+    def body(self, target: Any, given: tuple[Any, ...], body: Body) -> None:
+        """A definition was applied to inputs of these types."""
+        ...
+
+
+class Program:
+    """Compiled modules and bodies, by definition, hyperparameters and input types, and the state of a compilation.
+
+    `modules` and `bodies` stay valid as long as the files they came from do, and so does `checked`: the files and
+    definitions in which what does not depend on hyperparameters was found to be right. Everything else is of one
+    compilation. `numbers` computes with hyperparameters: as integers, unless some are open.
+    """
+
+    def __init__(self, numbers: Numbers | None = None, observer: Observer | None = None) -> None:
+        self.numbers = numbers or Numbers()
+        self.observer = observer
+        self.modules: dict[Any, Module] = {}
+        self.definitions: dict[Module, Definition] = {}
+        self.bodies: dict[Any, Body | None] = {}
+        self.bound: dict[tuple[int, int], tuple[Any, Any, Bound | None]] = {}  # by application and callee, kept with it
+        self.checked: set[Any] = set()
+        self.kept = 0  # members and applications in them
+        self.begin(Report(), None)
+
+    def begin(self, report: Report, root: Source | None) -> None:
+        """Starts a compilation whose diagnostics are shown, where possible, in the file `root`."""
+        if self.kept > MOST_KEPT:
+            self.kept = 0
+            self.modules.clear()
+            self.definitions.clear()
+            self.bodies.clear()
+        self.report = report
+        self.limits = Limits(report)
+        self.root = root
+        self.frames: list[Frame] = []
+        self.incomplete: set[Module] = set()  # something they own is in error
+        self.refused: set[Module | None] = set()  # a `require` of theirs does not hold
+
+    def error(
+        self,
+        code: str,
+        message: str,
+        span: Span,
+        *,
+        notes: tuple[Note, ...] = (),
+        help: str | None = None,
+        caller: bool = False,
+    ) -> None:
+        """Reports an error at `span`, or at the use that led there if `span` is not in the file being compiled.
+
+        `caller` says that the use is at fault, wherever the definition stands.
+        """
+        place = span
+        if self.frames and (caller or span.source is not self.root):
+            frame = self.frames[-1]
+            if not caller or frame.span.source is not self.root:
+                frame = next((f for f in reversed(self.frames) if f.span.source is self.root), frame)
+            place = frame.span
+            what = "required by" if caller else "in"
+            notes = (*notes, Note(f"{what} `{frame.definition.name}`, used above", span))
+        self.report.error(code, message, place, notes=notes, help=help)
+        if code == "budget":
+            raise OverLimit
+
+    def count_instance(self, definition: Definition, span: Span) -> None:
+        """Counts a definition with other hyperparameters, or with other types of input."""
+        node = definition.node
+        self.limits.count_instance(node.end - node.start, len(self.frames), span)

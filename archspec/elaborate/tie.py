@@ -1,0 +1,120 @@
+"""Ties: two addresses that are one tensor, or two subtrees whose tensors are one each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from archspec.elaborate.program import Program
+from archspec.ir import Leaf, Module, canonical, find, is_frozen, leaves
+from archspec.resolve.files import Unit
+from archspec.source import suggest
+from archspec.syntax import tree
+
+
+def close_aliases(module: Module) -> None:
+    """Points every alias at the name that is counted, skipping those between."""
+    for alias in module.aliases:
+        module.aliases[alias] = canonical(module, alias)
+
+
+def tie(program: Program, module: Module, alias: str, counted: str, unit: Unit, node: tree.Tie) -> None:
+    """Makes `alias` another name of `counted` in `module`, or says why it cannot be."""
+    pairs = list(_pairs(program, module, alias, counted, unit, node))
+    tied_inside = [pair for pair in pairs if pair[0][0] in module.aliases]
+    for (name, leaf), (other, _) in pairs:
+        if name in module.aliases:
+            continue
+        if canonical(module, other) == name:
+            _circle(program, name, other, unit, node)
+            continue
+        module.aliases[name] = other
+        if leaf.weight.kind == "param":
+            module.total -= leaf.weight.size
+            module.frozen -= leaf.weight.size if leaf.frozen else 0
+    for (name, _), (other, _) in tied_inside:
+        if canonical(module, name) != canonical(module, other):
+            first = module.aliases[name]
+            message = f"`{name}` is already tied to `{first}`"
+            program.error("tie-twice", message, unit.span(node.alias), help=f"tie `{first}` instead")
+        elif len(pairs) == 1:
+            _circle(program, name, other, unit, node)
+
+
+def _circle(program: Program, alias: str, counted: str, unit: Unit, node: tree.Tie) -> None:
+    program.error(
+        "tie-circle",
+        f"`{alias}` and `{counted}` are already the same tensor"
+        if alias != counted
+        else f"cannot tie `{alias}` to itself",
+        unit.span(node),
+        help="tie every other name of a shared tensor to the one that is counted",
+    )
+
+
+def _pairs(
+    program: Program, module: Module, alias: str, counted: str, unit: Unit, node: tree.Tie
+) -> Iterator[tuple[tuple[str, Leaf], tuple[str, Leaf]]]:
+    one, other = find(module, alias), find(module, counted)
+    for found, address, place in ((one, alias, node.alias), (other, counted, node.counted)):
+        if found is None:
+            if not (_is_incomplete(program, module, address) or unit.broken & set(address.split("."))):
+                near = suggest(address, [name for name, _ in _some_leaves(module)])
+                program.error(
+                    "unknown-address", f"cannot tie `{address}`: nothing is declared there", unit.span(place), help=near
+                )
+            return
+    if isinstance(one, Leaf) and isinstance(other, Leaf):
+        if _same(program, alias, one, counted, other, unit, node):
+            yield (alias, one), (counted, other)
+        return
+    if isinstance(one, Leaf) or isinstance(other, Leaf):
+        tensor, module_ = (alias, counted) if isinstance(one, Leaf) else (counted, alias)
+        message = f"cannot tie the tensor `{tensor}` and the layer or block `{module_}`"
+        program.error("tie-shape", message, unit.span(node), help=f"name a tensor, as in `{module_}.weight`")
+        return
+    assert isinstance(one, Module) and isinstance(other, Module)
+    ours = dict(leaves(one, frozen=is_frozen(module, alias)))
+    theirs = dict(leaves(other, frozen=is_frozen(module, counted)))
+    only = [n for n in ours if n not in theirs] + [n for n in theirs if n not in ours]
+    if only:
+        owner = alias if only[0] in ours else counted
+        message = f"cannot tie `{alias}` and `{counted}`: only `{owner}` has a tensor `{only[0]}`"
+        program.error("tie-shape", message, unit.span(node))
+        return
+    for name, leaf in ours.items():
+        pair = f"{alias}.{name}", f"{counted}.{name}"
+        if not _same(program, pair[0], leaf, pair[1], theirs[name], unit, node):
+            return
+        yield (pair[0], leaf), (pair[1], theirs[name])
+
+
+def _is_incomplete(program: Program, module: Module, address: str) -> bool:
+    """Whether something on the way to an address is in error, so that what is missing there has been explained."""
+    while True:
+        if module in program.incomplete or module in program.refused:
+            return True
+        own = next((a for a in module.members if address.startswith(a + ".")), None)
+        target = module.members[own].target if own is not None else None
+        if own is None or not isinstance(target, Module):
+            return False
+        module, address = target, address[len(own) + 1 :]
+
+
+def _same(program: Program, alias: str, one: Leaf, counted: str, other: Leaf, unit: Unit, node: tree.Tie) -> bool:
+    if one.weight.type == other.weight.type and one.weight.kind == other.weight.kind:
+        return True
+    difference = (
+        f"{list(one.weight.shape)} and {list(other.weight.shape)}"
+        if one.weight.shape != other.weight.shape
+        else f"{one.weight.type.dtype} {one.weight.kind} and {other.weight.type.dtype} {other.weight.kind}"
+    )
+    message = f"cannot tie `{alias}` and `{counted}`: they are {difference}"
+    program.error("tie-shape", message, unit.span(node))
+    return False
+
+
+def _some_leaves(module: Module) -> Iterator[tuple[str, Leaf]]:
+    for count, pair in enumerate(leaves(module)):
+        if count == 2000:
+            return
+        yield pair

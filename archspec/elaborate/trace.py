@@ -1,0 +1,146 @@
+"""What the expressions of a model's definitions came to, in every use of them: for translating definitions as written.
+
+A compiled body says what one instance computes; the text says what a definition computes. Both together say which
+choices a model settles, and which values are tensors of what type.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from itertools import product
+from typing import Any, NamedTuple
+
+from archspec.elaborate.application import Given, Target
+from archspec.elaborate.bodies import body_of
+from archspec.elaborate.limits import OverLimit
+from archspec.elaborate.models import compile_model
+from archspec.elaborate.program import Program
+from archspec.elaborate.values import DYNAMIC, POISON, Owned, Several, Tensor, key_of
+from archspec.ir import Body, Module, Type, Weight, find, leaves
+from archspec.resolve import nodes
+from archspec.resolve.files import Definition, Unit
+from archspec.source import Report
+from archspec.syntax import tree
+
+MOST_OPTIONAL = 6
+"""Optional inputs of a model of which every choice is tried."""
+
+
+class Seen:
+    """The values that one expression had: the types of tensors, and static values (None for what was absent)."""
+
+    __slots__ = ("statics", "types")
+
+    def __init__(self) -> None:
+        self.types: dict[Type, None] = {}
+        self.statics: dict[Any, Any] = {}
+
+    def add(self, value: Any) -> None:
+        if value.__class__ is Tensor:
+            self.types[value.type] = None
+        elif value.__class__ is not Several and value.__class__ is not Owned:
+            self.statics[key_of(value)] = value
+
+
+class Use(NamedTuple):
+    """One instance of a definition: its hyperparameters, what it owns, what its inputs are given, what it computes."""
+
+    values: dict[str, Any]
+    module: Module | None
+    given: tuple[Given, ...]
+    body: Body
+
+
+class Trace:
+    """`seen` is by the identity of a node of a syntax tree; `uses` by definition, a definition after those it uses.
+
+    `definitions` says which definition a module is an instance of. `root` is the model's own definition. `owned` are
+    the modules and tensors that a statement or expression declared, each once, by the identity of its node; nodes in
+    exclusive branches may declare one address. `ties` are the ties that were made, by the identity of their
+    nodes: whether the alias had no other name yet in any of them. `given` are the root's hyperparameters that do not
+    have their defaults.
+    """
+
+    def __init__(self, root: Definition, given: frozenset[str]) -> None:
+        self.root = root
+        self.given = given
+        self.seen: dict[int, Seen] = {}
+        self.uses: dict[Definition, list[Use]] = {}
+        self.definitions: dict[Module, Definition] = {}
+        self.owned: dict[int, dict[int, Module | Weight]] = {}
+        self.ties: dict[int, bool] = {}
+
+    def value(self, node: Any, value: Any) -> None:
+        """Records a value of a resolved expression or step."""
+        if value is not POISON and value is not DYNAMIC:
+            key = id(node.at)
+            seen = self.seen.get(key)
+            if seen is None:
+                seen = self.seen[key] = Seen()
+            seen.add(value)
+
+    def declared(self, node: nodes.Own | nodes.Tensor, made: Module | Weight) -> None:
+        """Records what a declaration made."""
+        self.owned.setdefault(id(node.at), {})[id(made)] = made
+
+    def body(self, target: Target, given: tuple[Given, ...], body: Body) -> None:
+        """Records a use of a definition."""
+        self.uses.setdefault(target.definition, []).append(Use(target.values, target.module, given, body))
+
+    def module(self, module: Module, ties: list[tuple[str, str, nodes.Tie]]) -> None:
+        """Records the ties of a module (alias, counted, node), in the order in which they are made."""
+        shared: set[str] = set()  # names of tensors that have several
+        for address, member in module.members.items():
+            for names in member.target.aliases.items() if isinstance(member.target, Module) else ():
+                shared.update(f"{address}.{name}" for name in names)
+        for alias, counted, node in ties:
+            found = find(module, alias)
+            inside = [f".{name}" for name, _ in leaves(found)] if isinstance(found, Module) else [""]
+            alone = not any(alias + name in shared for name in inside)
+            key = id(node.at)
+            self.ties[key] = self.ties.get(key, True) and alone
+            shared.update(address + name for address in (alias, counted) for name in inside)
+
+    def targets(self, node: tree.Own | tree.Param) -> list[Module | Weight]:
+        """What a statement or expression declared in all uses: nothing where it is in a branch that is never taken."""
+        return list(self.owned.get(id(node), {}).values())
+
+    def truth(self, node: tree.Expr) -> bool | None:
+        """The one truth that a condition had wherever it was asked; None if it had both."""
+        seen = self.seen.get(id(node))
+        values = list(seen.statics.values()) if seen is not None else []
+        return values[0] if len(values) == 1 else None
+
+
+def trace_model(unit: Unit, model: tree.Model, overrides: dict[str, Any]) -> Trace:
+    """Compiles a model once more, and records the values of its expressions. The model must be known to compile."""
+    binding = unit.names[model.callee.text]
+    assert isinstance(binding.target, Definition)
+    items = model.arguments.items if model.arguments is not None else ()
+    written = (item.name or word for item, word in zip(items, binding.target.hyperparameters, strict=False))
+    trace = Trace(binding.target, frozenset((*written, *overrides)))
+    program = Program(observer=trace)
+    program.begin(Report(), unit.source)
+    compiled = compile_model(program, unit, model, overrides)
+    assert compiled is not None
+    _trace_options(program, trace)
+    trace.definitions = program.definitions
+    return trace
+
+
+def _trace_options(program: Program, trace: Trace) -> None:
+    """Applies the model's own definition with some of its optional inputs, which compiling it does with all and none.
+
+    A choice of inputs that it does not take is no use of it.
+    """
+    every = trace.uses[trace.root][0]  # with all of them
+    entries = trace.root.node.inputs
+    optional = [i for i, entry in enumerate(entries) if entry.default is not None]
+    if not 1 < len(optional) <= MOST_OPTIONAL:
+        return
+    with suppress(OverLimit):
+        for chosen in product((True, False), repeat=len(optional)):
+            left_out = {i for i, given in zip(optional, chosen, strict=True) if not given}
+            program.report = Report()
+            given = tuple([None if i in left_out else g for i, g in enumerate(every.given)])
+            body_of(program, Target(trace.root, every.values, every.module), given)

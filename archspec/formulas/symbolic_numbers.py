@@ -1,0 +1,332 @@
+"""Computing with open hyperparameters: a loop whose number of iterations is open is processed once for all of them.
+
+What holds of one iteration, with an index that stands for any, holds of all; what an iteration passes to the next is
+proved by induction. See `assumptions` for the values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Any
+
+from archspec.dims import Dim, Symbolic, at_least
+from archspec.elaborate.application import Applications
+from archspec.elaborate.numbers import Numbers, Walker, wrong_size
+from archspec.elaborate.values import OPEN, Several, Tensor, key_of
+from archspec.formulas.assumptions import Opening
+from archspec.formulas.restarts import Probed, Rescheduled, Rounds, Schedule, Segment, slope_of
+from archspec.ir import Member, Module, Type, Weight, find
+from archspec.ops import Op
+from archspec.resolve import nodes
+from archspec.source import Span
+
+MOST_PROBED = 2
+"""How many iterations are processed singly to see what an iteration changes."""
+
+_COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
+
+
+class SymbolicNumbers(Numbers):
+    """Computes with numbers some of which are symbols. Tensors have shapes, and no number of elements.
+
+    A call in a loop that is processed as one stands for those of all its iterations.
+    """
+
+    counts_elements = False
+
+    def __init__(self, opening: Opening) -> None:
+        self.opening = opening
+        self._around: dict[int, tuple[Segment, ...]] = {}  # the loops processed as one, by what interprets them
+
+    # Values
+
+    def combine(self, operator: str, left: Any, right: Any, span: Span) -> Any:
+        return self.opening.combine(operator, left, right, span)
+
+    def scalar(self, op: Op, values: list[Any], span: Span) -> Any:
+        if any(isinstance(value, OPEN) for value in values):
+            return self.opening.scalar(op, values, span)
+        return super().scalar(op, values, span)
+
+    def index_text(self, index: Any) -> str | None:
+        return self.opening.index_text(index) if isinstance(index, Symbolic) else super().index_text(index)
+
+    def elements(self, walker: Walker, sizes: tuple[Any, ...], shape: nodes.Listing) -> int | None:
+        for value, item in zip(sizes, shape.items, strict=True):
+            if isinstance(value, Symbolic):
+                if self.opening.known(">=", value - 1) is not True:
+                    self.opening.assume(">=", value, 1, walker.unit.span(item.at))
+            elif value.__class__ is not int or value < 1:
+                wrong_size(walker, value, item)
+                return None
+        return 0
+
+    def requires(self, walker: Walker, condition: nodes.Expr) -> bool:
+        """Whether a condition holds; what is not known of it is assumed."""
+        if isinstance(condition, nodes.Binary) and condition.operator == "and":
+            return self.requires(walker, condition.left) and self.requires(walker, condition.right)
+        if isinstance(condition, nodes.Binary) and condition.operator in _COMPARISONS:
+            left, right = walker.value(condition.left), walker.value(condition.right)
+            symbolic = isinstance(left, Symbolic) or isinstance(right, Symbolic)
+            if symbolic and isinstance(left, int | Symbolic) and isinstance(right, int | Symbolic):
+                known = self.opening.known(condition.operator, left - right)
+                if known is None:
+                    self.opening.assume(condition.operator, left, right, walker.unit.span(condition.at))
+                return known is not False
+        return walker.condition(condition) is not False
+
+    # Loops
+
+    def indices(self, walker: Walker, loop: nodes.Loop, length: int) -> Iterable[Any] | None:
+        rounds = self._rounds(walker, loop)
+        return super().indices(walker, loop, length) if rounds is None else self._one_by_one(walker, rounds)
+
+    def iterate(
+        self,
+        walker: Walker,
+        loop: nodes.Loop,
+        names: Collection[str],
+        run: Callable[[], None],
+        length: int,
+        after_first: Callable[[dict[str, Any], dict[str, Any]], None] | None = None,
+    ) -> bool:
+        rounds = self._rounds(walker, loop)
+        if rounds is None:
+            return super().iterate(walker, loop, names, run, length, after_first)
+        carried = sorted(name for name in names if name in walker.env)
+        fresh = [name for name in names if name not in carried]
+
+        def run_anew() -> None:
+            for name in fresh:
+                walker.env.pop(name, None)
+            run()
+
+        self._induct(walker, loop, rounds, carried, run_anew)
+        return True
+
+    def _rounds(self, walker: Walker, loop: nodes.Loop) -> Rounds | None:
+        """The iterations of a loop with an open number of them; None for any other."""
+        first, last = walker.value(loop.first), walker.value(loop.last)
+        if not (isinstance(first, int | Symbolic) and isinstance(last, int | Symbolic)):
+            return None
+        if isinstance(first, int) and isinstance(last, int):
+            return None
+        depth = len(self._around.get(id(walker), ()))
+        key = (walker.definition, first, last, depth)
+        return self.opening.rounds(key, loop.variable, first, last, walker.unit.span(loop.at), depth)
+
+    def _enter(self, walker: Walker, segment: Segment) -> None:
+        self._around[id(walker)] = (*self._around.get(id(walker), ()), segment)
+        self.opening.active.append(segment)
+
+    def _leave(self, walker: Walker) -> None:
+        around = self._around.pop(id(walker))[:-1]
+        if around:
+            self._around[id(walker)] = around
+        self.opening.active.pop()
+
+    def _one_by_one(self, walker: Walker, rounds: Rounds) -> Iterator[Dim]:
+        """The indices of iterations that pass nothing on."""
+        yield from rounds.head
+        for segment in rounds.segments:
+            self._enter(walker, segment)
+            yield segment.position
+            self._leave(walker)
+        yield from rounds.tail
+
+    def _induct(
+        self, walker: Walker, loop: nodes.Loop, rounds: Rounds, carried: list[str], run: Callable[[], None]
+    ) -> None:
+        """Runs iterations that pass on the names `carried`.
+
+        What is passed on must be the same for every iteration, or grow by the same in each, as the first ones show.
+        """
+        env, report, schedule = walker.env, self.opening.program.report, rounds.schedule
+
+        def state() -> dict[str, Any]:
+            return {name: env[name] for name in carried}
+
+        states = [state()]
+        for env[loop.variable] in rounds.head:
+            run()
+            states.append(state())
+        base = states[-1]
+        steps = _steps(states[-2], base) if len(states) > 1 else {}
+        proved = True
+        for segment in rounds.segments:
+            if steps:
+                env.update(_moved(walker, base, steps, segment.position - rounds.start))
+            before = report.errors
+            env[loop.variable] = segment.position
+            self._enter(walker, segment)
+            run()
+            self._leave(walker)
+            wanted = _moved(walker, base, steps, segment.position + 1 - rounds.start)
+            proved = report.errors == before and _forms(state()) == _forms(wanted)
+            if not proved:
+                break
+        if not proved:
+            if base and schedule.prefix < MOST_PROBED:
+                more = schedule._replace(prefix=schedule.prefix + 1)
+                self.opening.reschedule(rounds.segments[0].key, more, Probed if report.failed else Rescheduled)
+            if not report.failed:
+                message = "a value carried by this loop is neither constant nor grows by a constant amount"
+                self.opening.refuse(message, walker.unit.span(loop.at))
+        elif steps:
+            env.update(_moved(walker, base, steps, rounds.stop - rounds.start))
+        for env[loop.variable] in rounds.tail:
+            run()
+
+    # Addresses
+
+    def declared(self, walker: Walker, module: Module, address: str, at: nodes.Address) -> None:
+        """Every iteration must declare at an address of its own."""
+        around = self._around.get(id(walker), ())
+        for segment in around:
+            if not any(_distinguishes(walker, index, segment) for index in at.indices()):
+                message = f"cannot prove that this address differs in each iteration over `{segment.variable}`"
+                self.opening.refuse(message, walker.unit.span(at.at))
+        if around:
+            self.opening.around.setdefault(module, {})[address] = around
+
+    def tied(self, walker: Walker, tie: nodes.Tie) -> None:
+        """Every iteration must tie another address."""
+        around = self._around.get(id(walker), ())
+        if tie.loop is None or self._rounds(walker, tie.loop) is None:
+            distinct = all(any(_distinguishes(walker, i, segment) for i in tie.alias.indices()) for segment in around)
+        else:
+            variable = tie.loop.variable
+            distinct = any(isinstance(i, nodes.Local) and i.name == variable for i in tie.alias.indices())
+        if not distinct:
+            message = "this loop has an open iteration count and ties the same tensor in every iteration"
+            self.opening.refuse(message, walker.unit.span(tie.at))
+
+    def finish(self, walker: Walker, module: Module, ties: list[tuple[str, str]]) -> None:
+        self._check_nesting(module)
+        for pair in ties:
+            for address in pair:
+                if find(module, address) is None:
+                    self.missing(module, address)
+
+    def _check_nesting(self, module: Module) -> None:
+        several = [(a, m) for a, m in module.members.items() if "{" in a]
+        for address, member in several:
+            for other, second in module.members.items():
+                if member.span != second.span and not self._apart(address.split("."), other.split(".")):
+                    self.opening.refuse(
+                        "this address may coincide with another one declared here", _later(member, second)
+                    )
+
+    def _apart(self, words: list[str], others: list[str]) -> bool:
+        """Whether neither of two addresses can be or be inside the other."""
+        for word, other in zip(words, others, strict=False):
+            if word == other:
+                continue
+            if not (_is_index(word) and _is_index(other)):
+                return True
+            one, two = self._interval(word), self._interval(other)
+            if one and two and (at_least(two[0] - one[1], 0) or at_least(one[0] - two[1], 0)):
+                return True
+        return False
+
+    def _interval(self, word: str) -> tuple[Dim, Dim] | None:
+        return (int(word), int(word) + 1) if word.isdigit() else self.opening.intervals.get(word)
+
+    def missing(self, module: Module, address: str) -> None:
+        """Where an address is that of single iterations of a loop that is processed as one, takes these out of it."""
+        while True:
+            member = next((a for a in module.members if address == a or address.startswith(a + ".")), None)
+            if member is None:
+                break
+            target = module.members[member].target
+            if isinstance(target, Weight) or address == member:
+                return
+            module, address = target, address[len(member) + 1 :]
+        words = address.split(".")
+        for own in module.members:
+            parts = own.split(".")
+            if len(parts) <= len(words):
+                self._take_out(self.opening.around.get(module, {}).get(own, ()), parts, words)
+
+    def _take_out(self, around: tuple[Segment, ...], parts: list[str], words: list[str]) -> None:
+        """Takes the iterations before and at `words` out of the first loop in which these differ from `parts`."""
+        part, word = next(((p, w) for p, w in zip(parts, words, strict=False) if p != w), ("", ""))
+        for segment in around:
+            if segment.text == part:
+                schedule = self.opening.state.schedules.get(segment.key, Schedule())
+                interval = self.opening.intervals.get(word)
+                begin = interval[0] if interval is not None else int(word) + 1 if word.isdigit() else None
+                singles = begin - segment.first + schedule.prefix if begin is not None else None
+                if isinstance(singles, int):
+                    self.opening.reschedule(segment.key, schedule._replace(prefix=singles))
+
+
+def _distinguishes(walker: Walker, index: nodes.Expr, segment: Segment) -> bool:
+    """Whether an index is a different one in every iteration, and depends on nothing else that changes."""
+    assert walker.definition is not None
+    names = set(nodes.local_names(index)) - walker.definition.hyperparameters.keys()
+    return names == {segment.variable} and _is_linear(index) and bool(slope_of(walker.value(index), segment.symbol))
+
+
+def _moved(walker: Walker, base: dict[str, Any], steps: dict[str, Any], times: Dim) -> dict[str, Any]:
+    """A state after `times` iterations, each of which adds `steps`."""
+    return {n: _added(walker, value, steps[n], times) if n in steps else value for n, value in base.items()}
+
+
+def _added(walker: Walker, value: Any, step: Any, times: Dim) -> Any:
+    if not isinstance(value, Tensor):
+        return value + step * times
+    assert isinstance(walker, Applications)
+    shape = tuple([size + by * times for size, by in zip(value.type.shape, step, strict=True)])
+    return walker.builder.slot(Type(shape, value.type.dtype))
+
+
+def _steps(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    """What a round adds to what it hands on, for sizes that it changes."""
+    steps: dict[str, Any] = {}
+    for name, value in after.items():
+        first = before[name]
+        if _form(value) == _form(first):
+            continue
+        if isinstance(value, Tensor) and isinstance(first, Tensor):
+            if len(value.type.shape) == len(first.type.shape):
+                steps[name] = tuple([b - a for a, b in zip(first.type.shape, value.type.shape, strict=True)])
+        elif _is_size(value) and _is_size(first):
+            steps[name] = value - first
+    return steps
+
+
+def _is_size(value: Any) -> bool:
+    return value.__class__ is int or isinstance(value, Symbolic)
+
+
+def _forms(state: dict[str, Any]) -> dict[str, Any]:
+    return {name: _form(value) for name, value in state.items()}
+
+
+def _form(value: Any) -> Any:
+    """What is the same of two values that a round may hand on: for tensors, their types."""
+    if isinstance(value, Tensor):
+        return (Tensor, value.type)
+    if isinstance(value, Several):
+        return (Several, *[_form(v) for v in value.values])
+    return key_of(value)
+
+
+def _is_linear(expr: nodes.Expr) -> bool:
+    """Whether an expression is made of names and numbers by `+`, `-` and `*` alone."""
+    match expr:
+        case nodes.Local() | nodes.Literal():
+            return True
+        case nodes.Binary(operator="+" | "-" | "*"):
+            return _is_linear(expr.left) and _is_linear(expr.right)
+        case _:
+            return False
+
+
+def _is_index(word: str) -> bool:
+    return word.isdigit() or word.startswith("{")
+
+
+def _later(one: Member, other: Member) -> Any:
+    return max(one.span, other.span, key=lambda span: span.start)

@@ -1,0 +1,105 @@
+"""Which argument goes to which hyperparameter or input of a callee."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from archspec.resolve.nodes import Argument, Arguments, Bound
+from archspec.source import suggest
+from archspec.syntax import tree
+
+Fault = Callable[..., Any]
+"""Reports an error: code, message, the node of the tree at fault, and by name `help` and `first`, an earlier node."""
+
+
+class Inputs(NamedTuple):
+    """The inputs of a callee: all, those that may be `none`, those that may not; the last may be `variadic`."""
+
+    names: tuple[str, ...]
+    optional: frozenset[str]
+    needed: tuple[str, ...]
+    variadic: bool
+
+    @staticmethod
+    def of(inputs: Sequence[tuple[str, bool]], variadic: bool = False) -> Inputs:
+        """The inputs with these names, and whether each is optional."""
+        names = tuple([name for name, _ in inputs])
+        optional = frozenset([name for name, may_be_none in inputs if may_be_none])
+        return Inputs(names, optional, tuple([name for name in names if name not in optional]), variadic)
+
+    def spread(self, given: int) -> tuple[str, ...]:
+        """The names of `given` inputs: a variadic one is numbered."""
+        more = range(2, given - len(self.names) + 2) if self.variadic else ()
+        return (*self.names, *[f"{self.names[-1]}{k}" for k in more])
+
+
+def bind(
+    callee: str, hyperparameters: Sequence[str], takes: Inputs, given: Arguments, node: Any, fault: Fault
+) -> Bound | None:
+    """The arguments by the names of a callee; None where they do not fit, which is reported.
+
+    `node` is the application. Hyperparameters that are missing are not asked for here: they may have defaults.
+    """
+    first, inputs = given.hyperparameters, given.inputs
+    if given.undecided and not takes.names:
+        first, inputs = inputs or (), ()
+    values = match(callee, hyperparameters, first, "hyperparameter", fault)
+    if inputs is None:
+        return None if values is None else Bound(values, takes.names, (None,) * len(takes.names))
+    if given.piped and not takes.names:
+        fault("surplus-argument", f"`{callee}` takes no inputs and cannot be a chain step", node)
+        return None
+    names = takes.spread(len(inputs)) if takes.variadic else takes.names
+    found = match(callee, names, inputs, "input", fault)
+    if values is None or found is None:
+        return None
+    missing = [name for name in takes.needed if name not in found]
+    for name in missing[:1] if given.piped else missing:
+        help = f"expected inputs: {listed(names)}"
+        if given.piped:
+            help += "; mark the position of the piped value with `_`"
+        fault("missing-argument", f"missing input `{name}` in call to `{callee}`", node, help=help)
+    return None if missing else Bound(values, names, tuple([found.get(name) for name in names]))
+
+
+def match(
+    callee: str, names: Sequence[str], arguments: Sequence[Argument], what: str, fault: Fault
+) -> dict[str, Argument] | None:
+    """Which argument goes to which of `names`; None where that fails, which is reported."""
+    found: dict[str, Argument] = {}
+    failed = False
+    position = 0
+    for argument in arguments:
+        name = argument.name
+        if name and name not in names:
+            near = suggest(name, list(names)) or (f"available {what}s: {listed(names)}" if names else None)
+            fault("unknown-argument", f"unknown {what} `{name}` in call to `{callee}`", argument.at, help=near)
+            failed = True
+            continue
+        if not name:
+            if position >= len(names):
+                most = f"expected at most {len(names)}" if names else "expected none"
+                message = f"too many {what}s for `{callee}`: {most}, found {sum(not a.name for a in arguments)}"
+                help = f"expected {what}s: {listed(names)}" if names else None
+                fault("surplus-argument", message, argument.at, help=help)
+                return None
+            name = names[position]
+            position += 1
+        if name in found:
+            message = f"{what} `{name}` is specified more than once"
+            fault("repeated-argument", message, argument.at, first=found[name].at)
+            failed = True
+            continue
+        found[name] = argument
+    return None if failed else found
+
+
+def listed(names: Sequence[str] | dict[str, Any]) -> str:
+    """Names as a sentence lists them."""
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def argument_list(node: tree.Arguments | None) -> tuple[tree.Argument, ...]:
+    """The arguments of a list that may not be there."""
+    return node.items if node is not None else ()

@@ -1,0 +1,321 @@
+"""Definitions and models of the syntax tree to their resolved form."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from archspec.resolve import nodes
+from archspec.resolve.arguments import bind, listed
+from archspec.resolve.expressions import Expressions
+from archspec.resolve.files import Definition, Unit
+from archspec.resolve.nodes import Arguments, Declaration
+from archspec.resolve.patterns import covers, pattern_of, pattern_text
+from archspec.resolve.scope import Declared, Scope
+from archspec.source import Note, Report, Span, suggest
+from archspec.syntax import tree
+from archspec.syntax.walk import assigned, declared
+
+
+class Resolved(NamedTuple):
+    """A definition in resolved form, and the scope it was resolved in, which says what is used.
+
+    `returns`: there is a `return` somewhere in it; `broken`: something in it could not be read.
+    """
+
+    defaults: dict[str, nodes.Expr]
+    inputs: tuple[nodes.Entry, ...]
+    outputs: tuple[nodes.Entry, ...]
+    body: tuple[nodes.Statement, ...]
+    scope: Scope
+    returns: bool
+    broken: bool
+
+
+class ResolvedModel(NamedTuple):
+    """A model in resolved form: its definition, and the arguments of that."""
+
+    at: tree.Model
+    name: str
+    definition: Definition
+    arguments: Arguments
+
+
+def resolved(definition: Definition, report: Report) -> Resolved:
+    """The resolved form of a definition, made once; errors in it go to the `report` of the first time."""
+    known = definition.resolved
+    if not isinstance(known, Resolved):
+        known = definition.resolved = _Definition(definition, report).resolve()
+    return known
+
+
+def resolve_model(unit: Unit, model: tree.Model, report: Report) -> ResolvedModel | None:
+    """The resolved form of a model; None where it is of no definition, which is reported."""
+    scope = Scope(unit, None, report)
+    name = model.callee.text
+    binding = unit.names.get(name)
+    if binding is None:
+        if name not in unit.broken:
+            near = suggest(name, [n for n, b in unit.names.items() if isinstance(b.target, Definition)])
+            scope.fault("unknown-name", f"unknown name `{name}`", model.callee, help=near)
+        return None
+    definition = binding.target
+    if not isinstance(definition, Definition | None) or (definition is not None and definition.kind == "fn"):
+        scope.fault("wrong-kind", "expected the name of a block or layer", model.callee)
+    if not isinstance(definition, Definition) or definition.kind == "fn":
+        return None
+    expressions = Expressions(scope)
+    values: list[nodes.Argument] = []
+    for item in model.arguments.items if model.arguments is not None else ():
+        if item.value is not None:
+            values.append(nodes.Argument(item, item.name, expressions.resolve(item.value)))
+    arguments = Arguments(tuple(values), None, None, False, False, None)
+    names = list(definition.hyperparameters)
+    bound = None if definition.open else bind(definition.name, names, definition.takes, arguments, model, scope.fault)
+    for parameter in definition.hyperparameters.values() if bound is not None else ():
+        if parameter.default is None and bound is not None and parameter.name not in bound.hyperparameters:
+            message = f"missing hyperparameter `{parameter.name}` in call to `{definition.name}`"
+            scope.fault("missing-argument", message, model, help=f"expected hyperparameters: {listed(names)}")
+            bound = None
+    return ResolvedModel(model, str(model.name.value), definition, arguments._replace(bound=bound))
+
+
+def resolve_expectations(unit: Unit, model: tree.Model, names: Iterable[str], report: Report) -> list[nodes.Expr]:
+    """The conditions of the `expect` lines of a model, which are about `names`."""
+    scope = Scope(unit, None, report)
+    for name in names:
+        scope.locals[name] = scope.hyperparameter(unit.span(model.callee))
+    return [Expressions(scope).resolve(expect.condition) for expect in model.expects]
+
+
+class _Definition:
+    """Resolves one definition, in program order."""
+
+    def __init__(self, definition: Definition, report: Report) -> None:
+        self.definition = definition
+        self.unit = definition.unit
+        self.scope = Scope(self.unit, definition, report)
+        self.expressions = Expressions(self.scope)
+        self.roles: dict[Any, Span] = {}
+
+    def resolve(self) -> Resolved:
+        node, scope = self.definition.node, self.scope
+        defaults = self._defaults()
+        for entry in node.inputs:
+            scope.bind(entry.name, "input", self.unit.span(entry))
+        inputs = tuple([self._entry(entry, entry.default is not None) for entry in node.inputs])
+        outputs = tuple([self._entry(output, False) for output in node.outputs])
+        self._check_outputs(node.outputs)
+        standing = {id(s.value) for s in _every(node.body) if isinstance(s, tree.Declare)}
+        for own in declared(node.body):
+            applied = isinstance(own, tree.Own) and id(own) not in standing
+            scope.declared.append(Declared(pattern_of(own.address), own, applied))
+            if self.definition.kind == "fn":
+                scope.fault("ownership", "a function cannot declare anything", own, help="make it a `layer` or `block`")
+        body = self._statements(node.body)
+        returns = any(isinstance(statement, tree.Return) for statement in _every(node.body))
+        if not self.unit.tree.broken and not returns and scope.is_news("return"):
+            message = f"`{self.definition.name}` does not return a value"
+            scope.fault("missing-return", message, node.name, help="add a `return` statement")
+        return Resolved(defaults, inputs, outputs, body, scope, returns, scope.broken)
+
+    # The head
+
+    def _defaults(self) -> dict[str, nodes.Expr]:
+        scope, found = self.scope, dict[str, nodes.Expr]()
+        for name, parameter in self.definition.hyperparameters.items():
+            own = parameter.origin is self.definition
+            if parameter.default is not None and own:
+                found[name] = self.expressions.resolve(parameter.default)
+            span = parameter.span if own else self._taken_over()
+            if name in self.unit.names and parameter.unit is self.unit:
+                scope.twice(name, parameter.span, self.unit.names[name].span)
+            scope.locals[name] = scope.hyperparameter(span)
+        for entry in self.definition.node.hyperparameters:
+            if entry.name == ".." and isinstance(entry.default, tree.Name):
+                scope.file_names.add(entry.default.text)
+        return found
+
+    def _taken_over(self) -> Span:
+        """Where `..Other` stands."""
+        return self.unit.span(next(e for e in self.definition.node.hyperparameters if e.name == ".."))
+
+    def _entry(self, entry: tree.Parameter | tree.Output, optional: bool) -> nodes.Entry:
+        self.scope.in_header = True
+        shape = self.expressions.listing(entry.shape) if entry.shape is not None else None
+        self.scope.in_header = False
+        return nodes.Entry(entry, entry.name, entry.type or "real", shape, optional)
+
+    def _check_outputs(self, outputs: tuple[tree.Output, ...]) -> None:
+        named: dict[str, Span] = {}
+        for output in outputs:
+            span = self.unit.span(output)
+            if output.name and named.setdefault(output.name, span) != span:
+                self.scope.twice(output.name, span, named[output.name])
+
+    # Statements
+
+    def _statements(self, body: tuple[tree.Statement, ...]) -> tuple[nodes.Statement, ...]:
+        found: list[nodes.Statement] = []
+        for position, statement in enumerate(body):
+            made = self._statement(statement)
+            if made is not None:
+                found.append(made)
+            if isinstance(statement, tree.Return) and position + 1 < len(body):
+                self.scope.fault("unreachable", "unreachable statement after `return`", body[position + 1])
+                self.scope.broken = True
+        return tuple(found)
+
+    def _statement(self, statement: tree.Statement) -> nodes.Statement | None:
+        match statement:
+            case tree.Bind():
+                return self._bind(statement)
+            case tree.Declare():
+                return self._declare(statement)
+            case tree.Param():
+                return self._tensor(statement)
+            case tree.Tie():
+                return self._tie(statement)
+            case tree.Require():
+                condition = self.expressions.resolve(statement.condition)
+                return nodes.Require(statement, condition, statement.message)
+            case tree.Role():
+                return self._role(statement)
+            case tree.Return():
+                return self._return(statement)
+            case tree.If():
+                return self._if(statement)
+            case tree.For():
+                return self._for(statement)
+
+    def _declares(self) -> tuple[Declaration, ...]:
+        """What was declared since this was asked last."""
+        found, self.scope.declares = self.scope.declares, []
+        return tuple([declaration for declaration in found if declaration is not None])
+
+    def _bind(self, statement: tree.Bind) -> nodes.Bind:
+        value = self.expressions.resolve(statement.value)
+        for target in statement.targets:
+            if not self.scope.bind(target.text, "value", self.unit.span(target)):
+                value = nodes.Invalid(statement.value)
+        return nodes.Bind(statement, tuple([t.text for t in statement.targets]), value, self._declares())
+
+    def _declare(self, statement: tree.Declare) -> nodes.Declare:
+        value = statement.value
+        if not isinstance(value, tree.Own) or len(value.lists) > 1:
+            if not any(isinstance(s, tree.Return) for s in _every(self.definition.node.body)):
+                self.scope.is_news("return")  # which is what was forgotten here
+            help = "assign it, as in `name = ...`, or return it"
+            self.scope.fault("unused-value", "the value of this statement is unused", value, help=help)
+        with self._suffixed(statement.condition, statement.loop):
+            self.expressions.resolve(value)
+        return nodes.Declare(statement, self._declares())
+
+    def _tensor(self, statement: tree.Param) -> nodes.Declare:
+        with self._suffixed(statement.condition, statement.loop):
+            resolve = self.expressions.resolve
+            shape = self.expressions.listing(statement.shape)
+            address = self.expressions.address(statement.address)
+            value = self.expressions.optional(statement.value)
+            initial = None
+            if statement.initial is not None:
+                arguments = tuple([resolve(a) for a in statement.initial.arguments])
+                initial = nodes.Initial(statement.initial, statement.initial.name, arguments)
+            dtype, modifiers = statement.type or "real", statement.modifiers
+            tensor = nodes.Tensor(statement, address, modifiers, statement.kind, dtype, shape, value, initial)
+            own = Declaration(tensor, self.scope.guards, self.scope.loop, False)
+        return nodes.Declare(statement, (own, *self._declares()))
+
+    @contextmanager
+    def _suffixed(self, condition: tree.Expr | None, loop: tree.Loop | None) -> Generator[None]:
+        """Inside are the loop and the condition that stand behind a statement."""
+        around = self.expressions.loop(loop) if loop is not None else None
+        guard = (self.expressions.resolve(condition), True) if condition is not None else None
+        with self.expressions.declaring(guard, around):
+            yield
+        if loop is not None:
+            self.scope.end_loop(loop.variable)
+
+    def _tie(self, statement: tree.Tie) -> nodes.Tie | None:
+        loop = self.expressions.loop(statement.loop) if statement.loop is not None else None
+        condition = self.expressions.optional(statement.condition)
+        alias, counted = self.expressions.address(statement.alias), self.expressions.address(statement.counted)
+        if loop is not None:
+            self.scope.end_loop(loop.variable)
+        both = [self.expressions.is_declared(a, a) for a in (statement.alias, statement.counted)]
+        return nodes.Tie(statement, alias, counted, condition, loop) if all(both) else None
+
+    def _role(self, statement: tree.Role) -> nodes.Role:
+        scope = self.scope
+        places = [(pattern_of(address), address) for address in statement.addresses]
+        for pattern, node in places or [((), statement)]:
+            span = self.unit.span(node)
+            first = self.roles.setdefault(pattern, span)
+            if first != span:
+                what = f"`{pattern_text(pattern)}`" if pattern else "this definition"
+                notes = (Note("first role given here", first),)
+                scope.report.error("duplicate-name", f"{what} already has a role", span, notes=notes)
+        addresses: list[nodes.Address] = []
+        for pattern, node in places:
+            address = self.expressions.address(node)
+            if scope.broken or any(covers(pattern, d.pattern) or covers(d.pattern, pattern) for d in scope.declared):
+                addresses.append(address)
+                continue
+            near = suggest(pattern_text(pattern), [pattern_text(d.pattern) for d in scope.declared])
+            scope.fault("unknown-address", f"nothing is declared at `{pattern_text(pattern)}`", node, help=near)
+        return nodes.Role(statement, statement.name, tuple(addresses))
+
+    def _return(self, statement: tree.Return) -> nodes.Return:
+        values = tuple([self.expressions.resolve(value) for value in statement.values])
+        if self.scope.loops:
+            help = "assign the value in the loop and return it after the loop"
+            self.scope.fault("unreachable", "`return` is not allowed inside a loop", statement, help=help)
+        return nodes.Return(statement, values, self._declares())
+
+    def _if(self, statement: tree.If) -> nodes.If:
+        scope = self.scope
+        condition = self.expressions.resolve(statement.condition)
+        outer = scope.branch
+        sides: list[tuple[nodes.Statement, ...]] = []
+        for side, body in enumerate((statement.body, statement.otherwise)):
+            scope.branch = (*outer, statement.start, side)
+            sides.append(self._statements(body))
+        scope.branch = outer
+        broken = any(statement.start <= b.start < statement.end for b in self.unit.tree.broken)
+        binds = tuple(dict.fromkeys(assigned((statement,))))
+        return nodes.If(statement, condition, sides[0], sides[1], binds, broken)
+
+    def _for(self, statement: tree.For) -> nodes.For:
+        scope = self.scope
+        loop = self.expressions.loop(statement.loop)
+        binds = tuple(dict.fromkeys(assigned(statement.body)))
+        outer = scope.changing
+        scope.changing = outer | {loop.variable, *binds}
+        scope.loops += 1
+        body = self._statements(statement.body)
+        scope.loops -= 1
+        scope.changing = outer
+        scope.end_loop(loop.variable)
+        return nodes.For(statement, loop, body, binds, any(map(_may_declare, body)))
+
+
+def _may_declare(statement: nodes.Statement) -> bool:
+    """Whether an iteration of a loop may change what is owned by a statement, if only by a value that it binds."""
+    match statement:
+        case nodes.If():
+            return any(map(_may_declare, (*statement.body, *statement.otherwise)))
+        case nodes.Return():
+            return bool(statement.declares)
+        case _:
+            return True
+
+
+def _every(body: tuple[tree.Statement, ...]) -> Iterator[tree.Statement]:
+    """Statements, and those in their branches and loops."""
+    for statement in body:
+        yield statement
+        if isinstance(statement, tree.If):
+            yield from _every((*statement.body, *statement.otherwise))
+        elif isinstance(statement, tree.For):
+            yield from _every(statement.body)

@@ -1,0 +1,432 @@
+"""Expressions of the syntax tree to resolved expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+from archspec.ops import OPS, REQUIRED, Op
+from archspec.resolve import nodes
+from archspec.resolve.arguments import Inputs, bind, listed
+from archspec.resolve.files import Definition
+from archspec.resolve.nodes import Argument, Arguments, Bound, Declaration, Invalid
+from archspec.resolve.patterns import covers, nearest_address, pattern_of, pattern_text
+from archspec.resolve.scope import Scope
+from archspec.source import Enough, nearest
+from archspec.syntax import tree
+from archspec.syntax.walk import names_in
+
+MOST_SEGMENTS = 64
+LONGEST_ADDRESS = 500
+
+Context = tuple[tuple[tuple[nodes.Expr, bool], ...], nodes.Loop | None]
+
+
+class Expressions:
+    """Resolves expressions in one scope."""
+
+    handlers: ClassVar[dict[type, Callable[[Any, Any], nodes.Expr]]]
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+
+    def resolve(self, expr: tree.Expr) -> nodes.Expr:
+        return self.handlers[expr.__class__](self, expr)
+
+    def optional(self, expr: tree.Expr | None) -> nodes.Expr | None:
+        return None if expr is None else self.resolve(expr)
+
+    # Names
+
+    def literal(self, expr: tree.Literal) -> nodes.Expr:
+        return nodes.Literal(expr, expr.value)
+
+    def name(self, expr: tree.Name) -> nodes.Expr:
+        scope, name = self.scope, expr.text
+        if name == "_":
+            if scope.chains:
+                return nodes.Piped(expr)
+            scope.fault("unknown-name", "`_` is only allowed in a chain step", expr)
+            return Invalid(expr)
+        if name in scope.locals:
+            scope.used.add(name)
+            return nodes.Local(expr, name)
+        unit = scope.unit
+        if name in unit.dims:
+            scope.file_names.add(name)
+            return nodes.Dimension(expr, name)
+        binding = unit.names.get(name)
+        if binding is not None:
+            scope.file_names.add(name)
+            return nodes.Global(expr, name, binding.target) if binding.target is not None else Invalid(expr)
+        if name in OPS:
+            return nodes.Global(expr, name, OPS[name])
+        if scope.is_news(name, everywhere=scope.in_header):
+            scope.fault("unknown-name", f"unknown name `{name}`", expr, help=self._likely(name))
+        return Invalid(expr)
+
+    def _likely(self, name: str) -> str | None:
+        """What an unknown name most likely stands for, which then counts as used."""
+        scope = self.scope
+        if name in scope.past:
+            return "assign it before the loop: names first assigned in a loop end with it"
+        others: list[str] = [*scope.unit.names, *scope.unit.dims, *([] if scope.in_header else OPS)]
+        near = nearest(name, list(scope.locals)) or nearest(name, others)
+        if near:
+            scope.used.add(near)
+            scope.file_names.add(near)
+            return f"did you mean `{near}`?"
+        return f"to use it as a dimension, declare it: `dim {name}`" if scope.in_header else None
+
+    # Values
+
+    def listing(self, expr: tree.Listing) -> nodes.Listing:
+        return nodes.Listing(expr, tuple([self.resolve(item) for item in expr.items]))
+
+    def leading(self, expr: tree.Ellipsis_) -> nodes.Expr:
+        return nodes.Leading(expr)
+
+    def unary(self, expr: tree.Unary) -> nodes.Expr:
+        return nodes.Unary(expr, expr.operator, self.resolve(expr.operand))
+
+    def binary(self, expr: tree.Binary) -> nodes.Expr:
+        return nodes.Binary(expr, expr.operator, self.resolve(expr.left), self.resolve(expr.right))
+
+    def subscript(self, expr: tree.Subscript) -> nodes.Expr:
+        return nodes.Subscript(expr, self.resolve(expr.value), self.resolve(expr.position))
+
+    def conditional(self, expr: tree.Conditional) -> nodes.Expr:
+        condition = self.resolve(expr.condition)
+        with self.declaring((condition, True)):
+            value = self.resolve(expr.value)
+        if expr.otherwise is None:
+            return nodes.Conditional(expr, value, condition, None)
+        with self.declaring((condition, False)):
+            return nodes.Conditional(expr, value, condition, self.resolve(expr.otherwise))
+
+    @contextmanager
+    def declaring(self, guard: tuple[nodes.Expr, bool] | None, loop: nodes.Loop | None = None) -> Generator[None]:
+        """What is declared inside is so only where the guard holds, in each iteration of the loop."""
+        scope = self.scope
+        guards, around = scope.guards, scope.loop
+        if guard is not None:
+            scope.guards = (*guards, guard)
+        scope.loop = loop or around
+        yield
+        scope.guards, scope.loop = guards, around
+
+    # Addresses
+
+    def address(self, node: tree.Address) -> nodes.Address:
+        segments: list[str | nodes.Expr] = []
+        words: list[str] = []
+        for segment in node.segments:
+            if segment.number is None:
+                segments.append(segment.text)
+                words.append(segment.text)
+            else:
+                segments.append(self.resolve(segment.number))
+                words.append("\0")
+        if len(words) > MOST_SEGMENTS or sum(map(len, words)) > LONGEST_ADDRESS:
+            message = f"address too long: the limit is {MOST_SEGMENTS} segments and {LONGEST_ADDRESS} characters"
+            self.scope.fault("budget", message, node)
+            raise Enough
+        text = ".".join(words)
+        indices = [segment for segment in segments if not isinstance(segment, str)]
+        if not indices:
+            return nodes.Address(node, tuple(segments), text, text, None, "")
+        if len(indices) > 1 or not isinstance(indices[0], nodes.Local):
+            return nodes.Address(node, tuple(segments), None, "", None, "")
+        before, _, after = text.partition("\0")
+        return nodes.Address(node, tuple(segments), None, before, indices[0].name, after)
+
+    def read(self, expr: tree.Reference) -> nodes.Expr:
+        address = self.address(expr.address)
+        return nodes.Read(expr, address) if self.is_declared(expr.address, expr, ".") else Invalid(expr)
+
+    def is_declared(self, address: tree.Address, node: tree.Address | tree.Reference, dot: str = "") -> bool:
+        """Whether an address may be that of something declared; reported if not."""
+        scope = self.scope
+        pattern = pattern_of(address)
+        scope.referred.append(pattern)
+        if scope.broken or any(covers(d.pattern, pattern) for d in scope.declared):
+            return True
+        text = pattern_text(pattern)
+        if not scope.is_news(f".{text}"):
+            return False
+        if scope.definition is not None and scope.definition.kind == "fn":
+            scope.fault("unknown-address", "a function has no addresses; use a `layer` or `block`", node)
+            return False
+        near = nearest_address(text, [pattern_text(d.pattern) for d in scope.declared])
+        scope.meant += [d.pattern for d in scope.declared if near and f"`{pattern_text(d.pattern)}" in near]
+        scope.fault("unknown-address", f"nothing is declared at `{dot}{text}`", node, help=near)
+        return False
+
+    # Applications
+
+    def call(self, expr: tree.Call) -> nodes.Expr:
+        return self._apply(expr, expr.callee, expr.lists, piped=False)
+
+    def _apply(self, expr: tree.Expr, callee_: tree.Expr, lists: tuple[tree.Arguments, ...], piped: bool) -> nodes.Expr:
+        if isinstance(callee_, tree.Name) and callee_.text == "len" and self._is_builtin("len"):
+            return self._length(expr, lists)
+        callee = self.resolve(callee_)
+        again = isinstance(callee_, tree.Reference)
+        if again and len(lists) > 1:
+            message = "`.address` already has its hyperparameters; pass only inputs"
+            self.scope.fault("surplus-argument", message, lists[1], help="write `.address(x)`")
+            callee = Invalid(callee_)
+        first, inputs, undecided = self._lists(callee, lists, again, piped)
+        arguments = self._arguments(callee, callee_, first, inputs, piped, undecided)
+        if arguments is None or isinstance(callee, Invalid):
+            return Invalid(expr)
+        if isinstance(callee, nodes.Global):
+            if not self._is_function(callee):
+                return Invalid(expr)
+            bound = self._bind(callee.target, arguments, expr)
+            return Invalid(expr) if bound is None else nodes.Apply(expr, callee, arguments._replace(bound=bound))
+        return nodes.Apply(expr, callee, arguments)
+
+    def _lists(
+        self, callee: nodes.Expr, lists: tuple[tree.Arguments, ...], again: bool, piped: bool
+    ) -> tuple[tree.Arguments | None, tree.Arguments | None, bool]:
+        """Which list has the hyperparameters and which the inputs; whether that is for the callee to decide."""
+        if again:
+            return None, lists[0] if lists else None, False
+        if len(lists) != 1:
+            return (lists[0], lists[1], False) if lists else (None, None, False)
+        if piped:
+            return (None, lists[0], False) if _has_piped(lists[0]) else (lists[0], None, False)
+        if isinstance(callee, nodes.Global):
+            takes = callee.target.inputs if isinstance(callee.target, Op) else callee.target.node.inputs
+            return (None, lists[0], False) if takes else (lists[0], None, False)
+        return None, lists[0], True
+
+    def _arguments(
+        self,
+        callee: nodes.Expr,
+        callee_: tree.Expr,
+        first: tree.Arguments | None,
+        inputs: tree.Arguments | None,
+        piped: bool,
+        undecided: bool = False,
+        declares_only: bool = False,
+    ) -> Arguments | None:
+        """Both lists of arguments; None where something about them is wrong, which is reported."""
+        scope = self.scope
+        fits = True
+        forward: tree.Argument | None = None
+        values: list[Argument] = []
+        for item in first.items if first is not None else ():
+            if item.value is not None:
+                values.append(Argument(item, item.name, self.resolve(item.value)))
+            elif forward is None:
+                forward = item
+                self._use_forwarded(callee)
+            else:
+                scope.fault("repeated-argument", "`..` is specified more than once", item, first=forward)
+                fits = False
+        implied = piped and inputs is None
+        given: tuple[Argument, ...] | None = None
+        if implied:
+            piped_value = nodes.Piped(tree.Name(callee_.start, callee_.end, "_"))
+            given = (Argument(None, "", piped_value),)
+        elif inputs is not None or not declares_only:
+            given = ()
+            for item in inputs.items if inputs is not None else ():
+                if item.value is None:
+                    scope.fault(
+                        "surplus-argument", "`..` forwards hyperparameters and is not allowed among inputs", item
+                    )
+                    fits = False
+                else:
+                    given += (Argument(item, item.name, self.resolve(item.value)),)
+        if piped and inputs is not None and not _has_piped(inputs):
+            text = scope.unit.source.text[callee_.start : callee_.end]
+            message = f"the piped value is not passed to `{text}`"
+            scope.fault("stream", message, inputs, help="mark its position with `_`")
+            fits = False
+        return Arguments(tuple(values), given, forward, implied, undecided, None) if fits else None
+
+    def _use_forwarded(self, callee: nodes.Expr) -> None:
+        """`..` uses every hyperparameter of the definition that the callee may have."""
+        scope = self.scope
+        target = callee.target if isinstance(callee, nodes.Global) else None
+        known = target.hyperparameters if isinstance(target, Definition) else None
+        if scope.definition is not None:
+            scope.used.update(n for n in scope.definition.hyperparameters if known is None or n in known)
+
+    def _is_function(self, callee: nodes.Global) -> bool:
+        target = callee.target
+        if isinstance(target, Op) or target.kind == "fn":
+            return True
+        help = f"declare it at an address: `name: {target.name}(...)`"
+        message = f"`{target.name}` is a {target.kind} and needs an address"
+        self.scope.fault("wrong-kind", message, callee.at, help=help)
+        return False
+
+    def _bind(self, target: Definition | Op, arguments: Arguments, node: tree.Expr) -> Bound | None:
+        """The arguments of a callee that is known, by their names."""
+        scope = self.scope
+        takes_tensors = isinstance(node, tree.Own) or (bool(arguments.inputs) and not arguments.piped)
+        if takes_tensors and self._has_input(target, arguments):
+            return None
+        if isinstance(target, Op):
+            if arguments.forward is not None:
+                message = f"`..` cannot forward hyperparameters to the operation `{target.name}`"
+                scope.fault("surplus-argument", message, arguments.forward)
+                return None
+            names: list[str] = [attribute.name for attribute in target.attributes]
+            required = {attribute.name for attribute in target.attributes if attribute.default is REQUIRED}
+            bound = bind(target.name, names, inputs_of(target), arguments, node, scope.fault)
+        elif target.open:
+            return None
+        else:
+            names = list(target.hyperparameters)
+            required = {name for name, declared in target.hyperparameters.items() if declared.default is None}
+            if arguments.forward is not None and scope.definition is not None:
+                required -= scope.definition.hyperparameters.keys()
+            bound = bind(target.name, names, target.takes, arguments, node, scope.fault)
+        if bound is None:
+            return None
+        missing = [name for name in names if name in required and name not in bound.hyperparameters]
+        for name in missing:
+            message = f"missing hyperparameter `{name}` in call to `{target.name}`"
+            scope.fault("missing-argument", message, node, help=f"expected hyperparameters: {listed(names)}")
+        return None if missing else bound
+
+    def _has_input(self, target: Definition | Op, arguments: Arguments) -> bool:
+        """Whether an input is given as a hyperparameter, which is reported."""
+        for argument in arguments.hyperparameters:
+            value = argument.value
+            if isinstance(value, nodes.Local) and self.scope.locals[value.name].what == "input":
+                refuse_input(target.name, argument.at, self.scope.fault)
+                return True
+        return False
+
+    def _is_builtin(self, name: str) -> bool:
+        return name not in self.scope.locals and name not in self.scope.unit.names
+
+    def _length(self, expr: Any, lists: tuple[tree.Arguments, ...]) -> nodes.Expr:
+        items = lists[0].items if lists else ()
+        if len(lists) != 1 or len(items) != 1 or items[0].value is None or items[0].name:
+            self.scope.fault("missing-argument", "`len` expects one list", expr)
+            return Invalid(expr)
+        return nodes.Length(expr, self.resolve(items[0].value))
+
+    def own(self, expr: tree.Own) -> nodes.Own:
+        return self._own(expr, piped=False)
+
+    def _own(self, expr: tree.Own, piped: bool) -> nodes.Own:
+        scope = self.scope
+        position = len(scope.declares)
+        scope.declares.append(None)  # what is declared inside its arguments follows it
+        address = self.address(expr.address)
+        callee = self.resolve(expr.callee)
+        first = expr.lists[0] if expr.lists else None
+        inputs = expr.lists[1] if len(expr.lists) > 1 else None
+        arguments = self._arguments(callee, expr.callee, first, inputs, piped, declares_only=True)
+        if arguments is not None and isinstance(callee, nodes.Global):
+            bound = self._bind(callee.target, arguments, expr) if self._is_module(callee) else None
+            arguments = arguments._replace(bound=bound) if bound is not None else None
+        if arguments is None:
+            callee, arguments = Invalid(expr.callee), Arguments((), (), None, False, False, None)
+        node = nodes.Own(expr, address, expr.modifiers, callee, arguments)
+        scope.declares[position] = Declaration(node, scope.guards, scope.loop, self._is_invariant(node))
+        return node
+
+    def _is_module(self, callee: nodes.Global) -> bool:
+        target = callee.target
+        if isinstance(target, Definition) and target.kind != "fn":
+            return True
+        message = f"expected a layer or block after an address, found a function `{target.name}`"
+        help = "write it without an address: a function declares nothing"
+        self.scope.fault("wrong-kind", message, callee.at, help=help)
+        return False
+
+    def _is_invariant(self, node: nodes.Own) -> bool:
+        """Whether every iteration around declares the same: its callee and hyperparameters depend on none of them."""
+        changing = self.scope.changing
+        if self.scope.loop is not None:
+            changing |= {self.scope.loop.variable}
+        if not changing:
+            return True
+        decisive = (node.callee, *(argument.value for argument in node.arguments.hyperparameters))
+        names = {name for expr in decisive for name in nodes.local_names(expr)}
+        return node.arguments.forward is None and names.isdisjoint(changing)
+
+    # Chains
+
+    def chain(self, expr: tree.Chain) -> nodes.Expr:
+        head = self.resolve(expr.head)
+        self.scope.chains += 1
+        steps = tuple([self._step(step) for step in expr.steps])
+        self.scope.chains -= 1
+        return nodes.Chain(expr, head, steps)
+
+    def _step(self, step: tree.Step) -> nodes.Step:
+        loop = self.loop(step.loop) if step.loop is not None else None
+        condition = self.optional(step.condition)
+        resolve = self.resolve if step.operator else self._applied
+        with self.declaring((condition, True) if condition is not None else None, loop):
+            value = resolve(step.value)
+        otherwise = None
+        if step.otherwise is not None and condition is not None:
+            with self.declaring((condition, False), loop):
+                otherwise = resolve(step.otherwise)
+        if loop is not None:
+            self.scope.end_loop(loop.variable)
+        return nodes.Step(step, step.operator, value, condition, otherwise, loop)
+
+    def _applied(self, expr: tree.Expr) -> nodes.Expr:
+        """What a step applies to the piped value."""
+        if isinstance(expr, tree.Own):
+            return self._own(expr, piped=True)
+        if isinstance(expr, tree.Call):
+            return self._apply(expr, expr.callee, expr.lists, piped=True)
+        return self._apply(expr, expr, (), piped=True)
+
+    def loop(self, node: tree.Loop) -> nodes.Loop:
+        """A loop, whose index is in scope from here on."""
+        first, last = self.resolve(node.first), self.resolve(node.last)
+        self.scope.bind(node.variable, "index", self.scope.unit.span(node))
+        return nodes.Loop(node, node.variable, first, last)
+
+
+Expressions.handlers = {
+    tree.Literal: Expressions.literal,
+    tree.Name: Expressions.name,
+    tree.Listing: Expressions.listing,
+    tree.Ellipsis_: Expressions.leading,
+    tree.Unary: Expressions.unary,
+    tree.Binary: Expressions.binary,
+    tree.Conditional: Expressions.conditional,
+    tree.Subscript: Expressions.subscript,
+    tree.Reference: Expressions.read,
+    tree.Call: Expressions.call,
+    tree.Own: Expressions.own,
+    tree.Chain: Expressions.chain,
+}
+
+
+def inputs_of(op: Op) -> Inputs:
+    """The inputs of an operation."""
+    known = _INPUTS.get(op.name)
+    if known is None:
+        variadic = bool(op.inputs) and op.inputs[-1].variadic
+        known = _INPUTS[op.name] = Inputs.of([(i.name, i.optional) for i in op.inputs], variadic)
+    return known
+
+
+_INPUTS: dict[str, Inputs] = {}
+
+
+def refuse_input(callee: str, node: Any, fault: Callable[..., Any]) -> None:
+    """Reports a tensor among hyperparameters."""
+    message = f"a hyperparameter of `{callee}` cannot depend on an input"
+    fault("wrong-kind", message, node, help="pass hyperparameters in the first list and tensors in the second")
+
+
+def _has_piped(arguments: tree.Arguments) -> bool:
+    return any(item.value is not None and "_" in names_in(item.value) for item in arguments.items)

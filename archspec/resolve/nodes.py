@@ -1,0 +1,443 @@
+"""The resolved form of a definition: every name, callee, argument and address is settled, once for each file.
+
+    definition  = Definition(kind, name, hyperparameters, inputs, outputs, body)      see `files`
+    statement   = Bind(targets, value) | Declare() | Tie(alias, counted, condition, loop)
+                | Require(condition, message) | Role(name, addresses) | Return(values)
+                | If(condition, body, otherwise) | For(loop, body)
+    declaration = Declaration(what: Own | Tensor, guards, loop, invariant)
+    expression  = Literal(value) | Local(name) | Dimension(name) | Global(target) | Piped() | Leading()
+                | Listing(items) | Unary(operator, operand) | Binary(operator, left, right)
+                | Conditional(value, condition, otherwise) | Subscript(value, position) | Length(value)
+                | Read(address) | Apply(callee, arguments) | Own(address, modifiers, callee, arguments)
+                | Chain(head, steps) | Invalid()
+    step        = Step(operator, value, condition, otherwise, loop)      without an operator, value is an Apply or Own
+    arguments   = Arguments(hyperparameters, inputs, forward, piped, undecided, bound)
+    loop        = Loop(variable, first, last)
+    address     = Address(segments)
+
+Every node begins with `at`, the node of the syntax tree that it comes from, which has its place in the file. The
+declarations of a statement stand beside it in program order, so that what a definition owns is found without looking
+into expressions. `Invalid` stands for what is wrong and was reported: it is evaluated to nothing, without another word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple, TypeAlias
+
+from archspec.syntax import tree
+
+# Expressions ---------------------------------------------------------------------------------------------------------
+
+
+class Literal(NamedTuple):
+    """A number, boolean, string or `none`."""
+
+    at: tree.Expr
+    value: int | float | bool | str | None
+
+
+class Local(NamedTuple):
+    """A name of the definition: a hyperparameter, an input, a value or the index of a loop."""
+
+    at: tree.Name
+    name: str
+
+
+class Dimension(NamedTuple):
+    """A dimension that the file declares with `dim`."""
+
+    at: tree.Name
+    name: str
+
+
+class Global(NamedTuple):
+    """A name of the file, or of an operation; `target` is the definition or operation that it stands for."""
+
+    at: tree.Name
+    name: str
+    target: Any
+
+
+class Piped(NamedTuple):
+    """`_`, the piped value of a chain."""
+
+    at: tree.Name
+
+
+class Leading(NamedTuple):
+    """`...` in a shape: the leading dimensions."""
+
+    at: tree.Ellipsis_
+
+
+class Listing(NamedTuple):
+    """A list, or a shape."""
+
+    at: tree.Listing
+    items: tuple[Expr, ...]
+
+
+class Unary(NamedTuple):
+    """`operator` is "-" or "not"."""
+
+    at: tree.Unary
+    operator: str
+    operand: Expr
+
+
+class Binary(NamedTuple):
+    """`operator` is one of + - * / // % ** == != < <= > >= and or."""
+
+    at: tree.Binary
+    operator: str
+    left: Expr
+    right: Expr
+
+
+class Conditional(NamedTuple):
+    """`value if condition else otherwise`; `otherwise` is None where there is no else: the value is then `none`."""
+
+    at: tree.Conditional
+    value: Expr
+    condition: Expr
+    otherwise: Expr | None
+
+
+class Subscript(NamedTuple):
+    """`value[position]`."""
+
+    at: tree.Subscript
+    value: Expr
+    position: Expr
+
+
+class Length(NamedTuple):
+    """`len(value)`."""
+
+    at: tree.Call
+    value: Expr
+
+
+class Address(NamedTuple):
+    """An address; a segment is text, or an expression for an index.
+
+    `fixed` is the whole text where there is no index. Where the only index is a plain name, as nearly always,
+    `variable` is that name, with the text before and after it.
+    """
+
+    at: tree.Address
+    segments: tuple[str | Expr, ...]
+    fixed: str | None
+    before: str
+    variable: str | None
+    after: str
+
+    def indices(self) -> Iterator[Expr]:
+        """The expressions of its indices."""
+        return (segment for segment in self.segments if not isinstance(segment, str))
+
+
+class Read(NamedTuple):
+    """`.address`: a tensor to read, or a layer or block to apply again."""
+
+    at: tree.Reference
+    address: Address
+
+
+class Argument(NamedTuple):
+    """One argument; `name` is empty where it goes by its position. `at` is None for a piped value that is implied."""
+
+    at: Any
+    name: str
+    value: Expr
+
+
+class Bound(NamedTuple):
+    """Arguments by the names of one callee.
+
+    `names` are the callee's inputs, a variadic one numbered, and `inputs` what is given to each (None: nothing).
+    """
+
+    hyperparameters: dict[str, Argument]
+    names: tuple[str, ...]
+    inputs: tuple[Argument | None, ...]
+
+    def place(self, name: str) -> Any:
+        """Where the hyperparameter or input `name` is written; None if it is not."""
+        given = self.hyperparameters.get(name)
+        if given is None and name in self.names:
+            given = self.inputs[self.names.index(name)]
+        return given.at if given is not None else None
+
+
+class Arguments(NamedTuple):
+    """What a callee is given: hyperparameters, and inputs (None where it is declared without being applied).
+
+    `forward` is `..`, which forwards the hyperparameters of the same names. `piped`: the only input is the piped value,
+    which is not written. `bound` is there where the callee is known whatever the hyperparameters of the definition are.
+    `undecided`: the callee is not, and one list was written: it has the hyperparameters of a callee without inputs.
+    """
+
+    hyperparameters: tuple[Argument, ...]
+    inputs: tuple[Argument, ...] | None
+    forward: tree.Argument | None
+    piped: bool
+    undecided: bool
+    bound: Bound | None
+
+    def every(self) -> Iterator[Argument]:
+        """All arguments, as they are written."""
+        yield from self.hyperparameters
+        yield from self.inputs or ()
+
+
+class Apply(NamedTuple):
+    """`callee(hyperparameters)(inputs)`; a callee that is a `Read` is applied again."""
+
+    at: tree.Expr
+    callee: Expr
+    arguments: Arguments
+
+
+class Own(NamedTuple):
+    """`address: callee(hyperparameters)(inputs)`: declares at the address; applies to the inputs or the piped value."""
+
+    at: tree.Own
+    address: Address
+    modifiers: tuple[str, ...]
+    callee: Expr
+    arguments: Arguments
+
+
+class Loop(NamedTuple):
+    """`for variable in first..last` (last is exclusive)."""
+
+    at: tree.Loop
+    variable: str
+    first: Expr
+    last: Expr
+
+
+class Step(NamedTuple):
+    """One `|> ...` of a chain: `value` applied to the piped value, or `operator` with the operand `value`.
+
+    `condition` skips it, unless there is an `otherwise`; `loop` repeats it.
+    """
+
+    at: tree.Step
+    operator: str
+    value: Expr
+    condition: Expr | None
+    otherwise: Expr | None
+    loop: Loop | None
+
+
+class Chain(NamedTuple):
+    """`head |> step |> step`."""
+
+    at: tree.Chain
+    head: Expr
+    steps: tuple[Step, ...]
+
+
+class Invalid(NamedTuple):
+    """What is wrong, and was reported."""
+
+    at: Any
+
+
+Expr: TypeAlias = (
+    Literal
+    | Local
+    | Dimension
+    | Global
+    | Piped
+    | Leading
+    | Listing
+    | Unary
+    | Binary
+    | Conditional
+    | Subscript
+    | Length
+    | Read
+    | Apply
+    | Own
+    | Chain
+    | Invalid
+)
+
+# Declarations --------------------------------------------------------------------------------------------------------
+
+
+class Initial(NamedTuple):
+    """`~ name(arguments)`: how a parameter is initialized."""
+
+    at: tree.Initial
+    name: str
+    arguments: tuple[Expr, ...]
+
+
+class Tensor(NamedTuple):
+    """`address: param [n, d]`; `kind` is "param" or "buffer"; `dtype` "real", "int" or "bool"."""
+
+    at: tree.Param
+    address: Address
+    modifiers: tuple[str, ...]
+    kind: str
+    dtype: str
+    shape: Listing
+    value: Expr | None
+    initial: Initial | None
+
+
+class Declaration(NamedTuple):
+    """Something declared: where every guard (condition, wanted) holds, once in each iteration of `loop`.
+
+    `invariant`: every iteration of the loops around it declares the same.
+    """
+
+    what: Own | Tensor
+    guards: tuple[tuple[Expr, bool], ...]
+    loop: Loop | None
+    invariant: bool
+
+
+# Statements ----------------------------------------------------------------------------------------------------------
+
+
+class Bind(NamedTuple):
+    """`targets = value`; the target `_` drops its value."""
+
+    at: tree.Bind
+    targets: tuple[str, ...]
+    value: Expr
+    declares: tuple[Declaration, ...]
+
+
+class Declare(NamedTuple):
+    """A layer, block or tensor, declared on a line of its own."""
+
+    at: tree.Declare | tree.Param
+    declares: tuple[Declaration, ...]
+
+
+class Tie(NamedTuple):
+    """`tie alias = counted`."""
+
+    at: tree.Tie
+    alias: Address
+    counted: Address
+    condition: Expr | None
+    loop: Loop | None
+
+
+class Require(NamedTuple):
+    """`require condition, "message"`."""
+
+    at: tree.Require
+    condition: Expr
+    message: str | None
+
+
+class Role(NamedTuple):
+    """`role name`, for the whole definition, or `role name for addresses`."""
+
+    at: tree.Role
+    name: str
+    addresses: tuple[Address, ...]
+
+
+class Return(NamedTuple):
+    """`return values`."""
+
+    at: tree.Return
+    values: tuple[Expr, ...]
+    declares: tuple[Declaration, ...]
+
+
+class If(NamedTuple):
+    """`if condition { } else { }`; `binds` are the names that either side binds."""
+
+    at: tree.If
+    condition: Expr
+    body: tuple[Statement, ...]
+    otherwise: tuple[Statement, ...]
+    binds: tuple[str, ...]
+    broken: bool
+
+
+class For(NamedTuple):
+    """`for i in 0..n { }`; `binds` are the names bound inside; `declares`: an iteration may change what is owned."""
+
+    at: tree.For
+    loop: Loop
+    body: tuple[Statement, ...]
+    binds: tuple[str, ...]
+    declares: bool
+
+
+Statement: TypeAlias = Bind | Declare | Tie | Require | Role | Return | If | For
+
+# Heads ---------------------------------------------------------------------------------------------------------------
+
+
+class Entry(NamedTuple):
+    """An input or output: `shape` is None where an input has none; `name` is empty where an output has none."""
+
+    at: tree.Parameter | tree.Output
+    name: str
+    dtype: str
+    shape: Listing | None
+    optional: bool
+
+
+# Walking -------------------------------------------------------------------------------------------------------------
+
+
+def children(expr: Expr) -> Iterator[Expr]:
+    """The expressions directly inside an expression, those in addresses included."""
+    match expr:
+        case Listing():
+            yield from expr.items
+        case Unary():
+            yield expr.operand
+        case Binary():
+            yield expr.left
+            yield expr.right
+        case Conditional():
+            yield expr.condition
+            yield expr.value
+            if expr.otherwise is not None:
+                yield expr.otherwise
+        case Subscript():
+            yield expr.value
+            yield expr.position
+        case Length():
+            yield expr.value
+        case Read():
+            yield from expr.address.indices()
+        case Apply():
+            yield expr.callee
+            yield from (argument.value for argument in expr.arguments.every())
+        case Own():
+            yield from expr.address.indices()
+            yield expr.callee
+            yield from (argument.value for argument in expr.arguments.every())
+        case Chain():
+            yield expr.head
+            for step in expr.steps:
+                yield from (e for e in (step.value, step.condition, step.otherwise) if e is not None)
+                if step.loop is not None:
+                    yield step.loop.first
+                    yield step.loop.last
+        case _:
+            pass
+
+
+def local_names(expr: Expr) -> Iterator[str]:
+    """The names of the definition that an expression reads, dimensions included, once for each time."""
+    if isinstance(expr, Local | Dimension):
+        yield expr.name
+    for part in children(expr):
+        yield from local_names(part)

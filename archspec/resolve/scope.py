@@ -1,0 +1,135 @@
+"""The names that are in scope while a definition is resolved, and what was found out about them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from archspec.resolve.files import Definition, Unit
+from archspec.resolve.nodes import Declaration, Expr, Loop
+from archspec.resolve.patterns import Pattern
+from archspec.source import Note, Report, Span
+from archspec.syntax import tree
+
+
+class LocalName(NamedTuple):
+    """A name of a definition: `what` is "hyperparameter", "input", "value" or "index"; `depth` counts the loops around
+    its binding, and `branch` has the branches of `if` that it is in, two numbers each.
+    """
+
+    what: str
+    span: Span
+    depth: int
+    branch: tuple[int, ...]
+
+
+class Declared(NamedTuple):
+    """An address at which a definition declares something; `applied` where it stands."""
+
+    pattern: Pattern
+    node: tree.Own | tree.Param
+    applied: bool
+
+
+class Scope:
+    """The state of resolving one definition of `unit`, or, without one, the arguments of a model.
+
+    `used` are the names that it reads, `file_names` those of its file; `referred` the addresses, and `meant` the ones
+    that a misspelt address most likely stands for. `unread` are values of an iteration that nothing in it reads.
+    """
+
+    def __init__(self, unit: Unit, definition: Definition | None, report: Report) -> None:
+        self.unit = unit
+        self.definition = definition
+        self.report = report
+        self.locals: dict[str, LocalName] = {}
+        self.past: dict[str, LocalName] = {}
+        self.used: set[str] = set()
+        self.file_names: set[str] = set()
+        self.unread: list[tuple[str, LocalName]] = []
+        self.declared: list[Declared] = []
+        self.referred: list[Pattern] = []
+        self.meant: list[Pattern] = []
+        self.in_header = False
+        self.chains = 0
+        self.loops = 0
+        self.branch: tuple[int, ...] = ()
+        node = definition.node if definition is not None else None
+        self.broken = node is not None and any(node.start <= b.start < node.end for b in unit.tree.broken)
+        # The context of what is declared in the statement being resolved, and what that is so far.
+        self.guards: tuple[tuple[Expr, bool], ...] = ()
+        self.loop: Loop | None = None
+        self.changing: frozenset[str] = frozenset()
+        self.declares: list[Declaration | None] = []
+
+    def fault(self, code: str, message: str, node: Any, *, help: str | None = None, first: Any = None) -> None:
+        """Reports an error at `node`; `first` is where the same was specified first."""
+        notes = (Note("first specified here", self.unit.span(first)),) if first is not None else ()
+        self.report.error(code, message, self.unit.span(node), notes=notes, help=help)
+
+    def is_news(self, name: str, everywhere: bool = False) -> bool:
+        """Whether an unknown name is to be reported: once a definition, and not if what failed would have defined it.
+
+        `everywhere`: once a file, as for a dimension.
+        """
+        unit, definition = self.unit, self.definition
+        if name in unit.broken or (definition is not None and definition.open):
+            return False
+        known = name in unit.unknown or (definition is not None and name in definition.unknown)
+        if definition is not None:
+            (unit if everywhere else definition).unknown.add(name)
+        return not known
+
+    def bind(self, name: str, what: str, span: Span) -> bool:
+        """Brings a name into scope; False where the file has another meaning for it, which is reported."""
+        if name == "_":
+            return True
+        first = self.locals.get(name)
+        if first is not None:
+            carried = first.depth < self.loops and first.what != "index"
+            other_branch = what == "value" and exclusive(first.branch, self.branch)
+            if not carried and not other_branch:
+                self.twice(name, span, first.span)
+            return True
+        fits = True
+        for known in (self.unit.names.get(name), self.unit.dims.get(name)):
+            if known is not None:
+                self.twice(name, span, known if isinstance(known, Span) else known.span)
+                self.file_names.add(name)
+                fits = False
+        self.locals[name] = LocalName(what, span, self.loops, self.branch)
+        return fits
+
+    def hyperparameter(self, span: Span) -> LocalName:
+        """What a hyperparameter's name stands for."""
+        return LocalName("hyperparameter", span, 0, ())
+
+    def twice(self, name: str, span: Span, first: Span) -> None:
+        """Reports a name that is defined already."""
+        note = Note("first defined here", first)
+        self.report.error("duplicate-name", f"`{name}` is already defined", span, notes=(note,))
+
+    def end_loop(self, variable: str) -> None:
+        """Takes the names of a loop that ends out of scope."""
+        ended = [
+            name
+            for name, local in self.locals.items()
+            if local.depth > self.loops or (name == variable and local.what == "index")
+        ]
+        for name in ended:
+            local = self.past[name] = self.locals.pop(name)
+            if local.what == "value" and name not in self.used:
+                self.unread.append((name, local))
+
+
+def exclusive(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+    """Whether two branches are different sides of one `if`."""
+    for (start_a, side_a), (start_b, side_b) in zip(_pairs(a), _pairs(b), strict=False):
+        if start_a != start_b:
+            return False
+        if side_a != side_b:
+            return True
+    return False
+
+
+def _pairs(branch: tuple[int, ...]) -> list[tuple[int, int]]:
+    return [(branch[i], branch[i + 1]) for i in range(0, len(branch), 2)]

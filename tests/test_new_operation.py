@@ -1,0 +1,206 @@
+"""A new operation is one record: all that archspec does with operations works for it, and no other file names it.
+
+The tests register records that archspec does not have, as a new entry in one file of `archspec/ops/` would.
+"""
+
+import ast
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import reference
+import torch_compare
+from small import load
+from test_docs import elementwise_work
+from test_ops import rendered
+
+import archspec
+from archspec.ir import Type
+from archspec.ops import OPS, Attribute, Input, Interval, Op, Torch
+from archspec.ops.check import Shape, axis_of, broadcast, size_of
+from archspec.pytorch.build import torch_source
+from archspec.source import ArchError
+
+PACKAGE = Path(archspec.__file__).parent
+
+
+def _lowest_shapes(x: Type, k: object, axis: object) -> tuple[Shape, Shape]:
+    place = axis_of(axis, x)
+    shape = (*x.shape[:place], size_of(k, "k"), *x.shape[place + 1 :])
+    return shape, shape
+
+
+def _twice(inputs: Sequence[Interval], result: Type, attributes: Mapping[str, Any]) -> Interval:
+    return 2 * inputs[0][0], 2 * inputs[0][1]
+
+
+HYPOT = Op(
+    "hypot",
+    "Elementwise",
+    "The square root of a * a + b * b.",
+    (Input("a", "number"), Input("b", "number")),
+    (),
+    "real, common shape",
+    lambda a, b: broadcast(a.shape, b.shape, "b"),
+    ("real",),
+    commutative=True,
+    scalar=math.hypot,
+    work=4,
+    python="math.hypot(a, b)",
+    torch=Torch("torch.hypot(a, b)"),
+)
+TWICE = Op(
+    "twice",
+    "Elementwise",
+    "Twice x.",
+    (Input("x", "number"),),
+    (),
+    "type and shape of x",
+    lambda x: x.shape,
+    ("x",),
+    interval=_twice,
+    work=1,
+    torch=Torch("2 * x"),
+)
+LOWEST = Op(
+    "lowest",
+    "Along an axis",
+    "The k smallest elements along axis, smallest first, and their indices.",
+    (Input("x", "number"),),
+    (Attribute("k"), Attribute("axis", -1)),
+    "values: type of x; indices: int; each the shape of x with size k at axis",
+    _lowest_shapes,
+    ("x", "int"),
+    work=1,
+    over="input",
+    torch=Torch(
+        "lowest(x, k, axis)",
+        helper='''def lowest(x: Tensor, k: int, dim: int) -> tuple[Tensor, Tensor]:
+    """The k smallest elements and their indices."""
+    values, indices = torch.sort(x, dim=dim, stable=True)
+    return values.narrow(dim, 0, k), indices.narrow(dim, 0, k)''',
+    ),
+)
+
+SPEC = """
+dim batch
+layer Net(scale = hypot(3, 4))(x [batch, 6], y [batch, 6]) -> (values [batch, 2], places int [batch, 2]) {
+  gain: param [6]
+  values, places = lowest(2)(hypot(x, y) * .gain * scale)
+  return values, places
+}
+"""
+PLACES = """
+dim n
+layer Net()(x [n, 3]) -> [n, 3] {
+  table: param [100, 3]
+  return x + embedding(twice(arange(n)), .table)
+}
+"""
+
+
+def _lowest(x: reference.Array, k: int, axis: int) -> list[reference.Array]:
+    indices = np.argsort(x, axis, kind="stable").take(np.arange(k), axis)
+    return [np.take_along_axis(x, indices, axis), indices]
+
+
+@pytest.fixture(autouse=True)
+def registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    for op in (HYPOT, TWICE, LOWEST):
+        monkeypatch.setitem(OPS, op.name, op)
+    monkeypatch.setitem(reference.OPS, "hypot", np.hypot)
+    monkeypatch.setitem(reference.OPS, "twice", lambda x: 2 * x)
+    monkeypatch.setitem(reference.OPS, "lowest", _lowest)
+
+
+def test_shapes_and_types() -> None:
+    assert {name: str(type) for name, type in load(SPEC).outputs.items()} == {
+        name: str(type) for name, type in load(SPEC.replace("lowest", "topk")).outputs.items()
+    }
+    with pytest.raises(ArchError, match=r"`hypot` cannot broadcast \[batch, 6\] with \[5\]"):
+        load(SPEC.replace("y [batch, 6]", "y [5]"))
+    with pytest.raises(ArchError, match="`hypot` expects numbers, found bool"):
+        load(SPEC.replace("y [batch, 6]", "y bool [batch, 6]"))
+
+
+def test_graph() -> None:
+    graph = load(SPEC).graph(level="op")
+    work = {name: str(data["elementwise"]) for name, data in graph.nodes.items() if data["kind"] == "op"}
+    assert work["#hypot.0"] == "24*batch" and work["#lowest.0"] == "6*batch"
+    assert graph.has_edge("#lowest.0", "output:places")
+
+
+def test_cost() -> None:
+    assert archspec.cost(load(SPEC), batch=5).work.elementwise == 30 * (4 + 1 + 1 + 1)
+    assert archspec.cost(load(PLACES), dims={"n": 50}).work.macs == 0
+    with pytest.raises(ArchError, match="looks up index 100, and its indices end at 99"):
+        archspec.cost(load(PLACES), dims={"n": 51})
+
+
+def test_diff() -> None:
+    assert not archspec.diff(load(SPEC), load(SPEC.replace("hypot(x, y)", "hypot(y, x)"))).operations
+    (change,) = archspec.diff(load(SPEC), load(SPEC.replace("lowest(2)", "topk(2)"))).operations
+    assert (change.before, change.after) == ("lowest(2)", "topk(2)")  # once each, though both outputs are used
+
+
+def test_documentation() -> None:
+    assert "| `hypot` |  | `a number [...]`<br>`b number [...]` | The square root of a * a + b * b. |" in rendered()
+    assert any("`lowest`" in row for row in elementwise_work())
+
+
+def test_pytorch() -> None:
+    text = torch_source(load(SPEC))
+    assert "values, places = lowest(torch.hypot(x, y) * self.gain" in text
+    assert text.count("def lowest(") == 1 and "math.hypot(3, 4)" in text
+    assert torch_source(load(PLACES)).count("2 * torch.arange(") == 1
+
+
+@pytest.mark.slow
+def test_pytorch_computes_the_same() -> None:
+    for text in (SPEC, PLACES):
+        assert torch_compare.agrees(load(text))
+
+
+# Names of operations --------------------------------------------------------------------------------------------------
+
+WORDS = {"abs", "real", "int", "bool", "not", "and", "or", "min", "max", "embedding", "where"}
+"""Names of operations that are also something else: types, operators, functions of Python, roles, keys of audits."""
+PATTERNS = {"pytorch/attention.py", "pytorch/forms.py"}
+"""Known compositions of operations, such as GELU: these name what they are made of."""
+
+
+def names_in_tables(path: Path) -> Iterator[str]:
+    """Operation names that a file compares with, or has in sets, in `match` patterns, or as keys."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        match node:
+            case ast.Compare():
+                found = [node.left, *node.comparators]
+            case ast.Set():
+                found = node.elts
+            case ast.Dict():
+                found = [key for key in node.keys if key is not None]
+            case ast.MatchValue():
+                found = [node.value]
+            case _:
+                continue
+        for part in found:
+            for inner in ast.walk(part):
+                if isinstance(inner, ast.Constant) and inner.value in {*OPS} - WORDS:
+                    yield str(inner.value)
+
+
+def test_no_other_file_has_a_table_of_operations() -> None:
+    files = {str(path.relative_to(PACKAGE)): path for path in PACKAGE.rglob("*.py") if path.parent != PACKAGE / "ops"}
+    tables = {name: [*names_in_tables(path)] for name, path in files.items() if name not in PATTERNS}
+    assert {name: found for name, found in tables.items() if found} == {}
+
+
+@pytest.mark.parametrize("name", ["cumsum", "topk", "erf"])
+def test_an_operation_is_in_one_file(name: str) -> None:
+    """The files of archspec that name an operation, but for those that know what compositions are."""
+    files = [p for p in PACKAGE.rglob("*.py") if re.search(rf"[\"'`]{name}[\"'`]|def {name}\(", p.read_text())]
+    assert len([path for path in files if str(path.relative_to(PACKAGE)) not in PATTERNS]) == 1

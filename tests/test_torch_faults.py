@@ -1,0 +1,164 @@
+"""Specs whose modules once had other tensors or computed something else: tests/faults."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch_compare
+from small import load
+from torch_texts import MODEL
+
+import archspec
+from archspec.pytorch.build import torch_source
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.slow
+
+FAULTS = Path(__file__).parent / "faults"
+MODELS = [
+    f"{path.stem}:{model}" for path in sorted(FAULTS.glob("*.arch")) for model in MODEL.findall(path.read_text("utf-8"))
+]
+
+
+def fault(name: str, **overrides: Any) -> archspec.Model:
+    file, _, model = name.partition(":")
+    return archspec.load(f"{FAULTS / file}.arch:{model}", **overrides)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_tensors_and_values_are_those_of_the_spec(name: str) -> None:
+    torch_compare.agrees(fault(name))
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if name.split(":")[0].endswith("_table")])
+def test_tables_have_memory_of_their_own(name: str) -> None:
+    for tensor in archspec.to_torch(fault(name)).state_dict().values():
+        assert tensor.is_contiguous()
+        assert tensor.untyped_storage().nbytes() == tensor.numel() * tensor.element_size()
+
+
+SAME = "fn same(x int [...]) -> int [...] { return x }\n"
+PART = """
+fn part(n) -> int [n // 2] {
+  _, b = split([n // 2, n // 2])(arange(n))
+  return b
+}
+"""
+TABLES = {
+    "stretched and reshaped": ("", "reshape([4])(expand([2, 2])(reshape([2, 1])(arange(2))))"),
+    "one row": ("", "pick(axis = 0, index = 1)(reshape([2, 4])(arange(8)))"),
+    "a slice": ("", "slice(axis = 0, start = 2, stop = 6)(arange(8))"),
+    "one of two parts": (PART, "part(8)"),
+    "what a function gives back": (SAME, "same(pick(axis = 0, index = 0)(reshape([2, 4])(arange(8))))"),
+    "computed from what is turned": ("", "pick(axis = 1, index = 1)(transpose(reshape([2, 4])(arange(8))) * 2)"),
+}
+
+
+@pytest.mark.parametrize("case", TABLES)
+@pytest.mark.parametrize("kind", ["buffer int [4] = TABLE", "frozen param [4] = real(TABLE)", "buffer [4] = TABLE / 3"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_tables_made_by_views(case: str, kind: str, dtype: str) -> None:
+    functions, table = TABLES[case]
+    model = load(
+        f"""{functions}
+layer Net()(x [4]) -> [4] {{
+  w: {kind.replace("TABLE", table)}
+  return x + real(.w)
+}}
+"""
+    )
+    torch_compare.agrees(model)
+    with torch_compare.default_dtype(getattr(torch, dtype)):
+        (tensor,) = archspec.to_torch(model).state_dict().values()
+    assert tensor.is_contiguous() and tensor.untyped_storage().nbytes() == tensor.numel() * tensor.element_size()
+
+
+def classes(name: str) -> dict[str, Any]:
+    namespace: dict[str, Any] = {}
+    exec(torch_source(fault(name)), namespace)
+    return namespace
+
+
+@pytest.mark.parametrize(
+    ("numbers", "told"),
+    [
+        ({"n": 2}, "n is above 2"),
+        ({"m": 3}, "n is above 2"),
+        ({"n": 100}, "not written for"),
+        ({"m": 100}, "not written for"),
+        ({"n": 7}, "not written for"),
+        ({"m": 9}, "dims are n and m"),
+        ({"dims": (4, 9)}, "dims are n and m"),
+        ({"dims": (5, 8)}, "dims are n and m"),
+        ({"dims": (4, 8, 9)}, "dims are n and m"),
+    ],
+)
+def test_every_part_of_a_requirement_is_checked(numbers: dict[str, Any], told: str) -> None:
+    made = classes("require_and:b")["B"]
+    made()
+    made(n=5, m=6, dims=(5, 6))
+    with pytest.raises(ValueError, match=told):
+        made(**numbers)
+
+
+CONDITIONS = {
+    "n > 2 or k > 3": [{"n": 1, "k": 2}],
+    "not (n == 5 and k == 6)": [{"n": 5, "k": 6}],
+    "n % 2 == 0 or not (k > 3 and n < 9)": [{"n": 3, "k": 4}],
+    "n > 2 and (k > 3 or k == 1)": [{"n": 2}, {"k": 2}, {"k": 3}],
+    "flag or not flag and n < 9": [{"flag": False, "n": 9}],
+}
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_requirements_with_and_or_and_not(condition: str) -> None:
+    text = f"""
+layer Net(n = 4, k = 1, flag = true)(x [n]) -> [n] {{
+  require {condition}, "as required"
+  w: param [n]
+  v: param [k]
+  y = x * .w if flag else x + .w
+  return y + sum(axis = 0)(.v)
+}}
+"""
+    namespace: dict[str, Any] = {}
+    exec(torch_source(load(text)), namespace)
+    namespace["Net"]()
+    for numbers in CONDITIONS[condition]:
+        with pytest.raises(archspec.ArchError, match="as required"):
+            load(text, **numbers)
+        with pytest.raises((ValueError, TypeError), match=r"as required|unexpected keyword"):
+            namespace["Net"](**numbers)
+
+
+def test_inputs_have_the_sizes_that_the_spec_fixes() -> None:
+    module = archspec.to_torch(fault("fixed_length:scan", seq=6))
+    assert module(torch.zeros(2, 6, 4)).shape == (2, 4)
+    for shape in ((2, 5, 4), (2, 7, 4), (2, 6, 5), (6, 4), (2, 2, 6, 4)):
+        with pytest.raises(ValueError, match=r"x has shape .*, expected \[batch, 6, 4\]") as caught:
+            module(torch.zeros(shape))
+        assert str(list(shape)) in str(caught.value)
+
+
+def test_sizes_are_checked_wherever_they_stand_and_whether_inputs_are_given() -> None:
+    text = """
+dim batch, length
+block Net(n = 4, m = 2)(x [..., n, 3], y [n, batch, m] = none, z int [2 * n, batch, length] = none) -> [..., n, 3] {
+  h = x + sum(axis = [0, 1, 2])(y) if y != none else x
+  return h + real(sum(axis = [0, 1, 2])(z)) if z != none else h
+}
+"""
+    module = archspec.to_torch(load(text))
+    x, y, z = torch.zeros(5, 4, 3), torch.zeros(4, 7, 2), torch.zeros(8, 7, 9, dtype=torch.int64)
+    for given in ((x,), (x, y), (x, y, z), (x[0],), (x[None],)):
+        assert module(*given).shape == given[0].shape
+    wrong = {
+        "x": (x[:, :3],),
+        "y": (x, y[:, :, :1]),
+        "z": (x, y, z[:7]),
+    }
+    for name, given in wrong.items():
+        with pytest.raises(ValueError, match=f"^{name} has shape"):
+            module(*given)
+    with pytest.raises(ValueError, match=r"expected \[4, batch, 2\]"):
+        module(x, y[:1])
