@@ -11,8 +11,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeAlias
 
-from archspec.addresses import prefixes as prefixes
-from archspec.addresses import relative
+from archspec.addresses import prefixes, relative
 from archspec.dims import Dim
 from archspec.source import Span
 

@@ -26,7 +26,7 @@ MAY_IMPORT = {
     "check": {"resolve", "source", "syntax"},
     "configs": {"resolve", "source", "syntax"},
     "graph": {"addresses", "ir", "source", "work"},
-    "elaborate": {"bodies", "check", "dims", "ir", "ops", "resolve", "source", "syntax"},
+    "elaborate": {"addresses", "bodies", "check", "dims", "ir", "ops", "resolve", "source", "syntax"},
     "model": {"elaborate", "graph", "ir", "resolve", "source", "syntax", "table", "tensor_table"},
     "pipeline": {"cache", "configs", "elaborate", "ir", "model", "resolve", "resources", "source", "syntax", "table"},
     "literals": {"pipeline", "source", "syntax"},

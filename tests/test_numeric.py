@@ -230,7 +230,7 @@ def test_hidden_states_without_the_recorded_heads(case: Case) -> None:
 
 def test_constant_tables_are_those_recorded() -> None:
     expected = record(WHOLE[-1].family)
-    module = load(WHOLE[-1])._compiled.module
+    module = internals(load(WHOLE[-1])).compiled.module
     tables = {name: leaf.weight.value for name, leaf in leaves(module) if leaf.weight.value is not None}
     assert list(tables) == ["encoder.position_enc.weight", "decoder.position_enc.weight"]
     for name, body in tables.items():

@@ -131,9 +131,9 @@ _LATEX = {"divisible": r"\text{ is divisible by }", "==": "=", "!=": r"\neq", "<
 def formula(model: ModelLike, /, *open: str | Sequence[str], **overrides: Any) -> Formula:
     """The parameter count of a model as a polynomial in the hyperparameters that are named in `open`.
 
-    `model` is a Model, or what `archspec.load` takes, with its `overrides`: `formula("bert-base-uncased", "hidden",
-    "layers")`. An override of an open hyperparameter sets the value that it has in the model. The names may also be
-    given as one list, also by keyword (`open=["hidden"]`).
+    `model` is a Model, or what `archspec.load` takes, with its `overrides`. The names are separate arguments
+    (`formula("path/to/spec.arch", "hidden", "layers")`), or one list, which may also be given by keyword
+    (`open=["hidden", "layers"]`). An override of an open hyperparameter sets the value that it has in the model.
 
     Raises ArchError if the model does not compile, if a name is not that of an integer hyperparameter of it (`usage`),
     or if no formula can be derived (`no-formula`).
