@@ -1,77 +1,39 @@
-"""archspec: architectures written down once, in a small language; their exact parameters, their graphs, their reasons.
+"""archspec: exact parameter counts, graphs and costs of architectures that are written in a small language.
 
     model = archspec.load("path/to/spec.arch", layers=6)
     model.params.total
     model.graph()
 
-What is exported is imported at first use, so that importing the package costs next to nothing.
+`__init__.pyi` lists what is exported. A name is imported when it is first used, so that importing the package is fast.
 """
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from archspec.audits import audit
-    from archspec.comparisons.api import compare
-    from archspec.costs.api import cost
-    from archspec.diffs.api import diff
-    from archspec.explanations.api import explain
-    from archspec.formulas.api import Formula, formula
-    from archspec.model import Model
-    from archspec.pipeline import import_config, load, models
-    from archspec.pytorch.build import to_torch
-    from archspec.scaffolds import scaffold
-    from archspec.source import ArchError
-    from archspec.verification.api import verify
-
-__all__ = [
-    "ArchError",
-    "Formula",
-    "Model",
-    "__version__",
-    "audit",
-    "compare",
-    "cost",
-    "diff",
-    "explain",
-    "formula",
-    "import_config",
-    "load",
-    "models",
-    "scaffold",
-    "to_torch",
-    "verify",
-]
+import os
 
 __version__ = "0.1.0"
 
-if not TYPE_CHECKING:  # a checker shall report names that do not exist
-    _HOMES = {
-        "ArchError": "source",
-        "Formula": "formulas.api",
-        "Model": "model",
-        "audit": "audits",
-        "compare": "comparisons.api",
-        "cost": "costs.api",
-        "diff": "diffs.api",
-        "explain": "explanations.api",
-        "formula": "formulas.api",
-        "import_config": "pipeline",
-        "load": "pipeline",
-        "models": "pipeline",
-        "scaffold": "scaffolds",
-        "to_torch": "pytorch.build",
-        "verify": "verification.api",
-    }
 
-    def __getattr__(name):
-        if name not in _HOMES:
-            raise AttributeError(f"module 'archspec' has no attribute {name!r}")
-        from importlib import import_module
+def __getattr__(name: str) -> object:
+    from importlib import import_module
 
-        value = getattr(import_module(f"archspec.{_HOMES[name]}"), name)
-        globals()[name] = value
-        return value
+    exported = _exports()
+    if name == "__all__":
+        value = sorted({*exported, "__version__"})
+    elif name in exported:
+        value = getattr(import_module(exported[name]), name)
+    else:
+        raise AttributeError(f"module 'archspec' has no attribute {name!r}")
+    globals()[name] = value
+    return value
 
-    def __dir__():
-        return sorted({*globals(), *__all__})
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_exports()})
+
+
+def _exports() -> dict[str, str]:
+    """The module of each exported name, from the lines `from MODULE import NAME as NAME` of the stub."""
+    with open(os.path.join(os.path.dirname(__file__), "__init__.pyi"), encoding="utf-8") as stub:
+        lines = [line.split() for line in stub]
+    return {words[-1]: words[1] for words in lines if words[:1] == ["from"]}

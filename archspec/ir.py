@@ -11,6 +11,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeAlias
 
+from archspec.addresses import prefixes, relative
 from archspec.dims import Dim
 from archspec.source import Span
 
@@ -201,40 +202,35 @@ def find(module: Module, address: str) -> Module | Leaf | None:
     """What is owned at a relative address, however deep; None if nothing is."""
     frozen = False
     while True:
-        member = module.members.get(address)
-        if member is not None:
-            frozen = frozen or member.frozen
-            return Leaf(member.target, frozen) if isinstance(member.target, Weight) else member.target
-        end = address.find(".")
-        while end >= 0:
-            member = module.members.get(address[:end])
-            if member is not None:
-                break
-            end = address.find(".", end + 1)
-        if member is None or isinstance(member.target, Weight):
+        own = member_around(module, address)
+        if own is None:
             return None
-        frozen = frozen or member.frozen
-        module, address = member.target, address[end + 1 :]
+        target, is_frozen, _, _ = module.members[own]
+        frozen = frozen or is_frozen
+        if own == address:
+            return Leaf(target, frozen) if isinstance(target, Weight) else target
+        if isinstance(target, Weight):
+            return None
+        module, address = target, relative(address, own)
 
 
-def prefixes(address: str) -> list[str]:
-    """An address and all addresses around it, outermost first."""
-    words = address.split(".")
-    return [".".join(words[: end + 1]) for end in range(len(words))]
+def member_around(module: Module, address: str) -> str | None:
+    """The address of the member that a relative address is at or inside; None if there is none."""
+    if address in module.members:
+        return address
+    return next((outer for outer in prefixes(address) if outer in module.members), None)
 
 
 def is_frozen(module: Module, address: str) -> bool:
     """Whether what is owned at a relative address is frozen, there or further out."""
     while True:
-        end = address.find(".")
-        while end >= 0 and address[:end] not in module.members:
-            end = address.find(".", end + 1)
-        member = module.members.get(address if end < 0 else address[:end])
-        if member is None or member.frozen:
-            return member is not None
-        if end < 0 or isinstance(member.target, Weight):
+        own = member_around(module, address)
+        if own is None:
             return False
-        module, address = member.target, address[end + 1 :]
+        member = module.members[own]
+        if member.frozen or own == address or isinstance(member.target, Weight):
+            return member.frozen
+        module, address = member.target, relative(address, own)
 
 
 def leaves(module: Module, prefix: str = "", frozen: bool = False) -> Iterator[tuple[str, Leaf]]:

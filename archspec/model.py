@@ -1,8 +1,9 @@
-"""The Python face: a compiled model, its tensors, totals and graph."""
+"""A compiled model as the Python API shows it, and what it was compiled from, for the package itself."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import os
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from archspec.elaborate.models import Compiled
 from archspec.elaborate.values import plain
@@ -16,92 +17,98 @@ if TYPE_CHECKING:
 
     from networkx import DiGraph
 
+    from archspec.elaborate.program import Program
     from archspec.elaborate.trace import Trace
+    from archspec.resolve.files import Unit
+    from archspec.syntax import tree
 
 
-class Model:
-    """A compiled model. Made by `archspec.load`.
+class Compilation:
+    """A compiled model inside the package: what the compiler made of it, and from what.
 
-    `name` is the spec's; `overrides` are the hyperparameters that were set instead of those written (the `expect`
-    lines of the spec are then not checked); `warnings` are findings that are no errors; `doc` is what the spec says
-    of the model. `trace` compiles it once more and keeps what the expressions of its definitions come to, for
-    translating these.
+    `program` and `unit` are the file it is in, `node` its statement there. `values` are the hyperparameters as the
+    compiler has them: definitions and functions as themselves, lists as tuples. `body` is what the model computes with
+    every optional input given, `bare()` with none; `trace()` compiles it once more and records the values of the
+    expressions in its definitions.
     """
 
     def __init__(
         self,
         compiled: Compiled,
+        program: Program,
+        unit: Unit,
+        node: tree.Model,
         overrides: dict[str, Any],
-        warnings: tuple[Diagnostic, ...],
-        trace: Callable[[], Trace],
         bare: Callable[[], Body],
+        trace: Callable[[], Trace],
     ) -> None:
-        self.name = compiled.name
-        self.doc = compiled.doc
+        self.compiled = compiled
+        self.program = program
+        self.unit = unit
+        self.node = node
         self.overrides = overrides
-        self.warnings = warnings
+        self.values = compiled.hyperparameters
+        self.body = compiled.body
+        self.bare = bare
         self.trace = trace
-        self._bare = bare
-        self._compiled = compiled
         self._table: Table | None = None
+
+    @property
+    def table(self) -> Table:
+        """Tensors, buffers, modules and totals as plain data."""
+        if self._table is None:
+            self._table = compiled_table(self.compiled, self.overrides)
+        return self._table
+
+
+class Model:
+    """A compiled model. Made by `archspec.load` and `archspec.loads`.
+
+    `name` is the model's name in the spec and `doc` its documentation there. `overrides` are the hyperparameters that
+    were set instead of those in the spec (whose `expect` lines are then not checked). `warnings` are the diagnostics
+    that are not errors.
+    """
+
+    def __init__(self, compilation: Compilation, warnings: tuple[Diagnostic, ...]) -> None:
+        self.name = compilation.compiled.name
+        self.doc = compilation.compiled.doc
+        self.overrides = compilation.overrides
+        self.warnings = warnings
+        self._compilation = compilation
 
     def __repr__(self) -> str:
         return f"<Model {self.name!r}: {self.params.total:,} parameters>"
 
     @property
     def params(self) -> Params:
-        """Numbers of parameters: `total`, `trainable`, `frozen`; every tensor counted once, however many names it
-        has.
-        """
-        module = self._compiled.module
+        """The parameter counts `total`, `trainable` and `frozen`. A tensor with several names is counted once."""
+        module = self._compilation.compiled.module
         return Params(module.total, module.total - module.frozen, module.frozen)
 
     @property
     def hyperparameters(self) -> dict[str, Any]:
-        """Every hyperparameter of the model by name; definitions and functions stand as their names."""
-        return _plain(self._compiled)
-
-    @property
-    def values(self) -> dict[str, Any]:
-        """Every hyperparameter as the compiler has it: definitions and functions as themselves, lists as tuples."""
-        return self._compiled.hyperparameters
-
-    @property
-    def table(self) -> Table:
-        """Tensors, buffers, modules and totals as plain data."""
-        if self._table is None:
-            self._table = compiled_table(self._compiled, self.overrides)
-        return self._table
+        """Every hyperparameter by name: numbers, booleans, strings, lists, None; definitions and functions by name."""
+        return _plain(self._compilation.compiled)
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
-        """Every named parameter in program order, tied names included (their `params` are 0)."""
-        return self.table.tensors
+        """Every named parameter tensor in program order; a tied name has `params` 0 and says what it is tied to."""
+        return self._compilation.table.tensors
 
     @property
     def buffers(self) -> tuple[Buffer, ...]:
-        """Stored tensors that are not parameters."""
-        return self.table.buffers
-
-    @property
-    def body(self) -> Body:
-        """What the model computes, as `archspec.ir` has it: for analyses and backends."""
-        return self._compiled.body
-
-    @property
-    def bare(self) -> Body:
-        """What the model computes when no optional input is given; `body` is for all of them given."""
-        return self._bare()
+        """The stored tensors that are not parameters, in program order."""
+        return self._compilation.table.buffers
 
     @property
     def inputs(self) -> dict[str, Type]:
-        """The inputs by name, with shape and element type; dimensions left open are symbolic."""
-        return dict(self.body.inputs)
+        """The inputs by name: shape and element type. A size is an integer, or symbolic (`batch`, `seq - 1`)."""
+        return dict(self._compilation.body.inputs)
 
     @property
     def outputs(self) -> dict[str, Type]:
-        """The outputs by name, as `inputs`; an output without a name is `output` (or its number, of several)."""
-        body = self.body
+        """The outputs by name, as `inputs`. A single output without a name is `output`; of several, its number."""
+        body = self._compilation.body
         present = [(name, slot) for name, slot in body.outputs if isinstance(slot, int)]
         return {
             name or ("output" if len(present) == 1 else str(i)): body.types[slot]
@@ -109,23 +116,21 @@ class Model:
         }
 
     def graph(self, level: str = "layer", depth: int | None = None, *, fold: bool = False) -> DiGraph[str]:
-        """A fresh directed acyclic graph of the model.
+        """A new directed acyclic graph of the model.
 
-        `level` is "layer" (a node for each application of a layer, each function or operation applied in a block),
-        "block" (applications of blocks folded into a node from nesting `depth` on, 1 by default; 0 is the whole
-        model) or "op" (layers and functions opened into primitive operations). With `fold`, a stack that repeats is
-        drawn once: `*` stands for the number and `repeat` says how often; its nodes carry the parameters of all its
-        rounds.
+        `level` is "layer" (a node for each application of a layer, and each function or operation applied in a block),
+        "block" (applications of blocks as single nodes, from nesting `depth` on, 1 by default; 0 is the whole model)
+        or "op" (layers and functions opened into primitive operations). With `fold`, a stack that repeats is drawn
+        once: `*` stands for the index and `repeat` is how often; its nodes have the parameters of all repetitions.
 
         Nodes have `kind` (input, output, layer, op, param, buffer, block), `type`, `params`, `macs`, `flops` and
-        `elementwise` (integers, or formulas in the dimensions left open), `shape` (and `shapes` where there are
-        several outputs), `path` (the applications of blocks around it), `source` (file:line), `address` where a layer
-        or block is applied, and `shared_with` where a tensor it uses stands on another node. Edges have `shape` and
-        `uses`: pairs of output index and argument name. The graph's own attribute `blocks` gives the type of each
-        application of a block by its name in `path`s. At every level `params` sum to `params.total`, and the work to
-        that of the whole model.
+        `elementwise` (integers, or formulas in symbolic dimensions), `shape` (and `shapes` if there are several
+        outputs), `path` (the applications of blocks around it), `source` (file:line), `address` where a layer or block
+        is applied, and `shared_with` where a tensor it uses is on another node. Edges have `shape` and `uses`: pairs of
+        output index and argument name. The graph's own attribute `blocks` gives the type of each application of a block
+        by its name in `path`s. At every level `params` sum to `params.total`, and the work to that of the whole model.
 
-        Raises ValueError for another level, a negative depth, or a depth with another level than "block".
+        Raises ValueError for another level, a negative depth, or a depth with a level other than "block".
         """
         from archspec.graph import graph_of
 
@@ -137,7 +142,16 @@ class Model:
             raise ValueError(f"depth is 0 or more, not {depth}")
         if level == "block" and depth is None:
             depth = 1
-        return graph_of(self.body, level, depth, fold)
+        return graph_of(self._compilation.body, level, depth, fold)
+
+
+ModelLike: TypeAlias = Model | str | os.PathLike[str]
+"""What functions take as a model: a Model, or what `archspec.load` takes."""
+
+
+def internals(model: Model) -> Compilation:
+    """How a model was compiled. For the package itself: this may change at any time."""
+    return model._compilation  # pyright: ignore[reportPrivateUsage]
 
 
 def compiled_table(compiled: Compiled, overrides: Iterable[str]) -> Table:

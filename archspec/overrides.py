@@ -1,8 +1,9 @@
-"""`--set name=value`: what it gives a hyperparameter."""
+"""Overrides of hyperparameters, as `--set` writes them."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from archspec.source import Report, Source, fail
@@ -10,6 +11,31 @@ from archspec.syntax import tree
 from archspec.syntax.simple import parse_simple
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+def parse_overrides(settings: Iterable[str]) -> dict[str, Any]:
+    """The overrides in `--set NAME=VALUE` options. Raises ArchError."""
+    return dict(map(parse_override, settings))
+
+
+def overrides_for(count: int, settings: Iterable[str]) -> list[dict[str, Any]]:
+    """The overrides of each of `count` models: NAME=VALUE is for all of them, K:NAME=VALUE for the K-th alone.
+
+    Raises ArchError.
+    """
+    found: list[list[str]] = [[] for _ in range(count)]
+    for setting in settings:
+        number, colon, rest = setting.partition(":")
+        if not (colon and number.isascii() and number.isdigit()):
+            for each in found:
+                each.append(setting)
+            continue
+        position = int(number.lstrip("0")[:9] or 0)
+        if 1 <= position <= count:
+            found[position - 1].append(rest)
+        else:
+            raise fail("usage", f"`--set {setting}` is for model {number}", help=f"the models are 1 to {count}")
+    return list(map(parse_overrides, found))
 
 
 def parse_override(text: str) -> tuple[str, Any]:

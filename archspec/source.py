@@ -1,7 +1,6 @@
 """Source files, locations in them, and diagnostics with their rendering."""
 
-from __future__ import annotations
-
+# Without `from __future__ import annotations`, which would have NamedTuple compile each annotation at import.
 import os
 from bisect import bisect_right
 from typing import NamedTuple

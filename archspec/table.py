@@ -1,7 +1,6 @@
 """The tensors, totals and modules of a model as plain data, for counting and for the cache."""
 
-from __future__ import annotations
-
+# Without `from __future__ import annotations`, which would have NamedTuple compile each annotation at import.
 from typing import Any, NamedTuple
 
 
@@ -68,7 +67,7 @@ class Table(NamedTuple):
         return list(self)
 
     @staticmethod
-    def from_data(data: Any) -> Table | None:
+    def from_data(data: Any) -> "Table | None":
         """Return the table that `to_data` converted; None for invalid data."""
         try:
             model, hyperparameters, overrides, params, tensors, buffers, modules, ties, unchecked = data
@@ -105,19 +104,3 @@ class Table(NamedTuple):
             and sum(t.params for t in self.tensors) == total == trainable + frozen
             and sum(t.params for t in self.tensors if t.trainable) == trainable
         )
-
-
-class Relative(NamedTuple):
-    """A model that shares its body with another model but has different task heads.
-
-    `definition` is the name of its definition, and `models` are the models in the file that use it. The address of the
-    shared body is `body` in its own table and `home` in the other model ("" if that model is the body). `guessed` means
-    that the other model does not specify one of its sizes, such as a number of labels.
-    """
-
-    definition: str
-    models: tuple[str, ...]
-    table: Table
-    body: str
-    home: str
-    guessed: bool = False

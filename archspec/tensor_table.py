@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from archspec.ir import Module, Weight, is_frozen, prefixes
+from archspec.addresses import prefixes, relative
+from archspec.ir import Module, Weight, is_frozen
 from archspec.table import Buffer, ModuleRow, Params, Table, Tensor
 
 
 def table_of(name: str, module: Module, hyperparameters: dict[str, Any], overrides: dict[str, Any]) -> Table:
     """The table of a module that is a whole model."""
-    walk = _Walk(module)
+    walk = _TableBuilder(module)
     walk.visit(module, "", None, False)
     params = Params(module.total, module.total - module.frozen, module.frozen)
     ties = {buffer.name: module.aliases[buffer.name] for buffer in walk.buffers if buffer.name in module.aliases}
@@ -26,7 +27,7 @@ def table_of(name: str, module: Module, hyperparameters: dict[str, Any], overrid
     )
 
 
-class _Walk:
+class _TableBuilder:
     """Spells out every module and tensor of a model."""
 
     def __init__(self, root: Module) -> None:
@@ -71,7 +72,10 @@ def _nearest(address: str, roles: dict[str, str] | None) -> str | None:
     """The role given to an address, or to what encloses it most closely."""
     if not roles:
         return None
-    return next((roles[p] for p in reversed(prefixes(address)) if p in roles), None)
+    role = None
+    for outer in prefixes(address):
+        role = roles.get(outer, role)
+    return role
 
 
 def _below(module: Module, *roles: dict[str, str]) -> dict[str, dict[str, str]]:
@@ -79,7 +83,7 @@ def _below(module: Module, *roles: dict[str, str]) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     for given in roles:
         for name, role in given.items():
-            for own in prefixes(name)[:-1]:
-                if own in module.members:
-                    found.setdefault(own, {})[name[len(own) + 1 :]] = role
+            for own in prefixes(name):
+                if own in module.members and own != name:
+                    found.setdefault(own, {})[relative(name, own)] = role
     return found

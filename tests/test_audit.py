@@ -14,10 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import archspec
-from archspec.audits import Audit, bundled_audits
-from archspec.audits.judge import Judged
+from archspec.audits.api import Audit, bundled_audits
+from archspec.audits.judge import JudgedLine
+from archspec.audits.report import contents
 from archspec.cli import main
-from archspec.cli.audit import contents
 from archspec.source import ArchError
 
 ROOT = Path(__file__).parent.parent
@@ -36,11 +36,11 @@ def audited(name: str) -> Audit:
     return archspec.audit(name)
 
 
-def lines(name: str) -> dict[str, Judged]:
+def lines(name: str) -> dict[str, JudgedLine]:
     return {judged.line.name: judged for judged in audited(name).lines}
 
 
-def verdicts(found: dict[str, Judged], verdict: str) -> dict[str, Fraction | None]:
+def verdicts(found: dict[str, JudgedLine], verdict: str) -> dict[str, Fraction | None]:
     return {name: judged.off for name, judged in found.items() if judged.verdict == verdict}
 
 

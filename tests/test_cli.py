@@ -11,7 +11,7 @@ import pytest
 
 import archspec
 from archspec.cli import main
-from archspec.cli.entries import entries, split
+from archspec.cli.error_docs import entries, split
 
 ROOT = Path(__file__).parent.parent
 GOOD = """
@@ -271,7 +271,7 @@ def test_an_interrupt_ends_with_130(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("archspec.pipeline.table_of", interrupt)
+    monkeypatch.setattr("archspec.cli.count.table_of", interrupt)
     assert main(["count", "bert-base-uncased"]) == 130
 
 

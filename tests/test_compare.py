@@ -16,9 +16,9 @@ from small import load
 
 import archspec
 from archspec.cli import main
-from archspec.comparisons.bars import bar
 from archspec.comparisons.compare import Comparison, compare_tables
 from archspec.pipeline import table_of
+from archspec.reporting.bars import bar
 
 BUNDLED = archspec.models()
 EXAMPLES = str(Path(__file__).parent.parent / "specs" / "std" / "examples.arch")

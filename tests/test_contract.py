@@ -1,11 +1,13 @@
 """What the package promises to those who use it: the Python names, the forms of a SPEC, overrides, and diagnostics."""
 
+import importlib
 import inspect
 import io
 import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -419,3 +421,87 @@ def test_a_path_may_be_a_path_object(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (tmp_path / "gpt2").write_text("")
     with pytest.raises(archspec.ArchError, match="gpt2"):  # the file, and not the bundled model of that name
         archspec.load(Path("gpt2"))
+
+
+# Names ---------------------------------------------------------------------------------------------------------------
+
+
+INTERNAL = {"Arithmetic", "Atom", "Factor", "Symbolic", "Text"}
+"""Types inside of results that are details of the compiler."""
+
+
+def reached() -> Iterator[type]:
+    """Types of ours that exported functions return, and that fields and properties of these have."""
+    seen: set[type] = set()
+    waiting = [getattr(archspec, name) for name in archspec.__all__]
+    while waiting:
+        value = waiting.pop()
+        if inspect.isclass(value) and value not in seen and value.__module__.startswith("archspec"):
+            seen.add(value)
+            yield value
+            members = [m.fget if isinstance(m, property) else m for n, m in vars(value).items() if n[0] != "_"]
+            written = [*inspect.get_annotations(value).values()]
+            written += [m.__annotations__.get("return") for m in members if inspect.isfunction(m)]
+        elif inspect.isfunction(value):
+            written = [value.__annotations__.get("return")]
+        else:
+            continue
+        source = inspect.getsource(sys.modules[value.__module__])
+        for word in re.findall(r"\b[A-Z]\w*", " ".join(map(str, written))):
+            home = re.search(rf"^ *from (archspec\S*) import .*\b{word}\b", source, re.MULTILINE)
+            module = importlib.import_module(home[1]) if home else sys.modules[value.__module__]
+            waiting.append(getattr(module, word, None))
+
+
+def test_every_type_that_is_returned_is_exported_and_documented() -> None:
+    types = {value for value in reached() if value.__name__ not in INTERNAL}
+    assert {value.__name__ for value in types} <= set(archspec.__all__) and len(types) > 40
+    page = (Path(__file__).parent.parent / "docs" / "python.md").read_text()
+    for name in set(archspec.__all__) - {"__version__"}:
+        assert f"`{name}" in page, name
+    for value in types:
+        assert inspect.getdoc(value), value
+        (line,) = re.findall(rf"^\| `{value.__name__}` \|(.*)$", page, re.MULTILINE)
+        properties = [name for name, member in vars(value).items() if isinstance(member, property)]
+        for name in (*value._fields, *properties) if issubclass(value, tuple) else ():
+            assert f"`{name}`" in line, f"{value.__name__}.{name}"
+
+
+def test_functions_take_models_and_specs(tmp_path: Path) -> None:
+    path = tmp_path / "net.arch"
+    path.write_text(NET)
+    for model in (archspec.load(path), archspec.loads(NET), path, str(path), f"{path}:net"):
+        assert archspec.cost(model, batch=1, seq=2).model == "net"
+        assert archspec.compare(model, path).models[0].params.total == 47
+        assert not archspec.diff(model, path)
+        assert archspec.formula(model, "n").at(n=4) == 47
+        assert archspec.explain(model, 47).fits
+    with pytest.raises(TypeError, match="takes no overrides"):
+        archspec.explain(archspec.loads(NET), 47, n=5)
+
+
+def test_a_hyperparameter_may_be_called_open() -> None:
+    head = 'model "l" = L(3)\nlayer L(n, open = 2)(x [n]) -> [n] {\n'
+    text = head + "  w: param [n]\n  s: param [open]\n  return x * .w + sum(axis = 0)(.s)\n}\n"
+    model = archspec.loads(text, open=4)
+    assert archspec.formula(model, "open").at(open=7) == 10
+    assert archspec.formula(model, open=["open"]).at(open=7) == archspec.formula(model, ["open"]).at(open=7)
+    assert archspec.formula(model, "n", "open").at(n=1) == 5
+
+
+def test_a_text_names_its_model() -> None:
+    text = NET + 'model "wide" = Net(n = 8)\n'
+    assert archspec.loads(text, model="wide", bias=False).hyperparameters["n"] == 8
+    for name, code in ((None, "which-model"), ("deep", "unknown-model")):
+        with pytest.raises(archspec.ArchError) as caught:
+            archspec.loads(text, name)
+        assert [d.code for d in caught.value.diagnostics] == [code]
+    with pytest.raises(archspec.ArchError, match="<text>:1"):
+        archspec.loads("block {")
+
+
+def test_a_model_shows_what_is_public() -> None:
+    assert {name for name in dir(archspec.loads(NET)) if name[0] != "_"} == {
+        *("name", "doc", "overrides", "warnings", "params", "hyperparameters", "tensors", "buffers"),
+        *("inputs", "outputs", "graph"),
+    }

@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from archspec.cli import main
-from archspec.counts.count import Part, by_block, by_layer, by_role, parts
+from archspec.counts.groups import RoleComponent, by_block, by_layer, by_role, components_of_role
 from archspec.counts.select import Rule, select
-from archspec.counts.tree import Branch, tree
+from archspec.counts.tree import CountRow, tree
 from archspec.table import ModuleRow, Params, Table, Tensor
 
 PUBLISHED = ["--exclude", "*.bias", "--select", "*LayerNorm.bias", "--exclude", "pooler.*"]
@@ -88,7 +88,7 @@ def test_a_shared_tensor_stands_on_the_counted_name_where_that_is_chosen() -> No
 
 
 def test_rules_that_match_nothing_are_told() -> None:
-    assert select(SHARED, rules("+*", "-nothing")).idle == (Rule(False, "nothing"),)
+    assert select(SHARED, rules("+*", "-nothing")).unmatched == (Rule(False, "nothing"),)
 
 
 # Summing
@@ -126,16 +126,16 @@ def test_frozen_tensors_are_not_trainable() -> None:
 
 
 def test_heads_and_poolers_are_found_by_role() -> None:
-    assert parts(SHARED, "head") == [Part("head", ("dense", "decoder"), 26)]
-    assert parts(SHARED, "pooler") == []
+    assert components_of_role(SHARED, "head") == [RoleComponent("head", ("dense", "decoder"), 26)]
+    assert components_of_role(SHARED, "pooler") == []
     pooled = table(tensor("pooler.dense.weight", 2, 2, role="pooler"), tensor("pooler.dense.bias", 2, role="pooler"))
-    assert parts(pooled, "pooler") == [Part("pooler.dense", (), 6)]
+    assert components_of_role(pooled, "pooler") == [RoleComponent("pooler.dense", (), 6)]
 
 
 # The tree
 
 
-def lines(branches: list[Branch]) -> list[tuple[int, str, int, int, int]]:
+def lines(branches: list[CountRow]) -> list[tuple[int, str, int, int, int]]:
     return [(b.level, b.label, b.times, b.each, b.total) for b in branches]
 
 

@@ -16,6 +16,7 @@ import pytest
 import archspec
 from archspec import cache, pipeline, resources
 from archspec.configs.family import known_types, read_family
+from archspec.model import internals
 from archspec.pipeline import files
 from archspec.source import Report, Source
 from archspec.syntax import tree
@@ -189,7 +190,7 @@ def outcome(spec: str, overrides: dict[str, Any]) -> Iterator[Any]:
     """
     try:
         model = archspec.load(spec, **overrides)
-        yield model.table, model.inputs, model.outputs, model.warnings
+        yield internals(model).table, model.inputs, model.outputs, model.warnings
         made = model.graph("op")
     except archspec.ArchError as error:
         yield [(d.code, d.message) for d in error.diagnostics]

@@ -20,8 +20,8 @@ from archspec.cli import main
 from archspec.diffs.api import Difference
 from archspec.diffs.structure import (
     Contents,
-    Prefix,
-    Stored,
+    NamePrefix,
+    StoredTensor,
     changed,
     changes,
     common_prefix,
@@ -30,6 +30,7 @@ from archspec.diffs.structure import (
     renamed,
     repetitions,
 )
+from archspec.model import internals
 from archspec.pipeline import table_of
 
 PAGE = Path(__file__).parent.parent / "docs" / "compare.md"
@@ -76,14 +77,14 @@ def tensors(draw: st.DrawFn) -> Contents:
     for name in names:
         kind = draw(st.sampled_from(["param", "param", "buffer"]))
         tied = draw(st.sampled_from([None, *found])) if kind == "param" else None
-        found[name] = Stored(kind, draw(shapes), kind == "param" and draw(st.booleans()), tied)
+        found[name] = StoredTensor(kind, draw(shapes), kind == "param" and draw(st.booleans()), tied)
     return found
 
 
 @settings(max_examples=150, deadline=None)
 @given(tensors(), tensors(), st.sampled_from(["", "a.", "enc.0."]))
 def test_applying_changes_gives_what_they_lead_to(before: Contents, after: Contents, around: str) -> None:
-    after = renamed(after, Prefix(added=around))
+    after = renamed(after, NamePrefix(added=around))
     prefix = common_prefix(before, after)
     start = renamed(before, prefix)
     assert len(start) == len(before)
@@ -97,7 +98,7 @@ def test_applying_changes_gives_what_they_lead_to(before: Contents, after: Conte
 
 @given(tensors())
 def test_a_model_behind_a_prefix_has_no_other_changes(before: Contents) -> None:
-    after = renamed(before, Prefix(added="enc."))
+    after = renamed(before, NamePrefix(added="enc."))
     if before:
         for a, b in ((before, after), (after, before)):
             prefix = common_prefix(a, b)
@@ -129,7 +130,7 @@ block It(n = 4, tied = true, wide = 4)(x [..., n]) -> [..., n] {
     assert [(c.name, c.kinds) for c in archspec.diff(base, frozen).tensors] == [("c.weight", ("frozen",))]
     assert [(c.name, c.kinds) for c in archspec.diff(frozen, base).tensors] == [("c.weight", ("unfrozen",))]
     with pytest.raises(ValueError, match="start from"):
-        archspec.diff(base, wide).apply(wide.table)
+        archspec.diff(base, wide).apply(wide)
 
 
 def test_buffers() -> None:
@@ -148,7 +149,7 @@ def test_repetition_is_said_once_if_the_new_ones_are_as_the_others() -> None:
     ]
     assert brief(found) == [("times", "encoder.layer.*", "2 times", "5 times")]
     assert [r.numbers for r in archspec.diff(five, two).repetitions] == [(2, 3, 4)]
-    assert found.apply(two.table) == contents(five.table)
+    assert found.apply(two) == contents(internals(five).table)
 
 
 # Operations -----------------------------------------------------------------------------------------------------------
@@ -211,7 +212,7 @@ def test_other_computations_differ(what: str) -> None:
     other = variant(MUTATIONS[what])
     for a, b in ((BASE, other), (other, BASE)):
         assert archspec.diff(a, b).operations
-        assert archspec.diff(a, b).apply(a.table) == contents(b.table)
+        assert archspec.diff(a, b).apply(a) == contents(internals(b).table)
 
 
 REWRITINGS = {
@@ -318,7 +319,7 @@ def test_a_layer_unlike_the_others_among_those_added() -> None:
 def test_the_whole_model_within_another() -> None:
     base, masked = archspec.load("bert-base-uncased-nopooler"), archspec.load("bert-base-uncased-mlm")
     found = archspec.diff(base, masked)
-    assert found.prefix == Prefix(added="bert.")
+    assert found.prefix == NamePrefix(added="bert.")
     assert {change.kinds for change in found.tensors} == {("added",)}
     assert all(change.name.startswith("cls.") for change in found.tensors)
     assert {(kind, at) for kind, at, _, _ in brief(found)} == {
@@ -327,7 +328,7 @@ def test_the_whole_model_within_another() -> None:
         ("added", "cls.predictions"),
     }
     back = archspec.diff(masked, base)
-    assert back.prefix == Prefix(removed="bert.") and back.apply(masked.table) == contents(base.table)
+    assert back.prefix == NamePrefix(removed="bert.") and back.apply(masked) == contents(internals(base).table)
 
 
 def test_too_much_to_compare() -> None:
@@ -378,15 +379,15 @@ def test_formats(capsys: pytest.CaptureFixture[str], golden: Callable[[str, str]
     assert [row["name"] for row in rows if row["part"] == "tensors"] == [t["name"] for t in document["tensors"]]
 
 
-def stored(row: dict[str, Any] | None) -> Stored | None:
-    return Stored(row["kind"], tuple(row["shape"]), row["trainable"], row["tied_to"]) if row else None
+def stored(row: dict[str, Any] | None) -> StoredTensor | None:
+    return StoredTensor(row["kind"], tuple(row["shape"]), row["trainable"], row["tied_to"]) if row else None
 
 
 @pytest.mark.parametrize("pair", PAIRS)
 def test_the_document_is_enough_to_make_b_of_a(pair: str, capsys: pytest.CaptureFixture[str]) -> None:
     a, b = PAIRS[pair]
     document = json.loads(run(capsys, a, b, "--format", "json")[1])
-    found = renamed(contents(table_of(a, {})[0]), Prefix(**document["prefix"]))
+    found = renamed(contents(table_of(a, {})[0]), NamePrefix(**document["prefix"]))
     for change in document["tensors"]:
         for name in change["names"]:
             assert found.get(name) == stored(change["before"])

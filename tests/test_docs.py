@@ -59,6 +59,7 @@ TOPICS = (
     "import",
     "scaffold",
     "compare",
+    "python",
 )
 PAGES = {"README.md": README, **{f"docs/{topic}.md": ROOT / "docs" / f"{topic}.md" for topic in TOPICS}}
 

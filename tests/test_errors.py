@@ -18,7 +18,7 @@ import pytest
 
 import archspec
 from archspec.cli import USAGE, main
-from archspec.cli.entries import split
+from archspec.cli.error_docs import split
 from archspec.pipeline import check
 from archspec.source import Diagnostic
 

@@ -15,14 +15,15 @@ from small import load
 
 import archspec
 from archspec.cli import main
-from archspec.explanations.arithmetic_errors import slip
+from archspec.explanations.arithmetic_errors import arithmetic_error
 from archspec.explanations.conventions import Conventions
 from archspec.explanations.explain import MOST_MATCHES, Match
 from archspec.explanations.explain import explain as explain_table
-from archspec.explanations.family import family_of
+from archspec.explanations.family import relatives_of
 from archspec.explanations.numbers import read_number, rounded
-from archspec.explanations.tensor_groups import Universe
+from archspec.explanations.tensor_groups import TensorGroups
 from archspec.explanations.uses import uses
+from archspec.model import internals
 
 QUESTIONS = [
     ("bert-base-uncased", "108808704"),
@@ -214,8 +215,8 @@ def test_a_wrong_digit_is_a_slip(meant: int, place: int, digit: int) -> None:
     digits[place] = str(digit)
     written = int("".join(digits))
     if 0 < written != meant and len(str(written)) == len(str(meant)):
-        assert slip(meant, written) is not None
-    assert slip(meant, meant) is None
+        assert arithmetic_error(meant, written) is not None
+    assert arithmetic_error(meant, meant) is None
 
 
 # All ways of counting, and back
@@ -223,8 +224,9 @@ def test_a_wrong_digit_is_a_slip(meant: int, place: int, digit: int) -> None:
 
 @pytest.mark.parametrize("name", archspec.models())
 def test_relatives_and_kinds_hold_what_their_tables_hold(name: str) -> None:
-    model, relatives = family_of(name, {})
-    universe = Universe(model.table, relatives, {})
+    model = archspec.load(name)
+    relatives = relatives_of(model)
+    universe = TensorGroups(internals(model).table, relatives, {})
     whole = [base for base in universe.bases if base.rank == 0]
     totals = [model.params.total, *(relative.table.params.total for relative in relatives)]
     assert [universe.total(base.counted) for base in whole] == totals
@@ -238,15 +240,16 @@ def test_relatives_and_kinds_hold_what_their_tables_hold(name: str) -> None:
 @given(seed=st.integers(0, 2**32))
 def test_every_convention_is_found_again(name: str, seed: int) -> None:
     """A number made by some deviations is explained with no more of them, and every match sums to it."""
-    model, relatives = family_of(name, {})
-    applied = uses(model.body)
-    universe = Universe(model.table, relatives, applied)
+    model = archspec.load(name)
+    relatives = relatives_of(model)
+    applied = uses(internals(model).body)
+    universe = TensorGroups(internals(model).table, relatives, applied)
     conventions = Conventions(universe)
     chance = random.Random(seed)
     rank = chance.randint(0, 3)
     convention = chance.choice(conventions.of_rank(rank) or [])
-    number = universe.total(convention.kinds)
-    (answer,) = explain_table(model.table, read_number(str(number)), relatives, applied).answers
+    number = universe.total(convention.groups)
+    (answer,) = explain_table(internals(model).table, read_number(str(number)), relatives, applied).answers
     assert answer.matches and answer.matches[0].rank <= rank
     for match in answer.matches:
         assert match.params == number == sum(step.params for step in match.steps)
@@ -262,11 +265,11 @@ def test_every_convention_is_found_again(name: str, seed: int) -> None:
 def test_a_kind_left_out_or_counted_twice_is_found(seed: int) -> None:
     chance = random.Random(seed)
     model = archspec.load("bert-base-uncased")
-    universe = Universe(model.table, (), {})
-    kind = chance.choice(universe.kinds)
+    universe = TensorGroups(internals(model).table, (), {})
+    kind = chance.choice(universe.groups)
     sign = chance.choice((-1, 1))
     number = model.params.total + sign * kind.times * kind.each
-    (answer,) = explain_table(model.table, read_number(str(number))).answers
+    (answer,) = explain_table(internals(model).table, read_number(str(number))).answers
     assert answer.matches[0].rank == 1
     found = [texts(m)[-1] for m in answer.matches]
     if sign > 0:
@@ -288,5 +291,5 @@ def test_any_text_is_a_number_or_is_refused(text: str) -> None:
 def test_where_anything_fits_there_is_an_end() -> None:
     tensors = "".join(f"  p{i}: unused param [{1 + i * i % 997}, {1 + i % 9}]\n" for i in range(600))
     model = load(f"block It()(x [...]) -> [...] {{\n{tensors}  return x\n}}\n")
-    (answer,) = explain_table(model.table, read_number(str(model.params.total - 17))).answers
+    (answer,) = explain_table(internals(model).table, read_number(str(model.params.total - 17))).answers
     assert max(len(answer.matches), answer.more) == MOST_MATCHES

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 import archspec
-from archspec.explanations.family import family_of
+from archspec.explanations.family import relatives_of
+from archspec.pipeline import model_of
 from archspec.source import ArchError
 
 SPEC = """
@@ -40,7 +41,7 @@ def spec(tmp_path: Path) -> str:
 
 
 def relatives(spec: str, **overrides: object) -> list[tuple[str, tuple[str, ...], str, str, int]]:
-    _, found = family_of(spec, overrides)
+    found = relatives_of(model_of(spec, overrides))
     return [(r.definition, r.models, r.body, r.home, r.table.params.total) for r in found]
 
 

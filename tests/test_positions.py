@@ -8,6 +8,7 @@ import pytest
 from reference import Array, evaluate
 
 import archspec
+from archspec.model import internals
 
 LENGTH = 300
 TABLES = [(32, 128, False), (32, 128, True), (8, 12, False), (8, 12, True), (64, 256, False), (16, 100, True)]
@@ -70,7 +71,7 @@ def bucket(offset: int, rows: int, furthest: int, causal: bool) -> int:
 
 @pytest.mark.parametrize(("rows", "furthest", "causal"), TABLES)
 def test_buckets_are_exact(rows: int, furthest: int, causal: bool, tmp_path: Path) -> None:
-    body = buckets(tmp_path, rows, furthest, causal).body
+    body = internals(buckets(tmp_path, rows, furthest, causal)).body
     found = evaluate(body, {"x": np.zeros((1, LENGTH, 1))}, {"none_of_it": np.zeros(())}).outputs["buckets"][0]
     by_offset = {o: bucket(o, rows, furthest, causal) for o in range(-LENGTH + 1, LENGTH)}
     assert found.tolist() == [[by_offset[key - query] for key in range(LENGTH)] for query in range(LENGTH)]
@@ -79,7 +80,7 @@ def test_buckets_are_exact(rows: int, furthest: int, causal: bool, tmp_path: Pat
 @pytest.mark.parametrize(("size", "theta", "factor"), ROTARY)
 def test_frequencies_of_longer_contexts(size: int, theta: float, factor: float, tmp_path: Path) -> None:
     """Against the three cases as they are usually written, by wavelengths."""
-    body = frequencies(tmp_path, size, theta, factor).body
+    body = internals(frequencies(tmp_path, size, theta, factor)).body
     found = evaluate(body, {"x": np.ones((1, size // 2))}, {"one": np.ones(())}).outputs["turned"][0]
     plain = theta ** (-np.arange(0, size, 2) / size)
     wavelength = 2 * np.pi / plain

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from small import SCALE, load
 
 from archspec import Model, pipeline
-from archspec.counts.count import by_block, by_layer, by_role
+from archspec.counts.groups import by_block, by_layer, by_role
 from archspec.counts.select import Rule, select
 from archspec.counts.tree import tree as folded
+from archspec.model import internals
 from archspec.source import Report, Source
 from archspec.syntax import store
 from archspec.table import Table
@@ -160,7 +161,7 @@ def options(draw: st.DrawFn) -> Options:
 
 def sums_up(model: Model) -> None:
     """Every sum over the table is the total."""
-    table, params = model.table, model.params
+    table, params = internals(model).table, model.params
     assert sum(t.params for t in table.tensors) == params.total == params.trainable + params.frozen
     assert sum(t.params for t in table.tensors if t.trainable) == params.trainable
     names = {t.name: t for t in table.tensors}
@@ -275,7 +276,7 @@ def test_totals_are_linear_in_the_number_of_layers(chosen: Options) -> None:
 @given(options())
 def test_loading_twice_gives_the_same(chosen: Options) -> None:
     one, two = load(chosen.text), load(chosen.text)
-    assert one.table == two.table
+    assert internals(one).table == internals(two).table
     assert (one.inputs, one.outputs) == (two.inputs, two.outputs)
     for view in VIEWS[:3]:
         graphs = one.graph(**view), one.graph(**view), two.graph(**view)
@@ -295,7 +296,7 @@ def without_place(data: dict[str, object]) -> dict[str, object]:
 @settings(max_examples=15, deadline=None)
 @given(options())
 def test_tables_and_trees_survive_being_written_down(chosen: Options) -> None:
-    table = load(chosen.text).table
+    table = internals(load(chosen.text)).table
     assert Table.from_data(json.loads(json.dumps(table.to_data()))) == table
     file = pipeline.parsed(Source("text", chosen.text), Report())
     assert store.load(json.loads(json.dumps(store.dump(file)))) == file
@@ -306,7 +307,7 @@ def test_tables_and_trees_survive_being_written_down(chosen: Options) -> None:
     options(), st.lists(st.tuples(st.booleans(), st.sampled_from(["*.bias", "layers.*", "*.weight", "head.*", "*"])))
 )
 def test_a_selection_and_what_it_leaves_out_make_the_whole(chosen: Options, drawn: list[tuple[bool, str]]) -> None:
-    table = load(chosen.text).table
+    table = internals(load(chosen.text)).table
     rules = [Rule(*rule) for rule in drawn]
     selection = select(table, rules)
     assert sum(selection.params) == selection.total <= table.params.total

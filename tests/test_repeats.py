@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archspec.addresses.repeats import Fold, fold, ranges
+from archspec.addresses import ranges
+from archspec.addresses.repeats import Fold, fold
 
 
 def folded(*names: str) -> list[tuple[str, str]]:

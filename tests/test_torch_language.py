@@ -9,6 +9,7 @@ import torch_texts
 from small import DENSE, SCALE, load
 
 import archspec
+from archspec.model import internals
 from archspec.pytorch.build import torch_source
 
 torch = pytest.importorskip("torch")
@@ -64,7 +65,7 @@ def in_half_precision(model: archspec.Model, dtype: Any) -> None:
     module.load_state_dict(whole.state_dict())
     module = module.to(dtype).eval()
     weights = {name: tensor.numpy() for name, tensor in whole.state_dict().items()}
-    found = torch_compare.random_inputs(model.body, torch_compare.SIZES[0], weights)
+    found = torch_compare.random_inputs(internals(model).body, torch_compare.SIZES[0], weights)
     assert found is not None
     inputs = torch_compare.by_parameter(model, whole, found[0])
     halves = {name: x.to(dtype) if x.is_floating_point() else x for name, x in inputs.items()}

@@ -16,6 +16,7 @@ from small import load
 
 import archspec
 from archspec import Model
+from archspec.model import internals
 from archspec.pytorch import names
 from archspec.pytorch.build import torch_source
 
@@ -37,7 +38,7 @@ def model_of(name: str) -> Model:
 
 def inputs_of(model: Model, module: Any, sizes: tuple[int, ...] = torch_compare.SIZES[0]) -> dict[str, Any]:
     weights = {name: tensor.double().numpy() for name, tensor in module.state_dict().items()}
-    found = torch_compare.random_inputs(model.body, sizes, weights)
+    found = torch_compare.random_inputs(internals(model).body, sizes, weights)
     assert found is not None
     given = torch_compare.by_parameter(model, module, found[0])
     return {name: x.float() if x.is_floating_point() else x for name, x in given.items()}
@@ -93,7 +94,9 @@ def test_training_reaches_every_trainable_parameter_and_none_of_the_frozen(name:
     loss = sum((x.float() * torch.randn(x.shape)).sum() for x in as_tuple(module(**inputs_of(model, module))))
     loss.backward()
     parameters = dict(module.named_parameters(remove_duplicate=False))
-    read = {torch_compare.canonical_of(model, t.name) for t in model.tensors if t.name not in model.body.idle}
+    read = {
+        torch_compare.canonical_of(model, t.name) for t in model.tensors if t.name not in internals(model).body.idle
+    }
     for tensor in model.tensors:
         grad = parameters[tensor.name].grad
         assert (grad is not None) == (tensor.trainable and torch_compare.canonical_of(model, tensor.name) in read), (

@@ -15,6 +15,7 @@ from small import load
 import archspec
 from archspec import ArchError, Model
 from archspec.cli import main
+from archspec.model import internals
 from archspec.verification.verify import Verification
 
 SMALL = {"vocab": 20, "hidden": 8, "layers": 3, "heads": 2, "ffn": 16, "positions": 10}
@@ -154,7 +155,7 @@ def test_one_wrong_shape_of_two_names(tmp_path: Path) -> None:
 def test_a_tie_between_buffers(tmp_path: Path) -> None:
     text = "block It(n = 4)(x [n]) -> [n] {\n  a: buffer [n]\n  b: buffer [n]\n  tie b = a\n  return x + .a + .b\n}\n"
     model = load(text)
-    assert model.table.buffer_ties == {"b": "a"}
+    assert internals(model).table.buffer_ties == {"b": "a"}
     assert verify(tmp_path, model, {"a": (4,)}).is_exact and verify(tmp_path, model, {"b": (4,)}).is_exact
     assert brief(verify(tmp_path, model, {})) == [("missing", "a", "")]
     untied = load(text.replace("  tie b = a\n", ""))
@@ -277,7 +278,7 @@ def test_renamings_apply_in_order_and_say_so(tmp_path: Path) -> None:
     ]
     found = archspec.verify(ENCODER, path, {"h.*": "encoder.layer.*", "q.*": "p.*"})
     assert [f.fold.pattern for f in found.findings if f.kind == "unexpected"] == ["pool.weight", "pool.bias"]
-    assert [(r.old, r.new) for r in found.idle] == [("q.*", "p.*")]
+    assert [(r.old, r.new) for r in found.unmatched] == [("q.*", "p.*")]
 
 
 def test_renaming_two_names_into_one_is_refused(tmp_path: Path) -> None:

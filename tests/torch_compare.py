@@ -17,6 +17,7 @@ from archspec import Model
 from archspec.dims import Symbolic, substitute
 from archspec.dims import symbols as names_of
 from archspec.ir import Body, Leaf, Type, canonical, find
+from archspec.model import internals
 from archspec.pytorch.build import torch_source
 
 ROOT = Path(__file__).parent.parent
@@ -47,7 +48,7 @@ def computes(model: Model, module: Any, sizes: Iterable[tuple[int, ...]] = SIZES
     module.eval()
     tried = 0
     is_lenient = "scaled_dot_product_attention" in torch_source(model)
-    trace = model.trace()
+    trace = internals(model).trace()
     for use in trace.uses[trace.root]:
         for chosen in sizes:
             found = random_inputs(use.body, chosen, weights)
@@ -88,7 +89,7 @@ def has_reals(model: Model, module: Any) -> bool:
 
 
 def canonical_of(model: Model, name: str) -> str:
-    module = model.body.module
+    module = internals(model).body.module
     assert module is not None
     return canonical(module, name)
 
@@ -108,7 +109,7 @@ def same_tensors(model: Model, module: Any) -> None:
     for one, other in itertools.combinations(model.tensors, 2):
         tied = (one.tied_to or one.name) == (other.tied_to or other.name)
         assert (ids[one.name] == ids[other.name]) == tied, f"{one.name}, {other.name}"
-    owner = model.body.module
+    owner = internals(model).body.module
     assert owner is not None
     for name, tensor in state.items():
         leaf = find(owner, name)
@@ -120,7 +121,7 @@ def same_tensors(model: Model, module: Any) -> None:
 def random_weights(model: Model, module: Any) -> dict[str, Array]:
     """Values for every counted name: random, but for the constant tables, which must be what the spec computes."""
     generator = np.random.default_rng(0)
-    owner = model.body.module
+    owner = internals(model).body.module
     assert owner is not None
     weights: dict[str, Array] = {}
     for name, tensor in module.state_dict().items():
@@ -195,7 +196,7 @@ def by_parameter(model: Model, module: Any, inputs: Mapping[str, Array]) -> dict
     """Inputs as tensors, by the names that they have in Python."""
     import torch
 
-    entries = [entry.name for entry in model.trace().root.node.inputs]
+    entries = [entry.name for entry in internals(model).trace().root.node.inputs]
     parameters = inspect.signature(module.forward).parameters
     by_order = {name.rstrip("_"): name for name in parameters}
     assert len(parameters) == len(entries)

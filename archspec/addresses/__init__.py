@@ -1,0 +1,95 @@
+"""Addresses: dotted paths of modules and tensors, such as `encoder.layer.0.output.dense.weight`.
+
+An address is a plain string, because a model may have hundreds of thousands of them; "" is the model itself. Its
+segments are names and indices. An index is a decimal integer as Python writes it: `0` and `11`, but not `00`.
+
+A pattern is an address in which `*` stands for any index: `encoder.layer.*.output.dense.weight`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
+
+Pattern: TypeAlias = str
+"""An address in which the segment `*` stands for any index."""
+
+ANY_INDEX = "*"
+
+INDEX = re.compile(r"(?<![^.])(0|[1-9][0-9]{0,17})(?![^.])")
+"""An index in an address; a longer number is a name."""
+
+
+def segments(address: str) -> list[str]:
+    """The segments of an address; none for ""."""
+    return address.split(".") if address else []
+
+
+def join(*parts: str) -> str:
+    """The address of the last part inside all the parts before it; empty parts are skipped."""
+    return ".".join([part for part in parts if part])
+
+
+def prefixes(address: str) -> Iterator[str]:
+    """`a`, `a.b` and `a.b.c` of `a.b.c`: the address and every address around it but "", outermost first."""
+    end = address.find(".")
+    while end >= 0:
+        yield address[:end]
+        end = address.find(".", end + 1)
+    if address:
+        yield address
+
+
+def first(address: str) -> str:
+    """The first segment."""
+    return address.partition(".")[0]
+
+
+def last(address: str) -> str:
+    """The last segment."""
+    return address.rpartition(".")[2]
+
+
+def parent(address: str) -> str:
+    """The address without its last segment."""
+    return address.rpartition(".")[0]
+
+
+def is_inside(address: str, outer: str) -> bool:
+    """Whether an address is `outer` or inside it; all are inside ""."""
+    return not outer or address == outer or address.startswith(f"{outer}.")
+
+
+def relative(address: str, outer: str) -> str:
+    """An address as seen from `outer`: "" for `outer` itself; an address outside it is returned unchanged."""
+    return address[len(outer) + 1 :] if outer and is_inside(address, outer) else address
+
+
+def ends_with(address: str, end: str) -> bool:
+    """Whether the last segments of an address are those of `end`, with others before them."""
+    return address.endswith(f".{end}")
+
+
+def is_index(segment: str) -> bool:
+    """Whether a segment is an index."""
+    return INDEX.fullmatch(segment) is not None
+
+
+def pattern_of(address: str) -> Pattern:
+    """An address with `*` in place of each index."""
+    return INDEX.sub(ANY_INDEX, address)
+
+
+def ranges(indices: Sequence[int], most: int | None = None) -> str:
+    """`0-2,5` for 0, 1, 2, 5, which are ascending. With more than `most` ranges, `...` replaces those in the middle."""
+    found: list[list[int]] = []
+    for index in indices:
+        if found and index == found[-1][-1] + 1:
+            found[-1][1:] = [index]
+        else:
+            found.append([index])
+    texts = ["-".join(map(str, ends)) for ends in found]
+    if most is not None and len(texts) > most:
+        texts[most - 2 : -1] = ["..."]
+    return ",".join(texts)

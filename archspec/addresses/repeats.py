@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import product
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
+
+from archspec.addresses import ANY_INDEX, INDEX, Pattern, ranges
 
 MOST_NUMBERS = 6
 """Numbers in a name that may become a `*`; those further right stay as they are."""
 
 T = TypeVar("T", bound=Hashable)
 
+Box: TypeAlias = tuple[tuple[int, ...], ...]
+"""Tuples of numbers as a product: the numbers of each position."""
+
 
 class Fold(NamedTuple):
-    """Names as one. `numbers` has, for each `*` of `pattern` from left to right, the numbers it stands for, ascending.
+    """Names that differ only in indices, as one `pattern` with `*` for these.
 
-    The names are those of the pattern with every combination of these, and are listed in this order in `names`.
+    `numbers` has the indices of each `*` from left to right, ascending. `names` are those of all combinations, in this
+    order.
     """
 
-    pattern: str
+    pattern: Pattern
     numbers: tuple[tuple[int, ...], ...]
     names: tuple[str, ...]
 
     @property
     def ranges(self) -> str:
-        """The numbers as people write them: `0-2,5`; for the second `*` behind a semicolon."""
+        """The indices as text: `0-2,5`; those of the second `*` follow a semicolon."""
         return "; ".join(map(ranges, self.numbers))
 
 
@@ -48,35 +53,20 @@ def fold(items: Iterable[tuple[str, T]]) -> list[tuple[Fold, T]]:
     return sorted(folds, key=lambda folded: min(order[name] for name in folded[0].names))
 
 
-def ranges(numbers: Sequence[int]) -> str:
-    """`0-2,5` of 0, 1, 2, 5; every one of them is said."""
-    found: list[list[int]] = []
-    for number in numbers:
-        if found and number == found[-1][-1] + 1:
-            found[-1][1:] = [number]
-        else:
-            found.append([number])
-    return ",".join("-".join(map(str, ends)) for ends in found)
-
-
-_NUMBER = re.compile(r"(?<![^.])(0|[1-9][0-9]{0,17})(?![^.])")
-"""A whole segment that is a number, written as numbers are."""
-
-
 def _split(name: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """What stands around the numbers of a name, and these."""
-    parts = _NUMBER.split(name, MOST_NUMBERS)
+    parts = INDEX.split(name, MOST_NUMBERS)
     return tuple(parts[::2]), tuple(map(int, parts[1::2]))
 
 
-def _boxes(points: Sequence[tuple[int, ...]]) -> list[tuple[tuple[int, ...], ...]]:
+def _boxes(points: Sequence[tuple[int, ...]]) -> list[Box]:
     """Tuples of numbers, distinct and ascending, as products: each is in one of these, and they have no others."""
     if not points[0]:
         return [()]
     by_first: dict[int, list[tuple[int, ...]]] = {}
     for point in points:
         by_first.setdefault(point[0], []).append(point[1:])
-    firsts: dict[tuple[Any, ...], list[int]] = {}
+    firsts: dict[tuple[Box, ...], list[int]] = {}
     for first, rests in by_first.items():
         firsts.setdefault(tuple(_boxes(rests)), []).append(first)
     return [(tuple(numbers), *box) for boxes, numbers in firsts.items() for box in boxes]
@@ -84,6 +74,6 @@ def _boxes(points: Sequence[tuple[int, ...]]) -> list[tuple[tuple[int, ...], ...
 
 def _fold(around: Sequence[str], box: Sequence[tuple[int, ...]], names: Sequence[str]) -> Fold:
     """A number that is the same in all names stays in the pattern."""
-    marks = ["*" if len(numbers) > 1 else str(min(numbers)) for numbers in box]
+    marks = [ANY_INDEX if len(numbers) > 1 else str(min(numbers)) for numbers in box]
     pattern = "".join(part for pair in zip(around, [*marks, ""], strict=True) for part in pair)
     return Fold(pattern, tuple(numbers for numbers in box if len(numbers) > 1), tuple(names))

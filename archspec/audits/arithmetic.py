@@ -9,6 +9,7 @@ from typing import NamedTuple
 from archspec.audits.nodes import Text
 from archspec.source import Report, Source, Span
 from archspec.syntax import tree
+from archspec.syntax.parse import parse_expression
 
 LARGEST_BITS = 256
 
@@ -34,7 +35,7 @@ class Arithmetic(NamedTuple):
                 yield node.value, node
 
 
-class Fault(Exception):
+class EvaluationError(Exception):
     """What an expression has no value for: a code, a sentence, and the part at fault."""
 
     def __init__(self, code: str, message: str, node: tree.Expr, help: str | None = None) -> None:
@@ -47,8 +48,6 @@ class Fault(Exception):
 
 def read_arithmetic(written: Text, report: Report) -> Arithmetic | None:
     """The expression that a text is; None with a diagnostic."""
-    from archspec.syntax.parse import parse_expression
-
     found = Report()
     expr = parse_expression(Source("expression", written.text), found)
     for problem in found.diagnostics:
@@ -67,7 +66,7 @@ def read_arithmetic(written: Text, report: Report) -> Arithmetic | None:
 
 
 def evaluate(expr: tree.Expr, name: Callable[[tree.Name], Fraction], line: Callable[[str], Fraction]) -> Fraction:
-    """The value of an expression, with what its names and its lines stand for. Raises Fault."""
+    """The value of an expression, with what its names and its lines stand for. Raises EvaluationError."""
     match expr:
         case tree.Name():
             value = name(expr)
@@ -98,21 +97,21 @@ def _combined(expr: tree.Binary, left: Fraction, right: Fraction) -> Fraction:
             return _power(expr, left, right)
         case _:
             if right == 0:
-                raise Fault("arithmetic", f"`{expr.operator}` by zero", expr)
+                raise EvaluationError("arithmetic", f"`{expr.operator}` by zero", expr)
             return left / right if expr.operator == "/" else Fraction(left // right)
 
 
 def _power(expr: tree.Binary, base: Fraction, exponent: Fraction) -> Fraction:
     if exponent.denominator != 1 or exponent < 0:
-        raise Fault("arithmetic", "the exponent of `**` is a whole number, 0 or more", expr)
+        raise EvaluationError("arithmetic", "the exponent of `**` is a whole number, 0 or more", expr)
     bits = max(base.numerator.bit_length(), base.denominator.bit_length())
     if exponent > LARGEST_BITS or bits * exponent > 2 * LARGEST_BITS:
         raise _too_large(expr)
     return base ** int(exponent)
 
 
-def _too_large(expr: tree.Expr) -> Fault:
-    return Fault("budget", "this number is too large to be worked out", expr)
+def _too_large(expr: tree.Expr) -> EvaluationError:
+    return EvaluationError("budget", "this number is too large to be worked out", expr)
 
 
 def _is_operation(node: tree.Expr) -> bool:

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from archspec.audits.arithmetic import evaluate
 from archspec.audits.models import Models
-from archspec.audits.read import Line
+from archspec.audits.read import AuditLine
 from archspec.explanations.arithmetic_errors import describe
 from archspec.explanations.explain import Answer, Explanation, Match
-from archspec.explanations.numbers import Number, Reading, rounded
+from archspec.explanations.numbers import PublishedNumber, Reading, rounded
 from archspec.source import ArchError, Diagnostic
 
 MOST_DEVIATIONS = 3
@@ -23,15 +23,16 @@ VERDICTS = {
 }
 
 
-class Judged(NamedTuple):
-    """A line and what is true of it; numbers are exact.
+class JudgedLine(NamedTuple):
+    """A line of a calculation and its verdict; numbers are exact.
 
-    `value` is what it claims; `own` what its own arithmetic gives, from what the lines above claim; `counted` what the
-    model has. `verdict` is a key of VERDICTS; `off` is how much too large a wrong value is, against what it would be
-    without any error, which is `meant` (None for a rounded one). `why` are sentences.
+    `value` is what the line claims, `own` the result of its own arithmetic with what the lines above claim, and
+    `counted` what the model has; None if the line does not have it. `verdict` is "right", "convention" (right under
+    another convention), "wrong" or "carried" (wrong because of lines above). `meant` is the value without any error,
+    and `off` the difference of a wrong exact value from it. `why` are sentences.
     """
 
-    line: Line
+    line: AuditLine
     value: Fraction
     own: Fraction | None
     counted: Fraction | None
@@ -45,9 +46,9 @@ class Judged(NamedTuple):
         return self.verdict in ("wrong", "carried")
 
 
-def judge(lines: Sequence[Line], models: Models) -> tuple[Judged, ...]:
+def judge(lines: Sequence[AuditLine], models: Models) -> tuple[JudgedLine, ...]:
     """Judges lines in order. Raises ArchError with all that is about nothing: models, names, patterns."""
-    above: dict[str, Judged] = {}
+    above: dict[str, JudgedLine] = {}
     found: list[Diagnostic] = []
     for line in lines:
         if line.arithmetic is not None and any(name not in above for name, _ in line.arithmetic.lines()):
@@ -64,7 +65,7 @@ def judge(lines: Sequence[Line], models: Models) -> tuple[Judged, ...]:
 class _Judge:
     """What is known of one line."""
 
-    def __init__(self, line: Line, models: Models, above: Mapping[str, Judged]) -> None:
+    def __init__(self, line: AuditLine, models: Models, above: Mapping[str, JudgedLine]) -> None:
         self.line = line
         self.models = models
         self.above = above
@@ -73,9 +74,9 @@ class _Judge:
         self.own = self._evaluate(lambda name: above[name].value)
         self.number = line.claimed[0] if line.claimed else exact(self.own if self.own is not None else Fraction(0))
         self.value = self.number.value
-        self._explanations: dict[Number, Explanation] = {}
+        self._explanations: dict[PublishedNumber, Explanation] = {}
 
-    def judged(self) -> Judged:
+    def judged(self) -> JudgedLine:
         chain = self._evaluate(lambda name: self.above[name].meant)
         verdict, meant, why = self._verdict(chain)
         for other in self.line.claimed[1:]:
@@ -86,7 +87,7 @@ class _Judge:
                 )
         is_off = verdict in ("wrong", "carried") and self.number.exact and self.value != meant
         off = self.value - meant if is_off else None
-        return Judged(self.line, self.value, self.own, self.counted, meant, verdict, off, tuple(why))
+        return JudgedLine(self.line, self.value, self.own, self.counted, meant, verdict, off, tuple(why))
 
     def _verdict(self, chain: Fraction | None) -> tuple[str, Fraction, list[str]]:
         """The verdict, what the value would be without any error, and why."""
@@ -195,7 +196,7 @@ class _Judge:
     def _is_count(self) -> bool:
         return self.counted is not None and not self.line.of
 
-    def _conventions(self, number: Number) -> tuple[Match, ...]:
+    def _conventions(self, number: PublishedNumber) -> tuple[Match, ...]:
         """The conventions under which a number is right: all of the simplest, of the coarsest reading that has any."""
         for answer in self._explained(number).answers if self._is_count and number.value.denominator == 1 else ():
             found = tuple([m for m in answer.matches if m.kind == "convention" and m.rank <= MOST_DEVIATIONS])
@@ -203,7 +204,7 @@ class _Judge:
                 return found
         return ()
 
-    def _explained(self, number: Number) -> Explanation:
+    def _explained(self, number: PublishedNumber) -> Explanation:
         if number not in self._explanations:
             self._explanations[number] = self.models.explainer(self.line).explain(number)
         return self._explanations[number]
@@ -221,9 +222,9 @@ class _Judge:
         return f"{self._shown(abs(difference))} too {'much' if difference > 0 else 'little'}"
 
 
-def exact(value: Fraction) -> Number:
+def exact(value: Fraction) -> PublishedNumber:
     """A value as a number without any rounding."""
-    return Number(
+    return PublishedNumber(
         f"{int(value):,}" if value.denominator == 1 else str(float(value)),
         value,
         (Reading(None, value, value),),
@@ -231,7 +232,7 @@ def exact(value: Fraction) -> Number:
     )
 
 
-def shown(value: Fraction, number: Number) -> str:
+def shown(value: Fraction, number: PublishedNumber) -> str:
     """A value as people read it, beside a number: in percent if that is; in full, or at five digits."""
     if number.unit == Fraction(1, 100):
         return f"{float(100 * value):.2f} %"
@@ -240,7 +241,7 @@ def shown(value: Fraction, number: Number) -> str:
     return f"{float(value):,.5g}" if abs(value) < 1000 else f"{float(value):,.2f}"
 
 
-def _at(value: Fraction, number: Number, reading: Reading) -> str:
+def _at(value: Fraction, number: PublishedNumber, reading: Reading) -> str:
     return rounded(value, number, reading.digits) if reading.digits is not None else shown(value, number)
 
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
-from archspec.audits.arithmetic import Fault
-from archspec.audits.read import Line
+from archspec.audits.arithmetic import EvaluationError
+from archspec.audits.read import AuditLine
 from archspec.counts.select import Rule, select
 from archspec.explanations.explain import Explainer
+from archspec.explanations.family import relatives_of
+from archspec.explanations.relative import Relative
 from archspec.explanations.uses import uses
+from archspec.model import internals
+from archspec.pipeline import model_of, parse_spec
 from archspec.source import ArchError, Diagnostic, Span, fail, suggest
 from archspec.syntax import tree
-from archspec.table import Params, Relative, Table
+from archspec.table import Params, Table
 
 MOST_MODELS = 32
 
@@ -34,7 +39,7 @@ class Models:
         self._explainers: dict[str, Explainer] = {}
         self._families: dict[str, _Family | ArchError] = {}
 
-    def counted(self, line: Line) -> Fraction | None:
+    def counted(self, line: AuditLine) -> Fraction | None:
         """What the model has of a line: the parameters selected, or their share; None where nothing is selected."""
         if not line.select:
             self._family(line)
@@ -47,14 +52,14 @@ class Models:
             raise fail("arithmetic", "what this selects has no parameters to take a share of", line.spans["of"])
         return Fraction(part, whole)
 
-    def explainer(self, line: Line) -> Explainer:
+    def explainer(self, line: AuditLine) -> Explainer:
         """What explains numbers by what a line selects; by the relatives of the model too where that is all of it."""
         key = repr((line.spec, line.overrides, line.select))
         if key not in self._explainers:
             self._explainers[key] = self._explainer(line)
         return self._explainers[key]
 
-    def _explainer(self, line: Line) -> Explainer:
+    def _explainer(self, line: AuditLine) -> Explainer:
         table, relatives, applied = self._family(line)
         if self.is_whole(line):
             return Explainer(table, relatives, applied)
@@ -69,11 +74,11 @@ class Models:
         params = Params(selection.total, selection.total - frozen, frozen)
         return Explainer(table._replace(tensors=tuple(tensors), buffers=(), params=params), (), applied)
 
-    def is_whole(self, line: Line) -> bool:
+    def is_whole(self, line: AuditLine) -> bool:
         """Whether a line is about all tensors of its model."""
         return bool(line.select) and all(select(self._family(line).table, line.select).chosen)
 
-    def checked(self, line: Line, evaluate: Callable[[Callable[[tree.Name], Fraction]], Fraction]) -> Fraction:
+    def checked(self, line: AuditLine, evaluate: Callable[[Callable[[tree.Name], Fraction]], Fraction]) -> Fraction:
         """The value of a line's arithmetic, given what its names stand for. Raises ArchError with the place."""
         assert line.arithmetic is not None
         facts = self._facts(line)
@@ -91,16 +96,16 @@ class Models:
 
         try:
             return evaluate(named)
-        except Fault as fault:
+        except EvaluationError as fault:
             raise fail(fault.code, fault.message, line.arithmetic.span(fault.node), help=fault.help) from None
 
-    def _no_number(self, node: tree.Name, facts: dict[str, Any]) -> NoReturn:
+    def _no_number(self, node: tree.Name, facts: dict[str, object]) -> NoReturn:
         if node.text in facts:
-            raise Fault("wrong-kind", f"the hyperparameter `{node.text}` is no number", node)
+            raise EvaluationError("wrong-kind", f"the hyperparameter `{node.text}` is no number", node)
         help = suggest(node.text, list(facts)) or "another line is named in quotes"
-        raise Fault("unknown-name", f"the model has no hyperparameter `{node.text}`", node, help)
+        raise EvaluationError("unknown-name", f"the model has no hyperparameter `{node.text}`", node, help)
 
-    def _facts(self, line: Line) -> dict[str, Any]:
+    def _facts(self, line: AuditLine) -> dict[str, object]:
         """The hyperparameters of a line's model, and what `expect` knows of it."""
         table = self._family(line).table
         return {
@@ -110,16 +115,16 @@ class Models:
             "tensors": len(table.tensors),
         }
 
-    def _sum(self, line: Line, key: str, rules: tuple[Rule, ...]) -> int:
+    def _sum(self, line: AuditLine, key: str, rules: tuple[Rule, ...]) -> int:
         selection = select(self._family(line).table, rules)
-        if selection.idle:
-            pattern = selection.idle[0].pattern
+        if selection.unmatched:
+            pattern = selection.unmatched[0].pattern
             help = f"`archspec count {line.spec} --by tensor` shows the names"
             at = line.spans.get(f"{key} {pattern}", line.spans[key])
             raise fail("no-match", f"`{pattern}` matches no tensor", at, help=help)
         return selection.total
 
-    def _family(self, line: Line) -> _Family:
+    def _family(self, line: AuditLine) -> _Family:
         key = repr((line.spec, line.overrides))
         if key not in self._families:
             if len(self._families) >= MOST_MODELS:
@@ -133,12 +138,7 @@ class Models:
             raise found
         return found
 
-    def _load(self, line: Line) -> _Family:
-        import os
-
-        from archspec.explanations.family import family_of
-        from archspec.pipeline import parse_spec
-
+    def _load(self, line: AuditLine) -> _Family:
         spec = parse_spec(line.spec)
         at = line.spans["spec"]
         if spec.path is not None:
@@ -151,15 +151,15 @@ class Models:
         else:
             name = line.spec
         try:
-            model, relatives = family_of(name, line.overrides)
-            return _Family(model.table, relatives, uses(model.body))
+            model = model_of(name, line.overrides)
+            return _Family(internals(model).table, relatives_of(model), uses(internals(model).body))
         except ArchError as error:
             found = [d if d.span is not None else d._replace(span=_blamed(d, line)) for d in error.diagnostics]
             code = "unknown-name"  # a mistake in this file, not in how the command was used
             raise ArchError([d._replace(code=code) if d.code in _NAMES else d for d in found]) from None
 
 
-def _blamed(problem: Diagnostic, line: Line) -> Span:
+def _blamed(problem: Diagnostic, line: AuditLine) -> Span:
     """What in the audit a finding without a place is about: the model's name, or what is set."""
     return line.spans["set" if problem.code in ("unknown-argument", "wrong-kind") and line.overrides else "spec"]
 

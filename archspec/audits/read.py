@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
-from archspec.audits.arithmetic import Arithmetic, Fault, evaluate, read_arithmetic
+from archspec.audits.arithmetic import Arithmetic, EvaluationError, evaluate, read_arithmetic
 from archspec.audits.nodes import Items, Mapping, Node, Text, read_nodes
 from archspec.counts.select import Rule
-from archspec.explanations.numbers import UNITS, Number, read_number
+from archspec.explanations.numbers import UNITS, PublishedNumber, read_number
+from archspec.overrides import parse_override
 from archspec.source import ArchError, Note, Report, Source, Span, suggest
 
 MOST_LINES = 1_000
@@ -17,13 +18,12 @@ _FILE = ("title", "where", "note", "spec", "set", "units", "lines")
 _LINE = ("line", "says", "where", "spec", "set", "claimed", "arithmetic", "select", "of")
 
 
-class Line(NamedTuple):
+class AuditLine(NamedTuple):
     """One line of a calculation.
 
-    `says` is its wording, `where` the place it was said at. `claimed` is the number, and further ways of writing it. It
-    is judged by its own `arithmetic`, and by the tensors that `select` chooses (as a share of those that `of` does) of
-    the model `spec` with `overrides`. `spans` are the places of its keys' values, and of patterns by
-    key and pattern.
+    `says` is its wording, and `where` its location in the publication. `claimed` is the number, and other ways to write
+    it. The line is judged by its own `arithmetic`, and by the tensors that `select` matches (as a share of those that
+    `of` matches) in the model `spec` with `overrides`. `spans` locates its keys and patterns in the file.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Line(NamedTuple):
     where: str
     spec: str
     overrides: dict[str, Any]
-    claimed: tuple[Number, ...]
+    claimed: tuple[PublishedNumber, ...]
     arithmetic: Arithmetic | None
     select: tuple[Rule, ...]
     of: tuple[Rule, ...]
@@ -44,7 +44,7 @@ class AuditFile(NamedTuple):
     title: str
     where: str
     note: str
-    lines: tuple[Line, ...]
+    lines: tuple[AuditLine, ...]
 
 
 def read_audit(source: Source) -> AuditFile:
@@ -76,7 +76,7 @@ class _Reader:
         for key in ("title", "lines"):
             if is_known and key not in node.entries:
                 self.report.error("missing-argument", f"an audit needs `{key}`", self._start(node))
-        lines: list[Line] = []
+        lines: list[AuditLine] = []
         entry = node.entries.get("lines")
         items = self._items(entry[1], "`lines` is a list") if entry is not None else []
         if len(items) > MOST_LINES:
@@ -91,7 +91,7 @@ class _Reader:
             self.report.error("wrong-kind", "there are no lines", entry[1].span)
         return AuditFile(title, where, note, tuple(lines))
 
-    def _line(self, node: Mapping, file: Mapping, is_known: bool) -> Line:
+    def _line(self, node: Mapping, file: Mapping, is_known: bool) -> AuditLine:
         is_line_known = self._known(node, _LINE, "a line")
         name = self._text(node, "line")
         claimed = self._claimed(node)
@@ -112,7 +112,7 @@ class _Reader:
             )
         spec = self._text(node, "spec") or self._text(file, "spec")
         says, where = self._text(node, "says"), self._text(node, "where")
-        return Line(name, says, where, spec, overrides, claimed, arithmetic, select, of, spans)
+        return AuditLine(name, says, where, spec, overrides, claimed, arithmetic, select, of, spans)
 
     def _check_line(self, node: Mapping, name: str) -> None:
         """Checks that a line has a name of its own, and something to be judged by."""
@@ -133,9 +133,9 @@ class _Reader:
 
     # Values
 
-    def _claimed(self, node: Mapping) -> tuple[Number, ...]:
+    def _claimed(self, node: Mapping) -> tuple[PublishedNumber, ...]:
         entry = node.entries.get("claimed")
-        numbers: list[Number] = []
+        numbers: list[PublishedNumber] = []
         for text in self._texts(entry[1], "`claimed` is a number, or a list of them") if entry is not None else ():
             try:
                 numbers.append(read_number(text.text, self.units))
@@ -172,8 +172,6 @@ class _Reader:
         return tuple([Rule(not text.text.startswith("!"), text.text.removeprefix("!")) for text in texts])
 
     def _overrides(self, node: Mapping) -> dict[str, Any]:
-        from archspec.overrides import parse_override
-
         entry = node.entries.get("set")
         values: dict[str, Any] = {}
         for key, (at, value) in self._entries(entry[1]) if entry is not None else ():
@@ -251,11 +249,11 @@ class _Reader:
 def _constant(arithmetic: Arithmetic) -> int | None:
     """The positive whole number that an expression without names is; None for any other."""
 
-    def unknown(node: Any) -> Any:
-        raise Fault("unknown-name", "a unit is a number", arithmetic.expr)
+    def unknown(node: object) -> NoReturn:
+        raise EvaluationError("unknown-name", "a unit is a number", arithmetic.expr)
 
     try:
         value = evaluate(arithmetic.expr, unknown, unknown)
-    except Fault:
+    except EvaluationError:
         return None
     return int(value) if value.denominator == 1 and value > 0 else None

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 import stat
-from typing import Any, cast
+from typing import cast
 
+from archspec.checkpoints import safetensors, strictjson, torchfile
 from archspec.checkpoints.entries import Checkpoint, Entry
 from archspec.checkpoints.faults import Faults, damaged
 from archspec.source import ArchError, fail
@@ -91,14 +92,10 @@ def _read_file(path: str, label: str) -> tuple[list[Entry], list[str]]:
             for start, (message, help) in _OTHER_FORMATS.items():
                 if head.startswith(start):
                     raise damaged(label, message, help=help)
-            from archspec.checkpoints import torchfile
-
             if not path.endswith(".safetensors") and head.startswith((torchfile.ZIP, torchfile.PICKLE)):
                 return torchfile.read(file, size, label)
             if not path.endswith(".safetensors") and head[8:9] != b"{":
                 raise damaged(label, "unknown format: expected a safetensors file or a file written by `torch.save`")
-            from archspec.checkpoints import safetensors
-
             return safetensors.read(file, size, label), []
     except FileNotFoundError:
         raise fail("missing-file", f"file not found: {label}") from None
@@ -146,20 +143,18 @@ def _read_sharded(path: str) -> Checkpoint:
 
 def _read_index(path: str) -> tuple[dict[str, str], int | None]:
     """Return the shard of each tensor, and the total size in bytes if the index states it."""
-    from archspec.checkpoints import strictjson
-
     data = _bytes(path)
     index = strictjson.parse(data, path, "the index")
     faults = Faults(path)
-    weight_map: Any = index.get("weight_map")
+    weight_map: object = index.get("weight_map")
     if not isinstance(weight_map, dict):
         raise damaged(path, "not an index of shards: missing `weight_map`")
-    for name, shard in cast("dict[str, Any]", weight_map).items():
+    for name, shard in cast("dict[str, object]", weight_map).items():
         if faults.has_name(name) and not (isinstance(shard, str) and _is_inside(shard)):
             message = f"invalid shard of `{name}`: {shard!r:.80} is not a file in the directory of the index"
             faults.add("outside", message)
-    metadata: Any = index.get("metadata", {})
-    claimed: Any = cast("dict[str, Any]", metadata).get("total_size") if isinstance(metadata, dict) else None
+    metadata: object = index.get("metadata", {})
+    claimed: object = cast("dict[str, object]", metadata).get("total_size") if isinstance(metadata, dict) else None
     total: int | None = None
     if type(claimed) is int or (isinstance(claimed, float) and claimed.is_integer()):  # some programs write a float
         total = int(claimed)

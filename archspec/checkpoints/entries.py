@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import prod
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 
 class Entry(NamedTuple):
@@ -90,6 +90,6 @@ MOST_DIMENSIONS = 64
 LARGEST = 2**63 - 1
 
 
-def is_size(value: object) -> bool:
+def is_size(value: object) -> TypeGuard[int]:
     """Whether a value is a valid size, offset or stride: an integer from 0 to 2^63 - 1, not a bool."""
     return type(value) is int and 0 <= value <= LARGEST

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container
 from struct import unpack
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
 LARGEST = 32 * 1024 * 1024
 MOST_OPERATIONS = 5_000_000
@@ -39,8 +39,8 @@ class Reader:
         self,
         stream: BinaryIO,
         names: Container[str],
-        persistent: Callable[[Any], Any],
-        call: Callable[[str, tuple[Any, ...]], Any],
+        persistent: Callable[[object], object],
+        call: Callable[[str, tuple[object, ...]], object],
     ) -> None:
         self._stream = stream
         self._left = LARGEST
@@ -48,11 +48,11 @@ class Reader:
         self._names = names
         self._persistent = persistent
         self._call = call
-        self._stack: list[Any] = []
+        self._stack: list[object] = []
         self._marks: list[int] = []
-        self._memo: dict[int, Any] = {}
+        self._memo: dict[int, object] = {}
 
-    def load(self) -> Any:
+    def load(self) -> object:
         """Return the value of the next pickle. Raises PickleError."""
         self._stack, self._marks, self._memo = [], [], {}
         while True:
@@ -87,12 +87,12 @@ class Reader:
             raise PickleError("invalid pickle: unterminated name")
         return _text(data[:-1])
 
-    def _pop(self) -> Any:
+    def _pop(self) -> object:
         if len(self._stack) <= (self._marks[-1] if self._marks else 0):
             raise PickleError("invalid pickle: stack underflow")
         return self._stack.pop()
 
-    def _pop_to_mark(self) -> list[Any]:
+    def _pop_to_mark(self) -> list[object]:
         if not self._marks:
             raise PickleError("invalid pickle: missing mark")
         start = self._marks.pop()
@@ -100,11 +100,14 @@ class Reader:
         del self._stack[start:]
         return items
 
-    def _top(self, kind: type) -> Any:
+    def _top(self, kind: type) -> object:
         value = self._stack[-1] if self._stack else None
         if type(value) is not kind:
             raise PickleError(f"invalid pickle: expected a {kind.__name__} on the stack")
         return value
+
+    def _list(self) -> list[object]:
+        return cast("list[object]", self._top(list))
 
     # Opcodes
 
@@ -114,16 +117,16 @@ class Reader:
     def _mark(self) -> None:
         self._marks.append(len(self._stack))
 
-    def _pop_tuple(self, count: int) -> tuple[Any, ...]:
+    def _pop_tuple(self, count: int) -> tuple[object, ...]:
         return tuple([self._pop() for _ in range(count)][::-1])
 
     def _append(self) -> None:
         item = self._pop()
-        self._top(list).append(item)
+        self._list().append(item)
 
     def _extend(self) -> None:
         items = self._pop_to_mark()
-        self._top(list).extend(items)
+        self._list().extend(items)
 
     def _set_one(self) -> None:
         value, key = self._pop(), self._pop()
@@ -136,9 +139,9 @@ class Reader:
         for key, value in zip(items[::2], items[1::2], strict=True):
             self._set(key, value)
 
-    def _set(self, key: Any, value: Any) -> None:
+    def _set(self, key: object, value: object) -> None:
         """Add an item to the mapping on the stack. Other keys than strings may define equality: they become None."""
-        target = cast("dict[str | None, Any]", self._top(dict))
+        target = cast("dict[str | None, object]", self._top(dict))
         name = key if type(key) is str else None
         if name is not None and name in target:
             raise PickleError(f"`{name}` appears more than once")
@@ -149,12 +152,12 @@ class Reader:
             raise PickleError("invalid pickle: stack underflow")
         self._memo[index] = self._stack[-1]
 
-    def _recall(self, index: int) -> Any:
+    def _recall(self, index: int) -> object:
         if index not in self._memo:
             raise PickleError("invalid pickle: undefined memo entry")
         return self._memo[index]
 
-    def _global(self, module: Any, name: Any) -> Global:
+    def _global(self, module: object, name: object) -> Global:
         if not isinstance(module, str) or not isinstance(name, str):
             raise PickleError("invalid pickle: expected strings as the name of a global")
         whole = f"{module}.{name}"
@@ -162,10 +165,10 @@ class Reader:
             raise PickleError(f"pickle refers to `{whole}`, which is not allowed; nothing was run")
         return Global(whole)
 
-    def _reduce(self, function: Any, arguments: Any) -> Any:
+    def _reduce(self, function: object, arguments: object) -> object:
         if not isinstance(function, Global) or type(arguments) is not tuple:
             raise PickleError("invalid pickle: expected a global to call and a tuple of arguments")
-        return self._call(function.name, cast("tuple[Any, ...]", arguments))
+        return self._call(function.name, cast("tuple[object, ...]", arguments))
 
     def _build(self) -> None:
         """Ignore the state of an object: torch only uses it to attach metadata to mappings."""
@@ -187,7 +190,7 @@ _IGNORED = {0x80: 1, 0x95: 8}
 """Opcodes with no effect on the value (PROTO, FRAME), and the sizes of their arguments in bytes."""
 
 # pyright: reportPrivateUsage=false
-_VALUES: dict[int, Callable[[Reader], Any]] = {
+_VALUES: dict[int, Callable[[Reader], object]] = {
     0x4E: lambda r: None,  # NONE
     0x88: lambda r: True,  # NEWTRUE
     0x89: lambda r: False,  # NEWFALSE
@@ -204,9 +207,9 @@ _VALUES: dict[int, Callable[[Reader], Any]] = {
     0x42: lambda r: r._take(r._number(4)),  # BINBYTES
     0x43: lambda r: r._take(r._number(1)),  # SHORT_BINBYTES
     0x8E: lambda r: r._take(r._number(8)),  # BINBYTES8
-    0x5D: lambda r: list[Any](),  # EMPTY_LIST
+    0x5D: lambda r: list[object](),  # EMPTY_LIST
     0x29: lambda r: (),  # EMPTY_TUPLE
-    0x7D: lambda r: dict[Any, Any](),  # EMPTY_DICT
+    0x7D: lambda r: dict[object, object](),  # EMPTY_DICT
     0x74: lambda r: tuple(r._pop_to_mark()),  # TUPLE
     0x85: lambda r: r._pop_tuple(1),  # TUPLE1
     0x86: lambda r: r._pop_tuple(2),  # TUPLE2

@@ -8,7 +8,7 @@ https://github.com/huggingface/safetensors#format
 from __future__ import annotations
 
 from math import prod
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, TypeGuard, cast
 
 from archspec.checkpoints import strictjson
 from archspec.checkpoints.entries import BITS, MOST_DIMENSIONS, Entry, is_size
@@ -66,44 +66,45 @@ def read(file: BinaryIO, size: int, label: str) -> list[Entry]:
     return entries
 
 
-def _check_metadata(metadata: Any, faults: Faults) -> None:
+def _check_metadata(metadata: object, faults: Faults) -> None:
     if not isinstance(metadata, dict) or any(
-        not isinstance(value, str) for value in cast("dict[str, Any]", metadata).values()
+        not isinstance(value, str) for value in cast("dict[str, object]", metadata).values()
     ):
         faults.add("metadata", "expected a mapping of strings to strings in `__metadata__`")
 
 
-def _entry(name: str, info: Any, label: str, faults: Faults) -> Entry | None:
+def _entry(name: str, info: object, label: str, faults: Faults) -> Entry | None:
     if not faults.has_name(name):
         return None
-    fields = cast("dict[str, Any]", info) if isinstance(info, dict) else {}
-    dtype: Any = fields.get("dtype")
-    shape: Any = fields.get("shape")
-    offsets: Any = fields.get("data_offsets")
+    fields = cast("dict[str, object]", info) if isinstance(info, dict) else {}
+    dtype, shape, offsets = (fields.get(key) for key in ("dtype", "shape", "data_offsets"))
     if dtype is None or shape is None or offsets is None:
         faults.add("fields", f"missing `dtype`, `shape` or `data_offsets` of `{name}`")
     elif not isinstance(dtype, str) or dtype not in DTYPES:
         faults.add("dtype", f"unknown dtype of `{name}`: {_shown(dtype)}")
-    elif not isinstance(shape, list) or not all(map(is_size, cast("list[Any]", shape))):
+    elif not _is_sizes(shape):
         faults.add("shape", f"invalid shape of `{name}`: {_shown(shape)}")
-    elif len(cast("list[int]", shape)) > MOST_DIMENSIONS:
+    elif len(shape) > MOST_DIMENSIONS:
         faults.add("rank", f"too many axes in the shape of `{name}`: the limit is {MOST_DIMENSIONS}")
     elif not _is_pair(offsets):
         faults.add("offsets", f"invalid data_offsets of `{name}`: {_shown(offsets)}")
     else:
-        bits = prod(cast("list[int]", shape)) * BITS[DTYPES[dtype]]
-        start, stop = cast("list[int]", offsets)
+        bits = prod(shape) * BITS[DTYPES[dtype]]
+        start, stop = offsets
         if bits != 8 * (stop - start):
             needs = f"{bits // 8:,}" if bits % 8 == 0 else f"{bits / 8:,}"
             shown = f"{dtype} of shape {_shown(shape)}"
             faults.add("size", f"`{name}`: expected {needs} bytes for {shown}, found {stop - start:,}")
-        return Entry(name, tuple(cast("list[int]", shape)), DTYPES[dtype], stop - start, label, "", start)
+        return Entry(name, tuple(shape), DTYPES[dtype], stop - start, label, "", start)
     return None
 
 
-def _is_pair(offsets: Any) -> bool:
-    pair = cast("list[Any]", offsets)
-    return isinstance(offsets, list) and len(pair) == 2 and all(map(is_size, pair)) and pair[0] <= pair[1]
+def _is_sizes(value: object) -> TypeGuard[list[int]]:
+    return isinstance(value, list) and all(map(is_size, cast("list[object]", value)))
+
+
+def _is_pair(offsets: object) -> TypeGuard[list[int]]:
+    return _is_sizes(offsets) and len(offsets) == 2 and offsets[0] <= offsets[1]
 
 
 def _check_layout(entries: list[Entry], size: int, faults: Faults) -> None:
@@ -122,7 +123,7 @@ def _check_layout(entries: list[Entry], size: int, faults: Faults) -> None:
         faults.add("rest", f"found {bytes_of(size - end)} after the last tensor")
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     """Format a value from the header for a message."""
     try:
         text = f"{value!a:.60}" if isinstance(value, str) else repr(value)

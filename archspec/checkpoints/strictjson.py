@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from archspec.checkpoints.faults import damaged
 
 MOST_ITEMS = 4_000_000
 
 
-def parse(data: bytes, label: str, what: str) -> dict[str, Any]:
+def parse(data: bytes, label: str, what: str) -> dict[str, object]:
     """Parse the JSON object in `data`; `what` names it in messages. Raises ArchError if it is invalid."""
     import json
 
@@ -30,7 +28,7 @@ def parse(data: bytes, label: str, what: str) -> dict[str, Any]:
     return value  # pyright: ignore[reportUnknownVariableType]
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) < len(pairs):
         seen: set[str] = set()
@@ -41,5 +39,5 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _constant(word: str) -> Any:
+def _constant(word: str) -> object:
     raise ValueError(f"`{word}` is not a number")

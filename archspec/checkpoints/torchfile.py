@@ -7,12 +7,13 @@ storages, each preceded by its length. Only pickles and zip directories are read
 
 from __future__ import annotations
 
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
 from archspec.checkpoints.entries import BITS, Entry
 from archspec.checkpoints.faults import Faults, bytes_of, damaged
 from archspec.checkpoints.pickled import PickleError
 from archspec.checkpoints.torchpickle import Loader, View
+from archspec.checkpoints.torchzip import Archive
 
 ZIP = b"PK\x03\x04"
 PICKLE = b"\x80"
@@ -31,8 +32,6 @@ def read(file: BinaryIO, size: int, label: str) -> tuple[list[Entry], list[str]]
     """Return the tensors of a file of `size` bytes, and notes on its other contents. Raises ArchError."""
     try:
         if file.read(len(ZIP)) == ZIP:
-            from archspec.checkpoints.torchzip import Archive
-
             archive = Archive(file, size)
             loader = Loader(archive.pickle)
             root = loader.load()
@@ -45,16 +44,16 @@ def read(file: BinaryIO, size: int, label: str) -> tuple[list[Entry], list[str]]
     return _entries(root, label)
 
 
-def _read_old(file: BinaryIO, size: int) -> Any:
+def _read_old(file: BinaryIO, size: int) -> object:
     """Return the mapping in a file older than PyTorch 1.6, after checking that its storages are complete."""
     loader = Loader(file)
     if loader.load() != _MAGIC or loader.load() != _VERSION:
         raise PickleError("this pickle was not written by `torch.save`")
     system = loader.load()
-    if not isinstance(system, dict) or cast("dict[str, Any]", system).get("little_endian") is not True:
+    if not isinstance(system, dict) or cast("dict[str, object]", system).get("little_endian") is not True:
         raise PickleError("unsupported byte order: expected a little-endian file")
     root, keys = loader.load(), loader.load()
-    if not isinstance(keys, list) or not all(isinstance(key, str) for key in cast("list[Any]", keys)):
+    if not isinstance(keys, list) or not all(isinstance(key, str) for key in cast("list[object]", keys)):
         raise PickleError("missing the list of storages")
     if sorted(cast("list[str]", keys)) != sorted(loader.storages):
         raise PickleError("the list of storages does not match the tensors")
@@ -76,7 +75,7 @@ def _read_old(file: BinaryIO, size: int) -> Any:
     return root
 
 
-def _entries(root: Any, label: str) -> tuple[list[Entry], list[str]]:
+def _entries(root: object, label: str) -> tuple[list[Entry], list[str]]:
     """Return the tensors in `root`, or in the mapping under one of its WRAPPERS."""
     notes: list[str] = []
     found = _mapping(root)
@@ -109,8 +108,8 @@ def _entries(root: Any, label: str) -> tuple[list[Entry], list[str]]:
     return entries, notes
 
 
-def _mapping(value: Any) -> dict[str | None, Any] | None:
-    return cast("dict[str | None, Any]", value) if isinstance(value, dict) else None
+def _mapping(value: object) -> dict[str | None, object] | None:
+    return cast("dict[str | None, object]", value) if isinstance(value, dict) else None
 
 
 def _entry(name: str, view: View, label: str) -> Entry:

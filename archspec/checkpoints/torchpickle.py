@@ -6,7 +6,7 @@ A storage is a persistent identifier. A tensor is a call with a storage, an offs
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, TypeGuard, cast
 
 from archspec.checkpoints.entries import BITS, MOST_DIMENSIONS, is_size
 from archspec.checkpoints.pickled import Global, PickleError, Reader
@@ -46,15 +46,15 @@ class Loader:
         self.storages: dict[str, tuple[int, int]] = {}
         self._reader = Reader(stream, _NAMES, self._storage, _call)
 
-    def load(self) -> Any:
+    def load(self) -> object:
         """Return the value of the next pickle, with a View for each tensor. Raises PickleError."""
         return self._reader.load()
 
-    def _storage(self, identifier: Any) -> Storage:
+    def _storage(self, identifier: object) -> Storage:
         """Decode `("storage", type, key, device, length)`; older files add a view (key, offset, length) or None."""
-        if not isinstance(identifier, tuple) or len(cast("tuple[Any, ...]", identifier)) not in (5, 6):
+        if not isinstance(identifier, tuple) or len(cast("tuple[object, ...]", identifier)) not in (5, 6):
             raise PickleError("invalid storage record")
-        word, kind, key, _, length, *views = cast("tuple[Any, ...]", identifier)
+        word, kind, key, _, length, *views = cast("tuple[object, ...]", identifier)
         if word != "storage" or not isinstance(kind, Global) or not isinstance(key, str) or not is_size(length):
             raise PickleError("invalid storage record")
         name = kind.name.rpartition(".")[2]
@@ -66,10 +66,11 @@ class Loader:
             raise PickleError(f"conflicting sizes of storage `{key}`")
         start = 0
         if views and views[0] is not None:
-            view = cast("tuple[Any, ...]", views[0]) if isinstance(views[0], tuple) else ()
-            if len(view) != 3 or not is_size(view[1]):
+            view = cast("tuple[object, ...]", views[0]) if isinstance(views[0], tuple) else ()
+            offset = view[1] if len(view) == 3 else None
+            if not is_size(offset):
                 raise PickleError("invalid view of a storage")
-            start = view[1] * width
+            start = offset * width
         return Storage(key, length * width, dtype, start)
 
 
@@ -106,16 +107,16 @@ _NAMES = frozenset(
 )
 
 
-def _call(name: str, arguments: Sequence[Any]) -> Any:
+def _call(name: str, arguments: Sequence[object]) -> object:
     """Evaluate an allowed call to a mapping, a shape or a View."""
     if name == _SUBCLASS and len(arguments) >= 3:  # function, class, arguments of the function
         function, inner = arguments[0], arguments[2]
         if isinstance(function, Global) and function.name != _SUBCLASS and isinstance(inner, tuple):
-            return _call(function.name, cast("Sequence[Any]", inner))
+            return _call(function.name, cast("Sequence[object]", inner))
     if name == "collections.OrderedDict":
         return _mapping(arguments)
     if name == "torch.Size" and len(arguments) == 1 and isinstance(arguments[0], tuple):
-        return cast("tuple[Any, ...]", arguments[0])
+        return cast("tuple[object, ...]", arguments[0])
     if name == "torch.device":
         return None
     if name in _PARAMETERS and arguments and isinstance(arguments[0], View):
@@ -125,12 +126,12 @@ def _call(name: str, arguments: Sequence[Any]) -> Any:
     raise PickleError(f"invalid arguments in call to `{name}`")
 
 
-def _mapping(arguments: Sequence[Any]) -> dict[str | None, Any]:
+def _mapping(arguments: Sequence[object]) -> dict[str | None, object]:
     """Return the items of an OrderedDict; older programs pass them as a list of pairs."""
-    items = cast("list[Any]", arguments[0]) if arguments and isinstance(arguments[0], list) else []
-    found: dict[str | None, Any] = {}
+    items = cast("list[object]", arguments[0]) if arguments and isinstance(arguments[0], list) else []
+    found: dict[str | None, object] = {}
     for item in items:
-        pair = cast("list[Any]", item) if isinstance(item, list | tuple) else []
+        pair = cast("list[object]", item) if isinstance(item, list | tuple) else []
         if len(pair) != 2 or not isinstance(pair[0], str):
             raise PickleError("invalid item in a mapping")
         if pair[0] in found:
@@ -139,7 +140,7 @@ def _mapping(arguments: Sequence[Any]) -> dict[str | None, Any]:
     return found
 
 
-def _view(arguments: Sequence[Any], written: Any) -> View:
+def _view(arguments: Sequence[object], written: object) -> View:
     storage, start, shape, strides = arguments
     if not isinstance(storage, Storage) or not is_size(start) or not _is_sizes(shape) or not _is_sizes(strides):
         raise PickleError("invalid shape, strides or offset of a tensor")
@@ -158,6 +159,6 @@ def _view(arguments: Sequence[Any], written: Any) -> View:
     return View(storage, first, shape, strides, dtype)
 
 
-def _is_sizes(value: Any) -> bool:
-    sizes = cast("tuple[Any, ...]", value)
+def _is_sizes(value: object) -> TypeGuard[tuple[int, ...]]:
+    sizes = cast("tuple[object, ...]", value)
     return isinstance(value, tuple) and len(sizes) <= MOST_DIMENSIONS and all(map(is_size, sizes))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from struct import error as StructError
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 from zipfile import ZIP_STORED, BadZipFile, LargeZipFile, ZipFile, ZipInfo
 from zlib import error as ZlibError
 
@@ -92,5 +92,5 @@ class _LimitedFile:
             raise ValueError(f"directory of {count:,} bytes exceeds the limit of {LARGEST_DIRECTORY:,}")
         return self._file.read(count)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         return getattr(self._file, name)

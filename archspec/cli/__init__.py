@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TextIO
 
+from archspec.cli.arguments import parse
 from archspec.reporting.colour import coloured
 from archspec.source import ArchError, Diagnostic
 
@@ -61,8 +63,6 @@ def write_findings(diagnostics: Sequence[Diagnostic]) -> None:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    from archspec.cli.arguments import parse
-
     try:
         options = parse(sys.argv[1:] if arguments is None else arguments)
         return options.run(options)
@@ -84,8 +84,6 @@ def _prepare() -> None:
 
 def _silence(stream: TextIO) -> None:
     """Points a stream at nothing, so that the interpreter's last flush cannot fail again."""
-    from contextlib import suppress
-
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 

@@ -1,10 +1,10 @@
 """What the command line accepts."""
 
-from __future__ import annotations
-
+# Without `from __future__ import annotations`, which would have NamedTuple compile each annotation at import.
 import argparse
 import os
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any, NamedTuple
 
 from archspec import __version__
@@ -19,17 +19,15 @@ _SPEC = (
 
 
 class Command(NamedTuple):
-    """A command: the module here that has its `run_COMMAND`, its help, and what adds its arguments to a parser."""
+    """A command: its help, what adds its arguments to a parser, and its module here if that has another name."""
 
-    module: str
     help: str
     arguments: Callable[[argparse.ArgumentParser], None]
+    module: str = ""
 
     def run(self, options: argparse.Namespace) -> int:
         """Runs the command, whose module is imported only now. Returns the exit status."""
-        from importlib import import_module
-
-        return getattr(import_module(f"archspec.cli.{self.module}"), f"run_{options.command}")(options)
+        return import_module(f"archspec.cli.{self.module or options.command}").run(options)
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
@@ -45,13 +43,15 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     )
     root.add_argument("--version", action="version", version=f"archspec-dsl {__version__}")
     subparsers = root.add_subparsers(prog="archspec", dest="command", metavar="COMMAND", required=True)
-    for name, command in _COMMANDS.items():
+    named = [name for name in arguments[:1] if name in _COMMANDS]
+    for name in named or _COMMANDS:  # the others take time, and cannot be used
+        command = _COMMANDS[name]
         description = f"{command.help[0].upper()}{command.help[1:]}."
         parser = subparsers.add_parser(
             name, help=command.help, description=description, formatter_class=_formatter, allow_abbrev=False
         )
         parser.set_defaults(run=command.run)
-        if name in arguments:  # the others cost time and could not be used
+        if name in arguments:
             command.arguments(parser)
     # `-:name` is no option, which argparse sees by a space in it.
     return root.parse_args([f"-: {a[2:]}" if a.startswith("-:") else a for a in arguments])
@@ -272,21 +272,23 @@ def _settings(parser: argparse.ArgumentParser) -> None:
 
 
 _COMMANDS = {
-    "list": Command("commands", "the bundled models and their totals", _format),
-    "show": Command("commands", "the text of the spec that holds a bundled model", _show),
-    "check": Command("commands", "check spec files and report every mistake in them", _check),
-    "count": Command("commands", "a model's parameters: by layer, and what the total is made of", _count),
-    "cost": Command("cost", "what a model costs: multiply-accumulates, FLOPs, and bytes of memory", _cost),
-    "formula": Command("formula", "a model's parameters as a polynomial in its hyperparameters", _formula),
-    "graph": Command("commands", "a model's graph as a picture (DOT, Mermaid) or as data (JSON)", _graph),
-    "build": Command("build", "a model as code that runs: a readable Python file for PyTorch", _build),
-    "compare": Command("compare", "models side by side: hyperparameters, parameters by part and role, costs", _compare),
-    "diff": Command("diff", "what differs between two models: tensors, and operations between layers", _diff),
-    "import": Command("imports", "a spec from the configuration of a model (`config.json`)", _import),
-    "explain": Command("explain", "which way of counting gives a published number of parameters", _explain),
-    "audit": Command("audit", "a published calculation, line by line: what is right, what is not, and why", _audit),
-    "verify": Command("verify", "whether a checkpoint holds the tensors of a model, from its headers alone", _verify),
-    "scaffold": Command("scaffold", "a first spec of a checkpoint, from its headers: what it owns", _scaffold),
-    "error": Command("commands", "what a diagnostic code means, with an example and the mend", _error),
+    "list": Command("the bundled models and their totals", _format, "list_models"),
+    "show": Command("the text of the spec that holds a bundled model", _show),
+    "check": Command("check spec files and report every mistake in them", _check),
+    "count": Command("a model's parameters: by layer, and what the total is made of", _count),
+    "cost": Command("what a model costs: multiply-accumulates, FLOPs, and bytes of memory", _cost),
+    "formula": Command("a model's parameters as a polynomial in its hyperparameters", _formula),
+    "graph": Command("a model's graph as a picture (DOT, Mermaid) or as data (JSON)", _graph),
+    "build": Command("a model as code that runs: a readable Python file for PyTorch", _build),
+    "compare": Command("models side by side: hyperparameters, parameters by part and role, costs", _compare),
+    "diff": Command("what differs between two models: tensors, and operations between layers", _diff),
+    "import": Command("a spec from the configuration of a model (`config.json`)", _import, "import_config"),
+    "explain": Command("which way of counting gives a published number of parameters", _explain),
+    "audit": Command("a published calculation, line by line: what is right, what is not, and why", _audit),
+    "verify": Command("whether a checkpoint holds the tensors of a model, from its headers alone", _verify),
+    "scaffold": Command("a first spec of a checkpoint, from its headers: what it owns", _scaffold),
+    "error": Command("what a diagnostic code means, with an example and the mend", _error),
 }
-"""The commands. `run_COMMAND` takes the parsed arguments, writes to standard output, and returns the exit status."""
+"""The commands. `run` in a command's module takes the parsed arguments, writes to standard output, and returns the exit
+status.
+"""

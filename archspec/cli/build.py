@@ -1,25 +1,22 @@
-"""`archspec build`: a model as code that runs."""
+"""`archspec build SPEC`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from argparse import Namespace
+from collections.abc import Sequence
 
-if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Sequence
+from archspec.cli.files import write_text
+from archspec.overrides import parse_overrides
+from archspec.pipeline import model_of
+from archspec.pytorch.build import torch_source
+from archspec.source import Diagnostic
 
-    from archspec.source import Diagnostic
 
-
-def run_build(options: Namespace) -> int:
-    """`archspec build SPEC --to torch`: the text of a Python file."""
-    from archspec.cli.commands import overrides_of
-    from archspec.cli.files import write_text
-    from archspec.pipeline import compile_spec
-    from archspec.pytorch.build import torch_source
+def run(options: Namespace) -> int:
+    """Writes a Python file that makes the model."""
 
     def source() -> tuple[str, Sequence[Diagnostic]]:
-        model = compile_spec(options.spec, overrides_of(options.settings))
+        model = model_of(options.spec, parse_overrides(options.settings))
         return torch_source(model), model.warnings
 
     write_text(options, source)

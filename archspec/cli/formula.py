@@ -1,113 +1,21 @@
-"""`archspec formula`: a model's number of parameters with hyperparameters left open."""
+"""`archspec formula SPEC --open NAME,...`."""
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING, Any
+from argparse import Namespace
 
 from archspec.cli import write_findings
+from archspec.cli.output import show
+from archspec.formulas.api import formula
+from archspec.formulas.report import contents, page
+from archspec.overrides import parse_overrides
+from archspec.pipeline import model_of
 
-if TYPE_CHECKING:
-    from argparse import Namespace
 
-    from archspec.algebra import Polynomial
-    from archspec.formulas.api import Formula, Term
-
-
-def run_formula(options: Namespace) -> int:
-    """`archspec formula SPEC --open NAME,...`."""
-    from archspec.formulas.api import formula_of
-    from archspec.overrides import parse_override
-    from archspec.reporting import documents
-
+def run(options: Namespace) -> int:
+    """Writes a model's parameter count as a polynomial."""
     names = [name.strip() for part in options.open for name in part.split(",") if name.strip()]
-    derived = formula_of(options.spec, list(dict.fromkeys(names)), dict(map(parse_override, options.settings)))
-    match options.format:
-        case "latex":
-            sys.stdout.write(derived.latex())
-        case "json":
-            sys.stdout.write(documents.json(_contents(derived)))
-        case "yaml":
-            sys.stdout.write(documents.yaml(_contents(derived)))
-        case _:
-            sys.stdout.write(_page(derived))
-    write_findings(derived.warnings)
+    found = formula(model_of(options.spec, parse_overrides(options.settings)), *names)
+    show(found, options.format, contents, page)
+    write_findings(found.warnings)
     return 0
-
-
-def _page(derived: Formula) -> str:
-    """What it is made of, the sums, and what they assume."""
-    rows = [(term.address, term.type, _expression(derived, term)) for term in derived.terms]
-    widths = [max((len(row[column]) for row in rows), default=0) for column in range(2)]
-    lines = [f"{derived.model} with {_listed(list(derived.open))} open", ""]
-    lines += [f"{address:{widths[0]}}  {type:{widths[1]}}  {expression}" for address, type, expression in rows]
-    lines.append("")
-    for what, number in derived.numbers():
-        collected, expanded = derived.text(number), derived.text(number, collect=False)
-        lines.append(f"{what} = {collected}")
-        if expanded != collected:
-            lines.append(f"{' ' * len(what)} = {expanded}")
-    every = "every positive integer" if len(derived.open) == 1 else "all positive integers"
-    lines += ["", f"for {every} {_listed(list(derived.open))}"]
-    lines += [f"assuming {derived.assumed(a)}, by `{a.written}` ({a.span.place})" for a in derived.assumptions]
-    point = ", ".join(f"{name} = {value}" for name, value in derived.open.items())
-    lines.append(f"at {point}: {derived.at():,}")
-    return "\n".join(lines) + "\n"
-
-
-def _expression(derived: Formula, term: Term) -> str:
-    """What a term comes to, over all its rounds."""
-    each = derived.text(term.each)
-    if term.variable:
-        first = derived.text(term.first)
-        last = derived.text(term.first + (term.rounds - 1) * term.stride)
-        following = "" if term.stride == 1 else f"{derived.text(term.first + term.stride)}, "
-        total = derived.text(term.total, collect=False)
-        return f"sum of {each} over {term.variable} = {first}, {following}..., {last}: {total}"
-    if term.rounds.value == 1:
-        return each
-    rounds = derived.text(term.rounds)
-    rounds = rounds if rounds.isalnum() else f"({rounds})"
-    return f"{rounds}*{each if each.isalnum() else f'({each})'}"
-
-
-def _contents(derived: Formula) -> dict[str, Any]:
-    """The same for programs."""
-
-    def written(number: Polynomial) -> dict[str, Any]:
-        from archspec.algebra.notation import latex
-
-        return {
-            "text": derived.text(number, collect=False),
-            "latex": latex(number, tuple(derived.open)),
-            "value": number.at(derived.open),
-        }
-
-    def row(term: Term) -> dict[str, Any]:
-        described: dict[str, Any] = {"address": term.address, "type": term.type or None}
-        for part, number in (("rounds", term.rounds), ("each", term.each), ("total", term.total)):
-            described[part] = derived.text(number, collect=False)
-        if term.variable:
-            described |= {"index": term.variable, "first": derived.text(term.first), "step": str(term.stride)}
-        return described
-
-    return {
-        "format": 1,
-        "model": derived.model,
-        "open": derived.open,
-        "hyperparameters": derived.hyperparameters,
-        "overrides": {name: derived.hyperparameters[name] for name in derived.overrides},
-        "params": {
-            "total": written(derived.total),
-            "trainable": written(derived.trainable),
-            "frozen": written(derived.frozen),
-        },
-        "terms": [row(term) for term in derived.terms],
-        "assumptions": [
-            {"text": derived.assumed(a), "written": a.written, "source": a.span.place} for a in derived.assumptions
-        ],
-    }
-
-
-def _listed(names: list[str]) -> str:
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

@@ -1,17 +1,14 @@
-"""`archspec scaffold`: a first spec of a checkpoint."""
+"""`archspec scaffold CHECKPOINT`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from argparse import Namespace
 
-if TYPE_CHECKING:
-    from argparse import Namespace
+from archspec.cli.files import write_text
+from archspec.scaffolds.api import scaffold
 
 
-def run_scaffold(options: Namespace) -> int:
-    """`archspec scaffold CHECKPOINT`: the text of an `.arch` file."""
-    from archspec.cli.files import write_text
-    from archspec.scaffolds import scaffold
-
+def run(options: Namespace) -> int:
+    """Writes a first spec of a checkpoint."""
     write_text(options, lambda: (scaffold(options.checkpoint), ()))
     return 0

@@ -1,183 +1,40 @@
-"""`archspec verify`: the command, the document that programs read, and the page that people read."""
+"""`archspec verify SPEC CHECKPOINT`."""
 
 from __future__ import annotations
 
-import sys
-from collections import Counter
-from typing import TYPE_CHECKING, Any
+from argparse import Namespace
 
 from archspec.cli import write_findings
-from archspec.counts.document import finite
-from archspec.counts.report import number, title
-from archspec.reporting.tables import Column, View, csv, escape_markdown, markdown, table
-from archspec.source import Diagnostic, fail, printable
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from archspec.verification.spelling import Rename, Spelling
-    from archspec.verification.verify import Finding, Stored, Verification
+from archspec.cli.output import show
+from archspec.overrides import parse_overrides
+from archspec.pipeline import table_of
+from archspec.source import Diagnostic, fail
+from archspec.verification.api import verify_table
+from archspec.verification.naming import Rename, parse_rename
+from archspec.verification.report import contents, page
 
 
-MOST_ROWS = 1_000
-"""Findings in a table for people; programs get all of them."""
-
-
-def run_verify(options: Namespace) -> int:
-    """`archspec verify SPEC CHECKPOINT`; the status is 1 where they differ."""
-    from archspec.cli.commands import overrides_of
-    from archspec.pipeline import table_of
-    from archspec.verification.api import verify_table
-
+def run(options: Namespace) -> int:
+    """Writes how a checkpoint differs from a model; the status is 1 if it does."""
     renames = [_rename(text) for text in options.renames]
-    model, warnings = table_of(options.spec, overrides_of(options.settings))
+    model, warnings = table_of(options.spec, parse_overrides(options.settings))
     found = verify_table(model, options.checkpoint, renames)
-    if options.format in ("json", "yaml"):
-        from archspec.reporting import documents
-
-        write = documents.json if options.format == "json" else documents.yaml
-        sys.stdout.write(write(contents(found)))
-    else:
-        sys.stdout.write(page(found, title(model), options.format))
-    write_findings([*warnings, *map(_idle, found.idle)])
+    show(found, options.format, contents, page)
+    write_findings([*warnings, *map(_unmatched, found.unmatched)])
     return 0 if found.is_exact else 1
 
 
 def _rename(text: str) -> Rename:
-    from archspec.verification.spelling import parse_rename
-
     old, separator, new = text.partition("=")
     if not separator:
         raise fail("usage", f"`--rename {text}` is not of the form OLD=NEW", help="as in `--rename 'model.*=*'`")
     return parse_rename(old, new)
 
 
-def _idle(rename: Rename) -> Diagnostic:
+def _unmatched(rename: Rename) -> Diagnostic:
     return Diagnostic(
         "no-match",
         f"`--rename {rename.old}={rename.new}` matches no tensor of the checkpoint",
         help="patterns are compared with whole names, as they are after the renamings before",
         severity="warning",
     )
-
-
-def contents(found: Verification) -> dict[str, Any]:
-    """The document that JSON and YAML write."""
-    return {
-        "format": 1,
-        "model": found.model,
-        "overrides": finite(found.overrides),
-        "checkpoint": found.checkpoint,
-        "exact": found.is_exact,
-        "params": found.params,
-        "buffers": found.buffers,
-        "files": found.files,
-        "stored": found.stored._asdict(),
-        "dtypes": {dtype: part._asdict() for dtype, part in found.dtypes.items()},
-        "spellings": [spelling._asdict() for spelling in found.spellings],
-        "findings": [
-            {**_row(finding), "names": list(finding.fold.names), "numbers": [*map(list, finding.fold.numbers)]}
-            for finding in found.findings
-        ],
-        "notes": list(found.notes),
-        "fits": list(found.fits),
-    }
-
-
-def page(found: Verification, title: str, format: str) -> str:
-    """What `archspec verify` writes as a table, markdown or csv; of these csv is the findings alone."""
-    rows = [_row(finding) for finding in found.findings]
-    if format == "csv":
-        keys = ("kind", "name", "numbers", "tensors", "what", "spec", "checkpoint", "dtype", "other")
-        return csv(View(tuple(Column(key, key) for key in keys), rows))
-    columns = [
-        Column("kind", "finding"),
-        Column("name", "tensor"),
-        Column("numbers", "*"),
-        Column("tensors", "tensors"),
-    ]
-    columns += [Column("spec", "in the spec"), Column("checkpoint", "in the checkpoint"), Column("remark", "")]
-    shown = [row | {"remark": _remark(finding)} for row, finding in zip(rows, found.findings, strict=True)]
-    view = View(tuple(columns), shown[:MOST_ROWS])
-    heading, *lines = (printable(line) for line in (_heading(found, title), *_summary(found)))
-    if format == "markdown":
-        written = f"{markdown(view)}\n" if rows else ""
-        return f"## {escape_markdown(heading)}\n\n{written}" + "".join(f"- {escape_markdown(line)}\n" for line in lines)
-    written = f"\n{table(view)}\n" if rows else ""
-    return f"{heading}\n{written}" + "".join(f"{line}\n" for line in lines)
-
-
-def _remark(finding: Finding) -> str:
-    """What the other columns leave unsaid."""
-    if finding.kind == "tied":
-        return f"one with {finding.other}"
-    if finding.kind == "total_size":
-        return f"the index claims {int(finding.other or 0):,} bytes"
-    return finding.dtype or (finding.what if finding.what == "buffer" else "")
-
-
-def _row(finding: Finding) -> dict[str, Any]:
-    return {
-        "kind": finding.kind,
-        "name": finding.fold.pattern,
-        "numbers": finding.fold.ranges,
-        "tensors": len(finding.fold.names),
-        "what": finding.what,
-        "spec": finding.spec,
-        "checkpoint": finding.checkpoint,
-        "dtype": finding.dtype,
-        "other": finding.other,
-    }
-
-
-_KINDS = {
-    "missing": "missing",
-    "unexpected": "unexpected",
-    "shape": "of another shape",
-    "tied": "tied otherwise",
-}
-
-
-def _heading(found: Verification, title: str) -> str:
-    if found.is_exact:
-        buffers = f", {number(found.buffers, 'buffer')}" if found.buffers else ""
-        held = f"{number(found.stored.names, 'tensor')}, {found.params:,} parameters{buffers}"
-        return f"{found.checkpoint}: {held}: all of {title}, exactly"
-    counts = Counter[str]()
-    for finding in found.findings:
-        counts[finding.kind] += len(finding.fold.names)
-    if set(counts) == {"unexpected"}:
-        return f"{found.checkpoint}: all of {title}, and {number(counts['unexpected'], 'tensor')} besides"
-    said = [f"{number(counts[kind], 'tensor')} {words}" for kind, words in _KINDS.items() if counts[kind]]
-    said += ["an index that is wrong about its size"] if "total_size" in counts else []
-    return f"{found.checkpoint} is not {title}: {', '.join(said)}"
-
-
-def _summary(found: Verification) -> list[str]:
-    """What the findings leave unsaid: sentences, one a line."""
-    stored = found.stored
-    lines = [*map(_spelling, found.spellings), *found.notes]
-    names = f" by {stored.names:,} names" if stored.tensors < stored.names else ""
-    files = f" in {found.files:,} files" if found.files > 1 else ""
-    held = f"{number(stored.tensors, 'tensor')}{names}, {stored.elements:,} elements, {stored.bytes:,} bytes{files}"
-    lines.append(f"the checkpoint: {held}, {_types(found.dtypes)}")
-    also = " (with the same hyperparameters set)" if found.overrides else ""
-    if len(found.findings) > MOST_ROWS:
-        lines.append(f"{len(found.findings) - MOST_ROWS:,} more lines: --format csv or json writes them all")
-    return lines + [f"the checkpoint is exactly {name}{also}" for name in found.fits]
-
-
-def _types(dtypes: dict[str, Stored]) -> str:
-    if len(dtypes) == 1:
-        return f"all {next(iter(dtypes))}"
-    return ", ".join(f"{dtype} {part.elements:,}" for dtype, part in dtypes.items()) or "no types"
-
-
-def _spelling(spelling: Spelling) -> str:
-    names = number(spelling.names, "name")
-    if spelling.kind == "prefix":
-        where = "checkpoint" if spelling.checkpoint else "spec"
-        return f"`{spelling.checkpoint or spelling.spec}` stands before {names}, in the {where} only"
-    if spelling.kind == "norm":
-        return f"`{spelling.checkpoint}` is `{spelling.spec}` in {names} of norms"
-    return f"`{spelling.checkpoint}` is read as `{spelling.spec}` in {names}"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from archspec.comparisons.components import Component, Row, components, lined_up
-from archspec.counts.count import by_role
+from archspec.comparisons.components import Alignment, Component, align, components
+from archspec.counts.groups import by_role
 from archspec.counts.select import select
 from archspec.table import Table
 
@@ -18,24 +18,27 @@ Value: TypeAlias = "Quantity | None"
 
 
 class Figure(NamedTuple):
-    """One line of numbers, a value for each model."""
+    """A row of numbers, one for each model.
+
+    A value is an integer, an Amount (a formula in symbolic dimensions), or None if the model has none.
+    """
 
     name: str
     values: tuple[Value, ...]
 
     @property
     def differences(self) -> tuple[int | None, ...]:
-        """What each value is more than the first; None unless both are numbers."""
+        """Each value minus the first; None unless both are integers."""
         return self._against(lambda first, value: value - first)
 
     @property
     def ratios(self) -> tuple[float | None, ...]:
-        """Each value divided by the first; None unless both are numbers and the first is not 0."""
+        """Each value divided by the first; None unless both are integers and the first is not 0."""
         return self._against(lambda first, value: value / first if first else None)
 
     @property
     def plain(self) -> tuple[int | str | None, ...]:
-        """The values for programs: a formula is text without commas."""
+        """The values with formulas as text that Python can read."""
         return tuple(value if value is None or isinstance(value, int) else str(value) for value in self.values)
 
     def _against(self, of: Callable[[int, int], Any]) -> tuple[Any, ...]:
@@ -45,22 +48,26 @@ class Figure(NamedTuple):
         )
 
 
-class Setting(NamedTuple):
-    """A hyperparameter that differs: the values of the models that have it, by their place."""
+class DifferingHyperparameter(NamedTuple):
+    """A hyperparameter that differs, with its value in each model that has it, by the position of the model."""
 
     name: str
     values: dict[int, Any]
 
 
-class Part(NamedTuple):
-    """A line of parts that play the same part (see `components.Row`), with the parameters in each model's."""
+class ComponentRow(NamedTuple):
+    """Components that correspond, with the parameters of each model's."""
 
-    row: Row
+    row: Alignment
     params: Figure
 
 
-class Costs(NamedTuple):
-    """What the models cost at the sizes given. `notes` say of each model what is not known of it, "" for nothing."""
+class CostComparison(NamedTuple):
+    """What models cost with the sizes `dims`: FLOPs, operations, and bytes.
+
+    `notes` has one text for each model: dimensions that it does not have or that stay symbolic, or why it has no costs;
+    "" for none.
+    """
 
     dims: dict[str, int]
     figures: tuple[Figure, ...]
@@ -68,34 +75,40 @@ class Costs(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """Models side by side. `totals` are numbers of parameters, every tensor counted once; `roles` split them."""
+    """Models side by side.
+
+    `settings` are the hyperparameters that differ. `totals` and `roles` are parameter counts, in total and by role; a
+    tensor with several names is counted once. `parts` are the components, and `costs` is None without sizes.
+    """
 
     models: tuple[Table, ...]
-    settings: tuple[Setting, ...]
+    settings: tuple[DifferingHyperparameter, ...]
     totals: tuple[Figure, ...]
     roles: tuple[Figure, ...]
-    parts: tuple[Part, ...]
-    costs: Costs | None
+    parts: tuple[ComponentRow, ...]
+    costs: CostComparison | None
 
 
-def compare_tables(tables: Sequence[Table], depth: int, costs: Costs | None = None) -> Comparison:
+def compare_tables(tables: Sequence[Table], depth: int, costs: CostComparison | None = None) -> Comparison:
     """The models of these tables, their parts opened to a depth of 1 or more."""
     found = [components(table) for table in tables]
-    rows = lined_up(found, depth)
+    rows = align(found, depth)
     return Comparison(
         tuple(tables),
         tuple(_settings(tables)),
         tuple(_totals(tables, found)),
         tuple(_roles(tables)),
-        tuple([Part(row, Figure(_name(row), tuple(map(_params, row.groups)))) for row in rows]),
+        tuple([ComponentRow(row, Figure(_name(row), tuple(map(_params, row.groups)))) for row in rows]),
         costs,
     )
 
 
-def _settings(tables: Sequence[Table]) -> list[Setting]:
+def _settings(tables: Sequence[Table]) -> list[DifferingHyperparameter]:
     names = dict.fromkeys(name for table in tables for name in table.hyperparameters)
     settings = [
-        Setting(name, {i: t.hyperparameters[name] for i, t in enumerate(tables) if name in t.hyperparameters})
+        DifferingHyperparameter(
+            name, {i: t.hyperparameters[name] for i, t in enumerate(tables) if name in t.hyperparameters}
+        )
         for name in names
     ]
     return [s for s in settings if len(s.values) < len(tables) or len({*map(repr, s.values.values())}) > 1]
@@ -135,7 +148,7 @@ def _params(group: Sequence[Component]) -> int | None:
     return sum(part.total for part in group) if group else None
 
 
-def _name(row: Row) -> str:
+def _name(row: Alignment) -> str:
     return addresses(next(group for group in row.groups if group))
 
 

@@ -10,21 +10,23 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
-from archspec.addresses.fold import Node
+from archspec.addresses import ANY_INDEX, ends_with, join, parent, relative, segments
+from archspec.addresses.tree import Node
 from archspec.counts.select import select
-from archspec.counts.tree import Own, grown
+from archspec.counts.tree import Own, address_tree
 from archspec.table import Table
 
-Pattern: TypeAlias = Counter[tuple[str | None, str]]
+Structure: TypeAlias = Counter[tuple[str | None, str]]
 """How many norms and matrices a part has: for each role, those that widen, narrow, or keep the number of features."""
 
 
 class Component(NamedTuple):
-    """A part: at an address in which `*` stands for repetition, `times` of it with `each` parameters; None for a stack
-    of layers that are not all alike.
+    """A component of a model: a layer, a block, or a stack of them.
 
-    `total` is the parameters in all of them, in all repetitions around. `roles` says how many elements are there for
-    what; `numbered` whether it is one of a row of parts, of which there may be only one.
+    `address` has `*` for an index, or the indices as text if not all of the stack are equal. There are `times` of it,
+    with `each` parameters (None for layers that are not all equal), and `total` in all, in all repetitions around it.
+    `roles` counts elements by role. `numbered` is whether it has an index, even if it is the only one. `parts` are the
+    components inside it.
     """
 
     address: str
@@ -34,12 +36,12 @@ class Component(NamedTuple):
     total: int
     numbered: bool
     roles: Counter[str | None]
-    pattern: Pattern
+    pattern: Structure
     parts: tuple[Component, ...]
 
     @property
     def role(self) -> str | None:
-        """What most of it is there for."""
+        """The role of most of its elements."""
         return self.roles.most_common(1)[0][0] if self.roles else None
 
 
@@ -47,11 +49,11 @@ Group: TypeAlias = tuple[Component, ...]
 """Parts of one model that play one part together; () for none."""
 
 
-class Row(NamedTuple):
-    """Parts that play the same part, a group for each model, `level` 0 outermost.
+class Alignment(NamedTuple):
+    """Components that correspond: a group for each model, empty if it has none. `level` 0 is outermost.
 
-    `by` says for each model how its parts were found: "address", "structure" (of the same matrices and norms), "role",
-    or "" for the first that has it, and those that have none.
+    `by` is how each model's were matched: "address", "structure" (the same matrices and norms), "role", or "" for the
+    first model that has them, and those that have none.
     """
 
     level: int
@@ -61,13 +63,13 @@ class Row(NamedTuple):
 
 def components(table: Table) -> Group:
     """The parts of a model. What only holds a row of numbered parts, and what stands beside it, is not one itself."""
-    root = grown(table, select(table)).root
+    root = address_tree(table, select(table)).root
     if root.own:
         return (_component(root, "", 1, False),)
     return tuple(_stacked([*_opened(root, "", 1)]))
 
 
-def lined_up(models: Sequence[Group], depth: int) -> list[Row]:
+def align(models: Sequence[Group], depth: int) -> list[Alignment]:
     """The parts of the models side by side, opened to a depth: in the order of the first model, then of the others."""
     return [row for rows in _level(models, [""] * len(models), 0, depth) for row in rows]
 
@@ -78,13 +80,13 @@ def lined_up(models: Sequence[Group], depth: int) -> list[Row]:
 def _opened(node: Node[Own, int], address: str, copies: int) -> Iterator[Component]:
     for child in node.children.values():
         name, times = child.segment, child.times
-        numbered = _is_numbered(child.segment)
+        numbered = child.numbered
         while not child.type and not child.own and len(child.children) == 1:
             (child,) = child.children.values()
-            name = f"{name}.{child.segment}"
+            name = join(name, child.segment)
             times *= child.times
-            numbered = numbered or _is_numbered(child.segment)
-        inner = f"{address}.{name}" if address else name
+            numbered = numbered or child.numbered
+        inner = join(address, name)
         if not numbered and not child.own and _has_numbered(child):
             yield from _opened(child, inner, copies)
         else:
@@ -95,7 +97,7 @@ def _opened(node: Node[Own, int], address: str, copies: int) -> Iterator[Compone
 def _component(node: Node[Own, int], address: str, copies: int, numbered: bool) -> Component:
     parts = [*_opened(node, address, copies)]
     roles: Counter[str | None] = Counter()
-    pattern: Pattern = Counter()
+    pattern: Structure = Counter()
     for part in parts:
         roles += part.roles
         pattern.update({kind: number * part.times for kind, number in part.pattern.items()})
@@ -120,9 +122,13 @@ def _stacked(parts: Sequence[Component]) -> Iterator[Component]:
     stacks: dict[tuple[str, str], list[Component]] = {}
     for part in parts:
         alone = part.address if not part.type or not _several_roles(part) else ""
-        stacks.setdefault((alone or part.address.rpartition(".")[0], part.type), []).append(part)
+        stacks.setdefault((alone or parent(part.address), part.type), []).append(part)
     for (address, _), layers in stacks.items():
-        yield _joined(layers, f"{address}.*", sum(part.times for part in layers)) if len(layers) > 1 else layers[0]
+        yield (
+            _joined(layers, join(address, ANY_INDEX), sum(part.times for part in layers))
+            if len(layers) > 1
+            else layers[0]
+        )
 
 
 def _joined(layers: Sequence[Component], address: str, times: int) -> Component:
@@ -133,7 +139,7 @@ def _joined(layers: Sequence[Component], address: str, times: int) -> Component:
         for part in layer.parts:
             inside.setdefault(relative(part.address, layer.address), []).append(part)
     joined = [
-        _joined(parts, f"{address}.{name}", parts[0].times if len({part.times for part in parts}) == 1 else 1)
+        _joined(parts, join(address, name), parts[0].times if len({part.times for part in parts}) == 1 else 1)
         for name, parts in inside.items()
     ]
     roles: Counter[str | None] = Counter()
@@ -159,20 +165,16 @@ def _has_numbered(node: Node[Own, int]) -> bool:
     waiting = [*node.children.values()]
     while waiting:
         child = waiting.pop()
-        if _is_numbered(child.segment):
+        if child.numbered:
             return True
         waiting += child.children.values()
     return False
 
 
-def _is_numbered(segment: str) -> bool:
-    return segment[:1].isdigit() or segment == "*"
-
-
 # Parts of several models ----------------------------------------------------------------------------------------------
 
 
-def _level(models: Sequence[Group], around: Sequence[str], level: int, depth: int) -> Iterator[list[Row]]:
+def _level(models: Sequence[Group], around: Sequence[str], level: int, depth: int) -> Iterator[list[Alignment]]:
     for row in _matched(models, around, level):
         yield [row]
         parts = [_parts(group) for group in row.groups]
@@ -185,9 +187,9 @@ def _parts(group: Group) -> Group:
     return group if len(group) > 1 else tuple([part for component in group for part in component.parts])
 
 
-def _matched(models: Sequence[Group], around: Sequence[str], level: int) -> list[Row]:
+def _matched(models: Sequence[Group], around: Sequence[str], level: int) -> list[Alignment]:
     """Rows for the parts of the first model, each with those of the others that play the same part; then for theirs."""
-    rows: list[_Line] = []
+    rows: list[_OpenAlignment] = []
 
     def address(part: Component, model: int) -> str:
         return relative(part.address, around[model])
@@ -220,8 +222,8 @@ def _matched(models: Sequence[Group], around: Sequence[str], level: int) -> list
                 same[0].take(model, tuple(part for part in left if part.role == role), "role")
                 lines = [line for line in lines if line not in same]
                 left = [part for part in left if part.role != role]
-        rows += [_Line(model, part, len(models)) for part in left]
-    return [Row(level, tuple(line.groups), tuple(line.by)) for line in rows]
+        rows += [_OpenAlignment(model, part, len(models)) for part in left]
+    return [Alignment(level, tuple(line.groups), tuple(line.by)) for line in rows]
 
 
 def _behind_a_stack(parts: Sequence[Component]) -> set[str]:
@@ -229,7 +231,7 @@ def _behind_a_stack(parts: Sequence[Component]) -> set[str]:
     found: set[str] = set()
     stacks = [(place, part) for place, part in enumerate(parts) if part.numbered]
     for place, part in enumerate(parts):
-        shared = [_in_common(part.address.split("."), stack.address.split(".")) for _, stack in stacks]
+        shared = [_in_common(segments(part.address), segments(stack.address)) for _, stack in stacks]
         near = [other for (other, _), length in zip(stacks, shared, strict=True) if length == max(shared)]
         if not part.numbered and any(other < place for other in near):
             found.add(part.address)
@@ -241,7 +243,7 @@ def _in_common(a: Sequence[str], b: Sequence[str]) -> int:
     return next((i for i, (one, other) in enumerate(zip(a, b, strict=False)) if one != other), min(len(a), len(b)))
 
 
-class _Line:
+class _OpenAlignment:
     """A row while it is made."""
 
     def __init__(self, home: int, part: Component, models: int) -> None:
@@ -268,7 +270,7 @@ class _Line:
     def take(self, model: int, group: Group, by: str) -> None:
         self.groups[model], self.by[model] = group, by
 
-    def join(self, other: _Line) -> None:
+    def join(self, other: _OpenAlignment) -> None:
         self.groups = [ours + theirs for ours, theirs in zip(self.groups, other.groups, strict=True)]
 
 
@@ -276,16 +278,16 @@ _New: TypeAlias = tuple[Component, int]
 """A part and which model it is of."""
 
 
-_Pairs: TypeAlias = "list[tuple[_Line, Component]]"
+_Pairs: TypeAlias = "list[tuple[_OpenAlignment, Component]]"
 
 
 def _same(
     key: Callable[[Component, int], object], *, alone: bool = False
-) -> Callable[[Sequence[_Line], Sequence[_New]], _Pairs]:
+) -> Callable[[Sequence[_OpenAlignment], Sequence[_New]], _Pairs]:
     """Pairs lines and parts with the same key, in order, where both have as many of them; or one only (`alone`)."""
 
-    def pairs(lines: Sequence[_Line], parts: Sequence[_New]) -> _Pairs:
-        ours: dict[object, list[_Line]] = {}
+    def pairs(lines: Sequence[_OpenAlignment], parts: Sequence[_New]) -> _Pairs:
+        ours: dict[object, list[_OpenAlignment]] = {}
         theirs: dict[object, list[Component]] = {}
         for line in lines:
             ours.setdefault(key(line.first[0], line.home), []).append(line)
@@ -306,12 +308,7 @@ def _agree(a: Component, b: Component) -> bool:
     return a.role == b.role or a.role is None or b.role is None
 
 
-def relative(address: str, around: str) -> str:
-    """An address within another."""
-    return address[len(around) + 1 :] if around and address.startswith(f"{around}.") else address
-
-
-def _behind_prefix(lines: Sequence[_Line], parts: Sequence[_New]) -> _Pairs:
+def _behind_prefix(lines: Sequence[_OpenAlignment], parts: Sequence[_New]) -> _Pairs:
     """Lines and parts whose addresses differ by what stands before one of them, where that leaves no choice."""
     found: _Pairs = []
     for line in lines:
@@ -325,7 +322,7 @@ def _behind_prefix(lines: Sequence[_Line], parts: Sequence[_New]) -> _Pairs:
 
 
 def _is_behind(a: str, b: str) -> bool:
-    return a.endswith(f".{b}") or b.endswith(f".{a}")
+    return ends_with(a, b) or ends_with(b, a)
 
 
 def _several_roles(part: Component) -> frozenset[str | None]:

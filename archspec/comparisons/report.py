@@ -1,54 +1,48 @@
-"""`archspec compare` for people: its tables and bars, and the sentences under them; and its rows for spreadsheets."""
+"""The report of `archspec compare`: its tables, bars and sentences, its rows for spreadsheets, and the document."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
-from archspec.comparisons.bars import bar
-from archspec.comparisons.components import relative
-from archspec.comparisons.svg import Pair
-from archspec.counts.report import literal, title
-from archspec.reporting.tables import Column, View, csv, escape_markdown, markdown, table
+from archspec.addresses import relative
+from archspec.comparisons.compare import Comparison, ComponentRow, Figure, Value
+from archspec.comparisons.components import Component
+from archspec.comparisons.svg import Pair, svg
+from archspec.reporting.bars import bar
+from archspec.reporting.documents import Document, finite, finite_value
+from archspec.reporting.page import render
+from archspec.reporting.tables import Cell, Column, Row, View, csv
+from archspec.reporting.text import listed, literal, title
 from archspec.source import printable
-
-if TYPE_CHECKING:
-    from archspec.comparisons.compare import Comparison, Figure, Value
-    from archspec.comparisons.components import Component
 
 BAR = 40
 
 
 def names(found: Comparison) -> list[str]:
     """What the models are called; those of one name are numbered."""
-    titles = [title(model) for model in found.models]
+    titles = [title(model.model, model.overrides) for model in found.models]
     return [f"{name} ({i + 1})" if titles.count(name) > 1 else name for i, name in enumerate(titles)]
 
 
 def page(found: Comparison, format: str) -> str:
-    """All that is written as a table, markdown or csv; of these csv is the rows alone."""
+    """The report as a table, markdown or csv; csv has one row for each value."""
     if format == "csv":
         return csv(_rows(found))
-    titles = [printable(name) for name in names(found)]
+    titles = names(found)
     views = [view for view in (_settings(found, titles), *_sums(found, titles), _parts(found, titles)) if view.rows]
-    notes = [printable(line) for line in _notes(found)]
-    heading = " and ".join([", ".join(titles[:-1]), titles[-1]])
-    costs = _costs(found, titles)
-    if format == "markdown":
-        sections = [markdown(view) for view in (*views, *costs)]
-        items = "".join(f"- {escape_markdown(note)}\n" for note in notes)
-        return "\n".join([f"## {escape_markdown(heading)}\n", *sections, items]).rstrip("\n") + "\n"
-    sections = [table(view) for view in (*views, *_bars(found, titles), *costs)]
-    return "\n".join([f"{heading}\n", *sections, "".join(f"{note}\n" for note in notes)]).rstrip("\n") + "\n"
+    bars = _bars(found, titles) if format == "table" else []
+    return render(listed(titles), [*views, *bars, *_costs(found, titles), _notes(found)], format)
 
 
-def pairs(found: Comparison) -> list[Pair]:
-    """The parts of two models, for a picture."""
-    return [
-        Pair(part.row.level, (first, second), (_number(part.params.values[0]), _number(part.params.values[1])))
-        for part, (first, second) in zip(found.parts, _labels(found), strict=True)
+def picture(found: Comparison) -> str:
+    """The parts of two models as bars, in SVG."""
+    first, second = map(printable, names(found))
+    pairs = [
+        Pair(part.row.level, (ours, theirs), (_number(part.params.values[0]), _number(part.params.values[1])))
+        for part, (ours, theirs) in zip(found.parts, _labels(found), strict=True)
     ]
+    return svg((first, second), pairs)
 
 
 # Tables ---------------------------------------------------------------------------------------------------------------
@@ -81,8 +75,8 @@ def _numbers(titles: Sequence[str]) -> list[Column]:
     return [*columns, *(Column(f"ratio {i}", f"ratio, {name}") for i, name in enumerate(titles) if i)]
 
 
-def _cells(figure: Figure) -> dict[str, Any]:
-    cells: dict[str, Any] = {}
+def _cells(figure: Figure) -> Row:
+    cells: Row = {}
     for i, value in enumerate(figure.values):
         ratio = figure.ratios[i]
         cells |= {
@@ -102,9 +96,9 @@ def _ratio(ratio: float) -> str:
 def _parts(found: Comparison, titles: Sequence[str]) -> View:
     columns = [Column("part", "part"), *(Column(f"in {i}", f"in {name}") for i, name in enumerate(titles) if i)]
     columns += [*_numbers(titles), Column("by", "found by")]
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     for part, labels in zip(found.parts, _labels(found), strict=True):
-        row: dict[str, Any] = {"part": "  " * part.row.level + (labels[0] or "-"), **_cells(part.params)}
+        row: Row = {"part": "  " * part.row.level + (labels[0] or "-"), **_cells(part.params)}
         row |= {f"in {i}": label or "-" for i, label in enumerate(labels)}
         row["by"] = ", ".join(dict.fromkeys(by for by in part.row.by if by)) or "no counterpart"
         rows.append(row)
@@ -140,7 +134,7 @@ def _bars(found: Comparison, titles: Sequence[str]) -> list[View]:
         return []
     encoding = sys.stdout.encoding or "utf-8"  # a stream without one takes any text
     most = max(_number(value) or 0 for part in found.parts for value in part.params.values)
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     for part, labels in zip(found.parts, _labels(found), strict=True):
         label = "  " * part.row.level + (labels[0] or labels[1])
         for name, value in zip(titles, map(_number, part.params.values), strict=True):
@@ -155,7 +149,7 @@ def _costs(found: Comparison, titles: Sequence[str]) -> list[View]:
     if found.costs is None:
         return []
     sizes = ", ".join(f"{name} = {size}" for name, size in found.costs.dims.items())
-    return [_figures(printable(f"at {sizes}"), found.costs.figures, titles)]
+    return [_figures(f"at {sizes}", found.costs.figures, titles)]
 
 
 def _notes(found: Comparison) -> list[str]:
@@ -182,10 +176,10 @@ def _number(value: Value) -> int | None:
 
 
 def _rows(found: Comparison) -> View:
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     models = names(found)
 
-    def add(section: str, name: str, model: int, value: Any, **more: Any) -> None:
+    def add(section: str, name: str, model: int, value: Cell, **more: Cell) -> None:
         blank = {"address": "", "difference": None, "ratio": None, "by": ""}
         rows.append({"section": section, "name": name, "model": models[model], "value": value, **blank, **more})
 
@@ -198,7 +192,7 @@ def _rows(found: Comparison) -> View:
             for i, value in enumerate(figure.plain):
                 add(section, figure.name, i, value, **_against(figure, i))
     for part in found.parts:
-        for i, value in enumerate(part.params.values):
+        for i, value in enumerate(part.params.plain):
             if value is not None:
                 address = " + ".join(component.address for component in part.row.groups[i])
                 add(
@@ -214,6 +208,67 @@ def _rows(found: Comparison) -> View:
     return View(tuple(Column(key, key) for key in keys), rows)
 
 
-def _against(figure: Figure, model: int) -> dict[str, Any]:
+def _against(figure: Figure, model: int) -> Row:
     ratio = figure.ratios[model]
     return {"difference": figure.differences[model], "ratio": None if ratio is None else round(ratio, 6)}
+
+
+# Documents ------------------------------------------------------------------------------------------------------------
+
+
+def contents(found: Comparison) -> Document:
+    """The document that JSON and YAML write. Values stand in the order of the models."""
+    costs = found.costs
+    return {
+        "format": 1,
+        "models": [
+            {"model": table.model, "overrides": finite(table.overrides), "params": table.params._asdict()}
+            for table in found.models
+        ],
+        "hyperparameters": [
+            {
+                "name": setting.name,
+                "has": [i in setting.values for i in range(len(found.models))],
+                "values": [finite_value(setting.values.get(i)) for i in range(len(found.models))],
+            }
+            for setting in found.settings
+        ],
+        "totals": [_figure_entry(figure) for figure in found.totals],
+        "roles": [_figure_entry(figure) for figure in found.roles],
+        "components": [_part_entry(part) for part in found.parts],
+        "costs": None
+        if costs is None
+        else {"dims": costs.dims, "notes": list(costs.notes), "figures": [*map(_figure_entry, costs.figures)]},
+    }
+
+
+def _figure_entry(figure: Figure) -> Document:
+    return {
+        "name": figure.name or None,
+        "values": list(figure.plain),
+        "differences": list(figure.differences),
+        "ratios": [ratio if ratio is None else round(ratio, 6) for ratio in figure.ratios],
+    }
+
+
+def _part_entry(part: ComponentRow) -> Document:
+    row = part.row
+    return {
+        "level": row.level,
+        "by": [by or None for by in row.by],
+        "parts": [
+            [
+                {
+                    "address": component.address,
+                    "type": component.type,
+                    "times": component.times,
+                    "each": component.each,
+                    "params": component.total,
+                    "role": component.role,
+                }
+                for component in group
+            ]
+            for group in row.groups
+        ],
+        **{key: value for key, value in _figure_entry(part.params).items() if key != "name"},
+    }

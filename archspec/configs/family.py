@@ -25,16 +25,16 @@ class Field(NamedTuple):
     name: str
     sets: str | None
     kind: str
-    default: Any
+    default: object
     has_default: bool
-    values: list[tuple[Any, Any]] | None
-    only: list[Any] | None
+    values: list[tuple[object, object]] | None
+    only: list[object] | None
     least: int
     among: list[str] | None
     cycle: list[str]
     like: str | None
     unless: str | None
-    needs: dict[Any, list[str]]
+    needs: dict[object, list[str]]
     length: str | None
 
 
@@ -43,7 +43,7 @@ class Architecture(NamedTuple):
 
     file: str
     definition: str
-    settings: dict[str, Any]
+    settings: dict[str, object]
 
 
 class Family(NamedTuple):
@@ -91,7 +91,7 @@ def _architecture(entry: str | dict[str, Any]) -> Architecture:
 
 
 def _field(name: str, entry: dict[str, Any], shared: dict[str, Any]) -> Field:
-    default: Any = entry.get("default")
+    default: object = entry.get("default")
     values = entry.get("values")
     if isinstance(values, str):
         values = shared[values]

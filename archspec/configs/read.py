@@ -12,10 +12,10 @@ DEEPEST = 16
 MOST_VALUES = 50_000
 LONGEST_NUMBER = 400
 
-Plain: TypeAlias = "bool | int | float | str | list[Value] | dict[str, Member] | None"
+Plain: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, Member] | None"
 
 
-class Value(NamedTuple):
+class JsonValue(NamedTuple):
     """A value and its location."""
 
     span: Span
@@ -39,10 +39,10 @@ class Member(NamedTuple):
     """A member of an object: the location of its name, and its value."""
 
     name: Span
-    value: Value
+    value: JsonValue
 
 
-def read_json(source: Source) -> Value:
+def read_json(source: Source) -> JsonValue:
     """Read the JSON value in a source. Raises ArchError (`syntax`, `duplicate-name`, `budget`)."""
     reader = _Reader(source)
     value = reader.value(0)
@@ -72,7 +72,7 @@ class _Reader:
         found = _SPACE.match(self.text, self.at)
         self.at = found.end() if found else self.at
 
-    def value(self, depth: int) -> Value:
+    def value(self, depth: int) -> JsonValue:
         self.space()
         start = self.at
         self._values += 1
@@ -89,7 +89,7 @@ class _Reader:
             plain = self._string()
         else:
             plain = self._scalar()
-        return Value(Span(self.source, start, self.at), plain)
+        return JsonValue(Span(self.source, start, self.at), plain)
 
     def wrong(self, message: str, *, code: str = "syntax", start: int | None = None) -> ArchError:
         """Return an error located at `start`, by default at the current offset."""
@@ -116,8 +116,8 @@ class _Reader:
             members[name] = Member(span, self.value(depth + 1))
         return members
 
-    def _list(self, depth: int) -> list[Value]:
-        opened, items = self.at, list[Value]()
+    def _list(self, depth: int) -> list[JsonValue]:
+        opened, items = self.at, list[JsonValue]()
         self.at += 1
         while not self._closes("]", opened, bool(items)):
             items.append(self.value(depth + 1))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from archspec.configs.family import Family, Field
 from archspec.configs.read import Member, Plain
@@ -21,7 +21,7 @@ class Name(NamedTuple):
 class Setting(NamedTuple):
     """The value of a hyperparameter, and the member that sets it (None for a default)."""
 
-    value: Any
+    value: object
     member: Member | None
 
 
@@ -88,7 +88,7 @@ class Settings:
     def _are_equal(self, one: str, other: str) -> bool:
         return one in self.found and self.found[one].value == self.found[other].value
 
-    def _set(self, name: str, hyperparameter: str, value: Any, member: Member | None) -> None:
+    def _set(self, name: str, hyperparameter: str, value: object, member: Member | None) -> None:
         """Set a hyperparameter; report an error if it already has a different value."""
         other = self.found.setdefault(hyperparameter, Setting(value, member))
         if other.value == value:
@@ -115,7 +115,7 @@ class Settings:
         for hyperparameter, setting in _settings(field, value) if value is not ... else ():
             self._set(name, hyperparameter, setting, member)
 
-    def _value(self, name: str, field: Field, member: Member) -> Any:
+    def _value(self, name: str, field: Field, member: Member) -> object:
         """Return the value of a field, or Ellipsis after reporting that it is invalid or unsupported."""
         value, data = member.value, member.value.data()
         if field.only is not None:
@@ -139,7 +139,7 @@ class Settings:
             return len(value.plain)
         return float(data) if field.kind == "number" and isinstance(data, int) else data
 
-    def _cycle(self, name: str, field: Field, member: Member) -> Any:
+    def _cycle(self, name: str, field: Field, member: Member) -> object:
         """Return the n for which every n-th item, from the first, is the first string and all others the second."""
         items = [item.plain for item in member.value.plain] if isinstance(member.value.plain, list) else []
         if not items:
@@ -150,12 +150,12 @@ class Settings:
         setting = self.found.get(field.sets or "")
         again = items.index(one, 1) if one in items[1:] else len(items)
         for n in (setting.value if setting is not None else field.default, again):
-            if all(item == (one if i % n == 0 else other) for i, item in enumerate(items)):
+            if isinstance(n, int) and all(item == (one if i % n == 0 else other) for i, item in enumerate(items)):
                 return n
         help = f'use a list in which every n-th item is "{one}" and all others are "{other}"'
         return self._unsupported(name, member, help)
 
-    def _unsupported(self, name: str, member: Member, help: str) -> Any:
+    def _unsupported(self, name: str, member: Member, help: str) -> object:
         message = f"unsupported value of `{name}` for model type `{self.family.type}`: {member.value.written()}"
         return self._wrong("unsupported", message, member, help)
 
@@ -166,22 +166,22 @@ class Settings:
         message = f"unknown field `{name}` for model type `{self.family.type}`"
         self.report.error("unknown-name", message, member.name, help=help)
 
-    def _wrong(self, code: str, message: str, member: Member, help: str | None = None) -> Any:
+    def _wrong(self, code: str, message: str, member: Member, help: str | None = None) -> object:
         self.report.error(code, message, member.value.span, help=help)
         return ...
 
 
-def _settings(field: Field, value: Any) -> list[tuple[str, Any]]:
+def _settings(field: Field, value: object) -> list[tuple[str, object]]:
     """Return the hyperparameters that a field sets, with their values. None keeps the default of the definition."""
     if field.values is not None:
         value = next((mapped for each, mapped in field.values if same(value, each)), None)
         if isinstance(value, dict):
-            return [(name, _named(each)) for name, each in cast("dict[str, Any]", value).items()]
+            return [(name, _named(each)) for name, each in cast("dict[str, object]", value).items()]
         value = _named(value)
     return [(field.sets, value)] if field.sets is not None and value is not None else []
 
 
-def _named(value: Any) -> Any:
+def _named(value: object) -> object:
     return Name(value) if isinstance(value, str) else value
 
 
@@ -198,18 +198,18 @@ def _expected(field: Field, value: Plain) -> str | None:
     return None if fits else f"an integer of at least {field.least} with at most 18 digits"
 
 
-def same(one: Any, other: Any) -> bool:
+def same(one: object, other: object) -> bool:
     """Whether two values are equal; `True` and 1 are not."""
     return one == other and isinstance(one, bool) == isinstance(other, bool)
 
 
-def _json(value: Any) -> str:
+def _json(value: object) -> str:
     from json import dumps
 
     return f"`{dumps(value)}`"
 
 
-def written(value: Any) -> str:
+def written(value: object) -> str:
     """Format a value as in a spec."""
     if value is None or isinstance(value, bool):
         return {None: "none", True: "true", False: "false"}[value]

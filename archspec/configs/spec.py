@@ -6,7 +6,7 @@ import os
 import re
 
 from archspec.configs.family import Family, known_types, read_family
-from archspec.configs.read import Member, Value, read_json
+from archspec.configs.read import JsonValue, Member, read_json
 from archspec.configs.settings import Name, Setting, Settings, same, written
 from archspec.resolve.files import Definition, Library, Unit
 from archspec.source import Report, Source, Span, decode, read_bytes, suggest
@@ -58,7 +58,7 @@ def spec_of(source: Source, library: Library, report: Report) -> str | None:
     return _text(source.label, family, architecture, unit, settings.found)
 
 
-def _family(root: Value, members: dict[str, Member], library: Library, report: Report) -> Family | None:
+def _family(root: JsonValue, members: dict[str, Member], library: Library, report: Report) -> Family | None:
     known = known_types(library.specs)
     member = members.get("model_type")
     if member is None:

@@ -1,22 +1,20 @@
-"""What a model costs: what `archspec cost` does."""
+"""`archspec.cost`: the work and memory of a model."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
+from archspec.costs.cost import Cost, cost_of, dimensions
 from archspec.costs.dimension_sizes import given_sizes
-from archspec.model import Model
+from archspec.costs.index_ranges import check_sizes, chosen
+from archspec.costs.memory import ATTENTION, BYTES, Activations
+from archspec.model import Model, ModelLike, internals
+from archspec.pipeline import model_of
 from archspec.source import fail, suggest
-
-if TYPE_CHECKING:
-    from archspec.costs.cost import Cost
-    from archspec.costs.memory import Activations
 
 
 def cost(
-    model: Model | str | os.PathLike[str],
+    model: ModelLike,
     /,
     batch: int | None = None,
     seq: int | None = None,
@@ -25,35 +23,29 @@ def cost(
     dtype: str = "float32",
     attention: str | None = None,
 ) -> Cost:
-    """What a model costs: its work (multiply-accumulates, FLOPs, elementwise operations) and its memory in bytes.
+    """The cost of a model: its work (multiply-accumulates, FLOPs, elementwise operations) and its memory in bytes.
 
-    `model` is a compiled model, or what `archspec.load` takes. `batch` and `seq` are sizes for the dimensions of these
-    names, `dims` for any; what depends on the others is an `Amount`, a formula that `str` writes out. `dtype` is the
-    type of the weights: float64, float32, float16 or bfloat16. `attention` names a form of attention, "flash" or
-    "math", for the memory of activations, which takes PyTorch. See `docs/costs.md` for what is counted.
+    `model` is a Model, or what `archspec.load` takes. `batch` and `seq` are the sizes of the dimensions of these names,
+    `dims` those of any dimensions. What depends on other dimensions is an `Amount`: a formula, which `str` writes.
+    `dtype` is the type of the weights: float64, float32, float16 or bfloat16. `attention` is "flash" or "math": it adds
+    the memory of activations with that implementation of attention, which needs PyTorch. `docs/costs.md` describes what
+    is counted.
 
     Raises ArchError for a dimension that the model does not have, a size that is not from 1 to 2^63 - 1 or that the
-    model cannot run at, another dtype, and all that `archspec.load` does.
+    model cannot run with, another dtype, and everything that `archspec.load` does.
     """
-    from archspec.costs.cost import cost_of, dimensions
-    from archspec.costs.index_ranges import check_sizes, chosen
-    from archspec.costs.memory import BYTES
-
-    if isinstance(model, str | os.PathLike):
-        from archspec.pipeline import load
-
-        model = load(model)
     if dtype not in BYTES:
         raise fail("usage", f"`{dtype}` is no type of weights", help=suggest(dtype, [*BYTES]) or ", ".join(BYTES))
-    values = chosen(model.name, dimensions(model.body.inputs), given_sizes(dims, batch, seq))
-    check_sizes(model.body, values)
-    found = cost_of(model.table, model.body, values, dtype)
-    return found if attention is None else found._replace(activations=_activations(model, values, dtype, attention))
+    compiled = model_of(model)
+    body = internals(compiled).body
+    values = chosen(compiled.name, dimensions(body.inputs), given_sizes(dims, batch, seq))
+    check_sizes(body, values)
+    found = cost_of(internals(compiled).table, body, values, dtype)
+    return found if attention is None else found._replace(activations=_activations(compiled, values, dtype, attention))
 
 
 def _activations(model: Model, values: Mapping[str, int], dtype: str, attention: str) -> Activations:
-    from archspec.costs.memory import ATTENTION, Activations
-    from archspec.pytorch.activations import activation_bytes
+    from archspec.pytorch.activations import activation_bytes  # optional, and slow to import
 
     if attention not in ATTENTION:
         raise fail("usage", f"`{attention}` is no form of attention", help=f"its forms are {', '.join(ATTENTION)}")

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import NamedTuple
 
+from archspec.addresses import join
 from archspec.costs.attention import Context, Tracer
 from archspec.costs.memory import Activations, Memory, memory_of
 from archspec.dims import symbols
@@ -144,7 +145,7 @@ class _Work:
                 if inner.module is None and not below:  # a function is part of what applies it
                     here.append((figures, times))
                     continue
-                name = f"{address}.{below}" if address and below else address or below
+                name = join(address, below)
                 before = found.get(name)
                 if before is not None:
                     applied, figures = applied * times + before[0], added([(figures, times), (before[1], 1)])

@@ -1,16 +1,36 @@
-"""Sizes of dimensions, as functions take them."""
+"""The sizes of dimensions that functions and commands are given."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from archspec.source import fail
+from archspec.source import ArchError, fail
 
 
 def given_sizes(dims: Mapping[str, int] | None, batch: int | None, seq: int | None) -> dict[str, int]:
-    """The sizes in `dims` and those given on their own. Raises ArchError for two sizes of one dimension."""
+    """The sizes in `dims`, and those of `batch` and `seq`. Raises ArchError for two sizes of one dimension."""
     sizes = dict(dims or {})
     for name, size in (("batch", batch), ("seq", seq)):
         if size is not None and sizes.setdefault(name, size) != size:
-            raise fail("usage", f"the dimension `{name}` is given as {size} and as {sizes[name]}")
+            raise _conflict(name, size, sizes[name])
     return sizes
+
+
+def parse_sizes(settings: Iterable[str]) -> dict[str, int]:
+    """The sizes in `--dim NAME=N` options. Raises ArchError."""
+    sizes: dict[str, int] = {}
+    for setting in settings:
+        name, _, text = setting.partition("=")
+        name = name.strip()
+        try:
+            size = int(text)
+        except ValueError:
+            message = f"`--dim {setting}` gives no size"
+            raise fail("usage", message, help="write NAME=N with an integer, as in `--dim seq=512`") from None
+        if sizes.setdefault(name, size) != size:
+            raise _conflict(name, sizes[name], size)
+    return sizes
+
+
+def _conflict(name: str, first: int, second: int) -> ArchError:
+    return fail("usage", f"the dimension `{name}` is given as {first} and as {second}")

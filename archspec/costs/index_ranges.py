@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, NamedTuple, TypeAlias, cast
 
+from archspec.addresses import join
 from archspec.bodies.fold import arguments, fold_body
 from archspec.bodies.step_budget import StepBudget
 from archspec.dims import LARGEST, Dim, Symbolic, substitute
@@ -77,7 +78,7 @@ class _Check:
         assert call.body is not None
         outer = self._place
         if call.address:
-            self._place = _Place(f"{outer.address}.{call.address}" if outer.address else call.address, call.span)
+            self._place = _Place(join(outer.address, call.address), call.span)
         results = self.outputs(call.body, tuple(arguments(call, given)))
         self._place = outer
         return results

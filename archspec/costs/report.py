@@ -1,33 +1,39 @@
-"""`archspec cost`: the document that programs read, and the pages for people."""
+"""The report of `archspec cost`: the tree, the sentences under it, the memory, and the document."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import NamedTuple
 
-from archspec.source import printable
-
-if TYPE_CHECKING:
-    from archspec.costs.cost import Cost, Figures
-    from archspec.costs.memory import Activations
-    from archspec.costs.tree import CostLine
-    from archspec.model import Model
-    from archspec.reporting.tables import View
-    from archspec.work import Quantity
-
+from archspec.costs.cost import Cost, Figures
+from archspec.costs.memory import BYTES, Activations
+from archspec.costs.tree import CostRow, tree
+from archspec.reporting.documents import Document, finite
+from archspec.reporting.page import render
+from archspec.reporting.tables import Column, Row, View, csv
+from archspec.reporting.text import title
+from archspec.table import Table
+from archspec.work import Quantity
 
 # Documents ------------------------------------------------------------------------------------------------------------
 
 
-def contents(model: Model, cost: Cost, lines: list[CostLine]) -> dict[str, Any]:
-    """The document that JSON and YAML write; what depends on open dimensions is a formula, as text."""
-    from archspec.counts.document import finite
+class CostReport(NamedTuple):
+    """A cost to be shown: of the model with this table, with parts down to a `depth`."""
 
+    table: Table
+    cost: Cost
+    depth: int | None = None
+
+
+def contents(report: CostReport) -> Document:
+    """The document that JSON and YAML write; what depends on symbolic dimensions is a formula, as text."""
+    table, cost, depth = report
     memory, kept = cost.memory, cost.activations
     return {
         "format": 1,
         "model": cost.model,
-        "hyperparameters": finite(model.table.hyperparameters),
-        "overrides": finite(model.table.overrides),
+        "hyperparameters": finite(table.hyperparameters),
+        "overrides": finite(table.overrides),
         "dims": cost.dims,
         "dtype": memory.dtype,
         "flops_per_mac": 2,
@@ -38,11 +44,11 @@ def contents(model: Model, cost: Cost, lines: list[CostLine]) -> dict[str, Any]:
             "activations": kept and kept._asdict() | {"bytes": _plain(kept.bytes)},
             "training": [scheme._asdict() | {"total": scheme.total} for scheme in memory.schemes],
         },
-        "rows": [_row(cost, line) for line in lines],
+        "rows": [_row(cost, line) for line in tree(cost, depth, fold=False)],
     }
 
 
-def _row(cost: Cost, line: CostLine) -> dict[str, Any]:
+def _row(cost: Cost, line: CostRow) -> Document:
     size = _bytes(cost)
     return {
         "address": line.address,
@@ -71,28 +77,21 @@ def _plain(amount: Quantity) -> int | str:
 
 
 def _bytes(cost: Cost) -> int:
-    from archspec.costs.memory import BYTES
-
     return BYTES[cost.memory.dtype]
 
 
 # Pages ----------------------------------------------------------------------------------------------------------------
 
 
-def page(model: Model, cost: Cost, lines: list[CostLine], format: str) -> str:
-    """All that is written as a table, markdown or csv; of these csv is the rows alone."""
-    from archspec.counts.report import title
-    from archspec.reporting.tables import csv, escape_markdown, markdown, table
-
+def page(report: CostReport, format: str) -> str:
+    """The report as a table, markdown or csv; csv has the rows of the tree only."""
+    table, cost, depth = report
     if format == "csv":
-        return csv(_csv(cost, lines))
-    heading = printable(f"{title(model.table)}, {_sizes(cost)}")
-    rows, memory = _tree(cost, lines, whole_addresses=format == "markdown"), _memory(cost)
-    sentences = [printable(line) for line in _summary(cost)]
-    if format == "table":
-        return f"{heading}\n\n{table(rows)}\n" + "".join(f"{line}\n" for line in sentences) + f"\n{table(memory)}"
-    items = "".join(f"- {escape_markdown(line)}\n" for line in sentences)
-    return f"## {escape_markdown(heading)}\n\n{markdown(rows)}\n{items}\n{markdown(memory)}"
+        return csv(_csv(cost, tree(cost, depth, fold=False)))
+    lines = tree(cost, depth)
+    heading = f"{title(table.model, table.overrides)}, {_sizes(cost)}"
+    blocks = [_tree(cost, lines, whole_addresses=format == "markdown"), _summary(cost), _memory(cost)]
+    return render(heading, blocks, format)
 
 
 def _sizes(cost: Cost) -> str:
@@ -102,21 +101,17 @@ def _sizes(cost: Cost) -> str:
     return "; ".join(words) or "all sizes fixed"
 
 
-def _csv(cost: Cost, lines: list[CostLine]) -> View:
+def _csv(cost: Cost, lines: list[CostRow]) -> View:
     """The rows for programs."""
-    from archspec.reporting.tables import Column, View
-
     rows = [_row(cost, line) for line in lines]
     return View(tuple([Column(key, key) for key in rows[0]]), rows)
 
 
-def _tree(cost: Cost, lines: list[CostLine], *, whole_addresses: bool) -> View:
+def _tree(cost: Cost, lines: list[CostRow], *, whole_addresses: bool) -> View:
     """The tree for people."""
-    from archspec.reporting.tables import Column, View
-
     macs = cost.work.macs
 
-    def row(line: CostLine) -> dict[str, Any]:
+    def row(line: CostRow) -> Row:
         work = line.work
         return {
             "address": line.address if whole_addresses else "  " * line.level + line.label,
@@ -179,8 +174,6 @@ def _kept(activations: Activations) -> str:
 
 def _memory(cost: Cost) -> View:
     """The bytes of weights, gradients and what optimizers keep."""
-    from archspec.reporting.tables import Column, View
-
     memory = cost.memory
     blank = {"weights": None, "gradients": None, "optimizer": None, "holds": ""}
     rows = [blank | {"to": f"weights, {memory.dtype}", "weights": memory.weights, "total": memory.weights}]

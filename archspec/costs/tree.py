@@ -7,15 +7,16 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import NamedTuple
 
-from archspec.addresses.fold import Node, Tree
+from archspec.addresses import join
+from archspec.addresses.tree import AddressTree, Node
 from archspec.costs.cost import NOTHING, Cost, Figures, ModuleCost, added
 
 SCORES, MIX = "(scores)", "(mix)"
 """The last segment of lines that are attention's products, which no address can have."""
 
 
-class CostLine(NamedTuple):
-    """One line of the tree: `level`, `label`, `address` and `times` as a `fold.Line` has them.
+class CostRow(NamedTuple):
+    """One row of the tree: `level`, `label`, `address` and `times` as `TreeRow` has them.
 
     `work` is all there is to do here and further in, in all repetitions; so are `parameters` and `trainable`, each
     tensor counted once. What is here is applied `applied` times in each repetition, what is around it `around` times.
@@ -39,28 +40,28 @@ class _Sum(NamedTuple):
     trainable: int
 
 
-def tree(cost: Cost, depth: int | None = None, *, fold: bool = True) -> list[CostLine]:
+def tree(cost: Cost, depth: int | None = None, *, fold: bool = True) -> list[CostRow]:
     """The lines of the tree: the model as a whole, then its parts from the top.
 
-    `depth` leaves out what is nested deeper; without `fold` each part has a line of its own.
+    `depth` leaves out what is nested deeper; without `fold` each part has a row of its own.
     """
     grown = _grow(cost)
     grown.settle(_add, fold)
-    found: list[CostLine] = []
+    found: list[CostRow] = []
     applied = [1]
-    for line in grown.lines(depth):
-        node, number = line.node, line.times * line.copies
-        del applied[line.level + 1 :]
+    for row in grown.rows(depth):
+        node, number = row.node, row.times * row.copies
+        del applied[row.level + 1 :]
         around = applied[-1]
         applied.append(node.own[0].applied if node.own else around)
         work = added([(node.each.work, number)]) if number > 1 else node.each.work
         found.append(
-            CostLine(
-                line.level,
-                line.label,
-                line.address,
+            CostRow(
+                row.level,
+                row.label,
+                row.address,
                 node.type,
-                line.times,
+                row.times,
                 applied[-1],
                 around,
                 work,
@@ -71,19 +72,18 @@ def tree(cost: Cost, depth: int | None = None, *, fold: bool = True) -> list[Cos
     return found
 
 
-def _grow(cost: Cost) -> Tree[ModuleCost, _Sum]:
+def _grow(cost: Cost) -> AddressTree[ModuleCost, _Sum]:
     """The tree of all modules; attention's products come after what they are made of."""
-    grown: Tree[ModuleCost, _Sum] = Tree(_Sum(NOTHING, 0, 0))
+    grown: AddressTree[ModuleCost, _Sum] = AddressTree(_Sum(NOTHING, 0, 0))
     products: list[ModuleCost] = []
     for module in cost.modules:
         _, scores, mixes, elementwise = own = module.own
-        prefix = f"{module.address}." if module.address else ""
         for segment, macs, figures in (
             (SCORES, scores, Figures(scores, scores, 0, 0)),
             (MIX, mixes, Figures(mixes, 0, mixes, 0)),
         ):
             if macs:
-                products.append(ModuleCost(prefix + segment, "matmul", module.applied, figures, 0, 0))
+                products.append(ModuleCost(join(module.address, segment), "matmul", module.applied, figures, 0, 0))
         if scores or mixes:
             macs = added([(own, 1), (Figures(scores), -1), (Figures(mixes), -1)]).macs
             module = module._replace(own=Figures(macs, 0, 0, elementwise))
@@ -93,7 +93,7 @@ def _grow(cost: Cost) -> Tree[ModuleCost, _Sum]:
     return grown
 
 
-def _put(grown: Tree[ModuleCost, _Sum], module: ModuleCost) -> None:
+def _put(grown: AddressTree[ModuleCost, _Sum], module: ModuleCost) -> None:
     node = grown.at(module.address)
     node.own.append(module)
     node.type = module.type

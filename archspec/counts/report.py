@@ -1,31 +1,25 @@
-"""`archspec count` for people: the tree, the flat tables, and the sentences under them."""
+"""The report of `archspec count`: the tree, the flat tables, and the sentences under them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
 
-from archspec.reporting.tables import Column, View, csv, escape_markdown, markdown, percent, shape, table
-from archspec.source import printable
-
-if TYPE_CHECKING:
-    from archspec.counts.count import Part
-    from archspec.counts.document import Count
-    from archspec.counts.select import Rule
-    from archspec.table import Table, Tensor
+from archspec.counts.count import Count
+from archspec.counts.groups import RoleComponent, by_block, by_layer, by_role, components_of_role
+from archspec.counts.select import Rule
+from archspec.counts.tree import CountRow, tree
+from archspec.reporting.page import render
+from archspec.reporting.tables import Column, Row, View, csv, percent, shape
+from archspec.reporting.text import number, title
+from archspec.table import Tensor
 
 
 def page(counted: Count, format: str) -> str:
-    """All that `archspec count` writes as a table, markdown or csv; of these csv is the rows alone."""
+    """The report as a table, markdown or csv; csv has the rows only."""
     if format == "csv":
         return csv(view(counted))
-    is_table = format == "table"
-    rows = view(counted) if counted.by else tree_view(counted, whole_addresses=not is_table)
-    heading, *lines = (printable(line) for line in (title(counted.table), *summary(counted)))
-    if is_table:
-        return f"{heading}\n\n{table(rows)}\n" + "".join(f"{line}\n" for line in lines)
-    items = "".join(f"- {escape_markdown(line)}\n" for line in lines)
-    return f"## {escape_markdown(heading)}\n\n{markdown(rows)}\n{items}"
+    rows = view(counted) if counted.by else tree_view(counted, whole_addresses=format == "markdown")
+    return render(title(counted.table.model, counted.table.overrides), [rows, summary(counted)], format)
 
 
 def view(counted: Count) -> View:
@@ -42,24 +36,22 @@ def view(counted: Count) -> View:
 
 def tree_view(counted: Count, *, whole_addresses: bool) -> View:
     """The default view: the layers by address, repeated parts once, with their number."""
-    from archspec.counts.tree import Branch, tree
+    found = tree(counted.table, counted.selection, counted.depth)
 
-    branches = tree(counted.table, counted.selection, counted.depth)
-
-    def row(branch: Branch) -> dict[str, Any]:
-        label = branch.address if whole_addresses else "  " * branch.level + branch.label
+    def row(line: CountRow) -> Row:
+        label = line.address if whole_addresses else "  " * line.level + line.label
         return {
             "address": label,
-            "times": f"{branch.times} x" if branch.times > 1 else "",
-            "type": branch.type,
-            "shapes": _shapes(branch.shapes),
-            "each": branch.each if branch.total != branch.each else None,
-            "params": branch.total,
-            "share": _share(counted, branch.total),
-            "notes": ", ".join(["frozen"] * branch.frozen + ["tied"] * branch.tied),
+            "times": f"{line.times} x" if line.times > 1 else "",
+            "type": line.type,
+            "shapes": _shapes(line.shapes),
+            "each": line.each if line.total != line.each else None,
+            "params": line.total,
+            "share": _share(counted, line.total),
+            "notes": ", ".join(["frozen"] * line.frozen + ["tied"] * line.tied),
         }
 
-    rows = [row(branch) for branch in branches]
+    rows = [row(line) for line in found]
     columns = [
         Column("address", "address", "(the model)"),
         Column("times", ""),
@@ -73,25 +65,8 @@ def tree_view(counted: Count, *, whole_addresses: bool) -> View:
     return View(tuple(columns), rows)
 
 
-def title(model: Table) -> str:
-    """The model's name, and what was overridden."""
-    changed = ", ".join(f"{name} = {literal(value)}" for name, value in model.overrides.items())
-    return f"{model.model}, with {changed}" if changed else model.model
-
-
-def literal(value: Any) -> str:
-    """A value as the language writes it; a string without its quotes, as it may be the name of a definition."""
-    if isinstance(value, list):
-        return f"[{', '.join(map(literal, cast('list[Any]', value)))}]"
-    if value is None:
-        return "none"
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
 def summary(counted: Count) -> list[str]:
     """What the total is: sentences, one a line."""
-    from archspec.counts.count import parts
-
     model = counted.table
     params = model.params
     ties = [tensor for tensor in model.tensors if tensor.tied_to]
@@ -101,7 +76,7 @@ def summary(counted: Count) -> list[str]:
         f"{params.trainable:,} trainable, {params.frozen:,} frozen",
     ]
     for role in ("head", "pooler"):
-        found = "; ".join(map(_part, parts(model, role)))
+        found = "; ".join(map(_part, components_of_role(model, role)))
         lines.append(f"{role} included: {found}" if found else f"no tensor has the role `{role}`")
     lines += [f"tied: {tensor.name} = {tensor.tied_to} ({tensor.size:,} counted once)" for tensor in ties[:_MOST_TIES]]
     if len(ties) > _MOST_TIES:
@@ -120,7 +95,7 @@ def summary(counted: Count) -> list[str]:
 _MOST_TIES = 8
 
 
-def _part(part: Part) -> str:
+def _part(part: RoleComponent) -> str:
     inside = f" ({', '.join(part.members)})" if part.members else ""
     return f"{part.address}{inside}, {part.params:,}"
 
@@ -129,19 +104,12 @@ def _rules(rules: Sequence[Rule]) -> str:
     return " ".join(f"--{'select' if rule.include else 'exclude'} '{rule.pattern}'" for rule in rules)
 
 
-def number(count: int, what: str) -> str:
-    """`1 tensor`, `2 tensors`."""
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
-
-
 def _groups(counted: Count) -> View:
-    from archspec.counts import count as sums
-
     if counted.by == "role":
-        groups = sums.by_role(counted.table, counted.selection)
+        groups = by_role(counted.table, counted.selection)
         columns = [Column("role", "role", "(none)")]
     else:
-        by = sums.by_layer if counted.by == "layer" else sums.by_block
+        by = by_layer if counted.by == "layer" else by_block
         groups = by(counted.table, counted.selection, counted.depth)
         columns = [Column("address", "address", "(the model)"), Column("type", "type")]
     rows = [{columns[0].key: group.name, **group._asdict(), "share": _share(counted, group.params)} for group in groups]
@@ -150,7 +118,7 @@ def _groups(counted: Count) -> View:
     return View(tuple(columns), rows)
 
 
-def _tensor_row(counted: Count, tensor: Tensor, params: int) -> dict[str, Any]:
+def _tensor_row(counted: Count, tensor: Tensor, params: int) -> Row:
     return tensor._asdict() | {"params": params, "share": _share(counted, params)}
 
 

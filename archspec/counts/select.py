@@ -1,7 +1,6 @@
 """Which tensors a sum is about: `--select` and `--exclude` patterns over whole tensor names."""
 
-from __future__ import annotations
-
+# Without `from __future__ import annotations`, which would have NamedTuple compile each annotation at import.
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -9,7 +8,9 @@ from archspec.table import Table
 
 
 class Rule(NamedTuple):
-    """One pattern of names; `*` crosses dots. `include` is True for `--select`, False for `--exclude`."""
+    """A pattern of names, in which `*` matches any characters. `include` is True for `--select`, False for
+    `--exclude`.
+    """
 
     include: bool
     pattern: str
@@ -19,13 +20,14 @@ class Selection(NamedTuple):
     """What the rules chose, a tensor of the table each: `chosen` by name, and the `params` that its row stands for.
 
     A shared tensor's parameters stand on the name that is counted if that is chosen, else on the first of its other
-    names that is; so `params` sums to `total` without counting anything twice. `idle` are rules that match no name.
+    names that is; so `params` sums to `total` without counting anything twice. `unmatched` are the rules that match no
+    name.
     """
 
     chosen: tuple[bool, ...]
     params: tuple[int, ...]
     total: int
-    idle: tuple[Rule, ...]
+    unmatched: tuple[Rule, ...]
 
 
 def select(table: Table, rules: Sequence[Rule] = ()) -> Selection:
@@ -36,7 +38,7 @@ def select(table: Table, rules: Sequence[Rule] = ()) -> Selection:
     if not rules:
         everything = tuple(tensor.params for tensor in table.tensors)
         return Selection((True,) * len(everything), everything, table.params.total, ())
-    chosen, idle = _match([tensor.name for tensor in table.tensors], rules)
+    chosen, unmatched = _match([tensor.name for tensor in table.tensors], rules)
     params: list[int] = []
     stands_on: dict[str, str] = {}
     for tensor, is_chosen in zip(table.tensors, chosen, strict=True):
@@ -45,7 +47,7 @@ def select(table: Table, rules: Sequence[Rule] = ()) -> Selection:
     for tensor, is_chosen in zip(table.tensors, chosen, strict=True):
         here = is_chosen and stands_on.setdefault(tensor.tied_to or tensor.name, tensor.name) == tensor.name
         params.append(tensor.size if here else 0)
-    return Selection(tuple(chosen), tuple(params), sum(params), tuple(idle))
+    return Selection(tuple(chosen), tuple(params), sum(params), tuple(unmatched))
 
 
 def _match(names: Iterable[str], rules: Sequence[Rule]) -> tuple[list[bool], list[Rule]]:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import NamedTuple, TypeAlias
 
-from archspec.addresses.fold import Line, Node, Tree
+from archspec.addresses.tree import AddressTree, Node, TreeRow
 from archspec.counts.select import Selection
 from archspec.table import Table, Tensor
 
 
-class Branch(NamedTuple):
-    """One line of the tree, `level` 0 outermost.
+class CountRow(NamedTuple):
+    """One row of the tree, `level` 0 outermost.
 
-    `label` is the address within the line above, `address` the whole; a folded number is `*`, or the numbers meant
-    where others differ (`0,3,6`). `times` says how many equal parts the line stands for. `each` is the parameters of
+    `label` is the address within the row above, `address` the whole; a folded number is `*`, or the numbers meant
+    where others differ (`0,3,6`). `times` says how many equal parts the row stands for. `each` is the parameters of
     one of them, `total` of all, in all the repetitions around it. `shapes` are those of the tensors owned here and
     counted here; `frozen` and `tied` say whether some of the tensors owned here are.
     """
@@ -31,21 +31,21 @@ class Branch(NamedTuple):
     tied: bool
 
 
-def tree(table: Table, selection: Selection, depth: int | None = None) -> list[Branch]:
+def tree(table: Table, selection: Selection, depth: int | None = None) -> list[CountRow]:
     """The lines of the tree from the top, down to layers and to tensors that blocks own themselves.
 
     `depth` leaves out what is nested deeper. The outermost lines' `total` sum to the selection's.
     """
-    return [_branch(line) for line in grown(table, selection).lines(depth)]
+    return [_row(row) for row in address_tree(table, selection).rows(depth)]
 
 
 Own: TypeAlias = tuple[Tensor, int, str]
 """A tensor, what it counts for, and its name within the node."""
 
 
-def grown(table: Table, selection: Selection) -> Tree[Own, int]:
+def address_tree(table: Table, selection: Selection) -> AddressTree[Own, int]:
     """The tree itself, equal numbered parts joined; each node's sum is the parameters in it."""
-    tree: Tree[Own, int] = Tree(0)
+    tree: AddressTree[Own, int] = AddressTree(0)
     layers = {module.address for module in table.modules if module.kind == "layer"}
     for tensor, chosen, params in zip(table.tensors, selection.chosen, selection.params, strict=True):
         if chosen:
@@ -69,17 +69,17 @@ def _add(node: Node[Own, int]) -> Hashable:
     )
 
 
-def _branch(line: Line[Own, int]) -> Branch:
-    node = line.node
+def _row(row: TreeRow[Own, int]) -> CountRow:
+    node = row.node
     own = [(tensor, params) for tensor, params, _ in node.own]
-    return Branch(
-        level=line.level,
-        label=line.label,
-        address=line.address,
+    return CountRow(
+        level=row.level,
+        label=row.label,
+        address=row.address,
         type=node.type or ("parameter" if own else ""),
-        times=line.times,
+        times=row.times,
         each=node.each,
-        total=node.each * line.times * line.copies,
+        total=node.each * row.times * row.copies,
         shapes=tuple(tensor.shape for tensor, params in own if params or not tensor.tied_to),
         frozen=any(not tensor.trainable for tensor, _ in own),
         tied=any(tensor.tied_to is not None for tensor, _ in own),

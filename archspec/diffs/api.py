@@ -1,18 +1,17 @@
-"""From two models to what differs between them: what `archspec diff` does."""
+"""`archspec.diff`: the changes that turn one model into another."""
 
 from __future__ import annotations
 
-import os
 from typing import NamedTuple
 
-from archspec.diffs.op_changes import FoldedChange
+from archspec.diffs.op_changes import OperationChanges
 from archspec.diffs.operations import Side, compare
 from archspec.diffs.structure import (
     Contents,
-    Folded,
-    Prefix,
+    NamePrefix,
     Repetition,
     TensorChange,
+    TensorChanges,
     changed,
     changes,
     common_prefix,
@@ -21,57 +20,58 @@ from archspec.diffs.structure import (
     renamed,
     repetitions,
 )
-from archspec.model import Model
-from archspec.pipeline import load
+from archspec.model import Model, ModelLike, internals
+from archspec.pipeline import model_of
 from archspec.table import Table
 
 
 class Difference(NamedTuple):
-    """What makes the model B of the model A.
+    """The changes that turn a model A into a model B.
 
-    `tensors` are all changes of parameters and buffers, one a tensor, under B's names; `prefix` says how A's names are
-    made B's before. `operations` say what is computed otherwise, folded over numbers. `before` and `after` are the
-    models' tables.
+    `tensors` has one change for each parameter or buffer that differs, by B's names; `prefix` is how A's names become
+    B's. `operations` are changes of what is computed, those with different indices together. `before` and `after` are
+    the tables of A and B. A Difference is false if there is no change.
     """
 
     before: Table
     after: Table
-    prefix: Prefix
+    prefix: NamePrefix
     tensors: tuple[TensorChange, ...]
-    operations: tuple[FoldedChange, ...]
+    operations: tuple[OperationChanges, ...]
 
     def __bool__(self) -> bool:
         """Whether anything differs, a prefix of names included."""
         return bool(self.tensors or self.operations or any(self.prefix))
 
     @property
-    def folded(self) -> list[Folded]:
-        """The changes of tensors, folded over numbers."""
+    def folded(self) -> list[TensorChanges]:
+        """The changes of tensors, those with different indices together."""
         return folded(self.tensors)
 
     @property
     def repetitions(self) -> list[Repetition]:
-        """Those of the changes that are numbered parts which are there more or less often, and otherwise alike."""
+        """The numbered components that one model has more of, where the additional ones are copies of others."""
         before, after = renamed(contents(self.before), self.prefix), contents(self.after)
         return repetitions(before, after, self.tensors)
 
-    def apply(self, table: Table) -> Contents:
-        """What the changes make of A's table: B's tensors by name, with their shapes, ties, and whether they train.
+    def apply(self, model: Model | Table) -> Contents:
+        """What the changes make of A, a model or its table: B's tensors by name, with shape, tie and trainability.
 
-        Raises ValueError for a table that does not have what the changes start from.
+        Raises ValueError for a model that does not have the tensors that the changes start from.
         """
+        table = internals(model).table if isinstance(model, Model) else model
         return changed(contents(table), self.prefix, self.tensors)
 
 
-def diff(a: Model | str | os.PathLike[str], b: Model | str | os.PathLike[str], /) -> Difference:
-    """What differs between two models: every tensor, exactly, and the operations between layers.
+def diff(a: ModelLike, b: ModelLike, /) -> Difference:
+    """The differences between two models: of every tensor, exactly, and of the operations between layers.
 
-    `a` and `b` are compiled models, or what `archspec.load` takes. Names of blocks, functions and hyperparameters are
-    no difference, nor are roles, nor how parameters start out.
+    `a` and `b` are Models, or what `archspec.load` takes. Different names of blocks, functions and hyperparameters are
+    not a difference, nor are different roles or initial values.
 
-    Raises ArchError for all that `archspec.load` does, and for models whose operations are too many to be followed.
+    Raises ArchError as `archspec.load` does, and for models with more operations than can be compared.
     """
-    ours, theirs = (load(model) if isinstance(model, str | os.PathLike) else model for model in (a, b))
+    ours, theirs = internals(model_of(a)), internals(model_of(b))
     before, after = contents(ours.table), contents(theirs.table)
     prefix = common_prefix(before, after)
     return Difference(
@@ -81,8 +81,8 @@ def diff(a: Model | str | os.PathLike[str], b: Model | str | os.PathLike[str], /
         changes(renamed(before, prefix), after),
         tuple(
             compare(
-                Side(ours.body, ours.bare, prefix.removed.rstrip(".")),
-                Side(theirs.body, theirs.bare, prefix.added.rstrip(".")),
+                Side(ours.body, ours.bare(), prefix.removed.rstrip(".")),
+                Side(theirs.body, theirs.bare(), prefix.added.rstrip(".")),
             )
         ),
     )

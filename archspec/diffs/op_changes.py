@@ -8,12 +8,13 @@ from typing import NamedTuple
 from archspec.addresses.repeats import Fold, fold
 
 
-class Change(NamedTuple):
-    """A difference at `address` ("" for the model itself), which is that of a layer or block.
+class OperationChange(NamedTuple):
+    """A change of what is computed at `address`, that of a layer or block ("" for the model).
 
-    `kind` is "reads" (it is given something else), "moved" (that, and others read what it gives), "computes" (a layer
-    does something else with it), "returns" (a block's output `what`), "times" (how often it is applied), "added",
-    "removed", "input", "output" (of the model), "table" (a constant tensor), or "differs" (no words were found).
+    `kind` is "reads" (its inputs differ), "moved" (so do the readers of its outputs), "computes" (a layer that computes
+    something else), "returns" (the output `what` of a block), "times" (how often it is applied), "added", "removed",
+    "input" or "output" (of the model), "table" (the values of a constant tensor), or "differs" (no description was
+    found).
     """
 
     kind: str
@@ -23,8 +24,8 @@ class Change(NamedTuple):
     after: str
 
 
-class FoldedChange(NamedTuple):
-    """The same change at all addresses of `fold`."""
+class OperationChanges(NamedTuple):
+    """The same change at all addresses of `fold`; the other fields are those of OperationChange."""
 
     kind: str
     fold: Fold
@@ -33,15 +34,15 @@ class FoldedChange(NamedTuple):
     after: str
 
 
-def folded(changes: Sequence[Change]) -> list[FoldedChange]:
+def folded(changes: Sequence[OperationChange]) -> list[OperationChanges]:
     """Changes that differ in the numbers of their addresses only, as one."""
     alike: dict[tuple[str, str, str, str], dict[str, None]] = {}
     for kind, address, what, before, after in changes:
         alike.setdefault((kind, what, before, after), {})[address] = None
-    found: list[tuple[int, FoldedChange]] = []
+    found: list[tuple[int, OperationChanges]] = []
     order = {address: i for i, address in reversed([*enumerate(c.address for c in changes)])}
     for (kind, what, before, after), addresses in alike.items():
         for names, _ in fold((address, None) for address in addresses):
             place = min(order[name] for name in names.names)
-            found.append((place, FoldedChange(kind, names, what, before, after)))
+            found.append((place, OperationChanges(kind, names, what, before, after)))
     return [change for _, change in sorted(found, key=lambda pair: pair[0])]

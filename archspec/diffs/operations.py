@@ -7,14 +7,14 @@ returns. Where that finds no words for a difference, there is a line that says s
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
+from archspec.addresses import join, pattern_of
 from archspec.bodies.fold import arguments
 from archspec.diffs.expression_text import Wording, operation_text
-from archspec.diffs.op_changes import Change, FoldedChange, folded
+from archspec.diffs.op_changes import OperationChange, OperationChanges, folded
 from archspec.diffs.value_numbers import Atom, Number, Operation, Values
 from archspec.ir import Body, Call, Leaf, Type, leaves, uncollected
 from archspec.source import fail
@@ -33,7 +33,7 @@ class Side(NamedTuple):
     home: str
 
 
-def compare(a: Side, b: Side) -> list[FoldedChange]:
+def compare(a: Side, b: Side) -> list[OperationChanges]:
     """What differs. Nothing only if both compute the same from equal inputs and equal tensors, with every optional
     input given and with none. Raises ArchError for models of more than MOST_COMPARED operations together.
     """
@@ -78,11 +78,11 @@ class _Listing(NamedTuple):
 class _Comparison:
     def __init__(self) -> None:
         self.values = Values()
-        self._pairs: dict[tuple[Body, Body], list[Change]] = {}
+        self._pairs: dict[tuple[Body, Body], list[OperationChange]] = {}
 
     # Models
 
-    def models(self, a: Side, b: Side, ours: Body, theirs: Body) -> list[Change]:
+    def models(self, a: Side, b: Side, ours: Body, theirs: Body) -> list[OperationChange]:
         """What differs between two models; of `body` or of `bare` each."""
         values = self.values
         found = self._interface("input", ours.inputs, theirs.inputs)
@@ -103,24 +103,24 @@ class _Comparison:
             found += [_within(change, b.home) for change in self._pair(inner_a, inner_b)]
             found += self._around("removed", ours, a.home) if inner_a is not ours else []
             found += self._around("added", theirs, b.home) if inner_b is not theirs else []
-        return found or [Change("differs", "", "", "", "")]
+        return found or [OperationChange("differs", "", "", "", "")]
 
-    def _interface(self, kind: str, ours: Sequence[_Typed], theirs: Sequence[_Typed]) -> list[Change]:
+    def _interface(self, kind: str, ours: Sequence[_Typed], theirs: Sequence[_Typed]) -> list[OperationChange]:
         """Inputs or outputs of the model that are not the same, by name."""
         before, after = ({name: _type_text(type) for name, type in side} for side in (ours, theirs))
         names = [*before, *(name for name in after if name not in before)]
         pairs = [(name, before.get(name, ""), after.get(name, "")) for name in names]
-        found = [Change(kind, "", name, old, new) for name, old, new in pairs if old != new]
+        found = [OperationChange(kind, "", name, old, new) for name, old, new in pairs if old != new]
         if not found and [*before] != [*after]:
-            found.append(Change(kind, "", "order", ", ".join(before), ", ".join(after)))
+            found.append(OperationChange(kind, "", "order", ", ".join(before), ", ".join(after)))
         return found
 
-    def _tables(self, a: Side, b: Side, ours: Body, theirs: Body) -> list[Change]:
+    def _tables(self, a: Side, b: Side, ours: Body, theirs: Body) -> list[OperationChange]:
         """Tensors of both that hold other constants, or elements of another type."""
         assert ours.module is not None and theirs.module is not None
         before = {_prefix(b.home) + name: leaf for name, leaf in leaves(ours.module)}
         after = {_prefix(a.home) + name: leaf for name, leaf in leaves(theirs.module)}
-        found: list[Change] = []
+        found: list[OperationChange] = []
         for name, leaf in before.items():
             other = after.get(name)
             if other is None or (
@@ -131,22 +131,24 @@ class _Comparison:
             old, new = _holds(leaf), _holds(other)
             if old == new:
                 old, new = self._inside([self.values.table(leaf)], [self.values.table(other)])
-            found.append(Change("table", name, "", old, new))
+            found.append(OperationChange("table", name, "", old, new))
         return found
 
-    def _around(self, kind: str, body: Body, home: str) -> list[Change]:
+    def _around(self, kind: str, body: Body, home: str) -> list[OperationChange]:
         """What a model has around the part that is compared with the other."""
         listing = self._listing(body, _starred(body, ""), "")
         found = [
-            Change(kind, address, "", *_sided(kind, steps[0].words))
+            OperationChange(kind, address, "", *_sided(kind, steps[0].words))
             for address, steps in listing.steps.items()
             if address != home
         ]
-        return found + [Change("returns", "", name, *_sided(kind, words)) for name, _, words in listing.outputs]
+        return found + [
+            OperationChange("returns", "", name, *_sided(kind, words)) for name, _, words in listing.outputs
+        ]
 
     # Blocks and layers
 
-    def _pair(self, ours: Body, theirs: Body) -> list[Change]:
+    def _pair(self, ours: Body, theirs: Body) -> list[OperationChange]:
         """What differs between two definitions as they are used; addresses are relative to them."""
         found = self._pairs.get((ours, theirs))
         if found is None:
@@ -156,14 +158,14 @@ class _Comparison:
                     found = self._blocks(ours, theirs)
                 else:
                     before, after = self._inside(self.values.whole(ours), self.values.whole(theirs))
-                    found = [Change("computes", "", "", before, after)]
-                found = found or [Change("differs", "", "", "", "")]
+                    found = [OperationChange("computes", "", "", before, after)]
+                found = found or [OperationChange("differs", "", "", "", "")]
             self._pairs[ours, theirs] = found
         return found
 
     def _blocks(
         self, ours: Body, theirs: Body, prefix_a: str = "", prefix_b: str = "", *, by_name: bool = False
-    ) -> list[Change]:
+    ) -> list[OperationChange]:
         """What differs between two blocks. Their inputs are the same by position, or `by_name`: those of whole models
         are, and those of blocks of which one has all that the other has, and more.
         """
@@ -172,12 +174,12 @@ class _Comparison:
         patterns = _starred(ours, prefix_a) | _starred(theirs, prefix_b)
         a = self._listing(ours, patterns, prefix_a, by_name=by_name)
         b = self._listing(theirs, patterns, prefix_b, by_name=by_name)
-        found: list[Change] = []
+        found: list[OperationChange] = []
         for label, steps in a.steps.items():
             if label in b.steps:
                 found += self._applications(label, a, b)
             else:
-                found.append(Change("removed", label, _times(len(steps)), steps[0].words, ""))
+                found.append(OperationChange("removed", label, _times(len(steps)), steps[0].words, ""))
         returned = self._returned(a, b)
         if {label: len(steps) for label, steps in a.steps.items()} == {k: len(v) for k, v in b.steps.items()}:
             single_a = self._listing(ours, frozenset(), prefix_a, single=True, by_name=by_name)
@@ -190,13 +192,13 @@ class _Comparison:
         found += self._others(a, b, patterns)
         for label, steps in b.steps.items():
             if label not in a.steps:
-                found.append(Change("added", label, _times(len(steps)), "", steps[0].words))
+                found.append(OperationChange("added", label, _times(len(steps)), "", steps[0].words))
         return found + returned
 
-    def _applications(self, label: str, a: _Listing, b: _Listing) -> list[Change]:
+    def _applications(self, label: str, a: _Listing, b: _Listing) -> list[OperationChange]:
         """What is given to the same layer or block in both, and how often it is applied."""
         ours, theirs = a.steps[label], b.steps[label]
-        found: list[Change] = []
+        found: list[OperationChange] = []
         before, after = ({step.given: step.words for step in steps} for steps in (ours, theirs))
         if before.keys() != after.keys():
             old = "; then ".join(dict.fromkeys(before.values()))
@@ -208,39 +210,41 @@ class _Comparison:
             kind = "reads"
             if a.readers.get(label) != b.readers.get(label) and not what:
                 kind, old, new = "moved", _between(old, label, a), _between(new, label, b)
-            found.append(Change(kind, label, what, old, new))
+            found.append(OperationChange(kind, label, what, old, new))
         if len(ours) != len(theirs):
             before, after = (Counter(s.address for s in steps) for steps in (ours, theirs))
             if before.keys() == after.keys():  # as many, of which some are applied more often
                 pairs = [(address, before[address], after[address]) for address in before]
             else:
                 pairs = [(label, len(ours), len(theirs))]
-            found += [Change("times", address, "", _times(n), _times(m)) for address, n, m in pairs if n != m]
+            found += [OperationChange("times", address, "", _times(n), _times(m)) for address, n, m in pairs if n != m]
         return found
 
-    def _rounds(self, said: list[Change], patterns: frozenset[str], a: _Listing, b: _Listing) -> list[Change]:
+    def _rounds(
+        self, said: list[OperationChange], patterns: frozenset[str], a: _Listing, b: _Listing
+    ) -> list[OperationChange]:
         """How often single repetitions are applied, and to what, where nothing is said of the part that repeats yet."""
         labels = {change.address for change in said}
-        found: list[Change] = []
+        found: list[OperationChange] = []
         for address in dict.fromkeys((*a.steps, *b.steps)):
             steps, others = a.steps.get(address, []), b.steps.get(address, [])
             if _label(address, patterns) in labels or [s.given for s in steps] == [s.given for s in others]:
                 continue
             before, after = ("; then ".join(dict.fromkeys(s.words for s in side)) for side in (steps, others))
             if len(steps) != len(others):
-                found.append(Change("times", address, "", _times(len(steps)), _times(len(others))))
+                found.append(OperationChange("times", address, "", _times(len(steps)), _times(len(others))))
             elif before == after:
                 before, after = "", "other applications of the same"
             if steps and others and before != after:
-                found.append(Change("reads", address, "", before, after))
+                found.append(OperationChange("reads", address, "", before, after))
         for (name, number, words), (_, other, new) in zip(a.outputs, b.outputs, strict=False):
             if number != other and words != new and "" not in labels:
-                found.append(Change("returns", "", name, words, new))
+                found.append(OperationChange("returns", "", name, words, new))
         return found
 
-    def _others(self, a: _Listing, b: _Listing, patterns: frozenset[str]) -> list[Change]:
+    def _others(self, a: _Listing, b: _Listing, patterns: frozenset[str]) -> list[OperationChange]:
         """Repetitions that one model has more, and that do not compute what the others of the same label do."""
-        found: list[Change] = []
+        found: list[OperationChange] = []
         for kind, here, there in (("removed", a, b), ("added", b, a)):
             kinds: dict[str, set[tuple[Number, ...]]] = {}
             for key, body in here.calls.items():
@@ -253,13 +257,13 @@ class _Comparison:
                     label, {self.values.whole(body)}
                 ):
                     text = self._summary(self.values.whole(body))
-                    found.append(Change(kind, address, "unlike the others", *_sided(kind, text)))
+                    found.append(OperationChange(kind, address, "unlike the others", *_sided(kind, text)))
         return found
 
-    def _returned(self, a: _Listing, b: _Listing) -> list[Change]:
+    def _returned(self, a: _Listing, b: _Listing) -> list[OperationChange]:
         before = {name: (number, words) for name, number, words in a.outputs}
         after = {name: (number, words) for name, number, words in b.outputs}
-        found: list[Change] = []
+        found: list[OperationChange] = []
         for name in [*before, *(name for name in after if name not in before)]:
             (number, old), (other, new) = before.get(name, (None, "")), after.get(name, (None, ""))
             if number == other and (name in before) == (name in after):
@@ -268,7 +272,7 @@ class _Comparison:
             if old == new:
                 what = f"{name}: in {old}" if name else f"in {old}"
                 old, new = self._inside([number], [other])
-            found.append(Change("returns", "", what, old, new))
+            found.append(OperationChange("returns", "", what, old, new))
         return found
 
     # Words
@@ -327,18 +331,15 @@ class _Comparison:
         return _Listing(steps, calls, outputs, readers)
 
 
-_SEGMENT = re.compile(r"(?<![^.])[0-9]+(?![^.])")
-
-
 def _label(address: str, patterns: frozenset[str]) -> str:
-    pattern = _SEGMENT.sub("*", address)
+    pattern = pattern_of(address)
     return pattern if pattern in patterns else address
 
 
 def _starred(body: Body, prefix: str) -> frozenset[str]:
     """Addresses with `*` for numbers that stand for more than one layer or block of a body."""
     addresses = {prefix + call.address for call in body.calls if call.address}
-    found = Counter(_SEGMENT.sub("*", address) for address in addresses)
+    found = Counter(pattern_of(address) for address in addresses)
     return frozenset(pattern for pattern, number in found.items() if number > 1)
 
 
@@ -350,9 +351,8 @@ def _at(body: Body, home: str) -> Body | None:
     return found[0] if len(found) == 1 and found[0] is not None and found[0].kind == "block" else None
 
 
-def _within(change: Change, address: str) -> Change:
-    inner = f"{address}.{change.address}" if address and change.address else address or change.address
-    return change._replace(address=inner)
+def _within(change: OperationChange, address: str) -> OperationChange:
+    return change._replace(address=join(address, change.address))
 
 
 def _results(body: Body) -> list[tuple[str, Type]]:

@@ -6,14 +6,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from archspec.addresses import ANY_INDEX, is_index, is_inside, join, last, parent, prefixes, relative
 from archspec.addresses.repeats import Fold, fold
 from archspec.table import Table
 
 
-class Stored(NamedTuple):
-    """A tensor as a checkpoint and an optimizer see it: a "param" or a "buffer", which is never `trainable`.
+class StoredTensor(NamedTuple):
+    """A tensor as a checkpoint and an optimizer see it.
 
-    `tied_to` is the name under which it is counted, where that is another.
+    `kind` is "param" or "buffer"; a buffer is never `trainable`. `tied_to` is the name under which it is counted, if
+    that is another one.
     """
 
     kind: str
@@ -22,19 +24,21 @@ class Stored(NamedTuple):
     tied_to: str | None
 
 
-Contents = dict[str, Stored]
+Contents = dict[str, StoredTensor]
 """All tensors of a model by name."""
 
 
 def contents(table: Table) -> Contents:
     """The parameters and buffers of a model by name."""
-    found = {t.name: Stored("param", t.shape, t.trainable, t.tied_to) for t in table.tensors}
-    return found | {b.name: Stored("buffer", b.shape, False, table.buffer_ties.get(b.name)) for b in table.buffers}
+    found = {t.name: StoredTensor("param", t.shape, t.trainable, t.tied_to) for t in table.tensors}
+    return found | {
+        b.name: StoredTensor("buffer", b.shape, False, table.buffer_ties.get(b.name)) for b in table.buffers
+    }
 
 
-class Prefix(NamedTuple):
-    """What stands before names in one of the models only: all of A's get `added`, or those of A that have `removed`
-    lose it. At most one of the two is there.
+class NamePrefix(NamedTuple):
+    """A prefix that the names of one model have and those of the other do not: `added` to all of A's names, or
+    `removed` from those of A that have it. At most one of the two is not empty.
     """
 
     added: str = ""
@@ -46,11 +50,11 @@ class Prefix(NamedTuple):
 
 
 class TensorChange(NamedTuple):
-    """What happens to the tensor that B calls `name`: None where there is none."""
+    """The change of the tensor that B calls `name`; `before` or `after` is None if that model does not have it."""
 
     name: str
-    before: Stored | None
-    after: Stored | None
+    before: StoredTensor | None
+    after: StoredTensor | None
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -69,9 +73,10 @@ class TensorChange(NamedTuple):
 
 
 class Repetition(NamedTuple):
-    """A numbered part (`encoder.layer.*`) that is there more or less often: the numbers `new` or `gone`.
+    """A numbered component (`encoder.layer.*`) of which one model has more: `before` in A, `after` in B.
 
-    Each of these has `tensors` tensors, the same that `like` has, whose number is in both models.
+    `numbers` are the indices that are new or gone. Each of these has `tensors` tensors, the same as the component
+    `like`, which is in both models.
     """
 
     address: str
@@ -82,7 +87,7 @@ class Repetition(NamedTuple):
     like: str
 
 
-def renamed(tensors: Contents, prefix: Prefix) -> Contents:
+def renamed(tensors: Contents, prefix: NamePrefix) -> Contents:
     """The tensors under the names that B has for them."""
     rename = prefix.rename
     return {
@@ -98,7 +103,7 @@ def changes(before: Contents, after: Contents) -> tuple[TensorChange, ...]:
     return tuple([TensorChange(*pair) for pair in pairs if pair[1] != pair[2]])
 
 
-def changed(tensors: Contents, prefix: Prefix, steps: Sequence[TensorChange]) -> Contents:
+def changed(tensors: Contents, prefix: NamePrefix, steps: Sequence[TensorChange]) -> Contents:
     """What `steps` make of A's tensors. Raises ValueError if these are not what the steps start from."""
     found = renamed(tensors, prefix)
     for name, before, after in steps:
@@ -111,21 +116,21 @@ def changed(tensors: Contents, prefix: Prefix, steps: Sequence[TensorChange]) ->
     return found
 
 
-def common_prefix(before: Contents, after: Contents) -> Prefix:
+def common_prefix(before: Contents, after: Contents) -> NamePrefix:
     """The prefix under which most of the models' names agree, if that is more of them than do as they are, and more
     than half of the names of the model without it. A name agrees where its kind and its number of dimensions do.
     """
     plain = _agreeing(before, after)
-    best, most = Prefix(), plain
+    best, most = NamePrefix(), plain
     for shorter, longer, adds in ((before, after, True), (after, before, False)):
         for prefix, agreeing in _candidates(shorter, longer).items():
-            found = Prefix(added=prefix) if adds else Prefix(removed=prefix)
+            found = NamePrefix(added=prefix) if adds else NamePrefix(removed=prefix)
             if agreeing > most and 2 * agreeing > len(shorter) and len(renamed(before, found)) == len(before):
                 best, most = found, agreeing
     return best
 
 
-def _alike(a: Stored | None, b: Stored | None) -> bool:
+def _alike(a: StoredTensor | None, b: StoredTensor | None) -> bool:
     return a is not None and b is not None and a.kind == b.kind and len(a.shape) == len(b.shape)
 
 
@@ -137,30 +142,28 @@ def _candidates(shorter: Contents, longer: Contents) -> Counter[str]:
     """How many names of `longer` are names of `shorter` behind each prefix."""
     found: Counter[str] = Counter()
     for name, stored in longer.items():
-        end = name.find(".")
-        while end >= 0:
-            if _alike(shorter.get(name[end + 1 :]), stored):
-                found[name[: end + 1]] += 1
-            end = name.find(".", end + 1)
+        for outer in prefixes(name):
+            if _alike(shorter.get(relative(name, outer)), stored):
+                found[f"{outer}."] += 1
     return found
 
 
 # Folding --------------------------------------------------------------------------------------------------------------
 
 
-class Folded(NamedTuple):
-    """Changes that differ in the numbers of their names only."""
+class TensorChanges(NamedTuple):
+    """The same change of tensors whose names differ only in indices; `kinds` are as in TensorChange."""
 
     kinds: tuple[str, ...]
     fold: Fold
-    before: Stored | None
-    after: Stored | None
+    before: StoredTensor | None
+    after: StoredTensor | None
 
 
-def folded(steps: Sequence[TensorChange]) -> list[Folded]:
+def folded(steps: Sequence[TensorChange]) -> list[TensorChanges]:
     """All changes, folded over numbers."""
     said = {step.name: (step.kinds, step.before, step.after) for step in steps}
-    return [Folded(kinds, names, before, after) for names, (kinds, before, after) in fold(said.items())]
+    return [TensorChanges(kinds, names, before, after) for names, (kinds, before, after) in fold(said.items())]
 
 
 def repetitions(before: Contents, after: Contents, steps: Sequence[TensorChange]) -> list[Repetition]:
@@ -172,39 +175,36 @@ def repetitions(before: Contents, after: Contents, steps: Sequence[TensorChange]
     for address in dict.fromkeys((*ours, *theirs)):
         numbers, others = ours.get(address, {}), theirs.get(address, {})
         common = sorted(numbers.keys() & others.keys())
-        if not common or any(address.startswith(around) for around in done):
+        if not common or any(is_inside(address, outer) for outer in done):
             continue
         for more, fewer in ((numbers, others), (others, numbers)):
             extra = sorted(more.keys() - fewer.keys())
             like = more[common[-1]]
             if extra and not fewer.keys() - more.keys() and all(more[i] == like for i in extra):
-                names = {f"{address}{i}.{name}" for i in extra for name in like}
+                names = {join(address, str(i), name) for i in extra for name in like}
                 assert names <= touched
                 sizes = len(numbers), len(others)
-                found.append(Repetition(f"{address}*", *sizes, tuple(extra), len(like), f"{address}{common[-1]}"))
-                done += [f"{address}{i}." for i in extra]
+                pattern, sample = join(address, ANY_INDEX), join(address, str(common[-1]))
+                found.append(Repetition(pattern, *sizes, tuple(extra), len(like), sample))
+                done += [join(address, str(i)) for i in extra]
     return found
 
 
 def covered(found: Sequence[Repetition]) -> Iterator[str]:
-    """The beginnings of the names that repetitions speak of."""
+    """The prefixes of the names that repetitions are about."""
     for repetition in found:
-        yield from (f"{repetition.address[:-1]}{i}." for i in repetition.numbers)
+        yield from (f"{join(parent(repetition.address), str(i))}." for i in repetition.numbers)
 
 
-def _numbered(tensors: Mapping[str, Stored]) -> dict[str, dict[int, Contents]]:
-    """For each address before a number (`encoder.layer.`), what is at each number, ties within it relative to it."""
+def _numbered(tensors: Mapping[str, StoredTensor]) -> dict[str, dict[int, Contents]]:
+    """For each address before a number (`encoder.layer`), what is at each number, ties within it relative to it."""
     found: dict[str, dict[int, Contents]] = {}
     for name, stored in tensors.items():
-        segments = name.split(".")
-        at = 0
-        for segment in segments[:-1]:
-            start, at = at, at + len(segment) + 1
-            if segment.isascii() and segment.isdigit() and (segment == "0" or segment[0] != "0") and len(segment) < 19:
-                inside = name[:at]
+        for outer in prefixes(name):
+            if outer != name and is_index(last(outer)):
                 tied = stored.tied_to
-                if tied is not None and tied.startswith(inside):
-                    tied = "." + tied[at:]
-                parts = found.setdefault(name[:start], {}).setdefault(int(segment), {})
-                parts[name[at:]] = stored._replace(tied_to=tied)
+                if tied is not None and is_inside(tied, outer):
+                    tied = f".{relative(tied, outer)}"
+                inside = found.setdefault(parent(outer), {}).setdefault(int(last(outer)), {})
+                inside[relative(name, outer)] = stored._replace(tied_to=tied)
     return found

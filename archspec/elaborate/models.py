@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
+from archspec.addresses import prefixes
 from archspec.check.file import check_file
 from archspec.check.unused import report_unused_address
 from archspec.dims import symbol
@@ -21,7 +22,7 @@ from archspec.elaborate.values import (
     is_number,
     kind_of,
 )
-from archspec.ir import Body, Leaf, Module, Type, Weight, canonical, find, leaves, prefixes
+from archspec.ir import Body, Leaf, Module, Type, Weight, canonical, find, leaves
 from archspec.ops import OPS, Op
 from archspec.resolve import nodes
 from archspec.resolve.definition import ResolvedModel, resolve_expectations, resolve_model, resolved

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from archspec.addresses import prefixes
 from archspec.elaborate.bodies import constant_body
 from archspec.elaborate.initial import initial_of
 from archspec.elaborate.interpreter import Interpreter
 from archspec.elaborate.program import Frame, Program, Refused
 from archspec.elaborate.tie import close_aliases, tie
 from archspec.elaborate.values import DYNAMIC, POISON, describe, key_of, kind_of
-from archspec.ir import Member, Module, Type, Weight, find, prefixes
+from archspec.ir import Member, Module, Type, Weight, find
 from archspec.resolve import nodes
 from archspec.resolve.definition import resolved
 from archspec.resolve.files import Definition

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-def slip(meant: int, written: int) -> str | None:
+def arithmetic_error(meant: int, written: int) -> str | None:
     """The one slip that turns `meant` into `written`: a digit, two neighbours swapped, a carry; None if none does."""
     if meant <= 0 or written <= 0 or meant == written:
         return None
@@ -27,7 +27,7 @@ def slip(meant: int, written: int) -> str | None:
 
 def describe(meant: int, written: int) -> str | None:
     """How two numbers differ as digits, where that says something; None where it does not."""
-    found = slip(meant, written)
+    found = arithmetic_error(meant, written)
     if found is not None or min(meant, written) <= 0:
         return found
     a, b = str(meant), str(written)

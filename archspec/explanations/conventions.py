@@ -6,15 +6,16 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from archspec.explanations.tensor_groups import Base, Kind, Universe
+from archspec.addresses import first
+from archspec.explanations.tensor_groups import Base, TensorGroup, TensorGroups
 
 DEEPEST = 4
 MOST_STATES = 150_000
 MOST_REMOVALS = 500
 
 
-class Deviation(NamedTuple):
-    """One thing counted otherwise: `text` says what, `adds` and `removes` are the sets of kinds."""
+class Adjustment(NamedTuple):
+    """One thing counted otherwise: `text` says what, `adds` and `removes` are the sets of groups."""
 
     text: str
     adds: int
@@ -22,22 +23,22 @@ class Deviation(NamedTuple):
 
 
 class Convention(NamedTuple):
-    """A base with deviations: `kinds` are what is counted, `rank` how many deviations it takes from a whole model."""
+    """A base with deviations: `groups` are what is counted, `rank` how many deviations it takes from a whole model."""
 
     base: Base
     deviations: tuple[int, ...]
-    kinds: int
+    groups: int
     rank: int
 
 
 class Conventions:
-    """All combinations of up to DEEPEST deviations, by rank; of those that count the same kinds, the simplest.
+    """All combinations of up to DEEPEST deviations, by rank; of those that count the same groups, the simplest.
 
     A rank is either gone through as a whole or, where that would take too long, not at all. `reached` are the sets of
-    kinds so far, with their ranks.
+    groups so far, with their ranks.
     """
 
-    def __init__(self, universe: Universe) -> None:
+    def __init__(self, universe: TensorGroups) -> None:
         self.universe = universe
         self.deviations = _deviations(universe)
         self._levels: list[list[Convention]] = []
@@ -56,7 +57,7 @@ class Conventions:
     def _next(self) -> list[Convention] | None:
         rank = len(self._levels)
         before = self._frontier.get(rank - 1, [])
-        words = 1 + len(self.universe.kinds) // 64  # what it takes to combine two sets
+        words = 1 + len(self.universe.groups) // 64  # what it takes to combine two sets
         if len(before) * len(self.deviations) * words > 8 * MOST_STATES:
             return None
         fresh: list[Convention] = []
@@ -72,50 +73,50 @@ class Conventions:
         level: list[Convention] = []
         plain = [Convention(base, (), base.counted, rank) for base in self.universe.bases if base.rank == rank]
         for state in (*plain, *fresh):
-            if state.kinds not in self.reached:
-                self.reached[state.kinds] = rank
+            if state.groups not in self.reached:
+                self.reached[state.groups] = rank
                 level.append(state)
         return level
 
     def _extend(self, fresh: list[Convention], state: Convention, rank: int) -> None:
         """Adds a state with one deviation more, from those after its last (what adds comes before what removes)."""
-        base, kinds = state.base, state.kinds
+        base, groups = state.base, state.groups
         done = self._expanded[self.universe.bases.index(base)]
         for index in range(state.deviations[-1] + 1 if state.deviations else 0, len(self.deviations)):
             _, adds, removes = self.deviations[index]
-            after = (kinds | (adds & base.more)) & ~removes
+            after = (groups | (adds & base.more)) & ~removes
             if after and after not in done:
                 done.add(after)
                 fresh.append(Convention(base, (*state.deviations, index), after, rank))
 
 
-def _deviations(universe: Universe) -> list[Deviation]:
+def _deviations(universe: TensorGroups) -> list[Adjustment]:
     """The deviations that change anything, those that add first; of equal ones the one that is said most simply."""
     found: dict[tuple[int, int], str] = {}
-    for text, kinds in _additions(universe):
-        if kinds:
-            found.setdefault((kinds, 0), text)
-    everything = sum(1 << i for i in range(len(universe.kinds)))
-    for text, kinds in islice(_removals(universe), MOST_REMOVALS):
-        if kinds and kinds != everything:
-            found.setdefault((0, kinds), text)
-    return [Deviation(text, adds, removes) for (adds, removes), text in found.items()]
+    for text, groups in _additions(universe):
+        if groups:
+            found.setdefault((groups, 0), text)
+    everything = sum(1 << i for i in range(len(universe.groups)))
+    for text, groups in islice(_removals(universe), MOST_REMOVALS):
+        if groups and groups != everything:
+            found.setdefault((0, groups), text)
+    return [Adjustment(text, adds, removes) for (adds, removes), text in found.items()]
 
 
-def _additions(universe: Universe) -> Iterator[tuple[str, int]]:
-    kinds = universe.members(_everything(universe))
-    aliases = [(bit, kind) for bit, kind in kinds if kind.alias and kind.part != "use"]
+def _additions(universe: TensorGroups) -> Iterator[tuple[str, int]]:
+    groups = universe.members(_everything(universe))
+    aliases = [(bit, group) for bit, group in groups if group.alias and group.part != "use"]
     yield "with shared tensors counted once for each of their names", _set(aliases)
     if len(aliases) > 1:
-        for bit, kind in aliases:
-            yield f"with `{kind.name}` counted although it is shared", bit
-    yield "with each layer counted as often as it is applied", _set([e for e in kinds if e[1].part == "use"])
-    yield "with the buffers", _set([(bit, kind) for bit, kind in kinds if kind.part == "buffer"])
+        for bit, group in aliases:
+            yield f"with `{group.name}` counted although it is shared", bit
+    yield "with each layer counted as often as it is applied", _set([e for e in groups if e[1].part == "use"])
+    yield "with the buffers", _set([(bit, group) for bit, group in groups if group.part == "buffer"])
 
 
-def _removals(universe: Universe) -> Iterator[tuple[str, int]]:
-    kinds = [(bit, kind) for bit, kind in universe.members(_everything(universe)) if kind.part != "buffer"]
-    roles = dict.fromkeys(kind.role for _, kind in kinds if kind.role)
+def _removals(universe: TensorGroups) -> Iterator[tuple[str, int]]:
+    groups = [(bit, group) for bit, group in universe.members(_everything(universe)) if group.part != "buffer"]
+    roles = dict.fromkeys(group.role for _, group in groups if group.role)
     heads = universe.heads
     if len(heads) > 1:
         yield "without the heads", sum(heads.values())
@@ -124,34 +125,34 @@ def _removals(universe: Universe) -> Iterator[tuple[str, int]]:
     for role in roles:
         yield (
             f"without {_ROLES.get(role, f'what has the role `{role}`')}",
-            _set([e for e in kinds if e[1].role == role]),
+            _set([e for e in groups if e[1].role == role]),
         )
-    biases = [(bit, kind) for bit, kind in kinds if kind.is_bias]
+    biases = [(bit, group) for bit, group in groups if group.is_bias]
     yield "without the biases", _set(biases)
     yield "without the biases outside the norms", _set([e for e in biases if e[1].role != "norm"])
     for role in roles:
         yield f"without the biases of the role `{role}`", _set([e for e in biases if e[1].role == role])
-    for layer, inside in _grouped([(e[1].layer, e[0]) for e in kinds if e[1].role in ("embedding", "norm")]).items():
+    for layer, inside in _grouped([(e[1].layer, e[0]) for e in groups if e[1].role in ("embedding", "norm")]).items():
         yield f"without `{layer}`", inside
-    norms = [(bit, kind) for bit, kind in kinds if kind.role == "norm"]
-    for stack, inside in _grouped([(stack_of(kind), bit) for bit, kind in norms]).items():
+    norms = [(bit, group) for bit, group in groups if group.role == "norm"]
+    for stack, inside in _grouped([(stack_of(group), bit) for bit, group in norms]).items():
         yield f"without the norms {f'in `{stack}`' if stack else 'outside the repeated layers'}", inside
-    yield "without the frozen tensors", _set([e for e in kinds if not e[1].trainable])
-    yield "without the tensors of one dimension", _set([e for e in kinds if e[1].dimensions == 1])
-    for address, inside in _grouped([(kind.name.partition(".")[0], bit) for bit, kind in kinds]).items():
+    yield "without the frozen tensors", _set([e for e in groups if not e[1].trainable])
+    yield "without the tensors of one dimension", _set([e for e in groups if e[1].dimensions == 1])
+    for address, inside in _grouped([(first(group.name), bit) for bit, group in groups]).items():
         yield f"without all of `{address}`", inside
-    yield from _alone(universe, kinds)
+    yield from _alone(universe, groups)
 
 
-def _alone(universe: Universe, kinds: list[tuple[int, Kind]]) -> Iterator[tuple[str, int]]:
+def _alone(universe: TensorGroups, groups: list[tuple[int, TensorGroup]]) -> Iterator[tuple[str, int]]:
     """Leaving out everything but one part."""
     parts: list[tuple[str, int]] = []
-    for bit, kind in kinds:
-        names = [f"`{address}`" for address in (stack_of(kind), kind.name.partition(".")[0]) if address]
-        if kind.role is not None:
-            names.append(_ROLES.get(kind.role, f"what has the role `{kind.role}`"))
-        if kind.role == "embedding":
-            names.append(f"`{kind.layer}`")
+    for bit, group in groups:
+        names = [f"`{address}`" for address in (stack_of(group), first(group.name)) if address]
+        if group.role is not None:
+            names.append(_ROLES.get(group.role, f"what has the role `{group.role}`"))
+        if group.role == "embedding":
+            names.append(f"`{group.layer}`")
         parts += [(name, bit) for name in names]
     for name, part in _grouped(parts).items():
         yield f"{name} alone", _everything(universe) & ~part
@@ -160,14 +161,14 @@ def _alone(universe: Universe, kinds: list[tuple[int, Kind]]) -> Iterator[tuple[
 _ROLES = {"norm": "the norms", "embedding": "the embedding tables", "pooler": "the pooler"}
 
 
-def stack_of(kind: Kind) -> str:
-    """The address of the repeated layers that a kind is in (`encoder.layer.*`); "" for what stands once."""
-    head, star, _ = kind.name.partition("*")
+def stack_of(group: TensorGroup) -> str:
+    """The address of the repeated layers that a group is in (`encoder.layer.*`); "" for what stands once."""
+    head, star, _ = group.name.partition("*")
     return head + star if star else ""
 
 
-def _everything(universe: Universe) -> int:
-    return (1 << len(universe.kinds)) - 1
+def _everything(universe: TensorGroups) -> int:
+    return (1 << len(universe.groups)) - 1
 
 
 def _grouped(bits: list[tuple[str, int]]) -> dict[str, int]:
@@ -178,5 +179,5 @@ def _grouped(bits: list[tuple[str, int]]) -> dict[str, int]:
     return found
 
 
-def _set(members: list[tuple[int, Kind]]) -> int:
+def _set(members: list[tuple[int, TensorGroup]]) -> int:
     return sum(bit for bit, _ in members)

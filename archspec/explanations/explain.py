@@ -7,11 +7,13 @@ from itertools import islice
 from math import gcd
 from typing import NamedTuple
 
+from archspec.addresses import first
 from archspec.explanations.conventions import Convention, Conventions, stack_of
-from archspec.explanations.numbers import Number, Reading
+from archspec.explanations.numbers import PublishedNumber, Reading
 from archspec.explanations.omissions import Counted, Omission, Omissions, one_layer
-from archspec.explanations.tensor_groups import Universe
-from archspec.table import Relative, Table
+from archspec.explanations.relative import Relative
+from archspec.explanations.tensor_groups import TensorGroups
+from archspec.table import Table
 
 NEAREST_RANK = 1
 ONE_LAYER_RANK = 2
@@ -21,15 +23,15 @@ MOST_MATCHES = 100
 _ONCE: Mapping[str, int] = {}
 
 
-class Step(NamedTuple):
-    """One step from the model to a count: what is done, and what it adds (or takes away)."""
+class CountStep(NamedTuple):
+    """One step of a count: what is counted or not counted, and the parameters that this adds (or subtracts)."""
 
     text: str
     params: int
 
 
-class Part(NamedTuple):
-    """One addend of a count: `times` parts of `each` parameters at an address (`*` for what is numbered)."""
+class Addend(NamedTuple):
+    """One addend of a count: `times` components of `each` parameters at an address, with `*` for indices."""
 
     address: str
     times: int
@@ -39,25 +41,25 @@ class Part(NamedTuple):
 class Match(NamedTuple):
     """A way of counting that gives `params`.
 
-    `kind` is "convention", "omission" (a small one, beside a convention) or "slip" (one of arithmetic, which is a
-    guess). `rank` counts the deviations from the model, or a relative of it, counted plainly. The steps sum to
-    `params`, and so do the parts, but for a slip's last step.
+    `kind` is "convention", "omission" (a small one, in addition to a convention) or "slip" (an arithmetic error, which
+    is a guess). `rank` is the number of adjustments to a plain count of the model, or of a relative of it. The `steps`
+    sum to `params`, and so do the `parts`, except for the last step of an arithmetic error.
     """
 
     kind: str
     rank: int
     params: int
-    steps: tuple[Step, ...]
-    parts: tuple[Part, ...]
+    steps: tuple[CountStep, ...]
+    parts: tuple[Addend, ...]
 
 
 class Answer(NamedTuple):
-    """What fits one reading of a number: all of the simplest rank, and how many there are (`more`) of the next; of each
-    rank MOST_MATCHES at most.
+    """The matches for one reading of a number.
 
-    Where nothing fits, `nearest` are those with the nearest smaller and larger count of the conventions of at most one
-    deviation. `cut_off` is whether the plain count, which does not fit, gives the number if the digits after these are
-    dropped and not rounded.
+    `matches` are all of the lowest rank that has any, and `more` is the number of those of the next rank; of each at
+    most MOST_MATCHES. Without a match, `nearest` are the conventions of at most one adjustment with the next smaller
+    and the next larger count. `cut_off` is whether the plain count, which does not match, gives the number if it is
+    truncated instead of rounded.
     """
 
     reading: Reading
@@ -68,14 +70,14 @@ class Answer(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """The answers for the readings of a number, coarsest first.
+    """The answers for the readings of a number, coarsest first, and the `total` of the model.
 
-    So many `conventions`, all of those of up to `depth` deviations, were tried.
+    `conventions` is how many were tried: all of those with up to `depth` adjustments.
     """
 
     model: str
     total: int
-    number: Number
+    number: PublishedNumber
     answers: tuple[Answer, ...]
     conventions: int
     depth: int
@@ -86,7 +88,7 @@ class Explanation(NamedTuple):
 
 
 def explain(
-    table: Table, number: Number, relatives: Sequence[Relative] = (), uses: Mapping[str, int] = _ONCE
+    table: Table, number: PublishedNumber, relatives: Sequence[Relative] = (), uses: Mapping[str, int] = _ONCE
 ) -> Explanation:
     """Explains a number of parameters by a model and its relatives; `uses` says how often its layers are applied."""
     return Explainer(table, relatives, uses).explain(number)
@@ -97,14 +99,14 @@ class Explainer:
 
     def __init__(self, table: Table, relatives: Sequence[Relative] = (), uses: Mapping[str, int] = _ONCE) -> None:
         self.table = table
-        self.universe = universe = Universe(table, relatives, uses)
+        self.universe = universe = TensorGroups(table, relatives, uses)
         self.conventions = Conventions(universe)
         self.omissions = Omissions(universe, self._settled, self.conventions.reached)
         self.tried = 0
         self.depth = 0
         self._totals: list[list[int]] = []
 
-    def explain(self, number: Number) -> Explanation:
+    def explain(self, number: PublishedNumber) -> Explanation:
         """Explains a number of parameters."""
         answers = tuple([self._answer(reading) for reading in number.readings])
         return Explanation(self.table.model, self.table.params.total, number, answers, self.tried, self.depth)
@@ -133,7 +135,7 @@ class Explainer:
                 yield self._match("convention", rank, convention)
         if reading.digits is not None:
             for convention, total in self._level(rank - 1) if rank == ONE_LAYER_RANK else ():
-                for omission in one_layer(self.universe, convention.kinds):
+                for omission in one_layer(self.universe, convention.groups):
                     if reading.fits(total + omission.params):
                         yield self._match("convention", rank, convention, (omission,))
             return
@@ -150,7 +152,7 @@ class Explainer:
         if level is None:
             return []
         if rank >= len(self._totals):
-            self._totals.append([self.universe.total(convention.kinds) for convention in level])
+            self._totals.append([self.universe.total(convention.groups) for convention in level])
             self.tried += len(level)
             self.depth = rank
         return list(zip(level, self._totals[rank], strict=True))
@@ -172,52 +174,52 @@ class Explainer:
                 yield self._match("convention", nearest[1].rank, nearest[1])
 
     def _match(self, kind: str, rank: int, convention: Convention, omitted: Sequence[Omission] = ()) -> Match:
-        steps = [*self._steps(convention), *(Step(o.text, o.params) for o in omitted)]
-        parts = self._parts(convention.kinds, omitted)
+        steps = [*self._steps(convention), *(CountStep(o.text, o.params) for o in omitted)]
+        parts = self._parts(convention.groups, omitted)
         return Match(kind, rank, sum(step.params for step in steps), tuple(steps), tuple(parts))
 
-    def _steps(self, convention: Convention) -> Iterator[Step]:
+    def _steps(self, convention: Convention) -> Iterator[CountStep]:
         universe, base = self.universe, convention.base
         model = universe.bases[0].counted
-        yield Step(self._plainly(), universe.total(model))
+        yield CountStep(self._plainly(), universe.total(model))
         if base.counted & ~model:
             named = f" ({_listed(base.models or (base.name,))})" if base.name else ""
-            yield Step(f"with {_listed(base.parts)}{named}", universe.total(base.counted & ~model))
+            yield CountStep(f"with {_listed(base.parts)}{named}", universe.total(base.counted & ~model))
         if model & ~base.counted:
-            yield Step(f"without {_listed(base.missing)}", -universe.total(model & ~base.counted))
-        kinds = base.counted
+            yield CountStep(f"without {_listed(base.missing)}", -universe.total(model & ~base.counted))
+        groups = base.counted
         for index in convention.deviations:
             text, adds, removes = self.conventions.deviations[index]
-            after = (kinds | (adds & base.more)) & ~removes
-            yield Step(text, universe.total(after) - universe.total(kinds))
-            kinds = after
+            after = (groups | (adds & base.more)) & ~removes
+            yield CountStep(text, universe.total(after) - universe.total(groups))
+            groups = after
 
     def _plainly(self) -> str:
         """What the plain count of the model is."""
         universe = self.universe
         base = universe.bases[0]
-        frozen = sum(bit for bit, kind in universe.members(base.counted) if not kind.trainable)
-        shared = [kind.name for _, kind in universe.members(base.more) if kind.alias and kind.part != "use"]
+        frozen = sum(bit for bit, group in universe.members(base.counted) if not group.trainable)
+        shared = [group.name for _, group in universe.members(base.more) if group.alias and group.part != "use"]
         text = "every tensor of the model, each counted once"
         if frozen:
             text += f"; {universe.total(frozen):,} frozen included"
-        again = list(dict.fromkeys(kind.layer for _, kind in universe.members(base.more) if kind.part == "use"))
+        again = list(dict.fromkeys(group.layer for _, group in universe.members(base.more) if group.part == "use"))
         if again:
             text += f"; {_few(again, 'layers')} once, however often applied"
         if shared:
             text += f"; {_few(shared, 'names of shared tensors')} not counted again"
         return text
 
-    def _parts(self, kinds: int, omitted: Sequence[Omission]) -> Iterator[Part]:
+    def _parts(self, groups: int, omitted: Sequence[Omission]) -> Iterator[Addend]:
         """The count, stack by stack, and by the first word of the address outside them."""
-        changed = {omission.kind: omission.params for omission in omitted if omission.kind}
+        changed = {omission.group: omission.params for omission in omitted if omission.group}
         totals: dict[str, int] = {}
         times: dict[str, int] = {}
-        for bit, kind in self.universe.members(kinds):
-            address = stack_of(kind) or kind.name.partition(".")[0]
-            total = kind.times * kind.each + changed.pop(bit, 0)
+        for bit, group in self.universe.members(groups):
+            address = stack_of(group) or first(group.name)
+            total = group.times * group.each + changed.pop(bit, 0)
             totals[address] = totals.get(address, 0) + total
-            times[address] = gcd(times.get(address, 0), kind.times if total % kind.times == 0 else 1)
+            times[address] = gcd(times.get(address, 0), group.times if total % group.times == 0 else 1)
         for omission in omitted:
             if omission.stack:
                 each = totals[omission.stack] // times[omission.stack]
@@ -225,7 +227,7 @@ class Explainer:
                 times[omission.stack] = totals[omission.stack] // each
         for address, total in totals.items():
             if total:
-                yield Part(address, times[address], total // times[address])
+                yield Addend(address, times[address], total // times[address])
 
 
 def _few(names: Sequence[str], what: str) -> str:

@@ -11,13 +11,12 @@ from archspec.elaborate.limits import OverLimit
 from archspec.elaborate.models import Compiled, compile_definition, compile_model, defaults
 from archspec.elaborate.program import Frame, Program
 from archspec.elaborate.values import key_of
+from archspec.explanations.relative import Relative
 from archspec.ir import Module, uncollected
-from archspec.model import Model, compiled_table
-from archspec.pipeline import compile_file, parse_spec
+from archspec.model import Model, compiled_table, internals
 from archspec.resolve.files import Definition, Unit
 from archspec.source import Enough, Report
 from archspec.syntax import tree
-from archspec.table import Relative
 
 MOST_CANDIDATES = 8
 
@@ -149,13 +148,11 @@ def _models(program: Program, unit: Unit, definition: Definition, module: Module
     return tuple(found)
 
 
-def family_of(spec: str, overrides: dict[str, Any]) -> tuple[Model, tuple[Relative, ...]]:
-    """A model, and its relatives: what else its file makes of the same body and hyperparameters."""
-    model, loaded = compile_file(spec, overrides)
-    named = parse_spec(spec)
-    node = loaded.unit.models[named.model] if named.model is not None else next(iter(loaded.unit.models.values()))
+def relatives_of(model: Model) -> tuple[Relative, ...]:
+    """The relatives of a model: what else its file makes of the same body and hyperparameters."""
+    own = internals(model)
     with uncollected():
-        related = family(loaded.program, loaded.unit, node, model._compiled)  # pyright: ignore[reportPrivateUsage]
+        related = family(own.program, own.unit, own.node, own.compiled)
         tables = [compiled_table(r.compiled, ()) for r in related]
     pairs = zip(related, tables, strict=True)
-    return model, tuple([Relative(r.compiled.name, r.models, table, r.body, r.home, r.guessed) for r, table in pairs])
+    return tuple([Relative(r.compiled.name, r.models, table, r.body, r.home, r.guessed) for r, table in pairs])

@@ -29,7 +29,7 @@ _NUMBER = re.compile(
 
 
 class Reading(NamedTuple):
-    """A number at `digits` significant digits (None: exact): it fits what lies from `low` to `high`, both included."""
+    """A number at `digits` significant digits (None: exact). It matches values from `low` to `high`, both included."""
 
     digits: int | None
     low: Fraction
@@ -45,11 +45,11 @@ class Reading(NamedTuple):
         return self.digits is not None and self.high < value < written + (self.high - self.low)
 
 
-class Number(NamedTuple):
-    """A number as it was written: its text, its value, and its readings, coarsest first.
+class PublishedNumber(NamedTuple):
+    """A number as it was published: its text, its value, and its readings, coarsest first.
 
-    An exact number has one reading. A rounded one whose last digits are zeros has several, since these zeros may be
-    counted or may fill up. `unit` is what its last digit before the point is worth; "%" is a hundredth.
+    An exact number has one reading. A rounded one that ends in zeros has several, because these may be significant or
+    not. `unit` is the value of its last digit before the point: 1,000,000 in "110M", and a hundredth in "20 %".
     """
 
     text: str
@@ -62,7 +62,7 @@ class Number(NamedTuple):
         return self.readings[0].digits is None
 
 
-def read_number(text: str, units: Mapping[str, int] = UNITS) -> Number:
+def read_number(text: str, units: Mapping[str, int] = UNITS) -> PublishedNumber:
     """The number that a text is. Raises ValueError, with a sentence, for any other text."""
     text = text.strip()
     found = _NUMBER.fullmatch(text)
@@ -78,7 +78,7 @@ def read_number(text: str, units: Mapping[str, int] = UNITS) -> Number:
         unit *= 10 ** int(found["exponent"])
     if not (found["about"] or decimals or found["exponent"] or word):
         exact = Fraction(int(whole))
-        return Number(text, exact, (Reading(None, exact, exact),), unit)
+        return PublishedNumber(text, exact, (Reading(None, exact, exact),), unit)
     written = (whole + decimals).lstrip("0")
     if not written:
         raise ValueError(f"`{text}` has no digit to be read at")
@@ -87,7 +87,7 @@ def read_number(text: str, units: Mapping[str, int] = UNITS) -> Number:
     step = unit / 10 ** len(decimals)
     halves = {digits: step * 10 ** (len(written) - digits) / 2 for digits in range(fewest, len(written) + 1)}
     readings = tuple([Reading(digits, value - half, value + half) for digits, half in halves.items()])
-    return Number(text, value, readings, unit)
+    return PublishedNumber(text, value, readings, unit)
 
 
 def whole(value: Fraction | int) -> bool:
@@ -100,7 +100,7 @@ def bounds(reading: Reading) -> tuple[int, int]:
     return ceil(reading.low), floor(reading.high)
 
 
-def rounded(value: Fraction | int, number: Number, digits: int) -> str:
+def rounded(value: Fraction | int, number: PublishedNumber, digits: int) -> str:
     """`value` at so many significant digits, in the unit in which `number` is written: `109 M`, `335.1M`."""
     scaled = Fraction(value) / number.unit
     if scaled == 0:

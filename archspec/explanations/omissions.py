@@ -1,4 +1,4 @@
-"""Small omissions beside a convention: a kind of tensor forgotten or counted twice, a layer too few, one slip.
+"""Small omissions beside a convention: a tensor group forgotten or counted twice, a layer too few, one slip.
 
 Each takes a rank, as a deviation does; what went wrong in a single layer only, or a slip of arithmetic, takes two.
 """
@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import gcd
 from typing import NamedTuple
 
-from archspec.explanations.arithmetic_errors import slip
+from archspec.explanations.arithmetic_errors import arithmetic_error
 from archspec.explanations.conventions import Convention, stack_of
-from archspec.explanations.tensor_groups import Kind, Universe
+from archspec.explanations.tensor_groups import TensorGroup, TensorGroups
 
 MOST_LOOKED_AT = 1_000_000
 
@@ -19,90 +19,90 @@ Counts = Sequence[tuple[Convention, int]]
 
 
 Counted = tuple[int, frozenset[tuple[int, int]]]
-"""What is counted: a set of kinds, and what is added to it (or taken from it) for which kind."""
+"""What is counted: a set of groups, and what is added to it (or taken from it) for which group."""
 
 
 class Omission(NamedTuple):
     """What is forgotten or counted twice, and what that adds to the count.
 
-    It is about a kind of tensor (its bit, else 0), or about a stack (its address, else ""). `part` says that nothing
+    It is about a tensor group (its bit, else 0), or about a stack (its address, else ""). `part` says that nothing
     need be wrong: one layer alone is meant.
     """
 
     text: str
     params: int
-    kind: int
+    group: int
     stack: str = ""
     part: bool = False
 
 
 class Omissions:
-    """The omissions beside the conventions that `level` gives for a rank; `reached` has the ranks of sets of kinds."""
+    """The omissions beside the conventions that `level` gives for a rank; `reached` has the ranks of sets of groups."""
 
-    def __init__(self, universe: Universe, level: Callable[[int], Counts], reached: Mapping[int, int]) -> None:
+    def __init__(self, universe: TensorGroups, level: Callable[[int], Counts], reached: Mapping[int, int]) -> None:
         self.universe = universe
         self.level = level
         self.reached = reached
-        members = universe.members((1 << len(universe.kinds)) - 1)
-        self._everywhere = _by_params([_whole(bit, kind, sign) for bit, kind in members for sign in (-1, 1)])
+        members = universe.members((1 << len(universe.groups)) - 1)
+        self._everywhere = _by_params([_whole(bit, group, sign) for bit, group in members for sign in (-1, 1)])
         self._once = _by_params(
-            [_single(bit, kind, sign) for bit, kind in members for sign in (-1, 1) if kind.times > 1]
+            [_single(bit, group, sign) for bit, group in members for sign in (-1, 1) if group.times > 1]
         )
 
     def of_rank(self, rank: int, number: int, seen: set[Counted]) -> Iterator[tuple[Convention, tuple[Omission, ...]]]:
-        """Conventions with one omission, or two of whole kinds, that give the number with `rank` deviations in all.
+        """Conventions with one omission, or two of whole groups, that give the number with `rank` deviations in all.
 
         Beside an omission there are at most three deviations, beside two at most one. What counts the same tensors as
         something `seen` before, or as a convention of no higher rank, is left out.
         """
         for convention, omitted in self._of_rank(rank, number):
-            kinds, wrong = convention.kinds, list[tuple[int, int]]()
+            groups, wrong = convention.groups, list[tuple[int, int]]()
             for omission in omitted:
-                if omission.kind and omission.params == -self._params(omission.kind):
-                    kinds &= ~omission.kind
+                if omission.group and omission.params == -self._params(omission.group):
+                    groups &= ~omission.group
                 else:
-                    wrong.append((omission.kind, omission.params))
-            counted = (kinds, frozenset(wrong))
-            if counted not in seen and (wrong or self.reached.get(kinds, rank + 1) > rank):
+                    wrong.append((omission.group, omission.params))
+            counted = (groups, frozenset(wrong))
+            if counted not in seen and (wrong or self.reached.get(groups, rank + 1) > rank):
                 seen.add(counted)
                 yield convention, omitted
 
     def slips(self, rank: int, number: int) -> Iterator[tuple[Convention, Omission]]:
         """Conventions that give the number if one line of their calculation has a slip."""
         for convention, total in self._few(rank - 2) if 2 <= rank <= 3 else ():
-            for omission in _slips(self.universe, convention.kinds, number - total):
+            for omission in _slips(self.universe, convention.groups, number - total):
                 yield convention, omission
 
     def _of_rank(self, rank: int, number: int) -> Iterator[tuple[Convention, tuple[Omission, ...]]]:
         for cost, known in ((1, self._everywhere), (2, self._once)):
             for convention, total in self.level(rank - cost) if cost <= rank <= 4 else ():
                 for omission in known.get(number - total, ()):
-                    if omission.kind & convention.kinds:
+                    if omission.group & convention.groups:
                         yield convention, (omission,)
         for convention, total in self._few(rank - 1) if 1 <= rank <= 4 else ():
-            for omission in _layers(self.universe, convention.kinds, number - total):
+            for omission in _layers(self.universe, convention.groups, number - total):
                 yield convention, (omission,)
         if 2 <= rank <= 3:
             yield from self._pairs(self._few(rank - 2), number)
 
     def _few(self, rank: int) -> Counts:
-        """The conventions of a rank, unless looking at each of their kinds would take too long."""
+        """The conventions of a rank, unless looking at each of their groups would take too long."""
         level = self.level(rank)
-        return level if len(level) * len(self.universe.kinds) <= MOST_LOOKED_AT else ()
+        return level if len(level) * len(self.universe.groups) <= MOST_LOOKED_AT else ()
 
     def _pairs(self, conventions: Counts, number: int) -> Iterator[tuple[Convention, tuple[Omission, ...]]]:
-        """Two kinds of tensors that are wrong in every layer."""
+        """Two tensor groups that are wrong in every layer."""
         for convention, total in conventions:
-            members = self.universe.members(convention.kinds)
+            members = self.universe.members(convention.groups)
             seen: dict[int, list[Omission]] = {}
-            for omission in [_whole(bit, kind, sign) for bit, kind in members for sign in (-1, 1)]:
+            for omission in [_whole(bit, group, sign) for bit, group in members for sign in (-1, 1)]:
                 for other in seen.get(number - total - omission.params, ()):
-                    if other.kind != omission.kind:
+                    if other.group != omission.group:
                         yield convention, (other, omission)
                 seen.setdefault(omission.params, []).append(omission)
 
-    def _params(self, kind: int) -> int:
-        return self.universe.total(kind)
+    def _params(self, group: int) -> int:
+        return self.universe.total(group)
 
 
 def _by_params(known: list[Omission]) -> dict[int, list[Omission]]:
@@ -112,56 +112,56 @@ def _by_params(known: list[Omission]) -> dict[int, list[Omission]]:
     return found
 
 
-def _whole(bit: int, kind: Kind, sign: int) -> Omission:
-    everywhere = f", {kind.times} x {kind.each:,}" if kind.times > 1 else ""
+def _whole(bit: int, group: TensorGroup, sign: int) -> Omission:
+    everywhere = f", {group.times} x {group.each:,}" if group.times > 1 else ""
     how = "left out" if sign < 0 else "counted twice"
-    return Omission(f"`{kind.name}` {how}{everywhere}", sign * kind.times * kind.each, bit)
+    return Omission(f"`{group.name}` {how}{everywhere}", sign * group.times * group.each, bit)
 
 
-def _single(bit: int, kind: Kind, sign: int) -> Omission:
+def _single(bit: int, group: TensorGroup, sign: int) -> Omission:
     how = "left out of" if sign < 0 else "counted twice in"
-    return Omission(f"`{kind.name}` {how} one of {kind.times} layers", sign * kind.each, bit)
+    return Omission(f"`{group.name}` {how} one of {group.times} layers", sign * group.each, bit)
 
 
-def _layers(universe: Universe, kinds: int, difference: int) -> Iterator[Omission]:
+def _layers(universe: TensorGroups, groups: int, difference: int) -> Iterator[Omission]:
     """A stack with one layer too few or too many, or of which one layer alone is counted."""
-    for address, (times, each) in stacks(universe, kinds).items():
+    for address, (times, each) in stacks(universe, groups).items():
         if times > 1:
             for how, wrong in (("left out", -1), ("too many", 1), ("alone", 1 - times)):
                 if difference == wrong * each and not (wrong == 1 - times == -1 and how == "alone"):
                     yield Omission(f"one of {times} `{address}` {how}", difference, 0, address, how == "alone")
 
 
-def one_layer(universe: Universe, kinds: int) -> Iterator[Omission]:
-    """One layer alone, of kinds that are all of one stack."""
-    if all(stack_of(kind) for _, kind in universe.members(kinds)):
-        found = stacks(universe, kinds)
+def one_layer(universe: TensorGroups, groups: int) -> Iterator[Omission]:
+    """One layer alone, of groups that are all of one stack."""
+    if all(stack_of(group) for _, group in universe.members(groups)):
+        found = stacks(universe, groups)
         for address, (times, each) in found.items() if len(found) == 1 else ():
             if times > 1:
                 yield Omission(f"one of {times} `{address}` alone", (1 - times) * each, 0, address, True)
 
 
-def stacks(universe: Universe, kinds: int) -> dict[str, tuple[int, int]]:
-    """The stacks in a set of kinds: how many layers, and what each has."""
+def stacks(universe: TensorGroups, groups: int) -> dict[str, tuple[int, int]]:
+    """The stacks in a set of groups: how many layers, and what each has."""
     totals: dict[str, tuple[int, int]] = {}
-    for _, kind in universe.members(kinds):
-        address = stack_of(kind)
+    for _, group in universe.members(groups):
+        address = stack_of(group)
         if address:
             times, total = totals.get(address, (0, 0))
-            totals[address] = (gcd(times, kind.times), total + kind.times * kind.each)
+            totals[address] = (gcd(times, group.times), total + group.times * group.each)
     return {address: (times, total // times) for address, (times, total) in totals.items()}
 
 
-def _slips(universe: Universe, kinds: int, difference: int) -> Iterator[Omission]:
+def _slips(universe: TensorGroups, groups: int, difference: int) -> Iterator[Omission]:
     """Single lines of a calculation that with one slip make the count larger by `difference`."""
-    lines: dict[tuple[int, int], list[str]] = {(1, universe.total(kinds)): ["the total"]}
-    for address, (times, each) in stacks(universe, kinds).items():
+    lines: dict[tuple[int, int], list[str]] = {(1, universe.total(groups)): ["the total"]}
+    for address, (times, each) in stacks(universe, groups).items():
         lines.setdefault((times, each), []).append(f"a layer of `{address}`")
-    for _, kind in universe.members(kinds):
-        lines.setdefault((kind.times, kind.each), []).append(f"`{kind.name}`")
+    for _, group in universe.members(groups):
+        lines.setdefault((group.times, group.each), []).append(f"`{group.name}`")
     for (times, meant), names in lines.items():
         written = meant + difference // times
-        found = slip(meant, written) if difference % times == 0 else None
+        found = arithmetic_error(meant, written) if difference % times == 0 else None
         if found:
             where = names[0] if len(names) == 1 else f"one of {len(names)} lines of that size, as {names[0]}"
             yield Omission(f"a slip of arithmetic, {written:,} for {meant:,} ({found}), in {where}", difference, 0)

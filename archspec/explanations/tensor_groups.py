@@ -1,7 +1,7 @@
-"""The kinds of tensors that a model and its family have: what a counting convention takes in or leaves out.
+"""The tensor groups that a model and its family have: what a counting convention takes in or leaves out.
 
-A kind is the tensors that differ only in the numbers of their names (`encoder.layer.*.output.dense.bias`). Sets of
-kinds are integers, a bit for each.
+A group is the tensors that differ only in the numbers of their names (`encoder.layer.*.output.dense.bias`). Sets of
+groups are integers, a bit for each.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from archspec.table import Relative, Table, Tensor
+from archspec.addresses import is_inside, join, last, pattern_of, prefixes, relative
+from archspec.explanations.relative import Relative
+from archspec.table import Table, Tensor
 
 
-class Kind(NamedTuple):
+class TensorGroup(NamedTuple):
     """`times` tensors of `each` elements, called `name` with `*` for what is numbered.
 
     `part` is "" for what the model has, the address of a head of its family, "buffer", or "use": further applications
@@ -32,14 +34,13 @@ class Kind(NamedTuple):
 
     @property
     def is_bias(self) -> bool:
-        last = self.name.rpartition(".")[2]
-        return last == "bias" or last.endswith("_bias")
+        return last(self.name) == "bias" or self.name.endswith("_bias")
 
 
 class Base(NamedTuple):
-    """What a count starts from: the model, a relative of it, or the model with one head; `counted` are its kinds.
+    """What a count starts from: the model, a relative of it, or the model with one head; `counted` are its groups.
 
-    `more` are kinds that belong to it and are not counted: further names, buffers. `parts` and `missing` are what it
+    `more` are groups that belong to it and are not counted: further names, buffers. `parts` and `missing` are what it
     has more and less than the model; `models` are the models that are it. `rank` is 1 for a single head. `guess`
     is 1 for a relative with sizes that the model does not have, which takes one deviation beside others.
     """
@@ -54,14 +55,14 @@ class Base(NamedTuple):
     guess: int = 0
 
 
-class Universe:
-    """All kinds of a model and of the heads of its family.
+class TensorGroups:
+    """All groups of a model and of the heads of its family.
 
     `bases` begins with the model itself. `heads` are the model's own heads by address, and those of its family.
     """
 
     def __init__(self, table: Table, relatives: Sequence[Relative], uses: Mapping[str, int]) -> None:
-        self.kinds: list[Kind] = []
+        self.groups: list[TensorGroup] = []
         self.heads: dict[str, int] = {}
         self._bits: dict[_Key, int] = {}
         own = _grouped(table.tensors, "", "")
@@ -71,56 +72,56 @@ class Universe:
         again = Counter[_Key]()
         for tensor in table.tensors:
             if not tensor.tied_to and uses.get(tensor.layer, 1) > 1:
-                again[_key(tensor, folded(tensor.name), folded(tensor.layer))._replace(part="use", alias=True)] += (
-                    uses[tensor.layer] - 1
-                )
+                again[
+                    _key(tensor, pattern_of(tensor.name), pattern_of(tensor.layer))._replace(part="use", alias=True)
+                ] += uses[tensor.layer] - 1
         uncounted = buffers | self._add(again)
         counted = self._counted(tensors)
         roles: dict[str, set[str | None]] = {}
-        outer = {folded(address) for address in _outermost(table)}
-        for bit, kind in self.members(tensors):
-            address = _around(folded(kind.layer), outer)
+        outer = {pattern_of(address) for address in _outermost(table)}
+        for bit, group in self.members(tensors):
+            address = _around(pattern_of(group.layer), outer)
             if address is not None:
-                roles.setdefault(address, set()).add(kind.role)
+                roles.setdefault(address, set()).add(group.role)
                 self.heads[address] = self.heads.get(address, 0) | bit
-        self.heads = {a: kinds for a, kinds in self.heads.items() if {"head"} <= roles[a] <= {"head", "norm"}}
+        self.heads = {a: groups for a, groups in self.heads.items() if {"head"} <= roles[a] <= {"head", "norm"}}
         self.bases = [Base(table.model, (), counted, (tensors & ~counted) | uncounted, (), (), 0)]
         self.bases += [base for r in relatives if (base := self._relative(own, r)) is not None]
         self._add_heads(tensors, uncounted)
-        values = [kind.times * kind.each for kind in self.kinds]
+        values = [group.times * group.each for group in self.groups]
         self._sums = [_sums(values[i : i + 8]) for i in range(0, len(values), 8)]
 
-    def total(self, kinds: int) -> int:
-        """The elements of a set of kinds."""
+    def total(self, groups: int) -> int:
+        """The elements of a set of groups."""
         total = 0
         for sums in self._sums:
-            total += sums[kinds & 255]
-            kinds >>= 8
+            total += sums[groups & 255]
+            groups >>= 8
         return total
 
-    def members(self, kinds: int) -> list[tuple[int, Kind]]:
-        """The kinds of a set, each with its own bit."""
-        bits = reversed(f"{kinds:b}")
-        return [(1 << i, kind) for i, (bit, kind) in enumerate(zip(bits, self.kinds, strict=False)) if bit == "1"]
+    def members(self, groups: int) -> list[tuple[int, TensorGroup]]:
+        """The groups of a set, each with its own bit."""
+        bits = reversed(f"{groups:b}")
+        return [(1 << i, group) for i, (bit, group) in enumerate(zip(bits, self.groups, strict=False)) if bit == "1"]
 
-    def _counted(self, kinds: int) -> int:
-        return sum(bit for bit, kind in self.members(kinds) if not kind.alias)
+    def _counted(self, groups: int) -> int:
+        return sum(bit for bit, group in self.members(groups) if not group.alias)
 
     def _add(self, grouped: Counter[_Key]) -> int:
-        """The set of the kinds in `grouped`; those that are new are added."""
+        """The set of the groups in `grouped`; those that are new are added."""
         found = 0
         for key, times in grouped.items():
             bit = self._bits.get(key)
             if bit is None:
-                bit = self._bits[key] = 1 << len(self.kinds)
-                self.kinds.append(_kind(key, times))
+                bit = self._bits[key] = 1 << len(self.groups)
+                self.groups.append(_group(key, times))
             found |= bit
         return found
 
-    def _relative(self, own: Counter[_Key], relative: Relative) -> Base | None:
+    def _relative(self, own: Counter[_Key], other: Relative) -> Base | None:
         """A relative as a base; None if its body is another than the model's (the same tensors with other sizes)."""
-        theirs = _grouped(relative.table.tensors, relative.body, relative.home)
-        outer = {address for address in _outermost(relative.table) if address != relative.body}
+        theirs = _grouped(other.table.tensors, other.body, other.home)
+        outer = {address for address in _outermost(other.table) if address != other.body}
         own_names = {key.name for key in own}
         found: Counter[_Key] = Counter()
         for key, times in theirs.items():
@@ -128,32 +129,32 @@ class Universe:
                 return None
             part = "" if own[key] else _around(key.name, outer) or key.layer or key.name
             found[key._replace(part=part)] = times
-        kinds = self._add(found)
+        groups = self._add(found)
         before = self.bases[0].counted | self.bases[0].more
-        parts = dict.fromkeys(kind.part for _, kind in self.members(kinds & ~before))
-        missing = dict.fromkeys(kind.layer for _, kind in self.members(self.bases[0].counted & ~kinds))
-        counted = self._counted(kinds)
+        parts = dict.fromkeys(group.part for _, group in self.members(groups & ~before))
+        missing = dict.fromkeys(group.layer for _, group in self.members(self.bases[0].counted & ~groups))
+        counted = self._counted(groups)
         return Base(
-            relative.definition,
-            relative.models,
+            other.definition,
+            other.models,
             counted,
-            kinds & ~counted | self._uses(),
+            groups & ~counted | self._uses(),
             tuple(parts),
             tuple(missing),
             0,
-            int(relative.guessed),
+            int(other.guessed),
         )
 
     def _uses(self) -> int:
-        return sum(bit for bit, kind in self.members((1 << len(self.kinds)) - 1) if kind.part == "use")
+        return sum(bit for bit, group in self.members((1 << len(self.groups)) - 1) if group.part == "use")
 
     def _add_heads(self, tensors: int, uncounted: int) -> None:
         """Bases with one head each, for the parts that relatives have more."""
         for part in dict.fromkeys(part for base in self.bases[1:] for part in base.parts):
-            kinds = sum(1 << i for i, kind in enumerate(self.kinds) if kind.part == part)
-            counted = self.bases[0].counted | self._counted(kinds)
-            self.heads.setdefault(part, kinds)
-            self.bases.append(Base("", (), counted, ((tensors | kinds) & ~counted) | uncounted, (part,), (), 1))
+            groups = sum(1 << i for i, group in enumerate(self.groups) if group.part == part)
+            counted = self.bases[0].counted | self._counted(groups)
+            self.heads.setdefault(part, groups)
+            self.bases.append(Base("", (), counted, ((tensors | groups) & ~counted) | uncounted, (part,), (), 1))
 
 
 class _Key(NamedTuple):
@@ -166,21 +167,16 @@ class _Key(NamedTuple):
     alias: bool
 
 
-def folded(name: str) -> str:
-    """A name with `*` in the place of each number."""
-    return ".".join(["*" if segment.isdigit() else segment for segment in name.split(".")])
-
-
 def _grouped(tensors: Sequence[Tensor], body: str, home: str) -> Counter[_Key]:
-    """How many tensors there are of each kind; names in `body` are taken as if it were at `home`.
+    """How many tensors there are of each group; names in `body` are taken as if it were at `home`.
 
-    A kind of a single tensor keeps that tensor's name.
+    A group of a single tensor keeps that tensor's name.
     """
     names: dict[_Key, tuple[str, str]] = {}
     grouped: Counter[_Key] = Counter()
     for tensor in tensors:
         name, layer = _moved(tensor.name, body, home), _moved(tensor.layer, body, home)
-        key = _key(tensor, folded(name), folded(layer))
+        key = _key(tensor, pattern_of(name), pattern_of(layer))
         grouped[key] += 1
         names.setdefault(key, (name, layer))
     single = {key: key._replace(name=names[key][0], layer=names[key][1]) for key, n in grouped.items() if n == 1}
@@ -191,19 +187,14 @@ def _outermost(table: Table) -> list[str]:
     """The addresses of what a model owns directly, but for bare tensors."""
     found: list[str] = []
     for module in table.modules:  # each after the one it is in
-        if module.address and not (found and _inside(module.address, found[-1])):
+        if module.address and not (found and is_inside(module.address, found[-1])):
             found.append(module.address)
     return found
 
 
 def _around(name: str, addresses: set[str]) -> str | None:
     """The one of some addresses that a name is in."""
-    words = name.split(".")
-    return next((a for n in range(1, len(words) + 1) if (a := ".".join(words[:n])) in addresses), None)
-
-
-def _inside(name: str, address: str) -> bool:
-    return name == address or name.startswith(f"{address}.")
+    return next((outer for outer in prefixes(name) if outer in addresses), None)
 
 
 def _key(tensor: Tensor, name: str, layer: str) -> _Key:
@@ -211,17 +202,14 @@ def _key(tensor: Tensor, name: str, layer: str) -> _Key:
 
 
 def _moved(name: str, body: str, home: str) -> str:
-    if body == home or not _inside(name, body):
-        return name
-    rest = name[len(body) + 1 :]
-    return f"{home}.{rest}" if home and rest else home or rest
+    return join(home, relative(name, body)) if is_inside(name, body) else name
 
 
-def _kind(key: _Key, times: int) -> Kind:
+def _group(key: _Key, times: int) -> TensorGroup:
     each = 1
     for size in key.shape:
         each *= size
-    return Kind(key.name, times, each, len(key.shape), key.role, key.trainable, key.layer, key.part, key.alias)
+    return TensorGroup(key.name, times, each, len(key.shape), key.role, key.trainable, key.layer, key.part, key.alias)
 
 
 def _sums(values: list[int]) -> list[int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from functools import cache
 
+from archspec.addresses import join
 from archspec.ir import Body
 
 
@@ -17,7 +18,7 @@ def uses(body: Body) -> Counter[str]:
         for call in body.calls:
             if call.address and call.body is not None:
                 found[call.address] += 1
-                found.update({f"{call.address}.{inner}": times for inner, times in counted(call.body).items()})
+                found.update({join(call.address, inner): times for inner, times in counted(call.body).items()})
         return found
 
     return counted(body)

@@ -1,8 +1,7 @@
-"""Numbers of parameters as polynomials in hyperparameters left open."""
+"""`archspec.formula`: the parameter count of a model as a polynomial in open hyperparameters."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -10,16 +9,17 @@ from archspec.algebra import Polynomial, cleared, notation
 from archspec.formulas.derivation import derive
 from archspec.formulas.restarts import Assumption
 from archspec.formulas.totals import Outcome, Term
-from archspec.pipeline import compile_file, written
+from archspec.model import Model, ModelLike, internals
+from archspec.pipeline import model_of
 from archspec.source import Diagnostic, fail, suggest
 
 
 class Formula:
-    """A model's number of parameters with hyperparameters left open. Made by `archspec.formula`.
+    """The parameter count of a model as polynomials in open hyperparameters. Made by `archspec.formula`.
 
-    `open` has these with their values in the model, `hyperparameters` all. `total`, `trainable` and `frozen` are
-    polynomials; `terms` say what the total is made of. They hold for all positive integers for which the `assumptions`
-    do and the spec compiles.
+    `open` has the open hyperparameters with their values in the model, `hyperparameters` all. `total`, `trainable` and
+    `frozen` are polynomials, and `terms` the terms of the total. They hold for all positive integers for which the
+    `assumptions` hold and the spec compiles.
     """
 
     def __init__(
@@ -46,9 +46,9 @@ class Formula:
         return f"<Formula {self.model!r}: {self.text(self.total)}>"
 
     def at(self, **values: int) -> int:
-        """The number of parameters where hyperparameters have these values, and those left out the model's own.
+        """The parameter count with these values; the other open hyperparameters have the model's own.
 
-        Raises ValueError for a name that is not open, a value that is no positive integer, or values for which an
+        Raises ValueError for a name that is not open, a value that is not a positive integer, or values for which an
         assumption does not hold.
         """
         for hyperparameter, value in values.items():
@@ -65,11 +65,11 @@ class Formula:
         return self.total.at(numbers)
 
     def text(self, polynomial: Polynomial, collect: bool = True) -> str:
-        """A polynomial as text that Python reads too; with `collect`, numbers of rounds stand before brackets."""
+        """A polynomial as text that Python can read; with `collect`, factors of repetitions precede parentheses."""
         return notation.text(polynomial, tuple(self.open), self._counts if collect else ())
 
     def latex(self) -> str:
-        """The numbers, what repeats unevenly as sums, and the assumptions, as LaTeX: an `align*` environment."""
+        """The counts, sums over uneven repetitions, and the assumptions: a LaTeX `align*` environment."""
         latex, order = notation.latex, tuple(self.open)
         lines = [rf"\text{{{what}}} &= {latex(number, order, self._counts)}" for what, number in self.numbers()]
         for term in self.terms:
@@ -83,7 +83,7 @@ class Formula:
         return "\\begin{align*}\n  " + " \\\\\n  ".join(lines) + "\n\\end{align*}\n"
 
     def numbers(self) -> Iterable[tuple[str, Polynomial]]:
-        """The total, and what of it is trainable and frozen if something is."""
+        """The total; and the trainable and frozen parts if anything is frozen."""
         yield "parameters", self.total
         if self.frozen:
             yield "trainable", self.trainable
@@ -95,7 +95,7 @@ class Formula:
         write: Callable[[Polynomial, Sequence[str]], str] = notation.text,
         words: dict[str, str] | None = None,
     ) -> str:
-        """An assumption as a sentence's end, or with `notation.latex` for `write` and words of it for math mode."""
+        """An assumption as text; with `notation.latex` for `write`, and words for math mode, as LaTeX."""
         left, operator, right, order = assumption.left, assumption.operator, assumption.right, tuple(self.open)
         if operator == "divisible":
             left, right = cleared(left, right)
@@ -128,39 +128,49 @@ _WORDS = {"divisible": "is divisible by"}
 _LATEX = {"divisible": r"\text{ is divisible by }", "==": "=", "!=": r"\neq", "<=": r"\leq", ">=": r"\geq"}
 
 
-def formula(spec: str | os.PathLike[str], /, open: Sequence[str], **overrides: Any) -> Formula:
-    """The number of parameters of a model as a polynomial in the hyperparameters named in `open`.
+def formula(model: ModelLike, /, *open: str | Sequence[str], **overrides: Any) -> Formula:
+    """The parameter count of a model as a polynomial in the hyperparameters that are named in `open`.
 
-    `spec` and `overrides` are as for `load`; a value given for an open hyperparameter is the one it has in the model.
+    `model` is a Model, or what `archspec.load` takes, with its `overrides`. The names are separate arguments
+    (`formula("path/to/spec.arch", "hidden", "layers")`), or one list, which may also be given by keyword
+    (`open=["hidden", "layers"]`). An override of an open hyperparameter sets the value that it has in the model.
 
-    Raises ArchError if the model does not compile, if what is to be open is no integer hyperparameter of it (`usage`),
+    Raises ArchError if the model does not compile, if a name is not that of an integer hyperparameter of it (`usage`),
     or if no formula can be derived (`no-formula`).
     """
-    return formula_of(written(spec), open, overrides)
-
-
-def formula_of(spec: str, names: Sequence[str], overrides: dict[str, Any]) -> Formula:
-    """As `formula`, with the overrides in a dictionary."""
-    model, loaded = compile_file(spec, overrides)
-    integers = {n: value for n, value in model.hyperparameters.items() if value.__class__ is int}
-    choices = (
-        f"integer hyperparameters: {', '.join(integers)}" if integers else "the model has no integer hyperparameters"
-    )
-    if not names:
-        raise fail("usage", "no open hyperparameters specified", help=f"use `--open NAME,NAME`; {choices}")
-    for name in names:
-        if name not in model.hyperparameters:
-            help = suggest(name, list(integers)) or choices
-            raise fail("usage", f'unknown hyperparameter `{name}` of "{model.name}"', help=help)
-        if name not in integers or integers[name] < 1:
-            message = f"`{name}` cannot be open: its value is not a positive integer"
-            raise fail("usage", message, help=choices)
-    values = {name: integers[name] for name in names}
-    outcome = derive(loaded.unit, loaded.unit.models[model.name], overrides, values, integers)
-    derived = Formula(model.name, values, model.hyperparameters, overrides, outcome, model.warnings)
-    if (derived.at(), derived.frozen.at(values)) != (model.params.total, model.params.frozen):
+    if not open and isinstance(overrides.get("open"), Sequence):
+        open = (overrides.pop("open"),)
+    names = [name for item in open for name in ([item] if isinstance(item, str) else item)]
+    compiled = model_of(model, overrides)
+    compilation = internals(compiled)
+    integers = {n: value for n, value in compiled.hyperparameters.items() if value.__class__ is int}
+    values = {name: _value(compiled, name, integers) for name in names}
+    if not values:
+        help = f"use `--open NAME,NAME`; {_choices(integers)}"
+        raise fail("usage", "no open hyperparameters specified", help=help)
+    outcome = derive(compilation.unit, compilation.node, compiled.overrides, values, integers)
+    derived = Formula(compiled.name, values, compiled.hyperparameters, compiled.overrides, outcome, compiled.warnings)
+    if (derived.at(), derived.frozen.at(values)) != (compiled.params.total, compiled.params.frozen):
         raise fail(
             "internal",
-            f"the formula for {model.name} does not evaluate to its total; this is a bug in archspec; please report it",
+            f"the formula for {compiled.name} does not evaluate to its total; this is a bug in archspec; "
+            "please report it",
         )
     return derived
+
+
+def _value(model: Model, name: str, integers: dict[str, int]) -> int:
+    """The value that an open hyperparameter has in the model. Raises ArchError if it cannot be open."""
+    if name not in model.hyperparameters:
+        help = suggest(name, list(integers)) or _choices(integers)
+        raise fail("usage", f'unknown hyperparameter `{name}` of "{model.name}"', help=help)
+    if name not in integers or integers[name] < 1:
+        message = f"`{name}` cannot be open: its value is not a positive integer"
+        raise fail("usage", message, help=_choices(integers))
+    return integers[name]
+
+
+def _choices(integers: dict[str, int]) -> str:
+    if not integers:
+        return "the model has no integer hyperparameters"
+    return f"integer hyperparameters: {', '.join(integers)}"

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
+from archspec.addresses import is_index, pattern_of, prefixes, segments
 from archspec.algebra import Polynomial, constant, name, polynomial_of, summed
 from archspec.formulas.assumptions import Opening
 from archspec.formulas.restarts import Assumption, Segment
-from archspec.ir import Module, Weight, prefixes
+from archspec.ir import Module, Weight
 from archspec.source import fail
 
 MOST_OPENED = 10_000
@@ -163,7 +164,7 @@ class Tally:
             if frozen:
                 numbers = numbers._replace(frozen=numbers.total)
             if numbers.total or not tied:
-                key = target, _pattern(address), tuple(tied), around
+                key = target, pattern_of(address), tuple(tied), around
                 terms.append((key, self._term(module, address, prefix, numbers)))
         return [(key, term) for key, term in terms if term.total]
 
@@ -198,15 +199,11 @@ class Tally:
 
 def _owner(module: Module, name: str) -> str:
     """The address of a module at or in which a name lies."""
-    return next(around for around in prefixes(name) if around in module.members)
+    return next(outer for outer in prefixes(name) if outer in module.members)
 
 
 def _is_numbered(address: str) -> bool:
-    return any(word.isdigit() for word in address.split("."))
-
-
-def _pattern(address: str) -> str:
-    return re.sub(r"(?<![^.])\d+(?![^.])", "*", address)
+    return any(map(is_index, segments(address)))
 
 
 def _merged(terms: list[tuple[Any, Term]]) -> list[Term]:
@@ -217,7 +214,7 @@ def _merged(terms: list[tuple[Any, Term]]) -> list[Term]:
         if merged and key == last and not term.variable and not key[3]:
             before = merged.pop()
             term = before._replace(
-                address=_pattern(term.address),
+                address=pattern_of(term.address),
                 rounds=before.rounds + 1,
                 total=before.total + term.total,
                 frozen=before.frozen + term.frozen,

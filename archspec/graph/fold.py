@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
+from archspec.addresses import ANY_INDEX, is_index, join, segments
 from archspec.ir import Call
 
 LONGEST_PERIOD = 24
@@ -91,11 +92,11 @@ def _common_addresses(calls: list[Call], first: int, second: int, period: int) -
 def _common_address(a: str, b: str) -> str | None:
     if a == b:
         return a
-    ours, theirs = a.split("."), b.split(".")
+    ours, theirs = segments(a), segments(b)
     if len(ours) != len(theirs):
         return None
     differ = [i for i, (x, y) in enumerate(zip(ours, theirs, strict=True)) if x != y]
-    if len(differ) != 1 or not (ours[differ[0]].isdigit() and theirs[differ[0]].isdigit()):
+    if len(differ) != 1 or not (is_index(ours[differ[0]]) and is_index(theirs[differ[0]])):
         return None
-    ours[differ[0]] = "*"
-    return ".".join(ours)
+    ours[differ[0]] = ANY_INDEX
+    return join(*ours)

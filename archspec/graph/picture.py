@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from archspec.addresses import is_inside, relative
+
 
 class Node(NamedTuple):
     """A node to draw: an alphanumeric `id`, its kind, and its lines of text (the first is its name)."""
@@ -141,6 +143,6 @@ def _within(name: str, path: tuple[str, ...]) -> str:
     """Return a name without the address of the nearest enclosing block that is a prefix of it."""
     for block in reversed(path):
         address = block.partition("@")[0]
-        if name.startswith(f"{address}."):
-            return name[len(address) + 1 :]
+        if name != address and is_inside(name, address):
+            return relative(name, address)
     return name

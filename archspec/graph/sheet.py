@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
+from archspec.addresses import join
 from archspec.ir import Body, Leaf, Module, Operand, Type, Weight, find
 from archspec.work import NONE, Work
 
@@ -149,7 +150,7 @@ class Sheet:
                 self._read(operand, own, body, found)
             if call.body is not None and call.address:
                 for name, size in self._reads(call.body):
-                    found.setdefault(f"{call.address}.{name}", size)
+                    found.setdefault(join(call.address, name), size)
         for _, operand in body.outputs:
             self._read(operand, own, body, found)
         self._tensors[body] = list(found.items())

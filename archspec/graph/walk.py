@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from archspec.addresses import prefixes, relative
 from archspec.graph.fold import Run, runs
 from archspec.graph.sheet import OUTSIDE, Edges, Iterations, Nodes, Producer, Sheet, outside
-from archspec.ir import Body, Call, Module, Type, find, prefixes
+from archspec.ir import Body, Call, Module, Type, find
 from archspec.source import fail
 from archspec.work import call_work, work_of
 
@@ -326,7 +327,7 @@ def _with_outer_ties(module: Module) -> set[str]:
         tied |= ours ^ theirs
         for outer in ours & theirs:
             inner = find(module, outer)
-            known = inner.aliases.get(alias[len(outer) + 1 :]) if isinstance(inner, Module) else None
-            if known != counted[len(outer) + 1 :]:
+            known = inner.aliases.get(relative(alias, outer)) if isinstance(inner, Module) else None
+            if known != relative(counted, outer):
                 tied.add(outer)
     return tied

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
@@ -13,6 +14,7 @@ from archspec.pipeline.files import (
     forget,
     fresh,
     load_file,
+    model_in,
     models,
     open_spec,
     place,
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from archspec.elaborate.models import Compiled
     from archspec.elaborate.trace import Trace
     from archspec.ir import Body
-    from archspec.model import Model
+    from archspec.model import Model, ModelLike
     from archspec.resolve.files import Unit
     from archspec.syntax import tree
 
@@ -35,11 +37,11 @@ __all__ = [
     "Loaded",
     "bundled_models",
     "check",
-    "compile_file",
-    "compile_spec",
     "compile_text",
     "import_config",
     "load",
+    "loads",
+    "model_of",
     "models",
     "parse_spec",
     "parsed",
@@ -52,51 +54,66 @@ DEEPEST_LIST = 64
 
 
 def load(spec: str | os.PathLike[str], /, **overrides: Any) -> Model:
-    """Compiles a model.
+    """Compile a model.
 
     `spec` is a bundled name, a path to an `.arch` file, "path.arch:model name", or a path to a configuration that ends
-    in `.json`; `overrides` set hyperparameters instead of those written: numbers, booleans, strings, lists, None; a
+    in `.json`. `overrides` set hyperparameters instead of those in the spec: numbers, booleans, strings, lists, None; a
     definition or function by its name in the spec's file or in the standard library.
 
-    Raises ArchError if there is no such model, or anything is wrong with the spec.
+    Raises ArchError if the model does not exist, or the spec has an error.
     """
-    return compile_spec(written(spec), overrides)
+    return model_of(spec, overrides)
 
 
-def compile_spec(spec: str, overrides: dict[str, Any]) -> Model:
-    """As `load`, with the overrides in a dictionary."""
-    return compile_file(spec, overrides)[0]
+def loads(text: str, /, model: str | None = None, **overrides: Any) -> Model:
+    """Compile a model from the text of a spec.
+
+    `model` names one of several models in the text. `overrides` are as for `load`, except that a hyperparameter called
+    `model` cannot be set. The text can import the bundled files, but no others.
+
+    Raises ArchError if the text does not have the model, or has an error.
+    """
+    return compile_text(text, "<text>", model, overrides)
 
 
-def compile_file(spec: str, overrides: dict[str, Any]) -> tuple[Model, Loaded]:
-    """As `compile_spec`, with the file that the model is of."""
-    for name, value in overrides.items():
-        if not _is_plain(value):
-            help = "use a number, a boolean, a string, None or a list of these"
-            raise fail("bad-override", f"invalid value for `{name}`: `{value!r:.80}`", help=help)
+def model_of(model: ModelLike, overrides: Mapping[str, Any] | None = None) -> Model:
+    """The model that a function was given: compiled, unless it is a Model already.
+
+    Raises TypeError for a Model with overrides, and ArchError as `load` does.
+    """
+    if isinstance(model, str | os.PathLike):
+        return _compile_file(written(model), dict(overrides or {}))[0]
+    if overrides:
+        raise TypeError("a compiled model takes no overrides; give them to `archspec.load`")
+    return model
+
+
+def _compile_file(spec: str, overrides: dict[str, Any]) -> tuple[Model, Loaded]:
+    """A model, with the file that it is in."""
     report = Report()
+    _check_overrides(overrides)
     loaded, node = open_spec(parse_spec(spec), spec, report)
     return _compile_node(loaded, node, spec, overrides, report), loaded
 
 
-def compile_text(text: str, label: str) -> Model:
-    """The only model of a text, as `load` compiles that of a file. It can import bundled files only."""
+def compile_text(text: str, label: str, name: str | None = None, overrides: Mapping[str, Any] | None = None) -> Model:
+    """A model of a text, as `load` compiles that of a file; `label` is what diagnostics call the text."""
     report = Report()
+    overrides = dict(overrides or {})
+    _check_overrides(overrides)
     library, program = fresh()
     with suppress(Enough):
         unit = library.define(Source(label, text), report, folder=None, root=None, path=label)
-        if len(unit.models) == 1:
-            (node,) = unit.models.values()
-            return _compile_node(Loaded(library, program, unit), node, label, {}, report)
-    report.check()
-    raise fail("no-model", f"expected exactly one model in {label}")
+        loaded = Loaded(library, program, unit)
+        return _compile_node(loaded, model_in(loaded, name, report), label, overrides, report)
+    raise ArchError(report.diagnostics)
 
 
 def _compile_node(loaded: Loaded, node: tree.Model, spec: str, overrides: dict[str, Any], report: Report) -> Model:
     from archspec.elaborate.limits import OverLimit
     from archspec.elaborate.models import check_files, compile_model
     from archspec.ir import uncollected
-    from archspec.model import Model
+    from archspec.model import Compilation, Model
 
     program = loaded.program
     program.begin(report, loaded.unit.source)
@@ -115,13 +132,16 @@ def _compile_node(loaded: Loaded, node: tree.Model, spec: str, overrides: dict[s
             )
         report.check()
     assert compiled is not None
-    return Model(
+    compilation = Compilation(
         compiled,
+        program,
+        loaded.unit,
+        node,
         overrides,
-        tuple(report.diagnostics),
-        lambda: _trace(loaded.unit, node, overrides),
         lambda: _bare(loaded, node, compiled),
+        lambda: _trace(loaded.unit, node, overrides),
     )
+    return Model(compilation, tuple(report.diagnostics))
 
 
 def _bare(loaded: Loaded, node: tree.Model, compiled: Compiled) -> Body:
@@ -145,6 +165,14 @@ def _trace(unit: Unit, node: tree.Model, overrides: dict[str, Any]) -> Trace:
     return trace_model(unit, node, overrides)
 
 
+def _check_overrides(overrides: Mapping[str, Any]) -> None:
+    """Raises ArchError for a Python value that is not one of the language."""
+    for name, value in overrides.items():
+        if not _is_plain(value):
+            help = "use a number, a boolean, a string, None or a list of these"
+            raise fail("bad-override", f"invalid value for `{name}`: `{value!r:.80}`", help=help)
+
+
 def _is_plain(value: Any, depth: int = 0) -> bool:
     """Whether a Python value is one that a hyperparameter can have."""
     if isinstance(value, list | tuple):
@@ -161,7 +189,7 @@ def import_config(path: str | os.PathLike[str]) -> str:
     path = os.fspath(path)
     if not path.endswith(".json"):
         raise fail("usage", f"`{path}` is not a configuration: its name does not end in .json")
-    return compile_file(path, {})[1].unit.source.text
+    return _compile_file(path, {})[1].unit.source.text
 
 
 def check(spec: str) -> Report:
@@ -194,17 +222,27 @@ def check(spec: str) -> Report:
     return report
 
 
-def table_of(spec: str, overrides: dict[str, Any]) -> tuple[Table, tuple[Diagnostic, ...]]:
-    """The table of a model and the warnings about it; from the cache where that is still true."""
+def table_of(model: ModelLike, overrides: Mapping[str, Any] | None = None) -> tuple[Table, tuple[Diagnostic, ...]]:
+    """The table of a model and the warnings about it; from the cache if that is current. Raises as `model_of` does."""
+    if not isinstance(model, str | os.PathLike):
+        return _table_of_model(model_of(model, overrides))
+    spec, overrides = written(model), dict(overrides or {})
     key = _table_key(spec, overrides)
     stored = cache.read("table", key) if key is not None else None
     table = Table.from_data(stored) if stored is not None else None
     if table is not None:
         return table, ()
-    model, loaded = compile_file(spec, overrides)
-    if key is not None and not model.warnings:
-        cache.write("table", key, model.table.to_data(), loaded.library.raw)
-    return model.table, model.warnings
+    compiled, loaded = _compile_file(spec, overrides)
+    table, warnings = _table_of_model(compiled)
+    if key is not None and not warnings:
+        cache.write("table", key, table.to_data(), loaded.library.raw)
+    return table, warnings
+
+
+def _table_of_model(model: Model) -> tuple[Table, tuple[Diagnostic, ...]]:
+    from archspec.model import internals
+
+    return internals(model).table, model.warnings
 
 
 def _table_key(spec: str, overrides: dict[str, Any]) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from archspec import cache, resources
 from archspec.pipeline.spec import Spec
@@ -21,12 +21,13 @@ if TYPE_CHECKING:
 MOST_PROGRAMS = 8
 
 
-class Loaded(NamedTuple):
+class Loaded:
     """A file with all it imports, and what was compiled from it in this process."""
 
-    library: Library
-    program: Program
-    unit: Unit
+    def __init__(self, library: Library, program: Program, unit: Unit) -> None:
+        self.library = library
+        self.program = program
+        self.unit = unit
 
 
 _loaded: dict[str, Loaded] = {}
@@ -38,21 +39,26 @@ def open_spec(spec: Spec, text: str, report: Report) -> tuple[Loaded, tree.Model
         loaded = _find_bundled(spec.model or "", report)
         return loaded, loaded.unit.models[spec.model or ""]
     loaded = load_file(spec.path, report)
+    return loaded, model_in(loaded, spec.model, report)
+
+
+def model_in(loaded: Loaded, name: str | None, report: Report) -> tree.Model:
+    """The model of a file with this name; without a name, its only model. Raises ArchError."""
     found = loaded.unit.models
     label = loaded.unit.source.label
-    if spec.model is not None:
-        if spec.model not in found:
+    if name is not None:
+        if name not in found:
             report.check()
-            near = suggest(spec.model, list(found)) or _choices(found)
-            raise fail("unknown-model", f'unknown model "{spec.model}" in {label}', help=near)
-        return loaded, found[spec.model]
+            near = suggest(name, list(found)) or _choices(found)
+            raise fail("unknown-model", f'unknown model "{name}" in {label}', help=near)
+        return found[name]
     if len(found) != 1:
         forget(loaded) if report.failed else None
         report.check()
         if not found:
             raise fail("no-model", f"no model in {label}", help='add a model: `model "name" = Definition(...)`')
         raise fail("which-model", f"{label} has {len(found)} models", help=_choices(found, label))
-    return loaded, next(iter(found.values()))
+    return next(iter(found.values()))
 
 
 def _choices(found: dict[str, tree.Model], label: str = "") -> str | None:

@@ -1,7 +1,6 @@
 """What a person names a model by."""
 
-from __future__ import annotations
-
+# Without `from __future__ import annotations`, which would have NamedTuple compile each annotation at import.
 import os
 from typing import NamedTuple
 

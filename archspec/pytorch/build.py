@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from archspec.ir import Leaf, canonical, find
-from archspec.model import Model
+from archspec.model import Model, ModelLike, internals
+from archspec.pipeline import model_of
 from archspec.pytorch import recording
 from archspec.pytorch.file import file_text
 from archspec.source import fail
@@ -22,8 +23,9 @@ def torch_source(model: Model) -> str:
     Raises ArchError: `untranslatable`, with the place in the spec, where something has no form in PyTorch or cannot be
     compared; `internal` where a tensor differs.
     """
-    trace = model.trace()
-    text = file_text(trace, model.name, model.doc, model.values, model.params.total)
+    compilation = internals(model)
+    trace = compilation.trace()
+    text = file_text(trace, model.name, model.doc, compilation.values, model.params.total)
     try:
         module = recording.record(text)
     except Exception as problem:  # of any class, as it comes from running the file
@@ -33,20 +35,23 @@ def torch_source(model: Model) -> str:
     return text
 
 
-def to_torch(model: Model) -> nn.Module:
-    """Create a `torch.nn.Module` of the model, with weights initialized as specified in the spec.
+def to_torch(model: ModelLike, /, **overrides: Any) -> nn.Module:
+    """Create a `torch.nn.Module` of a model, with weights initialized as specified in the spec.
 
-    The keys of its `state_dict()` are the names of `model.tensors` and `model.buffers`. It takes `model.inputs`; if the
-    spec names the outputs, it returns a named tuple.
+    `model` is a Model, or what `archspec.load` takes, with its `overrides`. The keys of the module's `state_dict()` are
+    the names of the model's `tensors` and `buffers`. It takes the model's `inputs`; if the spec names the outputs, it
+    returns a named tuple.
 
-    Raises ArchError: `missing-package` without PyTorch, `untranslatable` for anything that PyTorch cannot express.
+    Raises ArchError: `missing-package` without PyTorch, `untranslatable` for anything that PyTorch cannot express, and
+    as `archspec.load` does.
     """
     torch = torch_or_fail()
-    text = torch_source(model)
-    namespace: dict[str, Any] = {"__name__": f"archspec.built.{model.name}"}
-    exec(compile(text, f"<{model.name} in PyTorch>", "exec"), namespace)
+    compiled = model_of(model, overrides)
+    text = torch_source(compiled)
+    namespace: dict[str, Any] = {"__name__": f"archspec.built.{compiled.name}"}
+    exec(compile(text, f"<{compiled.name} in PyTorch>", "exec"), namespace)
     module: nn.Module = namespace["build"]()
-    _check(module, torch, model)
+    _check(module, torch, compiled)
     return module
 
 
@@ -70,7 +75,7 @@ def _check(module: Any, torch: Any, model: Model) -> None:
 
 def _difference(module: Any, torch: Any, model: Model) -> str | None:
     """Describe the first tensor whose name, shape, kind, element type, training or tie differs from the model's."""
-    owner = model.body.module
+    owner = internals(model).body.module
     assert owner is not None
     stored = module.state_dict(keep_vars=True)
     parameters = dict(module.named_parameters(remove_duplicate=False))

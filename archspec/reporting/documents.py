@@ -1,12 +1,22 @@
-"""Documents for programs: JSON and YAML."""
+"""Machine-readable documents: JSON and YAML."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
+
+Document: TypeAlias = dict[str, Any]
+"""What JSON and YAML write: plain data under text keys."""
+
+FORMATS = ("json", "yaml")
 
 
-def json(contents: Mapping[str, Any]) -> str:
+def write(contents: Document, format: str) -> str:
+    """A document as JSON or YAML."""
+    return json(contents) if format == "json" else yaml(contents)
+
+
+def json(contents: Document) -> str:
     """JSON, one line for each entry, and one for each element of a list of objects."""
     from json import dumps
 
@@ -21,9 +31,19 @@ def json(contents: Mapping[str, Any]) -> str:
     return "{" + ",\n ".join(entries) + "}\n"
 
 
-def yaml(contents: Mapping[str, Any]) -> str:
+def yaml(contents: Document) -> str:
     """The same as YAML, with innermost lists and mappings on one line."""
     import yaml as library
 
     dumper: Any = getattr(library, "CSafeDumper", library.SafeDumper)
-    return library.dump(dict(contents), Dumper=dumper, sort_keys=False, default_flow_style=None, width=2**30)
+    return library.dump(contents, Dumper=dumper, sort_keys=False, default_flow_style=None, width=2**30)
+
+
+def finite(values: Mapping[str, Any]) -> Document:
+    """Values with infinity, which JSON does not have, as the language writes it."""
+    return {name: finite_value(value) for name, value in values.items()}
+
+
+def finite_value(value: Any) -> Any:
+    """A value, or `inf` and `-inf` as text."""
+    return ("inf" if value > 0 else "-inf") if isinstance(value, float) and abs(value) == float("inf") else value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, TypeAlias
 
 from archspec.reporting.colour import coloured
 from archspec.source import printable
@@ -18,11 +18,18 @@ class Column(NamedTuple):
     blank: str = ""
 
 
+Cell: TypeAlias = str | int | float | Sequence[int] | None
+"""A value: text, an integer, a share from 0 to 1, a boolean, a shape, or nothing."""
+
+Row: TypeAlias = dict[str, Cell]
+"""Values by the keys of their columns."""
+
+
 class View(NamedTuple):
-    """Rows of values under columns; values are text, integers, shares from 0 to 1, booleans, shapes, None."""
+    """Rows of values under columns."""
 
     columns: tuple[Column, ...]
-    rows: Sequence[Mapping[str, Any]]
+    rows: Sequence[Mapping[str, Cell]]
 
 
 def csv(view: View) -> str:
@@ -44,7 +51,7 @@ def markdown(view: View) -> str:
     right = [_is_right(view, column) for column in view.columns]
     titles = [column.title for column in view.columns]
     lines = [
-        "| " + " | ".join(title if title == "*" else escape_markdown(title) for title in titles) + " |",
+        "| " + " | ".join(title if title == "*" else escape_markdown(printable(title)) for title in titles) + " |",
         "|" + "|".join(" ---: " if number else " --- " for number in right) + "|",
     ]
     for row in view.rows:
@@ -74,9 +81,8 @@ def table(view: View) -> str:
     grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for column in view.columns:
         is_right = _is_right(view, column)
-        grid.add_column(
-            column.title, justify="right" if is_right else "left", no_wrap=True, style=_STYLES.get(column.key)
-        )
+        title = Text(printable(column.title))
+        grid.add_column(title, justify="right" if is_right else "left", no_wrap=True, style=_STYLES.get(column.key))
     for row in view.rows:
         grid.add_row(*(Text(text(row[column.key]) or column.blank) for column in view.columns))
     out = StringIO()
@@ -95,7 +101,7 @@ def table(view: View) -> str:
 _STYLES = {"type": "cyan", "shapes": "dim", "shape": "dim", "share": "dim", "notes": "yellow"}
 
 
-def text(value: Any) -> str:
+def text(value: Cell) -> str:
     """A value as people read it: `109,482,240`, `21.8 %`, `768 x 3072`, yes or no, nothing for None."""
     if value is None:
         return ""
@@ -120,12 +126,10 @@ def shape(sizes: Iterable[int]) -> str:
     return " x ".join(map(str, sizes)) or "1"
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, tuple | list):
-        return "x".join(map(str, cast(Sequence[int], value)))
+def _plain(value: Cell) -> str | int | float | None:
     if isinstance(value, bool):
         return "true" if value else "false"
-    return value
+    return value if value is None or isinstance(value, str | int | float) else "x".join(map(str, value))
 
 
 def _used(view: View) -> View:
@@ -142,7 +146,7 @@ def _is_right(view: View, column: Column) -> bool:
     return any(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
 
 
-def _markdown_cell(row: Mapping[str, Any], column: Column) -> str:
+def _markdown_cell(row: Mapping[str, Cell], column: Column) -> str:
     value = row[column.key]
     shown = text(value)
     if not shown or not isinstance(value, str):

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import count
 
-from archspec.scaffolds.structure import NUMBER, Index
+from archspec.addresses import is_index
+from archspec.scaffolds.structure import Index
 
 KEYWORDS = frozenset(
     (
@@ -72,20 +73,20 @@ def definition_name(paths: Sequence[Sequence[str | Index]], taken: set[str]) -> 
     if all have the same.
     """
     path = paths[0]
-    words = [word for word in path if isinstance(word, str) and not NUMBER.fullmatch(word)]
+    words = [word for word in path if isinstance(word, str) and not is_index(word)]
     last = words.pop() if words else "part"
     number = path[-1]
-    if isinstance(number, Index) or NUMBER.fullmatch(number):
+    if isinstance(number, Index) or is_index(number):
         last = _singular(last)
     name = _camel(last)
-    if isinstance(number, str) and NUMBER.fullmatch(number) and {path[-1] for path in paths} == {number}:
+    if isinstance(number, str) and is_index(number) and {path[-1] for path in paths} == {number}:
         name += number
     before = [_camel(word) for word in reversed(words)]
     if before and re.search("encoder|decoder", words[-1], re.IGNORECASE) and before[0] not in name:
         name = before.pop(0) + name
     while name in taken and before:
         name = before.pop(0) + name
-    name = name[-LONGEST:].lstrip("0123456789") or "Part"
+    name = name[-LONGEST:].lstrip("0123456789") or "SizedStatements"
     return next(n for suffix in _suffixes() if (n := name + suffix) not in taken)
 
 
@@ -105,4 +106,4 @@ def _singular(word: str) -> str:
 
 def _camel(word: str) -> str:
     parts = re.findall("[A-Za-z0-9]+", word)
-    return "".join(part[0].upper() + part[1:] for part in parts).lstrip("0123456789") or "Part"
+    return "".join(part[0].upper() + part[1:] for part in parts).lstrip("0123456789") or "SizedStatements"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from archspec.addresses import prefixes, segments
 from archspec.checkpoints.entries import Checkpoint, Entry
 from archspec.elaborate.limits import MOST_TENSORS
 from archspec.resolve.expressions import LONGEST_ADDRESS, MOST_SEGMENTS
@@ -40,15 +41,15 @@ def _unfit(entries: tuple[Entry, ...]) -> Iterator[tuple[str, str]]:
     names = {entry.name for entry in entries}
     for entry in entries:
         name, shape = entry.name, entry.shape
-        segments = name.split(".")
-        if len(segments) > MOST_SEGMENTS or len(name) > LONGEST_ADDRESS:
+        words = segments(name)
+        if len(words) > MOST_SEGMENTS or len(name) > LONGEST_ADDRESS:
             yield name, f"address too long: the limit is {MOST_SEGMENTS} segments and {LONGEST_ADDRESS} characters"
             continue
-        if not all(segments):
+        if not name or not all(words):
             yield name, "empty address segment"
         if UNFIT.search(name.replace(".", "")):
             yield name, "invalid character in an address"
-        if any(name[:end] in names for end, character in enumerate(name) if character == "."):
+        if any(outer != name and outer in names for outer in prefixes(name)):
             yield name, "address inside the address of another tensor"
         if 0 in shape:
             yield name, "tensor without elements; sizes in a spec must be positive"

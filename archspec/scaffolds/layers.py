@@ -57,7 +57,7 @@ class _Tensor(NamedTuple):
     option: str | None
 
 
-class Pattern(NamedTuple):
+class LayerPattern(NamedTuple):
     """A layer of the library.
 
     `defaults` maps each hyperparameter to its default (None unless a literal); `needed` are those without a default.
@@ -99,7 +99,7 @@ class Pattern(NamedTuple):
         return Form(self.name, self.role, found, min(leading, MOST_LEADING), fixed, (), left)
 
 
-def library() -> list[Pattern]:
+def library() -> list[LayerPattern]:
     """Return the patterns of the standard library, in the order of its exports."""
     return [pattern for definition in _definitions() if (pattern := _pattern(definition)) is not None]
 
@@ -111,7 +111,7 @@ def names() -> set[str]:
     }
 
 
-def recognise(patterns: list[Pattern], word: str, shapes: Mapping[str, Shape]) -> Form | None:
+def recognise(patterns: list[LayerPattern], word: str, shapes: Mapping[str, Shape]) -> Form | None:
     """Return the most likely layer for tensors of these shapes at an address that ends in `word`, or None.
 
     Among several matches, a role or name in the word decides, then the smallest number of arguments other than
@@ -153,7 +153,7 @@ def _file(path: str) -> tree.File:
         return parsed(Source(path, file.read()), Report())
 
 
-def _pattern(definition: tree.Definition) -> Pattern | None:
+def _pattern(definition: tree.Definition) -> LayerPattern | None:
     """Return the pattern of a layer, or None if it declares more than tensors described by sizes and options."""
     if definition.kind != "layer":
         return None
@@ -173,7 +173,7 @@ def _pattern(definition: tree.Definition) -> Pattern | None:
         elif not isinstance(statement, tree.Bind | tree.Require | tree.Return):
             return None
     needed = frozenset(p.name for p in definition.hyperparameters if p.default is None)
-    return Pattern(definition.name.text, role, defaults, needed, tensors) if tensors else None
+    return LayerPattern(definition.name.text, role, defaults, needed, tensors) if tensors else None
 
 
 def _tensor(node: tree.Param, defaults: Mapping[str, object]) -> _Tensor | None:

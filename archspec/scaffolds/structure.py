@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from archspec.addresses import is_index, segments
 from archspec.checkpoints.entries import Entry
-from archspec.scaffolds.layers import Form, Pattern, recognise
+from archspec.scaffolds.layers import Form, LayerPattern, recognise
 from archspec.scaffolds.tensors import Tensor
 
 
@@ -37,7 +37,7 @@ class Statement(NamedTuple):
     iterations: int | None = None
 
 
-class Part(NamedTuple):
+class SizedStatements(NamedTuple):
     """Statements, and their sizes in order."""
 
     statements: tuple[Statement, ...]
@@ -52,9 +52,6 @@ class _Node:
         self.entry: Entry | None = None
 
 
-NUMBER = re.compile(r"0|[1-9][0-9]{0,17}")
-"""An address segment that is a decimal number without leading zeros."""
-
 TRIES = 8
 """The number of candidates tried as the second member of a progression."""
 
@@ -62,7 +59,7 @@ TRIES = 8
 class Structure:
     """Builder of blocks from the entries of a checkpoint; `tensors` classifies each entry."""
 
-    def __init__(self, patterns: list[Pattern], tensors: Mapping[str, Tensor]) -> None:
+    def __init__(self, patterns: list[LayerPattern], tensors: Mapping[str, Tensor]) -> None:
         self.patterns = patterns
         self._tensors = tensors
         self._known: dict[tuple[str, tuple[tuple[str, tuple[int, ...]], ...]], Form | None] = {}
@@ -74,7 +71,7 @@ class Structure:
         root = _Node()
         for entry in entries:
             node = root
-            for word in entry.name.split("."):
+            for word in segments(entry.name):
                 node = node.children.setdefault(word, _Node())
             node.entry = entry
         part = self._part(root, "", outermost=True)
@@ -82,7 +79,7 @@ class Structure:
 
     # Parts of the tree
 
-    def _part(self, node: _Node, word: str, outermost: bool = False) -> Part:
+    def _part(self, node: _Node, word: str, outermost: bool = False) -> SizedStatements:
         if node.entry is not None:
             return _single(self._tensors[node.entry.name], node.entry.shape)
         leaves = {name: child.entry for name, child in node.children.items() if child.entry is not None}
@@ -90,12 +87,12 @@ class Structure:
             layer = self._layer(leaves, word)
             if layer is not None:
                 return layer
-        numbered = {int(name): child for name, child in node.children.items() if NUMBER.fullmatch(name)}
+        numbered = {int(name): child for name, child in node.children.items() if is_index(name)}
         statements: list[Statement] = []
         sizes: list[int] = []
         done = False
         for name, child in node.children.items():
-            if outermost or not NUMBER.fullmatch(name):  # no address begins with an index
+            if outermost or not is_index(name):  # no address begins with an index
                 part = self._at(name, self._part(child, name))
             elif done:
                 continue
@@ -104,9 +101,9 @@ class Structure:
                 part = self._list(numbered, word)
             statements += part.statements
             sizes += part.sizes
-        return Part(tuple(statements), tuple(sizes))
+        return SizedStatements(tuple(statements), tuple(sizes))
 
-    def _layer(self, leaves: dict[str, Entry], word: str) -> Part | None:
+    def _layer(self, leaves: dict[str, Entry], word: str) -> SizedStatements | None:
         """Return the library layer that declares exactly these tensors, or None."""
         if any(self._tensors[entry.name] != Tensor("param", "", len(entry.shape)) for entry in leaves.values()):
             return None  # a buffer, another dtype or a remark
@@ -117,13 +114,13 @@ class Structure:
         form = self._known[key]
         return form and _single(form, tuple(shapes[tensor][axis] for _, (tensor, axis) in form.slots))
 
-    def _at(self, word: str | Index, part: Part) -> Part:
+    def _at(self, word: str | Index, part: SizedStatements) -> SizedStatements:
         """Return a part below `word`: one statement, or several if they begin with numbers, as a definition cannot."""
         if not _is_list(part):
             part = self._one(part)
-        return Part(tuple(s._replace(address=(word, *s.address)) for s in part.statements), part.sizes)
+        return SizedStatements(tuple(s._replace(address=(word, *s.address)) for s in part.statements), part.sizes)
 
-    def _one(self, part: Part, numbered: bool = False) -> Part:
+    def _one(self, part: SizedStatements, numbered: bool = False) -> SizedStatements:
         """Return a part as one statement, wrapped in a block if necessary.
 
         A `numbered` part may be repeated, so it must not contain a loop, or a block below its number.
@@ -138,10 +135,10 @@ class Structure:
             self._blocks[statements] = Block(statements)
         return self._blocks[statements]
 
-    def _list(self, children: dict[int, _Node], word: str) -> Part:
+    def _list(self, children: dict[int, _Node], word: str) -> SizedStatements:
         """Return numbered parts, with equal ones as a loop."""
-        equal: dict[Part, list[int]] = {}
-        runs: list[tuple[list[int], Part]] = []
+        equal: dict[SizedStatements, list[int]] = {}
+        runs: list[tuple[list[int], SizedStatements]] = []
         for number in sorted(children):
             part = self._part(children[number], word)
             if _is_list(part):
@@ -153,14 +150,14 @@ class Structure:
         parts = [self._repeated(run, part) for run, part in runs]
         statements = tuple(statement for part in parts for statement in part.statements)
         self._lists.append({s.content for s in statements if isinstance(s.content, Block)})
-        return Part(statements, tuple(size for part in parts for size in part.sizes))
+        return SizedStatements(statements, tuple(size for part in parts for size in part.sizes))
 
-    def _repeated(self, run: list[int], part: Part) -> Part:
+    def _repeated(self, run: list[int], part: SizedStatements) -> SizedStatements:
         if len(run) == 1:
             return self._at(str(run[0]), part)
         (statement,) = part.statements
         address = (Index(run[1] - run[0], run[0]), *statement.address)
-        return Part((statement._replace(address=address, iterations=len(run)),), part.sizes)
+        return SizedStatements((statement._replace(address=address, iterations=len(run)),), part.sizes)
 
     # Selection of definitions
 
@@ -224,10 +221,10 @@ def _further(number: int, step: int, among: Container[int]) -> Iterable[int]:
         number += step
 
 
-def _is_list(part: Part) -> bool:
+def _is_list(part: SizedStatements) -> bool:
     """Whether an address in a part begins with a loop index."""
     return any(s.address and isinstance(s.address[0], Index) for s in part.statements)
 
 
-def _single(content: Form | Tensor | Block, sizes: tuple[int, ...]) -> Part:
-    return Part((Statement((), content, len(sizes)),), sizes)
+def _single(content: Form | Tensor | Block, sizes: tuple[int, ...]) -> SizedStatements:
+    return SizedStatements((Statement((), content, len(sizes)),), sizes)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from archspec.addresses import is_index, segments
 from archspec.checkpoints.entries import Entry
 from archspec.scaffolds.addresses import loop_clause, written
-from archspec.scaffolds.structure import NUMBER, Index, progressions
+from archspec.scaffolds.structure import Index, progressions
 from archspec.scaffolds.tensors import Tensor
 
 
@@ -36,7 +37,7 @@ def statements(ties: Mapping[str, str]) -> Iterator[str]:
     """
     groups: dict[tuple[_Words, _Words], dict[int, str]] = {}
     for alias, counted in ties.items():
-        for number, *pair in _candidates(tuple(alias.split(".")), tuple(counted.split("."))):
+        for number, *pair in _candidates(tuple(segments(alias)), tuple(segments(counted))):
             groups.setdefault((pair[0], pair[1]), {})[number] = alias
     order = {alias: position for position, alias in enumerate(ties)}
     lines: list[tuple[int, str]] = []
@@ -50,7 +51,7 @@ def statements(ties: Mapping[str, str]) -> Iterator[str]:
                 for number in run:
                     del left[names[number]]
     lines += [
-        (order[alias], f"tie {written(alias.split('.'))} = {written(counted.split('.'))}")
+        (order[alias], f"tie {written(segments(alias))} = {written(segments(counted))}")
         for alias, counted in left.items()
     ]
     yield from (text for _, text in sorted(lines))
@@ -58,7 +59,7 @@ def statements(ties: Mapping[str, str]) -> Iterator[str]:
 
 def _candidates(alias: tuple[str, ...], counted: tuple[str, ...]) -> Iterator[tuple[int, _Words, _Words]]:
     """Yield each number of `alias` that may be a loop index, with both names generalized over it."""
-    indices = [i for i in range(1, len(alias)) if NUMBER.fullmatch(alias[i])][:MOST_NUMBERS]
+    indices = [i for i in range(1, len(alias)) if is_index(alias[i])][:MOST_NUMBERS]
     for i in indices:
         one = (*alias[:i], _I, *alias[i + 1 :])
         yield int(alias[i]), one, counted

@@ -1,4 +1,4 @@
-"""From a model and a path to a verification: what `archspec verify` does."""
+"""`archspec.verify`: the tensors of a checkpoint compared with those of a model."""
 
 from __future__ import annotations
 
@@ -7,34 +7,34 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from archspec.checkpoints.checkpoint import read
-from archspec.pipeline import bundled_models, table_of, written
+from archspec.pipeline import bundled_models, table_of
 from archspec.source import ArchError
-from archspec.verification.spelling import Rename, parse_rename
+from archspec.verification.naming import Rename, parse_rename
 from archspec.verification.verify import Verification, compare
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from archspec.checkpoints.entries import Checkpoint
-    from archspec.model import Model
+    from archspec.model import ModelLike
     from archspec.table import Table
 
 
 def verify(
-    model: Model | str | os.PathLike[str],
+    model: ModelLike,
     path: str | os.PathLike[str],
     rename: Mapping[str, str] | None = None,
 ) -> Verification:
-    """Compares the tensors of a checkpoint with those of a model: names, shapes, ties. Reads headers only.
+    """Compare the tensors of a checkpoint with those of a model: names, shapes, ties. Only headers are read.
 
-    `model` is a Model, or what `archspec.load` takes; `path` a file of safetensors or of `torch.save`, an index of
-    shards, or a folder with one of these; `rename` patterns of whole names (`{"model.*": "*"}`), applied in order.
+    `model` is a Model, or what `archspec.load` takes. `path` is a safetensors or `torch.save` file, an index of shards,
+    or a directory with one of these. `rename` has patterns of whole names in the checkpoint and their replacements
+    (`{"model.*": "*"}`), which are applied in order.
 
-    Raises ArchError if the spec is wrong, or the checkpoint cannot be read or contradicts itself.
+    Raises ArchError if the spec has an error, or the checkpoint cannot be read or is inconsistent.
     """
-    table = table_of(written(model), {})[0] if isinstance(model, str | os.PathLike) else model.table
     renames = [parse_rename(old, new) for old, new in (rename or {}).items()]
-    return verify_table(table, os.fspath(path), renames)
+    return verify_table(table_of(model)[0], os.fspath(path), renames)
 
 
 def verify_table(table: Table, path: str, renames: Sequence[Rename] = ()) -> Verification:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from archspec.addresses.repeats import Fold, fold
 from archspec.checkpoints.entries import Checkpoint, Entry
 from archspec.table import Table
-from archspec.verification.spelling import Rename, Spelling, respell
+from archspec.verification.naming import NamingVariant, Rename, respell
 
 _Fact = tuple[str, tuple[int, ...]]
 """What a spec says of a name: "param" or "buffer", and the shape."""
@@ -36,8 +36,11 @@ class Finding(NamedTuple):
     other: str | None = None
 
 
-class Stored(NamedTuple):
-    """What a checkpoint, or its part of one element type, holds. `names` of one tensor count it once in the others."""
+class StoredTotals(NamedTuple):
+    """Totals of a checkpoint, or of its tensors of one element type.
+
+    `names` counts every name; `tensors`, `elements` and `bytes` count a tensor with several names once.
+    """
 
     names: int
     tensors: int
@@ -46,31 +49,31 @@ class Stored(NamedTuple):
 
 
 class Verification(NamedTuple):
-    """What `archspec verify` found.
+    """The differences between a checkpoint and a model.
 
-    `params` and `buffers` are the numbers of the spec's. `stored` is what the checkpoint holds, and `dtypes` the same
-    by type of element. `spellings` are differences in names that were passed over, `notes` sentences about what is no
-    difference but good to know, `idle` renamings that no name answered to. `fits` are other bundled models, with the
-    same hyperparameters set, that the checkpoint is exactly.
+    `params` is the parameter count of the model, `buffers` its number of buffers. `stored` has the totals of the
+    checkpoint, and `dtypes` those by element type. `findings` are the differences. `spellings` are naming variants that
+    were ignored, `notes` sentences that describe no difference, and `unmatched` the renamings that match no name.
+    `fits` are other bundled models, with the same overrides, that the checkpoint matches exactly.
     """
 
     model: str
-    overrides: dict[str, Any]
+    overrides: Mapping[str, object]
     params: int
     buffers: int
     checkpoint: str
     files: int
-    stored: Stored
-    dtypes: dict[str, Stored]
-    spellings: tuple[Spelling, ...]
+    stored: StoredTotals
+    dtypes: dict[str, StoredTotals]
+    spellings: tuple[NamingVariant, ...]
     findings: tuple[Finding, ...]
     notes: tuple[str, ...]
-    idle: tuple[Rename, ...] = ()
+    unmatched: tuple[Rename, ...] = ()
     fits: tuple[str, ...] = ()
 
     @property
     def is_exact(self) -> bool:
-        """Whether the checkpoint holds the tensors of the spec, all of them and nothing else."""
+        """Whether the checkpoint has exactly the tensors of the model."""
         return not self.findings
 
 
@@ -80,7 +83,7 @@ def compare(table: Table, checkpoint: Checkpoint, renames: Sequence[Rename] = ()
     specified |= {b.name: ("buffer", b.shape) for b in table.buffers}
     norms = {t.name for t in table.tensors if t.role == "norm"}
     names = [entry.name for entry in checkpoint.entries]
-    ours, spellings, idle = respell(names, specified.keys(), norms, renames)
+    ours, spellings, unmatched = respell(names, specified.keys(), norms, renames)
     found = {ours[entry.name]: entry for entry in checkpoint.entries if entry.name in ours}
     groups = _groups(table)
     findings = [
@@ -102,20 +105,20 @@ def compare(table: Table, checkpoint: Checkpoint, renames: Sequence[Rename] = ()
         spellings=tuple(spellings),
         findings=tuple(findings),
         notes=(*checkpoint.notes, *_notes(groups, found), *_overlaps(checkpoint.entries)),
-        idle=tuple(idle),
+        unmatched=tuple(unmatched),
     )
 
 
-def stored(entries: Iterable[Entry]) -> Stored:
+def stored(entries: Iterable[Entry]) -> StoredTotals:
     """Sums: an entry whose elements are those of another counts as a name only."""
     entries = list(entries)
     distinct = list({entry.place: entry for entry in entries}.values())
-    return Stored(
+    return StoredTotals(
         len(entries), len(distinct), sum(entry.elements for entry in distinct), sum(entry.bytes for entry in distinct)
     )
 
 
-def _by_dtype(entries: Sequence[Entry]) -> dict[str, Stored]:
+def _by_dtype(entries: Sequence[Entry]) -> dict[str, StoredTotals]:
     parts: dict[str, list[Entry]] = {}
     for entry in entries:
         parts.setdefault(entry.dtype, []).append(entry)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence, Set
+from itertools import islice
 from typing import NamedTuple
 
+from archspec.addresses import last, prefixes
 from archspec.source import fail
 
 OLD_NORMS = {"gamma": "weight", "beta": "bias"}
@@ -15,10 +17,10 @@ MOST_SEGMENTS = 8
 """Segments that a prefix may have."""
 
 
-class Spelling(NamedTuple):
-    """A difference in names that was passed over: `checkpoint` there is `spec` here, in so many `names`.
+class NamingVariant(NamedTuple):
+    """A difference in names that was ignored: `checkpoint` there is `spec` in the model, in `names` names.
 
-    `kind` is "rename" (both are patterns), "prefix" (one of them is "") or "norm" (both are last segments of names).
+    `kind` is "rename" (both are patterns), "prefix" (one of them is "") or "norm" (both are last segments).
     """
 
     kind: str
@@ -28,7 +30,7 @@ class Spelling(NamedTuple):
 
 
 class Rename(NamedTuple):
-    """What `--rename OLD=NEW` says: whole names, in which each `*` stands for any characters, and keeps its place."""
+    """A renaming of whole names: each `*` of `old` matches any characters, which replace that of `new`."""
 
     old: str
     new: str
@@ -65,14 +67,14 @@ def parse_rename(old: str, new: str) -> Rename:
 
 def respell(
     names: Sequence[str], spec: Set[str], norms: Set[str], renames: Sequence[Rename] = ()
-) -> tuple[dict[str, str], list[Spelling], list[Rename]]:
+) -> tuple[dict[str, str], list[NamingVariant], list[Rename]]:
     """The spec's name for each of the checkpoint's `names` that has one; the spellings used; renamings of no name.
 
     `spec` are the spec's names, and `norms` those of them that are of norms. A prefix is recognised where it makes the
     most names agree, on all names in question, and more than agree as they are; it is that of the checkpoint or of the
     spec. No two names come to the same one of the spec: the one that is spelt like it, or like the others, has it.
     """
-    called, used, idle = _renamed(names, renames)
+    called, used, unmatched = _renamed(names, renames)
     prefix, missing = _prefix(dict.fromkeys(called.values()).keys(), spec, norms)
     found: dict[str, str] = {}
     takers: dict[str, str] = {}
@@ -88,28 +90,30 @@ def respell(
         found[name], takers[modern], spelt[name] = modern, name, how
     spellings = list(used)
     if prefix or missing:
-        spellings.append(Spelling("prefix", prefix, missing, sum(not spelt[name][1] for name in found)))
-    old = Counter(called[name].rpartition(".")[2] for name in found if spelt[name][0])
-    spellings += [Spelling("norm", was, OLD_NORMS[was], count) for was, count in sorted(old.items(), reverse=True)]
-    return found, spellings, idle
+        spellings.append(NamingVariant("prefix", prefix, missing, sum(not spelt[name][1] for name in found)))
+    old = Counter(last(called[name]) for name in found if spelt[name][0])
+    spellings += [NamingVariant("norm", was, OLD_NORMS[was], count) for was, count in sorted(old.items(), reverse=True)]
+    return found, spellings, unmatched
 
 
-def _renamed(names: Sequence[str], renames: Iterable[Rename]) -> tuple[dict[str, str], list[Spelling], list[Rename]]:
+def _renamed(
+    names: Sequence[str], renames: Iterable[Rename]
+) -> tuple[dict[str, str], list[NamingVariant], list[Rename]]:
     called = {name: name for name in names}
-    used: list[Spelling] = []
-    idle: list[Rename] = []
+    used: list[NamingVariant] = []
+    unmatched: list[Rename] = []
     for rename in renames:
         changed = {name: new for name, now in called.items() if (new := rename.apply(now)) is not None}
         called.update(changed)
         if changed:
-            used.append(Spelling("rename", rename.old, rename.new, len(changed)))
+            used.append(NamingVariant("rename", rename.old, rename.new, len(changed)))
         else:
-            idle.append(rename)
+            unmatched.append(rename)
     firsts: dict[str, str] = {}
     for name, now in called.items():
         if firsts.setdefault(now, name) != name:
             raise fail("usage", f"by --rename `{firsts[now]}` and `{name}` would both be `{now}`")
-    return called, used, idle
+    return called, used, unmatched
 
 
 def _prefix(names: Set[str], spec: Set[str], norms: Set[str]) -> tuple[str, str]:
@@ -130,12 +134,7 @@ def _prefix(names: Set[str], spec: Set[str], norms: Set[str]) -> tuple[str, str]
 
 def _prefixes(name: str) -> list[str]:
     """ "", `a.`, `a.b.` of `a.b.c`."""
-    found = [""]
-    end = name.find(".")
-    while end >= 0 and len(found) <= MOST_SEGMENTS:
-        found.append(name[: end + 1])
-        end = name.find(".", end + 1)
-    return found
+    return ["", *(f"{outer}." for outer in islice(prefixes(name), MOST_SEGMENTS) if outer != name)]
 
 
 def _placed(name: str, prefix: str, missing: str, spec: Set[str]) -> tuple[str, bool]:
@@ -147,14 +146,13 @@ def _placed(name: str, prefix: str, missing: str, spec: Set[str]) -> tuple[str, 
 
 def _modern(name: str, spec: Set[str], norms: Set[str]) -> str:
     """The name of a norm's tensor as it is today, if the spec has it and does not have the old one."""
-    before, dot, last = name.rpartition(".")
-    if last not in OLD_NORMS or name in spec:
+    if last(name) not in OLD_NORMS or name in spec:
         return name
-    modern = before + dot + OLD_NORMS[last]
+    modern = name.removesuffix(last(name)) + OLD_NORMS[last(name)]
     return modern if modern in norms else name
 
 
 def _old(name: str) -> str:
     """The name of a norm's tensor as it once was."""
-    before, dot, last = name.rpartition(".")
-    return before + dot + next((old for old, new in OLD_NORMS.items() if new == last), last)
+    today = last(name)
+    return name.removesuffix(today) + next((old for old, new in OLD_NORMS.items() if new == today), today)

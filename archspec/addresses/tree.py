@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator
 from typing import Generic, NamedTuple, TypeVar
+
+from archspec.addresses import ANY_INDEX, is_index, join, ranges, segments
+
+MOST_RANGES = 6
+"""Ranges of indices in a label."""
 
 Own = TypeVar("Own")
 Sum = TypeVar("Sum")
@@ -13,13 +18,15 @@ class Node(Generic[Own, Sum]):
     """A place in the tree, `segment` within the one around it.
 
     `type` is the name of the definition there; `own` what is there itself, `each` that with all that is further in.
-    `times` says for how many equal parts the node stands.
+    `times` says for how many equal parts the node stands; `numbered` whether its segment is an index, or stands for
+    several.
     """
 
-    __slots__ = ("children", "each", "kind", "own", "segment", "times", "type")
+    __slots__ = ("children", "each", "kind", "numbered", "own", "segment", "times", "type")
 
     def __init__(self, segment: str, each: Sum) -> None:
         self.segment = segment
+        self.numbered = is_index(segment)
         self.type = ""
         self.own: list[Own] = []
         self.children: dict[str, Node[Own, Sum]] = {}
@@ -28,10 +35,10 @@ class Node(Generic[Own, Sum]):
         self.kind = 0
 
 
-class Line(NamedTuple, Generic[Own, Sum]):
-    """A line of the tree, `level` 0 outermost: a node, or several in a row that have nothing to say but the last.
+class TreeRow(NamedTuple, Generic[Own, Sum]):
+    """A row of the tree, `level` 0 outermost: a node, or several in a row that have nothing to say but the last.
 
-    `label` is its address within the line above, `address` the whole; a folded number is `*`, or the numbers meant
+    `label` is its address within the row above, `address` the whole; a folded number is `*`, or the numbers meant
     where others differ (`0,3,6`). It stands for `times` equal parts, in `copies` repetitions of what is around it.
     """
 
@@ -43,7 +50,7 @@ class Line(NamedTuple, Generic[Own, Sum]):
     copies: int
 
 
-class Tree(Generic[Own, Sum]):
+class AddressTree(Generic[Own, Sum]):
     """The tree. `nodes` has each one after the one that it is in; the root is first. `nothing` is an empty sum."""
 
     def __init__(self, nothing: Sum) -> None:
@@ -57,7 +64,7 @@ class Tree(Generic[Own, Sum]):
         node = self._homes.get(address)
         if node is None:
             node = self.root
-            for segment in address.split(".") if address else ():
+            for segment in segments(address):
                 below = node.children.get(segment)
                 if below is None:
                     below = node.children[segment] = Node(segment, self._nothing)
@@ -69,7 +76,7 @@ class Tree(Generic[Own, Sum]):
     def find(self, address: str) -> Node[Own, Sum] | None:
         """The node at an address, if it is there."""
         node = self.root
-        for segment in address.split(".") if address else ():
+        for segment in segments(address):
             below = node.children.get(segment)
             if below is None:
                 return None
@@ -84,13 +91,13 @@ class Tree(Generic[Own, Sum]):
         kinds: dict[tuple[object, ...], int] = {}
         for node in reversed(self.nodes):
             if fold:
-                _join(node)
+                _collapse(node)
             own = add(node)
             below = tuple((child.segment, child.times, child.kind) for child in node.children.values())
             node.kind = kinds.setdefault((node.type, own, below), len(kinds))
 
-    def lines(self, depth: int | None) -> Iterator[Line[Own, Sum]]:
-        """The lines from the top, the root's if it owns something; what is nested deeper than `depth` is left out."""
+    def rows(self, depth: int | None) -> Iterator[TreeRow[Own, Sum]]:
+        """The rows from the top, the root's if it owns something; what is nested deeper than `depth` is left out."""
         root = self.root
         waiting = [(child, 0, "", 1) for child in reversed(root.children.values())]
         if root.own:
@@ -100,41 +107,25 @@ class Tree(Generic[Own, Sum]):
             label, times = node.segment, node.times
             while not node.type and not node.own and len(node.children) == 1:
                 (node,) = node.children.values()
-                label = f"{label}.{node.segment}"
+                label = join(label, node.segment)
                 times *= node.times
-            address = f"{around}.{label}" if around else label
-            yield Line(node, level, label, address, times, copies)
+            address = join(around, label)
+            yield TreeRow(node, level, label, address, times, copies)
             if node is not root and (depth is None or level + 1 < depth):
                 below = [(child, level + 1, address, copies * times) for child in node.children.values()]
                 waiting.extend(reversed(below))
 
 
-def _join(node: Node[Own, Sum]) -> None:
+def _collapse(node: Node[Own, Sum]) -> None:
     numbered: dict[int, list[str]] = {}
     for segment, child in node.children.items():
-        if _is_number(segment):
+        if child.numbered:
             numbered.setdefault(child.kind, []).append(segment)
     together = len(numbered) == 1
     for equal in numbered.values():
         if len(equal) > 1:
             first = node.children[equal[0]]
             first.times = len(equal)
-            first.segment = "*" if together else _ranges(equal)
+            first.segment = ANY_INDEX if together else ranges([*map(int, equal)], MOST_RANGES)
             for segment in equal[1:]:
                 del node.children[segment]
-
-
-def _is_number(segment: str) -> bool:
-    return segment.isascii() and segment.isdigit() and len(segment) < 19
-
-
-def _ranges(segments: Sequence[str]) -> str:
-    """`0-2,5` of 0, 1, 2, 5; with more than six ranges the middle is left out."""
-    ranges: list[list[str]] = []
-    for segment in segments:
-        if ranges and segment == str(int(ranges[-1][-1]) + 1):
-            ranges[-1][1:] = [segment]
-        else:
-            ranges.append([segment])
-    texts = ["-".join(ends) for ends in ranges]
-    return ",".join(texts if len(texts) <= 6 else [*texts[:4], "...", texts[-1]])

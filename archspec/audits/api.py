@@ -1,0 +1,74 @@
+"""Audits: a published calculation, line by line, with what is right in it and what is not.
+
+archspec.audit("path/to/audit.yaml").lines
+"""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from archspec import resources
+from archspec.audits.judge import JudgedLine, judge
+from archspec.audits.models import Models
+from archspec.audits.read import read_audit
+from archspec.source import Report, Source, decode, fail, read_bytes, suggest
+
+
+class Audit(NamedTuple):
+    """An audited calculation: its title, where it was published, a note, and its lines with their verdicts."""
+
+    title: str
+    where: str
+    note: str
+    lines: tuple[JudgedLine, ...]
+
+    @property
+    def clean(self) -> bool:
+        return not any(line.is_wrong for line in self.lines)
+
+
+def audit(path: str | os.PathLike[str]) -> Audit:
+    """Check every line of an audit file.
+
+    `path` is a file (it contains `/` or ends in `.yaml` or `.yml`), or the name of a bundled audit.
+
+    Raises ArchError if the file does not exist or has an error.
+    """
+    place, label = _find(os.fspath(path))
+    source = Source(label, _text(place, label))
+    file = read_audit(source)
+    models = Models(os.path.dirname(place))
+    return Audit(file.title, file.where, file.note, judge(file.lines, models))
+
+
+def bundled_audits() -> list[str]:
+    """The names of the bundled audits."""
+    folder = _folder()
+    return sorted(name[:-5] for name in os.listdir(folder) if name.endswith(".yaml")) if os.path.isdir(folder) else []
+
+
+def _folder() -> str:
+    return os.path.join(resources.specs_root(), "audits")
+
+
+def _find(path: str) -> tuple[str, str]:
+    """Where an audit lies, and the label it is known by."""
+    if path.endswith((".yaml", ".yml")) or "/" in path or os.sep in path:
+        return path, path
+    known = bundled_audits()
+    if path not in known:
+        help = suggest(path, known) or f"bundled are {', '.join(known)}; a file's name has a `/` or ends in .yaml"
+        raise fail("missing-file", f"no bundled audit is called `{path}`", help=help)
+    return os.path.join(_folder(), f"{path}.yaml"), f"specs/audits/{path}.yaml"
+
+
+def _text(path: str, label: str) -> str:
+    report = Report()
+    data = read_bytes(path, label, report) if "\0" not in path else None
+    text = decode(data, label, report) if data is not None else None
+    if "\0" in path:
+        report.error("missing-file", "no file has a zero byte in its name")
+    report.check()
+    assert text is not None
+    return text

@@ -1,0 +1,89 @@
+"""The report of `archspec audit`: its table and verdicts, and the document."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from archspec.audits.api import Audit
+from archspec.audits.judge import VERDICTS, JudgedLine, exact, shown
+from archspec.reporting.documents import Document
+from archspec.reporting.page import render
+from archspec.reporting.tables import Column, Row, View, csv
+from archspec.reporting.text import number
+
+
+def contents(found: Audit) -> Document:
+    """The document that JSON and YAML write."""
+    return {
+        "format": 1,
+        "title": found.title,
+        "where": found.where,
+        "note": found.note,
+        "clean": found.clean,
+        "verdicts": {verdict: sum(judged.verdict == verdict for judged in found.lines) for verdict in VERDICTS},
+        "lines": [
+            {
+                "line": judged.line.name,
+                "says": judged.line.says,
+                "where": judged.line.where,
+                "spec": judged.line.spec,
+                "claimed": _claimed(judged),
+                "arithmetic": judged.line.arithmetic.text if judged.line.arithmetic is not None else None,
+                "value": _plain(judged.value),
+                "own": _plain(judged.own),
+                "model": _plain(judged.counted),
+                "verdict": judged.verdict,
+                "off": _plain(judged.off),
+                "why": list(judged.why),
+            }
+            for judged in found.lines
+        ],
+    }
+
+
+def page(found: Audit, format: str) -> str:
+    """The report as a table, markdown or csv; csv has the lines of the document."""
+    if format == "csv":
+        lines = contents(found)["lines"]
+        columns = [Column(key, key) for key in lines[0]]
+        return csv(View(tuple(columns), [{**row, "why": "; ".join(row["why"])} for row in lines]))
+    heading = f"{found.title}, {found.where}" if found.where else found.title
+    view = View(_COLUMNS, [_row(judged) for judged in found.lines])
+    counts = [(sum(j.verdict == verdict for j in found.lines), words) for verdict, words in VERDICTS.items()]
+    verdicts = f"{number(len(found.lines), 'line')}: {', '.join(f'{n} {words}' for n, words in counts if n)}"
+    return render(heading, [*([found.note] if found.note else []), view, verdicts], format)
+
+
+_COLUMNS = (
+    Column("line", "line"),
+    Column("claimed", "claimed"),
+    Column("model", "the model has"),
+    Column("off", "off by"),
+    Column("verdict", "verdict"),
+    Column("why", "why"),
+)
+
+
+def _row(judged: JudgedLine) -> Row:
+    beside = judged.line.claimed[0] if judged.line.claimed else exact(judged.value)
+    return {
+        "line": judged.line.name,
+        "claimed": _claimed(judged),
+        "model": shown(judged.counted, beside) if judged.counted is not None else "",
+        "off": f"{'+' if judged.off > 0 else '-'}{shown(abs(judged.off), beside)}" if judged.off is not None else "",
+        "verdict": VERDICTS[judged.verdict],
+        "why": "; ".join(judged.why),
+    }
+
+
+def _claimed(judged: JudgedLine) -> str:
+    """The numbers as they are written, or what the arithmetic that stands for them gives."""
+    if not judged.line.claimed:
+        return f"= {exact(judged.value).text}"
+    return ", ".join(number.text for number in judged.line.claimed)
+
+
+def _plain(value: Fraction | None) -> int | float | None:
+    if value is None:
+        return None
+    return int(value) if value.denominator == 1 else float(value)

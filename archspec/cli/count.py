@@ -1,0 +1,41 @@
+"""`archspec count SPEC`."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from archspec.cli import write_findings
+from archspec.cli.output import show
+from archspec.counts.count import Count, count
+from archspec.counts.document import contents
+from archspec.counts.select import Rule
+from archspec.overrides import parse_overrides
+from archspec.pipeline import table_of
+from archspec.source import Diagnostic, fail
+
+
+def run(options: Namespace) -> int:
+    """Writes a model's parameters."""
+    if options.depth is not None and options.by in ("tensor", "role"):
+        raise fail("usage", f"--depth has no meaning with --by {options.by}", help="leave it out, or use --by layer")
+    table, warnings = table_of(options.spec, parse_overrides(options.settings))
+    counted = count(table, options.rules, options.by, options.depth)
+    show(counted, options.format, contents, _page)
+    write_findings([*warnings, *map(_unmatched, counted.selection.unmatched)])
+    return 0
+
+
+def _page(counted: Count, format: str) -> str:
+    from archspec.counts.report import page  # imported only here: a document is written without tables
+
+    return page(counted, format)
+
+
+def _unmatched(rule: Rule) -> Diagnostic:
+    option = "--select" if rule.include else "--exclude"
+    return Diagnostic(
+        "no-match",
+        f"`{option} {rule.pattern}` matches no tensor",
+        help="patterns are compared with whole names; `--by tensor` shows them",
+        severity="warning",
+    )

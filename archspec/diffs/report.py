@@ -1,0 +1,175 @@
+"""The report of `archspec diff`: its tables and sentences, and the document."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from archspec.addresses import ranges
+from archspec.diffs.api import Difference
+from archspec.diffs.op_changes import OperationChanges
+from archspec.diffs.structure import NamePrefix, Repetition, StoredTensor, TensorChanges, covered, folded
+from archspec.reporting.documents import Document, finite
+from archspec.reporting.page import render
+from archspec.reporting.tables import Column, Row, View, csv, shape
+from archspec.reporting.text import number, title
+
+MOST_ROWS = 1_000
+"""Changes in a table for people; csv, JSON and YAML have all of them."""
+
+
+# Documents ------------------------------------------------------------------------------------------------------------
+
+
+def contents(found: Difference) -> Document:
+    """The document that JSON and YAML write: all there is to know to make B's tensors of A's."""
+    return {
+        "format": 1,
+        "models": [
+            {"model": model.model, "overrides": finite(model.overrides), "params": model.params.total}
+            for model in (found.before, found.after)
+        ],
+        "equal": not found,
+        "prefix": found.prefix._asdict(),
+        "tensors": [_tensor_entry(change) for change in found.folded],
+        "repetitions": [repetition._asdict() for repetition in found.repetitions],
+        "operations": [
+            {
+                "change": change.kind,
+                "address": change.fold.pattern,
+                "numbers": [*map(list, change.fold.numbers)],
+                "addresses": list(change.fold.names),
+                "what": change.what,
+                "before": change.before,
+                "after": change.after,
+            }
+            for change in found.operations
+        ],
+    }
+
+
+def _tensor_entry(change: TensorChanges) -> Document:
+    return {
+        "change": list(change.kinds),
+        "name": change.fold.pattern,
+        "numbers": [*map(list, change.fold.numbers)],
+        "names": list(change.fold.names),
+        "before": change.before._asdict() if change.before else None,
+        "after": change.after._asdict() if change.after else None,
+    }
+
+
+# Pages ----------------------------------------------------------------------------------------------------------------
+
+
+def page(found: Difference, format: str) -> str:
+    """The report as a table, markdown or csv; csv has the rows only, every tensor in them."""
+    tensors = [_tensor_row(change) for change in found.folded]
+    operations = [_operation_row(change) for change in found.operations]
+    if format == "csv":
+        keys = ("part", "change", "name", "numbers", "names", "what", "before", "after")
+        return csv(View(tuple(Column(key, key) for key in keys), [*tensors, *operations]))
+    heading, *notes = _sentences(found)
+    views: list[View] = []
+    before, after = _titles(found)
+    for rows, what, where in ((_shown(found), "tensors", "tensor"), (operations, "operations", "at")):
+        if rows:
+            columns = [Column("change", what), Column("name", where, "(the model)"), Column("numbers", "*")]
+            columns += [Column("names", "number")] if where == "tensor" else [Column("what", "")]
+            columns += [Column("before", before), Column("after", after)]
+            views.append(View(tuple(columns), rows[:MOST_ROWS]))
+            if len(rows) > MOST_ROWS:
+                notes.append(f"{len(rows) - MOST_ROWS:,} more lines of {what}: --format csv or json writes them all")
+    return render(heading, [*views, notes] if notes else views, format)
+
+
+def _titles(found: Difference) -> tuple[str, str]:
+    first, second = (title(model.model, model.overrides) for model in (found.before, found.after))
+    return (first, second) if first != second else (f"{first} (1)", f"{second} (2)")
+
+
+def _sentences(found: Difference) -> list[str]:
+    """The heading, and what the tables leave unsaid."""
+    first, second = _titles(found)
+    if not found:
+        tensors = number(len(found.after.tensors) + len(found.after.buffers), "tensor")
+        return [f"{first} and {second} do not differ: the same {tensors}, the same operations"]
+    counts = Counter(kind for change in found.tensors for kind in change.kinds)
+    said = [_counted(count, kind) for kind, count in counts.items()] or ["the same tensors"]
+    said.append("operations differ" if found.operations else "the same operations")
+    lines = [f"{first} -> {second}: {', '.join(said)}"]
+    lines += _prefixed(found.prefix, first, second)
+    for repetition in found.repetitions:
+        lines.append(f"each further {repetition.address} has the {repetition.tensors} tensors of {repetition.like}")
+    return lines
+
+
+def _counted(count: int, kind: str) -> str:
+    words = {"param": "made a parameter", "buffer": "made a buffer"}.get(kind, kind)
+    return f"{number(count, 'tensor')} {words}"
+
+
+def _prefixed(prefix: NamePrefix, first: str, second: str) -> list[str]:
+    if prefix.added:
+        return [
+            f"`{prefix.added}` stands before every name of {first} in {second}, and is no difference in these lines"
+        ]
+    if prefix.removed:
+        return [f"`{prefix.removed}` stands before names in {first} only, which is no difference in these lines"]
+    return []
+
+
+def _shown(found: Difference) -> list[Row]:
+    """The rows of tensors, with a repetition in one row."""
+    repetitions = found.repetitions
+    within = tuple(covered(repetitions))
+    rest = [change for change in found.tensors if not within or not change.name.startswith(within)]
+    return [*map(_repetition_row, repetitions), *map(_tensor_row, folded(rest))]
+
+
+def _repetition_row(repetition: Repetition) -> Row:
+    return {
+        "change": "added" if repetition.after > repetition.before else "removed",
+        "name": repetition.address,
+        "numbers": ranges(repetition.numbers),
+        "names": repetition.tensors * len(repetition.numbers),
+        "before": f"{repetition.before:,} of them",
+        "after": f"{repetition.after:,} of them",
+    }
+
+
+def _tensor_row(change: TensorChanges) -> Row:
+    return {
+        "part": "tensors",
+        "change": ", ".join(change.kinds),
+        "name": change.fold.pattern,
+        "numbers": change.fold.ranges,
+        "names": len(change.fold.names),
+        "what": "",
+        "before": _stored(change.before),
+        "after": _stored(change.after),
+    }
+
+
+def _stored(tensor: StoredTensor | None) -> str:
+    if tensor is None:
+        return ""
+    words = [shape(tensor.shape)]
+    if tensor.kind == "buffer":
+        words.append("buffer")
+    elif not tensor.trainable:
+        words.append("frozen")
+    return ", ".join(words) + (f" = {tensor.tied_to}" if tensor.tied_to else "")
+
+
+def _operation_row(change: OperationChanges) -> Row:
+    unsaid = "the operations differ, in a way that there are no words for" if change.kind == "differs" else ""
+    return {
+        "part": "operations",
+        "change": change.kind,
+        "name": change.fold.pattern,
+        "numbers": change.fold.ranges,
+        "names": len(change.fold.names),
+        "what": change.what or unsaid,
+        "before": change.before,
+        "after": change.after,
+    }

@@ -1,0 +1,137 @@
+"""The report of `archspec verify`: its table and sentences, and the document."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from archspec.reporting.documents import Document, finite
+from archspec.reporting.page import render
+from archspec.reporting.tables import Column, Row, View, csv
+from archspec.reporting.text import number, title
+from archspec.source import printable
+from archspec.verification.naming import NamingVariant
+from archspec.verification.verify import Finding, StoredTotals, Verification
+
+MOST_ROWS = 1_000
+"""Findings in a table for people; csv, JSON and YAML have all of them."""
+
+
+def contents(found: Verification) -> Document:
+    """The document that JSON and YAML write."""
+    return {
+        "format": 1,
+        "model": found.model,
+        "overrides": finite(found.overrides),
+        "checkpoint": found.checkpoint,
+        "exact": found.is_exact,
+        "params": found.params,
+        "buffers": found.buffers,
+        "files": found.files,
+        "stored": found.stored._asdict(),
+        "dtypes": {dtype: part._asdict() for dtype, part in found.dtypes.items()},
+        "spellings": [spelling._asdict() for spelling in found.spellings],
+        "findings": [
+            {**_row(finding), "names": list(finding.fold.names), "numbers": [*map(list, finding.fold.numbers)]}
+            for finding in found.findings
+        ],
+        "notes": list(found.notes),
+        "fits": list(found.fits),
+    }
+
+
+def page(found: Verification, format: str) -> str:
+    """The report as a table, markdown or csv; csv has the findings only."""
+    rows = [_row(finding) for finding in found.findings]
+    if format == "csv":
+        keys = ("kind", "name", "numbers", "tensors", "what", "spec", "checkpoint", "dtype", "other")
+        return csv(View(tuple(Column(key, key) for key in keys), rows))
+    heading, summary = _heading(found), _summary(found)
+    if not rows and format == "table":
+        return "".join(f"{printable(line)}\n" for line in (heading, *summary))
+    columns = [
+        Column("kind", "finding"),
+        Column("name", "tensor"),
+        Column("numbers", "*"),
+        Column("tensors", "tensors"),
+    ]
+    columns += [Column("spec", "in the spec"), Column("checkpoint", "in the checkpoint"), Column("remark", "")]
+    shown = [row | {"remark": _remark(finding)} for row, finding in zip(rows, found.findings, strict=True)]
+    view = View(tuple(columns), shown[:MOST_ROWS])
+    return render(heading, [view, summary] if rows else [summary], format)
+
+
+def _remark(finding: Finding) -> str:
+    """What the other columns leave unsaid."""
+    if finding.kind == "tied":
+        return f"one with {finding.other}"
+    if finding.kind == "total_size":
+        return f"the index claims {int(finding.other or 0):,} bytes"
+    return finding.dtype or (finding.what if finding.what == "buffer" else "")
+
+
+def _row(finding: Finding) -> Row:
+    return {
+        "kind": finding.kind,
+        "name": finding.fold.pattern,
+        "numbers": finding.fold.ranges,
+        "tensors": len(finding.fold.names),
+        "what": finding.what,
+        "spec": finding.spec,
+        "checkpoint": finding.checkpoint,
+        "dtype": finding.dtype,
+        "other": finding.other,
+    }
+
+
+_KINDS = {
+    "missing": "missing",
+    "unexpected": "unexpected",
+    "shape": "of another shape",
+    "tied": "tied otherwise",
+}
+
+
+def _heading(found: Verification) -> str:
+    model = title(found.model, found.overrides)
+    if found.is_exact:
+        buffers = f", {number(found.buffers, 'buffer')}" if found.buffers else ""
+        held = f"{number(found.stored.names, 'tensor')}, {found.params:,} parameters{buffers}"
+        return f"{found.checkpoint}: {held}: all of {model}, exactly"
+    counts = Counter[str]()
+    for finding in found.findings:
+        counts[finding.kind] += len(finding.fold.names)
+    if set(counts) == {"unexpected"}:
+        return f"{found.checkpoint}: all of {model}, and {number(counts['unexpected'], 'tensor')} besides"
+    said = [f"{number(counts[kind], 'tensor')} {words}" for kind, words in _KINDS.items() if counts[kind]]
+    said += ["an index that is wrong about its size"] if "total_size" in counts else []
+    return f"{found.checkpoint} is not {model}: {', '.join(said)}"
+
+
+def _summary(found: Verification) -> list[str]:
+    """What the findings leave unsaid: sentences, one a line."""
+    stored = found.stored
+    lines = [*map(_spelling, found.spellings), *found.notes]
+    names = f" by {stored.names:,} names" if stored.tensors < stored.names else ""
+    files = f" in {found.files:,} files" if found.files > 1 else ""
+    held = f"{number(stored.tensors, 'tensor')}{names}, {stored.elements:,} elements, {stored.bytes:,} bytes{files}"
+    lines.append(f"the checkpoint: {held}, {_types(found.dtypes)}")
+    also = " (with the same hyperparameters set)" if found.overrides else ""
+    if len(found.findings) > MOST_ROWS:
+        lines.append(f"{len(found.findings) - MOST_ROWS:,} more lines: --format csv or json writes them all")
+    return lines + [f"the checkpoint is exactly {name}{also}" for name in found.fits]
+
+
+def _types(dtypes: dict[str, StoredTotals]) -> str:
+    if len(dtypes) == 1:
+        return f"all {next(iter(dtypes))}"
+    return ", ".join(f"{dtype} {part.elements:,}" for dtype, part in dtypes.items()) or "no types"
+
+
+def _spelling(spelling: NamingVariant) -> str:
+    names = number(spelling.names, "name")
+    if spelling.kind == "prefix":
+        where = "checkpoint" if spelling.checkpoint else "spec"
+        return f"`{spelling.checkpoint or spelling.spec}` stands before {names}, in the {where} only"
+    if spelling.kind == "norm":
+        return f"`{spelling.checkpoint}` is `{spelling.spec}` in {names} of norms"
+    return f"`{spelling.checkpoint}` is read as `{spelling.spec}` in {names}"
