@@ -6,9 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from archspec.source import Report, Source, fail
-from archspec.syntax import tree
-from archspec.syntax.simple import parse_simple
+from archspec.source import fail
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
@@ -53,8 +51,9 @@ def parse_override(text: str) -> tuple[str, Any]:
     written = written.strip()
     if _WORD.fullmatch(written) and written not in ("true", "false", "none", "inf"):
         return name, written
-    expr = parse_simple(written) or _expression(written)
-    value = _value(expr) if expr is not None else ...
+    from archspec.literals import literal  # which a count without overrides does not need
+
+    value = literal(written, "--set")
     if value is ...:
         raise fail(
             "bad-override",
@@ -62,25 +61,3 @@ def parse_override(text: str) -> tuple[str, Any]:
             help="use a number, `true`, `false`, `none`, a name, a string or a list",
         )
     return name, value
-
-
-def _expression(text: str) -> tree.Expr | None:
-    from archspec.syntax.parse import parse_expression
-
-    return parse_expression(Source("--set", text), Report())
-
-
-def _value(expr: tree.Expr) -> Any:
-    """The value of a literal expression; Ellipsis for any other."""
-    match expr:
-        case tree.Literal():
-            return expr.value
-        case tree.Name():
-            return expr.text
-        case tree.Unary(operator="-", operand=tree.Literal(value=int() | float() as number)) if number is not True:
-            return -number
-        case tree.Listing():
-            items = [_value(item) for item in expr.items]
-            return ... if ... in items else items
-        case _:
-            return ...
