@@ -45,10 +45,10 @@ from archspec.formulas.totals import Term as Term
 from archspec.ir import Type as Type
 from archspec.model import Model as Model
 from archspec.model import ModelLike as ModelLike
-from archspec.pipeline import import_config as import_config
-from archspec.pipeline import load as load
-from archspec.pipeline import loads as loads
-from archspec.pipeline import models as models
+from archspec.pipeline.compile import import_config as import_config
+from archspec.pipeline.compile import load as load
+from archspec.pipeline.compile import loads as loads
+from archspec.pipeline.files import models as models
 from archspec.pytorch.build import to_torch as to_torch
 from archspec.scaffolds.api import scaffold as scaffold
 from archspec.source import ArchError as ArchError

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from archspec.elaborate.models import Compiled
+from archspec.elaborate.limits import OverLimit
+from archspec.elaborate.models import Compiled, bare_body
 from archspec.elaborate.values import plain
-from archspec.ir import Body, Type
-from archspec.source import Diagnostic, fail
+from archspec.ir import Body, Type, uncollected
+from archspec.source import Diagnostic, Enough, Report, fail
 from archspec.table import Buffer, Params, Table, Tensor
 from archspec.tensor_table import table_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from networkx import DiGraph
 
@@ -28,8 +30,7 @@ class Compilation:
 
     `program` and `unit` are the file it is in, `node` its statement there. `values` are the hyperparameters as the
     compiler has them: definitions and functions as themselves, lists as tuples. `body` is what the model computes with
-    every optional input given, `bare()` with none; `trace()` compiles it once more and records the values of the
-    expressions in its definitions.
+    every optional input given.
     """
 
     def __init__(
@@ -39,8 +40,6 @@ class Compilation:
         unit: Unit,
         node: tree.Model,
         overrides: dict[str, Any],
-        bare: Callable[[], Body],
-        trace: Callable[[], Trace],
     ) -> None:
         self.compiled = compiled
         self.program = program
@@ -49,9 +48,24 @@ class Compilation:
         self.overrides = overrides
         self.values = compiled.hyperparameters
         self.body = compiled.body
-        self.bare = bare
-        self.trace = trace
         self._table: Table | None = None
+
+    def bare(self) -> Body:
+        """What the model computes when no optional input is given."""
+        report = Report()
+        self.program.begin(report, self.unit.source)
+        body = None
+        with uncollected(), suppress(Enough, OverLimit):
+            body = bare_body(self.program, self.unit, self.node, self.compiled)
+        report.check()
+        assert body is not None
+        return body
+
+    def trace(self) -> Trace:
+        """Compile the model once more, and record the values of the expressions in its definitions."""
+        from archspec.elaborate.trace import trace_model  # which few commands need
+
+        return trace_model(self.unit, self.node, self.overrides)
 
     @property
     def table(self) -> Table:

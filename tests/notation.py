@@ -6,6 +6,7 @@ from typing import Any
 
 from archspec.source import Report, Source
 from archspec.syntax import tree
+from archspec.syntax.node import Node
 from archspec.syntax.parse import parse
 
 
@@ -79,9 +80,10 @@ def expression(text: str) -> str:
 
 def walk(node: Any, parent: Any = None) -> Iterator[tuple[Any, Any]]:
     """Every node in `node`, with its parent."""
-    if isinstance(node, tuple):
-        if hasattr(node, "_fields"):
-            yield node, parent
-            parent = node
+    if isinstance(node, Node):
+        yield node, parent
+        for child in node:
+            yield from walk(child, node)
+    elif isinstance(node, tuple):
         for child in node:
             yield from walk(child, parent)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from harm import MOST_TEXT, bounded, save, sound, try_out
 
-from archspec.pipeline import check
+from archspec.pipeline.compile import check
 from archspec.source import Diagnostic
 
 HEAD = """import std { Linear }

@@ -18,6 +18,8 @@ from zlib import crc32
 import pytest
 
 import archspec
+import archspec.pipeline.tables
+import archspec.pipeline.trees
 from archspec import cache, pipeline, resources
 from archspec.cli import main
 from archspec.model import internals
@@ -57,7 +59,7 @@ class Home:
     def table(self, **overrides: Any) -> Table:
         """The table as a fresh process would find it."""
         files._loaded.clear()
-        return pipeline.table_of(str(self.spec), overrides)[0]
+        return pipeline.tables.table_of(str(self.spec), overrides)[0]
 
     def total(self, **overrides: Any) -> int:
         return self.table(**overrides).params.total
@@ -120,7 +122,7 @@ def test_what_is_kept_is_what_would_be_made(overrides: dict[str, Any], home: Hom
     for _ in range(2):
         for name in made:
             files._loaded.clear()
-            assert pipeline.table_of(name, overrides)[0] == made[name]
+            assert pipeline.tables.table_of(name, overrides)[0] == made[name]
 
 
 def test_an_entry_is_believed_while_all_is_as_it_was(home: Home) -> None:
@@ -166,7 +168,7 @@ def test_an_entry_is_for_its_own_question_only(home: Home) -> None:
     other = next(p for p in home.entries() if p != path)
     shutil.copy(path, other)
     assert home.total(width=3) == 12
-    assert pipeline.table_of(f"{home.spec}:tiny", {})[0].params.total == TRUE
+    assert pipeline.tables.table_of(f"{home.spec}:tiny", {})[0].params.total == TRUE
     assert [home.total(width=width) for width in (1, 2, 1)] == [2, TRUE, 2]
     assert home.total() == FALSE
 

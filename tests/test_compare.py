@@ -17,7 +17,7 @@ from small import load
 import archspec
 from archspec.cli import main
 from archspec.comparisons.compare import Comparison, compare_tables
-from archspec.pipeline import table_of
+from archspec.pipeline.tables import table_of
 from archspec.reporting.bars import bar
 
 BUNDLED = archspec.models()

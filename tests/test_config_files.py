@@ -15,7 +15,7 @@ import archspec
 from archspec.cli import main
 from archspec.configs.family import known_types, read_family
 from archspec.configs.read import read_json
-from archspec.pipeline import table_of
+from archspec.pipeline.tables import table_of
 from archspec.resources import specs_root
 from archspec.source import ArchError, Source
 
@@ -329,7 +329,7 @@ def test_any_value_of_any_field_gives_a_spec_or_a_diagnostic(type: str, data: An
 
 def import_text(config: str) -> str:
     from archspec.configs.spec import spec_of
-    from archspec.pipeline import parsed
+    from archspec.pipeline.trees import parsed
     from archspec.resolve.files import Library
     from archspec.source import Report
 

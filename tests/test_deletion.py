@@ -14,12 +14,15 @@ from typing import Any, NamedTuple
 import pytest
 
 import archspec
+import archspec.pipeline.compile
+import archspec.pipeline.trees
 from archspec import cache, pipeline, resources
 from archspec.configs.family import known_types, read_family
 from archspec.model import internals
 from archspec.pipeline import files
 from archspec.source import Report, Source
 from archspec.syntax import tree
+from archspec.syntax.node import Node
 
 SPECS = Path(__file__).parent.parent / "specs"
 FILES = sorted(SPECS.rglob("*.arch"))
@@ -175,13 +178,13 @@ def deletions(node: Any) -> Iterator[Deletion]:
             yield Deletion(node.start, node.end, True)
     if isinstance(node, WHOLE):
         yield Deletion(node.start, node.end)
-    if isinstance(node, tuple):
+    if isinstance(node, Node | tuple):
         for part in node:
             yield from deletions(part)
 
 
 def items(path: Path) -> tuple[tree.Item, ...]:
-    return pipeline.parsed(Source(path.name, path.read_text(encoding="utf-8")), Report()).items
+    return pipeline.trees.parsed(Source(path.name, path.read_text(encoding="utf-8")), Report()).items
 
 
 def outcome(spec: str, overrides: dict[str, Any]) -> Iterator[Any]:
@@ -223,7 +226,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     (folder / "probes.arch").write_text(PROBES, encoding="utf-8")
     add_models(folder)
     trees: dict[str, tree.File] = {}
-    parse = pipeline.parsed
+    parse = pipeline.trees.parsed
 
     def parsed(source: Source, report: Report) -> tree.File:
         if source.text not in trees:
@@ -280,7 +283,7 @@ def test_every_statement_matters(path: Path, copy: Path, probes: dict[Path, list
     try:
         for deletion in deletions(items(path)):
             target.write_text(deletion.without(text), encoding="utf-8")
-            if not pipeline.check(str(target)).failed and not changes(asked):
+            if not pipeline.compile.check(str(target)).failed and not changes(asked):
                 idle.append(deletion.describe(text))
     finally:
         target.write_text(text, encoding="utf-8")
@@ -299,7 +302,7 @@ def test_every_expectation_is_checked(path: Path, copy: Path) -> None:
         changed = changed[: number.start] + str(number.value + 1) + changed[number.end :]
     try:
         target.write_text(changed, encoding="utf-8")
-        found = pipeline.check(str(target)).diagnostics
+        found = pipeline.compile.check(str(target)).diagnostics
     finally:
         target.write_text(text, encoding="utf-8")
     assert [d.code for d in found] == ["expect"] * len(numbers)

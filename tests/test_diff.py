@@ -31,7 +31,7 @@ from archspec.diffs.structure import (
     repetitions,
 )
 from archspec.model import internals
-from archspec.pipeline import table_of
+from archspec.pipeline.tables import table_of
 
 PAGE = Path(__file__).parent.parent / "docs" / "compare.md"
 BUNDLED = archspec.models()

@@ -36,7 +36,8 @@ from archspec.elaborate import interpreter
 from archspec.elaborate import limits as most
 from archspec.elaborate.initial import INITIALS
 from archspec.ops import OPS, record
-from archspec.pipeline import check, parsed
+from archspec.pipeline.compile import check
+from archspec.pipeline.trees import parsed
 from archspec.resolve import expressions as addresses
 from archspec.resolve import files
 from archspec.source import LARGEST_FILE, Report, Source

@@ -19,7 +19,7 @@ import pytest
 import archspec
 from archspec.cli import USAGE, main
 from archspec.cli.error_docs import split
-from archspec.pipeline import check
+from archspec.pipeline.compile import check
 from archspec.source import Diagnostic
 
 ROOT = Path(__file__).parent.parent

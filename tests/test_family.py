@@ -6,7 +6,7 @@ import pytest
 
 import archspec
 from archspec.explanations.family import relatives_of
-from archspec.pipeline import model_of
+from archspec.pipeline.compile import model_of
 from archspec.source import ArchError
 
 SPEC = """

@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 import archspec
+import archspec.pipeline.trees
 from archspec import pipeline, resources
 from archspec.model import internals
 from archspec.source import Report, Source
 from archspec.syntax import tree
+from archspec.syntax.node import Node
 
 ROOT = Path(__file__).parent.parent
 SPECS = ROOT / "specs"
@@ -20,7 +22,7 @@ MODELS = archspec.models()
 
 
 def parse(text: str) -> tree.File:
-    return pipeline.parsed(Source("spec", text), Report())
+    return pipeline.trees.parsed(Source("spec", text), Report())
 
 
 def definitions(file: tree.File) -> list[tree.Definition]:
@@ -56,7 +58,7 @@ def names(node: Any) -> Iterator[tree.Name]:
     """Every bare word in a part of the tree. (No local has the name of a definition in sight: that is an error.)"""
     if isinstance(node, tree.Name):
         yield node
-    elif isinstance(node, tuple):
+    elif isinstance(node, Node | tuple):
         for part in node:
             yield from names(part)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import archspec
 from archspec import ArchError, resources
 from archspec.cli import main
-from archspec.pipeline import check
+from archspec.pipeline.compile import check
 from archspec.scaffolds.structure import progressions
 
 Tensors = dict[str, tuple[int, ...]]

@@ -7,7 +7,7 @@ import pytest
 
 import archspec
 from archspec.checkpoints.checkpoint import read
-from archspec.pipeline import check
+from archspec.pipeline.compile import check
 
 pytestmark = pytest.mark.slow
 torch: Any = pytest.importorskip("torch")

@@ -306,7 +306,7 @@ def test_files_with_several_mistakes(golden: Callable[[str, str], None]) -> None
     shown: list[str] = []
     for title, text in FILES.items():
         file, report = parsed(text.removeprefix("\n"))
-        kept = [f"{type(item).__name__} {getattr(item, 'name', ('', '', ''))[2]}".strip() for item in file.items]
+        kept = [f"{type(item).__name__} {[*getattr(item, 'name', ('', '', ''))][2]}".strip() for item in file.items]
         shown.append(f"=== {title}; kept: {', '.join(kept) or 'nothing'}")
         shown += [d.render() for d in report.diagnostics]
     golden("syntax/files.txt", "\n\n".join(shown) + "\n")

@@ -15,7 +15,8 @@ from archspec.explanations.family import relatives_of
 from archspec.explanations.relative import Relative
 from archspec.explanations.uses import uses
 from archspec.model import internals
-from archspec.pipeline import model_of, parse_spec
+from archspec.pipeline.compile import model_of
+from archspec.pipeline.spec import parse_spec
 from archspec.source import ArchError, Diagnostic, Span, fail, suggest
 from archspec.syntax import tree
 from archspec.table import Params, Table

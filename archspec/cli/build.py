@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from archspec.cli.files import write_text
 from archspec.overrides import parse_overrides
-from archspec.pipeline import model_of
+from archspec.pipeline.compile import model_of
 from archspec.pytorch.build import torch_source
 from archspec.source import Diagnostic
 

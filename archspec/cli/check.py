@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from archspec.cli import USAGE, write_findings
-from archspec.pipeline import check
+from archspec.pipeline.compile import check
 from archspec.reporting.text import number
 
 

@@ -11,7 +11,7 @@ from archspec.costs.dimension_sizes import parse_sizes
 from archspec.costs.report import CostReport, contents, page
 from archspec.model import internals
 from archspec.overrides import parse_overrides
-from archspec.pipeline import model_of
+from archspec.pipeline.compile import model_of
 
 
 def run(options: Namespace) -> int:

@@ -10,7 +10,7 @@ from archspec.counts.count import Count, count
 from archspec.counts.document import contents
 from archspec.counts.select import Rule
 from archspec.overrides import parse_overrides
-from archspec.pipeline import table_of
+from archspec.pipeline.tables import table_of
 from archspec.source import Diagnostic, fail
 
 

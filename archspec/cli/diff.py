@@ -9,7 +9,7 @@ from archspec.cli.output import show
 from archspec.diffs.api import diff
 from archspec.diffs.report import contents, page
 from archspec.overrides import overrides_for
-from archspec.pipeline import model_of
+from archspec.pipeline.compile import model_of
 
 
 def run(options: Namespace) -> int:

@@ -9,7 +9,7 @@ from archspec.cli.output import show
 from archspec.formulas.api import formula
 from archspec.formulas.report import contents, page
 from archspec.overrides import parse_overrides
-from archspec.pipeline import model_of
+from archspec.pipeline.compile import model_of
 
 
 def run(options: Namespace) -> int:

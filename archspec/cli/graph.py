@@ -10,7 +10,7 @@ from archspec.graph.dot import dot
 from archspec.graph.mermaid import mermaid
 from archspec.graph.nodelink import nodelink
 from archspec.overrides import parse_overrides
-from archspec.pipeline import model_of
+from archspec.pipeline.compile import model_of
 from archspec.reporting.documents import json
 from archspec.source import Diagnostic, fail
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from archspec.cli.files import write_text
-from archspec.pipeline import import_config
+from archspec.pipeline.compile import import_config
 
 
 def run(options: Namespace) -> int:

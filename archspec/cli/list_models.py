@@ -5,7 +5,8 @@ from __future__ import annotations
 from argparse import Namespace
 
 from archspec.cli.output import show
-from archspec.pipeline import models, table_of
+from archspec.pipeline.files import models
+from archspec.pipeline.tables import table_of
 from archspec.reporting.documents import Document
 from archspec.reporting.tables import Column, Row, View, write
 

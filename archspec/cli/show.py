@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 
-from archspec.pipeline import text_of
+from archspec.pipeline.files import text_of
 
 
 def run(options: Namespace) -> int:

@@ -7,7 +7,7 @@ from argparse import Namespace
 from archspec.cli import write_findings
 from archspec.cli.output import show
 from archspec.overrides import parse_overrides
-from archspec.pipeline import table_of
+from archspec.pipeline.tables import table_of
 from archspec.source import Diagnostic, fail
 from archspec.verification.api import verify_table
 from archspec.verification.naming import Rename, parse_rename

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from archspec.comparisons.compare import Comparison, compare_tables
 from archspec.costs.dimension_sizes import given_sizes
-from archspec.pipeline import model_of, table_of
+from archspec.pipeline.compile import model_of
+from archspec.pipeline.tables import table_of
 from archspec.source import Diagnostic
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from archspec.costs.dimension_sizes import given_sizes
 from archspec.costs.index_ranges import check_sizes, chosen
 from archspec.costs.memory import ATTENTION, BYTES, Activations
 from archspec.model import Model, ModelLike, internals
-from archspec.pipeline import model_of
+from archspec.pipeline.compile import model_of
 from archspec.source import fail, suggest
 
 

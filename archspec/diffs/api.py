@@ -21,7 +21,7 @@ from archspec.diffs.structure import (
     repetitions,
 )
 from archspec.model import Model, ModelLike, internals
-from archspec.pipeline import model_of
+from archspec.pipeline.compile import model_of
 from archspec.table import Table
 
 

@@ -10,7 +10,7 @@ from archspec.explanations.family import relatives_of
 from archspec.explanations.numbers import read_number
 from archspec.explanations.uses import uses
 from archspec.model import ModelLike, internals
-from archspec.pipeline import model_of
+from archspec.pipeline.compile import model_of
 from archspec.source import fail
 
 

@@ -10,7 +10,7 @@ from archspec.formulas.derivation import derive
 from archspec.formulas.restarts import Assumption
 from archspec.formulas.totals import Outcome, Term
 from archspec.model import Model, ModelLike, internals
-from archspec.pipeline import model_of
+from archspec.pipeline.compile import model_of
 from archspec.source import Diagnostic, fail, suggest
 
 

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from archspec import cache, resources
-from archspec.pipeline.spec import Spec
+from archspec.elaborate.program import Program
+from archspec.pipeline.spec import Spec, place
 from archspec.pipeline.trees import parsed
+from archspec.resolve.files import Library, Unit
 from archspec.source import LARGEST_FILE, ArchError, Enough, Report, Source, decode, fail, suggest
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from archspec.elaborate.program import Program
-    from archspec.resolve.files import Library, Unit
-    from archspec.syntax import tree
+from archspec.syntax import tree
 
 MOST_PROGRAMS = 8
 
@@ -85,11 +82,6 @@ def load_file(path: str, report: Report) -> Loaded:
     return _once(os.path.realpath(path), lambda library: library.load(path, report, label=path), report)
 
 
-def place(path: str) -> str:
-    """What tells a file from others; what a configuration describes is called after its path, links not followed."""
-    return os.path.abspath(path) if path.endswith(".json") else os.path.realpath(path)
-
-
 def _once(path: str, load: Callable[[Library], Unit | None], report: Report) -> Loaded:
     """What `load` makes of the file at `path`, or what was made of it before. Raises ArchError if it cannot be read."""
     loaded = _current(path)
@@ -108,8 +100,6 @@ def _once(path: str, load: Callable[[Library], Unit | None], report: Report) -> 
 
 
 def _load_stdin(report: Report) -> Loaded:
-    import sys
-
     text = decode(sys.stdin.buffer.read(LARGEST_FILE + 1), "<stdin>", report)
     report.check()
     assert text is not None
@@ -144,9 +134,6 @@ def _bundled_unit(specs: str, file: str, report: Report) -> Loaded:
 
 
 def fresh() -> tuple[Library, Program]:
-    from archspec.elaborate.program import Program
-    from archspec.resolve.files import Library
-
     return Library(os.path.realpath(resources.specs_root()), parsed), Program()
 
 

@@ -29,3 +29,8 @@ def written(spec: str | os.PathLike[str]) -> str:
     text = os.fspath(spec)
     is_path = isinstance(spec, str) or parse_spec(text).path not in (None, "-")
     return text if is_path else os.path.join(os.curdir, text)
+
+
+def place(path: str) -> str:
+    """What tells a file from others; what a configuration describes is called after its path, links not followed."""
+    return os.path.abspath(path) if path.endswith(".json") else os.path.realpath(path)

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from archspec import cache
 from archspec.source import Report, Source
-
-if TYPE_CHECKING:
-    from archspec.syntax import tree
+from archspec.syntax import store, tree
 
 
 def parsed(source: Source, report: Report) -> tree.File:
     """The tree of a source; from the cache where the same text parsed without errors before."""
-    from archspec.syntax import store
-
     stored = cache.read("tree", source.text)
     if stored is not None:
         try:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from archspec.ir import Leaf, canonical, find
 from archspec.model import Model, ModelLike, internals
-from archspec.pipeline import model_of
+from archspec.pipeline.compile import model_of
 from archspec.pytorch import recording
 from archspec.pytorch.file import file_text
 from archspec.source import fail

@@ -147,7 +147,7 @@ class Library:
         if library is None:
             return
         for name, (_, entry) in library.exports.items():
-            target = self._exported(library, entry._replace(name=name), library, report)
+            target = self._exported(library, entry.replace(name=name), library, report)
             if target is not None:
                 unit.lent[name] = target
 

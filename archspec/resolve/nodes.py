@@ -23,30 +23,10 @@ into expressions. `Invalid` stands for what is wrong and was reported: it is eva
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, TypeAlias, dataclass_transform
+from typing import Any, TypeAlias
 
 from archspec.syntax import tree
-
-
-class _Slotted(type):
-    """Makes the fields of a class its slots. Named tuples would do, but creating them takes a tenth of a count."""
-
-    __match_args__: tuple[str, ...]
-
-    def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> type:
-        fields = tuple(namespace.get("__annotations__", ()))
-        return super().__new__(cls, name, bases, {**namespace, "__slots__": fields, "__match_args__": fields})
-
-
-@dataclass_transform()
-class Node(metaclass=_Slotted):
-    """A node, made of its fields in order."""
-
-    def __init__(self, *values: Any) -> None:
-        fields: tuple[str, ...] = type(self).__match_args__
-        for name, value in zip(fields, values, strict=True):
-            setattr(self, name, value)
-
+from archspec.syntax.node import Node
 
 # Expressions ---------------------------------------------------------------------------------------------------------
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 from archspec.source import nearest
 from archspec.syntax import tree
+from archspec.syntax.node import Node
 
 Pattern = tuple[str | None, ...]
 """An address with None for each index."""
@@ -28,8 +29,8 @@ def tails(node: Any) -> Iterator[Pattern]:
     if isinstance(node, tree.Reference):
         whole = numbered(pattern_of(node.address))
         yield from (whole[k:] for k in range(1, len(whole)))
-    elif isinstance(node, tuple):
-        for part in cast("tuple[Any, ...]", node):
+    elif isinstance(node, Node | tuple):
+        for part in cast("Iterable[Any]", node):
             yield from tails(part)
 
 

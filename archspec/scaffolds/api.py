@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from archspec.checkpoints.checkpoint import read
 from archspec.checkpoints.entries import Checkpoint
-from archspec.pipeline import compile_text
+from archspec.pipeline.compile import compile_text
 from archspec.scaffolds.fitting import check
 from archspec.scaffolds.layers import LIBRARY, library, names
 from archspec.scaffolds.structure import Structure

@@ -13,7 +13,7 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from archspec import resources
-from archspec.pipeline import parsed
+from archspec.pipeline.trees import parsed
 from archspec.source import Report, Source
 from archspec.syntax import tree
 

@@ -187,7 +187,7 @@ def unary(children: Children) -> tree.Unary:
 
 def paren(children: Children) -> Expr:
     start, inner, end = children
-    return inner._replace(start=start.start, end=end.end)
+    return inner.replace(start=start.start, end=end.end)
 
 
 def subscript(children: Children) -> tree.Subscript:

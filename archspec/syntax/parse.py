@@ -107,4 +107,4 @@ def _documented(item: Item, comments: list[Comment], text: str) -> Item:
             break
         lines.insert(0, comment.text[2:].strip())
         below, index = line, index - 1
-    return item._replace(doc="\n".join(lines)) if lines else item
+    return item.replace(doc="\n".join(lines)) if lines else item

@@ -7,19 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from operator import le
-from types import NoneType, UnionType
-from typing import Any, get_args, get_origin
+from typing import Any, cast, get_args
 
 from archspec.syntax import tree
+from archspec.syntax.node import Node
 from archspec.syntax.tree import File
 
 _Rows = list[list[list[Any]]]  # the fields of the nodes of each class
 _Read = Callable[[Any, _Rows], Any]
 
-_CLASSES: list[Any] = [c for c in vars(tree).values() if isinstance(c, type) and issubclass(c, tuple)]
+_CLASSES: list[Any] = [c for c in vars(tree).values() if isinstance(c, type) and issubclass(c, Node) and c is not Node]
 _NUMBERS: dict[Any, int] = {c: number for number, c in enumerate(_CLASSES)}
-_MAKE: list[Callable[[list[Any]], Any]] = [c._make for c in _CLASSES]
-_ATOMS = {int, str, bool, float, NoneType}
+_ATOMS: dict[str, type] = {"int": int, "str": str, "bool": bool, "float": float, "None": type(None)}
 _TYPES = {"", "int", "bool"}
 _MODIFIERS = {(), ("frozen",), ("unused",), ("frozen", "unused"), ("unused", "frozen")}
 _CHOICES: dict[tuple[Any, str], set[Any]] = {
@@ -55,18 +54,16 @@ def load(data: Any) -> File:
 
 
 def _plain(value: Any) -> Any:
-    if not isinstance(value, tuple):
-        return value
-    items: list[Any] = [_plain(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
-    number = _NUMBERS.get(type(value))  # pyright: ignore[reportUnknownArgumentType]
-    return items if number is None else [number, *items]
+    if isinstance(value, Node):
+        return [_NUMBERS[type(value)], *map(_plain, value)]
+    return [_plain(item) for item in cast("tuple[Any, ...]", value)] if isinstance(value, tuple) else value
 
 
 def _check(number: int, rows: list[list[Any]], end: int) -> None:
     """Raise ValueError or TypeError unless the plain fields of these nodes have the types in their class."""
     cls = _CLASSES[number]
     columns = list(zip(*rows, strict=True))
-    names: tuple[str, ...] = cls._fields
+    names: tuple[str, ...] = cls.__match_args__
     starts, ends = columns[0], columns[1]
     sound = len(columns) == len(names)
     for name, allowed, column in zip(names, _ALLOWED[number], columns, strict=True):
@@ -79,10 +76,10 @@ def _check(number: int, rows: list[list[Any]], end: int) -> None:
 # Readers, created from the annotations of the classes -----------------------------------------------------------------
 
 
-def _one(types: tuple[Any, ...]) -> _Read:
-    """Return a reader of nodes of these classes."""
-    optional = NoneType in types
-    numbers = {_NUMBERS[cls] for type in types if type is not NoneType for cls in _GROUPS.get(type, (type,))}
+def _one(names: list[str]) -> _Read:
+    """Return a reader of nodes of the named classes."""
+    optional = "None" in names
+    numbers = {number for name in names if name != "None" for number in _numbers(name)}
 
     def read(data: Any, rows: _Rows) -> Any:
         if data is None:
@@ -96,7 +93,7 @@ def _one(types: tuple[Any, ...]) -> _Read:
         for index, field in _FIELDS[number]:
             row[index] = field(row[index], rows)
         rows[number].append(row)
-        return _MAKE[number](row)
+        return _CLASSES[number](*row)
 
     return read
 
@@ -116,30 +113,30 @@ def _word(data: Any, rows: _Rows) -> Any:
     return data
 
 
-def _alternatives(annotation: Any) -> tuple[Any, ...]:
-    """Return the types of a union, or the type itself."""
-    return get_args(annotation) if isinstance(annotation, UnionType) else (annotation,)
+def _numbers(name: str) -> list[int]:
+    named = getattr(tree, name)
+    members = [named] if isinstance(named, type) else [getattr(m, "__forward_arg__", m) for m in get_args(named)]
+    return [_NUMBERS[getattr(tree, m) if isinstance(m, str) else m] for m in members]
 
 
-def _reader(annotation: Any) -> _Read | None:
+def _annotations(cls: Any) -> list[str]:
+    return list(cls.__annotations__.values())
+
+
+def _reader(annotation: str) -> _Read | None:
     """Return the reader for a field, or None for plain data."""
-    if get_origin(annotation) is tuple:
-        item = get_args(annotation)[0]
-        return _many(_word if item is str else _one(_alternatives(item)))
-    types = _alternatives(annotation)
-    return None if _ATOMS.issuperset(types) else _one(types)
+    if annotation.startswith("tuple["):
+        item = annotation.removeprefix("tuple[").removesuffix(", ...]")
+        return _many(_word if item == "str" else _one([item]))
+    names = annotation.split(" | ")
+    return None if set(names) <= set(_ATOMS) else _one(names)
 
 
-_GROUPS: dict[Any, tuple[type, ...]] = {tree.Expr: tree.EXPRESSIONS, tree.Statement: tree.STATEMENTS}
-_READERS = [[_reader(annotation) for annotation in c.__annotations__.values()] for c in _CLASSES]
+_READERS = {text: _reader(text) for text in {a for c in _CLASSES for a in _annotations(c)}}
 _FIELDS: list[list[tuple[int, _Read]]] = [
-    [(i, read) for i, read in enumerate(readers) if read is not None] for readers in _READERS
+    [(i, read) for i, a in enumerate(_annotations(c)) if (read := _READERS[a]) is not None] for c in _CLASSES
 ]
 _ALLOWED: list[list[set[type] | None]] = [
-    [
-        {*_alternatives(annotation)} if read is None else None
-        for annotation, read in zip(c.__annotations__.values(), readers, strict=True)
-    ]
-    for c, readers in zip(_CLASSES, _READERS, strict=True)
+    [{_ATOMS[n] for n in a.split(" | ")} if _READERS[a] is None else None for a in _annotations(c)] for c in _CLASSES
 ]
-_FILE = _one((File,))
+_FILE = _one(["File"])

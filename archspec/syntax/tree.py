@@ -1,28 +1,19 @@
 """The syntax tree of an `.arch` file.
 
-The first fields of every node are `start` and `end`, character offsets in the file (end exclusive). Nodes are named
-tuples: cheap to create, and simple to convert to plain data (`store.py`).
+The first fields of every node are `start` and `end`, character offsets in the file (end exclusive). `store.py` converts
+nodes to and from plain data.
 """
 
-# Without `from __future__ import annotations`, which would have NamedTuple compile each annotation at import.
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from __future__ import annotations
 
-if TYPE_CHECKING:
-    _Leaf: TypeAlias = "Literal | Name | Ellipsis_ | Reference"
-    Expr: TypeAlias = "_Leaf | Listing | Unary | Binary | Conditional | Subscript | Call | Own | Chain"
-    Statement: TypeAlias = "Bind | Declare | Param | Tie | Require | Role | Return | If | For"
-else:
+from typing import TypeAlias
 
-    class Expr:
-        """Stands for any expression in the annotations below, most of which come before what they name."""
-
-    class Statement:
-        """Stands for any statement."""
+from archspec.syntax.node import Node
 
 # Expressions ----------------------------------------------------------------------------------------------------------
 
 
-class Literal(NamedTuple):
+class Literal(Node):
     """`12`, `1e-12`, `true`, `none`, `inf`, `"text"`."""
 
     start: int
@@ -30,7 +21,7 @@ class Literal(NamedTuple):
     value: int | float | bool | str | None
 
 
-class Name(NamedTuple):
+class Name(Node):
     """A name in an expression: a hyperparameter, input, value, dimension, definition or operation, or `_`."""
 
     start: int
@@ -38,7 +29,7 @@ class Name(NamedTuple):
     text: str
 
 
-class Listing(NamedTuple):
+class Listing(Node):
     """`[a, ..., b]`: a list, or a shape. A `...` item is an Ellipsis_ node."""
 
     start: int
@@ -46,14 +37,14 @@ class Listing(NamedTuple):
     items: tuple[Expr, ...]
 
 
-class Ellipsis_(NamedTuple):
+class Ellipsis_(Node):
     """`...` in a shape: the leading axes."""
 
     start: int
     end: int
 
 
-class Unary(NamedTuple):
+class Unary(Node):
     """`-x`, `not x`. `operator` is "-" or "not"."""
 
     start: int
@@ -62,7 +53,7 @@ class Unary(NamedTuple):
     operand: Expr
 
 
-class Binary(NamedTuple):
+class Binary(Node):
     """`x + y` and the like. `operator` is one of + - * / // % ** == != < <= > >= and or."""
 
     start: int
@@ -72,7 +63,7 @@ class Binary(NamedTuple):
     right: Expr
 
 
-class Conditional(NamedTuple):
+class Conditional(Node):
     """`value if condition else otherwise`; `otherwise` is None without an `else` (the value is then `none`)."""
 
     start: int
@@ -82,7 +73,7 @@ class Conditional(NamedTuple):
     otherwise: Expr | None
 
 
-class Subscript(NamedTuple):
+class Subscript(Node):
     """`list[position]`."""
 
     start: int
@@ -91,7 +82,7 @@ class Subscript(NamedTuple):
     position: Expr
 
 
-class Segment(NamedTuple):
+class Segment(Node):
     """One segment of an address: a word or a number (`text`), or `[number]` (`number`; `text` is then empty)."""
 
     start: int
@@ -100,7 +91,7 @@ class Segment(NamedTuple):
     number: Expr | None
 
 
-class Address(NamedTuple):
+class Address(Node):
     """`encoder.layer[i].query`: the address of a tensor or module, the same as in a checkpoint."""
 
     start: int
@@ -108,7 +99,7 @@ class Address(NamedTuple):
     segments: tuple[Segment, ...]
 
 
-class Reference(NamedTuple):
+class Reference(Node):
     """`.address`: a tensor or module that this definition declares."""
 
     start: int
@@ -116,7 +107,7 @@ class Reference(NamedTuple):
     address: Address
 
 
-class Argument(NamedTuple):
+class Argument(Node):
     """`value`, `name = value`, or `..` (`value` is None and `name` is "..": forward arguments of the same names)."""
 
     start: int
@@ -125,7 +116,7 @@ class Argument(NamedTuple):
     value: Expr | None
 
 
-class Arguments(NamedTuple):
+class Arguments(Node):
     """One parenthesised list of arguments."""
 
     start: int
@@ -133,7 +124,7 @@ class Arguments(NamedTuple):
     items: tuple[Argument, ...]
 
 
-class Call(NamedTuple):
+class Call(Node):
     """`f(x)`, `f(hyper)(x)`, `.shared(x)`: one or two lists of arguments."""
 
     start: int
@@ -142,7 +133,7 @@ class Call(NamedTuple):
     lists: tuple[Arguments, ...]
 
 
-class Own(NamedTuple):
+class Own(Node):
     """`address: frozen Callee(hyper)(x)`: a declaration, applied if it has inputs or is a step of a chain.
 
     `modifiers` are "frozen" and "unused", in source order; `lists` holds at most two lists of arguments.
@@ -156,17 +147,7 @@ class Own(NamedTuple):
     lists: tuple[Arguments, ...]
 
 
-class Loop(NamedTuple):
-    """`for variable in first..last` (last is exclusive)."""
-
-    start: int
-    end: int
-    variable: str
-    first: Expr
-    last: Expr
-
-
-class Step(NamedTuple):
+class Step(Node):
     """One `|> ...` of a chain.
 
     `operator` is "" for an application, else one of + - * / with `value` as the operand. If `condition` is false, the
@@ -182,7 +163,7 @@ class Step(NamedTuple):
     loop: Loop | None
 
 
-class Chain(NamedTuple):
+class Chain(Node):
     """`head |> step |> step`."""
 
     start: int
@@ -191,13 +172,24 @@ class Chain(NamedTuple):
     steps: tuple[Step, ...]
 
 
-EXPRESSIONS = (Literal, Name, Listing, Ellipsis_, Unary, Binary, Conditional, Subscript, Reference, Call, Own, Chain)
-"""The classes of expressions, which the annotations call `Expr`."""
+class Loop(Node):
+    """`for variable in first..last` (last is exclusive)."""
+
+    start: int
+    end: int
+    variable: str
+    first: Expr
+    last: Expr
+
+
+Expr: TypeAlias = (
+    Literal | Name | Listing | Ellipsis_ | Unary | Binary | Conditional | Subscript | Reference | Call | Own | Chain
+)
 
 # Statements -----------------------------------------------------------------------------------------------------------
 
 
-class Bind(NamedTuple):
+class Bind(Node):
     """`a, _ = value`."""
 
     start: int
@@ -206,7 +198,7 @@ class Bind(NamedTuple):
     value: Expr
 
 
-class Declare(NamedTuple):
+class Declare(Node):
     """An expression statement; only `address: Callee(hyper)` is valid, optionally with `if` or a loop."""
 
     start: int
@@ -216,7 +208,7 @@ class Declare(NamedTuple):
     loop: Loop | None
 
 
-class Initial(NamedTuple):
+class Initial(Node):
     """`~ normal(0.02)`: the initializer of a parameter."""
 
     start: int
@@ -225,7 +217,7 @@ class Initial(NamedTuple):
     arguments: tuple[Expr, ...]
 
 
-class Param(NamedTuple):
+class Param(Node):
     """`address: frozen param int [n, d] = value` or `~ initial`.
 
     `kind` is "param" or "buffer"; `type` is "", "int" or "bool".
@@ -244,7 +236,7 @@ class Param(NamedTuple):
     loop: Loop | None
 
 
-class Tie(NamedTuple):
+class Tie(Node):
     """`tie alias = counted`."""
 
     start: int
@@ -255,7 +247,7 @@ class Tie(NamedTuple):
     loop: Loop | None
 
 
-class Require(NamedTuple):
+class Require(Node):
     """`require condition, "message"`."""
 
     start: int
@@ -264,7 +256,7 @@ class Require(NamedTuple):
     message: str | None
 
 
-class Role(NamedTuple):
+class Role(Node):
     """`role attention`, for the whole definition, or `role attention for address, address`."""
 
     start: int
@@ -273,7 +265,7 @@ class Role(NamedTuple):
     addresses: tuple[Address, ...]
 
 
-class Return(NamedTuple):
+class Return(Node):
     """`return value, value`."""
 
     start: int
@@ -281,7 +273,7 @@ class Return(NamedTuple):
     values: tuple[Expr, ...]
 
 
-class If(NamedTuple):
+class If(Node):
     """`if condition { } else { }`."""
 
     start: int
@@ -291,7 +283,7 @@ class If(NamedTuple):
     otherwise: tuple[Statement, ...]
 
 
-class For(NamedTuple):
+class For(Node):
     """`for i in 0..n { }`."""
 
     start: int
@@ -300,13 +292,12 @@ class For(NamedTuple):
     body: tuple[Statement, ...]
 
 
-STATEMENTS = (Bind, Declare, Param, Tie, Require, Role, Return, If, For)
-"""The classes of statements, which the annotations call `Statement`."""
+Statement: TypeAlias = Bind | Declare | Param | Tie | Require | Role | Return | If | For
 
 # Items ----------------------------------------------------------------------------------------------------------------
 
 
-class Imported(NamedTuple):
+class Imported(Node):
     """`Name` or `Name as Alias` in an import; `alias` is the name defined here."""
 
     start: int
@@ -315,7 +306,7 @@ class Imported(NamedTuple):
     alias: str
 
 
-class Import(NamedTuple):
+class Import(Node):
     """`import source { names }`; `path` is true for a quoted source. `export` re-exports the names."""
 
     start: int
@@ -326,7 +317,7 @@ class Import(NamedTuple):
     names: tuple[Imported, ...]
 
 
-class Dims(NamedTuple):
+class Dims(Node):
     """`dim batch, seq`."""
 
     start: int
@@ -334,7 +325,7 @@ class Dims(NamedTuple):
     names: tuple[Name, ...]
 
 
-class Parameter(NamedTuple):
+class Parameter(Node):
     """One entry of a signature: a hyperparameter (`shape` is None) or an input.
 
     For `..Other` (all hyperparameters of Other), `name` is ".." and `default` is a Name.
@@ -348,7 +339,7 @@ class Parameter(NamedTuple):
     default: Expr | None
 
 
-class Output(NamedTuple):
+class Output(Node):
     """One output; `name` is "" if it is unnamed."""
 
     start: int
@@ -358,7 +349,7 @@ class Output(NamedTuple):
     shape: Listing
 
 
-class Definition(NamedTuple):
+class Definition(Node):
     """`block Name(hyperparameters)(inputs) -> outputs { body }`.
 
     `kind` is "fn", "layer" or "block"; `doc` holds its `##` lines.
@@ -375,7 +366,7 @@ class Definition(NamedTuple):
     doc: str
 
 
-class Expect(NamedTuple):
+class Expect(Node):
     """`expect condition`."""
 
     start: int
@@ -383,7 +374,7 @@ class Expect(NamedTuple):
     condition: Expr
 
 
-class Model(NamedTuple):
+class Model(Node):
     """`model "name" = Callee(hyper) { expect ... }`."""
 
     start: int
@@ -398,7 +389,7 @@ class Model(NamedTuple):
 Item: TypeAlias = Import | Dims | Definition | Model
 
 
-class Comment(NamedTuple):
+class Comment(Node):
     """`# text` or `## text`, including the hash signs."""
 
     start: int
@@ -406,7 +397,7 @@ class Comment(NamedTuple):
     text: str
 
 
-class Broken(NamedTuple):
+class Broken(Node):
     """A range that could not be parsed; `names` are the words in it, so that they are not reported as undefined."""
 
     start: int
@@ -414,7 +405,7 @@ class Broken(NamedTuple):
     names: tuple[str, ...]
 
 
-class File(NamedTuple):
+class File(Node):
     """A whole file; `comments` in source order; `broken` is empty for a file without syntax errors."""
 
     start: int

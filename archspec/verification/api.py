@@ -7,7 +7,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from archspec.checkpoints.checkpoint import read
-from archspec.pipeline import bundled_models, table_of
+from archspec.pipeline.files import bundled_models
+from archspec.pipeline.tables import table_of
 from archspec.source import ArchError
 from archspec.verification.naming import Rename, parse_rename
 from archspec.verification.verify import Verification, compare

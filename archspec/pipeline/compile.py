@@ -1,0 +1,163 @@
+"""The way of a spec, from what a user names to a compiled model, in the order of the stages.
+
+    locate     `spec.parse_spec`             a bundled name, or a path and perhaps the name of a model
+    read       `files.open_spec`             the text of the file
+    parse      `trees.parsed`                text to syntax tree, from the cache if it was parsed before
+    resolve    `resolve.files.Library`       imports and the names of files; `resolve.definition` does each definition
+    check      `elaborate.models.check_files`  what is unused, once a file
+    elaborate  `elaborate.models.compile_model`  modules that own tensors, bodies that compute
+    model      `model.Model`                 what a user sees of it
+
+Each stage takes what the one before it returns. `tables.table_of` skips all but the first where a table is cached.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, cast
+
+from archspec.elaborate.limits import OverLimit
+from archspec.elaborate.models import check_definitions, check_files, compile_model
+from archspec.ir import uncollected
+from archspec.model import Compilation, Model, ModelLike
+from archspec.pipeline.files import Loaded, forget, fresh, load_file, model_in, open_spec
+from archspec.pipeline.spec import parse_spec, written
+from archspec.source import ArchError, Enough, Report, Source, fail
+from archspec.syntax import tree
+
+DEEPEST_LIST = 64
+
+
+def load(spec: str | os.PathLike[str], /, **overrides: Any) -> Model:
+    """Compile a model.
+
+    `spec` is a bundled name, a path to an `.arch` file, "path.arch:model name", or a path to a configuration that ends
+    in `.json`. `overrides` set hyperparameters instead of those in the spec: numbers, booleans, strings, lists, None; a
+    definition or function by its name in the spec's file or in the standard library.
+
+    Raises ArchError if the model does not exist, or the spec has an error.
+    """
+    return model_of(spec, overrides)
+
+
+def loads(text: str, /, model: str | None = None, **overrides: Any) -> Model:
+    """Compile a model from the text of a spec.
+
+    `model` names one of several models in the text. `overrides` are as for `load`, except that a hyperparameter called
+    `model` cannot be set. The text can import the bundled files, but no others.
+
+    Raises ArchError if the text does not have the model, or has an error.
+    """
+    return compile_text(text, "<text>", model, overrides)
+
+
+def model_of(model: ModelLike, overrides: Mapping[str, Any] | None = None) -> Model:
+    """The model that a function was given: compiled, unless it is a Model already.
+
+    Raises TypeError for a Model with overrides, and ArchError as `load` does.
+    """
+    if isinstance(model, str | os.PathLike):
+        return compile_spec(written(model), dict(overrides or {}))[0]
+    if overrides:
+        raise TypeError("a compiled model takes no overrides; give them to `archspec.load`")
+    return model
+
+
+def compile_spec(spec: str, overrides: dict[str, Any]) -> tuple[Model, Loaded]:
+    """A model, with the file that it is in."""
+    report = Report()
+    _check_overrides(overrides)
+    with uncollected():
+        loaded, node = open_spec(parse_spec(spec), spec, report)
+        return _compile_node(loaded, node, spec, overrides, report), loaded
+
+
+def compile_text(text: str, label: str, name: str | None = None, overrides: Mapping[str, Any] | None = None) -> Model:
+    """A model of a text, as `load` compiles that of a file; `label` is what diagnostics call the text."""
+    report = Report()
+    overrides = dict(overrides or {})
+    _check_overrides(overrides)
+    library, program = fresh()
+    with suppress(Enough):
+        unit = library.define(Source(label, text), report, folder=None, root=None, path=label)
+        loaded = Loaded(library, program, unit)
+        return _compile_node(loaded, model_in(loaded, name, report), label, overrides, report)
+    raise ArchError(report.diagnostics)
+
+
+def _compile_node(loaded: Loaded, node: tree.Model, spec: str, overrides: dict[str, Any], report: Report) -> Model:
+
+    program = loaded.program
+    program.begin(report, loaded.unit.source)
+    compiled = None
+    with uncollected(), suppress(Enough, OverLimit):
+        check_files(program, loaded.library, loaded.unit)
+        loaded.library.lend(loaded.unit, [v for v in overrides.values() if isinstance(v, str)], report)
+        compiled = compile_model(program, loaded.unit, node, overrides)
+    if report.diagnostics:
+        forget(loaded)  # what was found is found again next time
+    if report.failed or compiled is None:
+        if not report.failed:
+            report.error(
+                "internal",
+                f"{spec} could not be compiled, but no error was reported; this is a bug in archspec; please report it",
+            )
+        report.check()
+    assert compiled is not None
+    return Model(Compilation(compiled, program, loaded.unit, node, overrides), tuple(report.diagnostics))
+
+
+def import_config(path: str | os.PathLike[str]) -> str:
+    """The text of the spec that a configuration (a `config.json`, as `transformers` writes it) describes.
+
+    Raises ArchError if there is no such file, if it has a field that is not understood, or if what it describes does
+    not compile.
+    """
+    path = os.fspath(path)
+    if not path.endswith(".json"):
+        raise fail("usage", f"`{path}` is not a configuration: its name does not end in .json")
+    return compile_spec(path, {})[1].unit.source.text
+
+
+def check(spec: str) -> Report:
+    """Checks a whole file (or one model of it): every definition, every model. Findings are in the report."""
+
+    report = Report()
+    named = parse_spec(spec)
+    try:
+        if named.path is None:
+            loaded, _ = open_spec(named, spec, report)
+        else:
+            loaded = load_file(named.path, report)
+    except ArchError as error:
+        report.diagnostics = error.diagnostics
+        return report
+    program, unit = loaded.program, loaded.unit
+    program.begin(report, unit.source)
+    with uncollected(), suppress(Enough, OverLimit):
+        check_files(program, loaded.library, unit)
+        for name, model in unit.models.items():
+            if named.model is None or named.model == name:
+                compile_model(program, unit, model, {})
+        check_definitions(program, unit)
+    if report.diagnostics:
+        forget(loaded)
+    report.sort()
+    return report
+
+
+def _check_overrides(overrides: Mapping[str, Any]) -> None:
+    """Raises ArchError for a Python value that is not one of the language."""
+    for name, value in overrides.items():
+        if not _is_plain(value):
+            help = "use a number, a boolean, a string, None or a list of these"
+            raise fail("bad-override", f"invalid value for `{name}`: `{value!r:.80}`", help=help)
+
+
+def _is_plain(value: Any, depth: int = 0) -> bool:
+    """Whether a Python value is one that a hyperparameter can have."""
+    if isinstance(value, list | tuple):
+        return depth < DEEPEST_LIST and all(_is_plain(item, depth + 1) for item in cast("list[Any]", value))
+    return value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and value == value)

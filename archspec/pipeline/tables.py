@@ -1,0 +1,57 @@
+"""Tables of models, from the cache where they are current."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from archspec import cache, resources
+from archspec.pipeline.spec import parse_spec, place, written
+from archspec.source import Diagnostic
+from archspec.table import Table
+
+if TYPE_CHECKING:
+    from archspec.model import Model, ModelLike
+
+
+def table_of(model: ModelLike, overrides: Mapping[str, Any] | None = None) -> tuple[Table, tuple[Diagnostic, ...]]:
+    """The table of a model and the warnings about it; from the cache if that is current. Raises as `model_of` does."""
+    if not isinstance(model, str | os.PathLike):
+        from archspec.pipeline.compile import model_of
+
+        return _table_of_model(model_of(model, overrides))
+    spec, overrides = written(model), dict(overrides or {})
+    key = _table_key(spec, overrides)
+    stored = cache.read("table", key) if key is not None else None
+    table = Table.from_data(stored) if stored is not None else None
+    if table is not None:
+        return table, ()
+    from archspec.pipeline.compile import compile_spec  # the compiler, which a cached table does without
+
+    compiled, loaded = compile_spec(spec, overrides)
+    table, warnings = _table_of_model(compiled)
+    if key is not None and not warnings:
+        cache.write("table", key, table.to_data(), loaded.library.raw)
+    return table, warnings
+
+
+def _table_of_model(model: Model) -> tuple[Table, tuple[Diagnostic, ...]]:
+    from archspec.model import internals
+
+    return internals(model).table, model.warnings
+
+
+def _table_key(spec: str, overrides: dict[str, Any]) -> str | None:
+    """What a table depends on apart from the contents of files; None for what cannot be kept."""
+    from json import dumps
+
+    named = parse_spec(spec)
+    if named.path == "-":
+        return None
+    specs = resources.specs_root()
+    where = place(named.path) if named.path else sorted(os.listdir(specs))
+    try:
+        return dumps([specs, named.path, where, named.model, sorted(overrides.items())])
+    except TypeError:
+        return None
