@@ -348,3 +348,12 @@ def test_a_picture_is_of_two_models(tmp_path: Path, capsys: pytest.CaptureFixtur
     path = tmp_path / "three.svg"
     status, out, err = run(capsys, "bert-base-uncased", "roberta-base", "albert-base-v2", "--svg", str(path))
     assert (status, out) == (2, "") and "two models" in err and not path.exists()
+
+
+def test_a_setting_may_be_for_the_first_model_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    models = ("bert-base-uncased", "bert-base-uncased", "--set", "1:layers=2", "--format", "json")
+    assert main(["compare", *models]) == 0
+    first, second = json.loads(capsys.readouterr().out)["models"]
+    assert first["overrides"] == {"layers": 2} and second["overrides"] == {}
+    for outside in ("0:layers=2", "3:layers=2"):
+        assert main(["compare", "bert-base-uncased", "bert-base-uncased", "--set", outside]) == 2

@@ -293,3 +293,12 @@ def test_where_anything_fits_there_is_an_end() -> None:
     model = load(f"block It()(x [...]) -> [...] {{\n{tensors}  return x\n}}\n")
     (answer,) = explain_table(internals(model).table, read_number(str(model.params.total - 17))).answers
     assert max(len(answer.matches), answer.more) == MOST_MATCHES
+
+
+@pytest.mark.parametrize(
+    ("number", "adjustments"),
+    [(109_482_240 + 1_000, 0), (109_482_240 - 590_592 + 1_000, 1), (109_482_240 - 590_592 - 1_536 + 1_000, 2)],
+)
+def test_an_arithmetic_error_beside_at_most_one_adjustment_is_found(number: int, adjustments: int) -> None:
+    found = archspec.explain("bert-base-uncased", number)
+    assert any(match.kind == "slip" for answer in found.answers for match in answer.matches) == (adjustments < 2)

@@ -290,3 +290,22 @@ def test_a_name_bound_inside_a_loop_ends_with_it() -> None:
     found = findings(text)
     assert "unknown-name" in [d.code for d in found]
     assert any("before the loop" in (d.help or "") for d in found)
+
+
+def test_the_piped_value_is_that_of_the_outer_chain_again_after_an_inner_one() -> None:
+    model = load(
+        DENSE
+        + """
+fn both(a [..., n], b [..., n]) -> [..., n] { return a - b }
+dim n
+block B(k = 4)(x [batch, k]) -> [batch, k] {
+  return x |> a: Dense(k, k) |> both((x |> gelu), _)
+}
+dim batch
+import std { gelu }
+"""
+    )
+    graph = model.graph()
+    (node,) = (n for n, data in graph.nodes(data=True) if data["type"] == "both")
+    uses = {argument: source for source, _, data in graph.in_edges(node, data=True) for _, argument in data["uses"]}
+    assert uses["b"] == "a" and graph.nodes[uses["a"]]["type"] == "gelu"

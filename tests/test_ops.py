@@ -402,3 +402,17 @@ def test_document_shows_the_records() -> None:
 
 if __name__ == "__main__":
     DOCUMENT.write_text(DOCUMENT.read_text().partition(HEADER)[0] + rendered())
+
+
+@pytest.mark.parametrize(
+    ("shape", "axis", "help"),
+    [
+        ((), 0, "use a tensor with at least one axis"),
+        ((3, 4), 2, "use an axis from 0 to 1, or from -2 to -1 to count from the end"),
+        ((3, 4), -3, "use an axis from 0 to 1, or from -2 to -1 to count from the end"),
+    ],
+)
+def test_an_axis_that_does_not_exist_says_which_do(shape: tuple[int, ...], axis: int, help: str) -> None:
+    with pytest.raises(OpError) as caught:
+        OPS["softmax"].rule([real(*shape)], {"axis": axis})
+    assert caught.value.help == help

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from archspec.comparisons.compare import Comparison, compare_tables
 from archspec.costs.dimension_sizes import given_sizes
-from archspec.pipeline.compile import model_of
 from archspec.pipeline.tables import table_of
 from archspec.source import Diagnostic
 
@@ -49,7 +48,8 @@ def compare_models(
     """
     costs = None
     if sizes:
-        from archspec.comparisons.costs import costs_of  # compiles, and so is slow to import
+        from archspec.comparisons.costs import costs_of  # these compile, and so are slow to import
+        from archspec.pipeline.compile import model_of
 
         compiled = [model_of(model, overrides) for model, overrides in models]
         costs = costs_of(compiled, sizes)
