@@ -7,7 +7,6 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from archspec.checkpoints.checkpoint import read
-from archspec.pipeline.files import bundled_models
 from archspec.pipeline.tables import table_of
 from archspec.source import ArchError
 from archspec.verification.naming import Rename, parse_rename
@@ -48,6 +47,8 @@ def verify_table(table: Table, path: str, renames: Sequence[Rename] = ()) -> Ver
 def _fitting(table: Table, checkpoint: Checkpoint, renames: Sequence[Rename]) -> tuple[str, ...]:
     """The other models of a bundled file, with the same hyperparameters set, that are exactly the checkpoint."""
     names = len(checkpoint.entries)
+    from archspec.pipeline.files import bundled_models  # which imports the compiler
+
     bundled = bundled_models()
     files = {file for file, name in bundled if name == table.model}
     found: list[str] = []
