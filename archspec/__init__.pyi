@@ -67,6 +67,5 @@ from archspec.verification.naming import Rename as Rename
 from archspec.verification.verify import Finding as Finding
 from archspec.verification.verify import StoredTotals as StoredTotals
 from archspec.verification.verify import Verification as Verification
-from archspec.work import Amount as Amount
 
 __version__: str

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeAlias
 
 from archspec.addresses import prefixes, relative
-from archspec.dims import Dim
+from archspec.algebra import Dim
 from archspec.source import Span
 
 

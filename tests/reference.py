@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from archspec.dims import Symbolic, substitute
+from archspec.algebra import Polynomial, substitute
 from archspec.ir import Body, Call, Constant, Leaf, Module, Operand, Type, canonical, find
 
 Array = np.ndarray
@@ -56,7 +56,7 @@ class _Run:
 
     def input(self, value: Array, type: Type) -> Array:
         for size, actual in zip(type.shape, value.shape, strict=True):
-            if isinstance(size, Symbolic) and size.symbol is not None:
+            if isinstance(size, Polynomial) and size.symbol is not None:
                 self.sizes.setdefault(size.symbol, actual)
         return self.typed(value.astype(DTYPES[type.dtype]), type, "an input")
 
@@ -97,7 +97,7 @@ class _Run:
         """A static value with the sizes of this run in the place of symbols."""
         if isinstance(value, tuple):
             return tuple(self.number(v) for v in value)
-        return substitute(value, self.sizes) if isinstance(value, Symbolic) else value
+        return substitute(value, self.sizes) if isinstance(value, Polynomial) else value
 
     def weight(self, address: str, type: Type) -> Array:
         assert self.module is not None

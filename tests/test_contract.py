@@ -426,7 +426,7 @@ def test_a_path_may_be_a_path_object(tmp_path: Path, monkeypatch: pytest.MonkeyP
 # Names ---------------------------------------------------------------------------------------------------------------
 
 
-INTERNAL = {"Arithmetic", "Atom", "Factor", "Symbolic", "Text"}
+INTERNAL = {"Arithmetic", "Text"}
 """Types inside of results that are details of the compiler."""
 
 

@@ -7,13 +7,13 @@ import pytest
 from small import DENSE, load
 
 import archspec
+from archspec.algebra import Polynomial, factored, substitute, symbol
 from archspec.costs.attention import Context, Tracer
 from archspec.costs.tree import tree
-from archspec.dims import symbol
 from archspec.ir import Type
 from archspec.model import internals
 from archspec.ops import OPS
-from archspec.work import Amount, operation_work, product, substitute, work_of
+from archspec.work import operation_work, work_of
 
 MODELS = archspec.models()
 ATTENTION = """
@@ -50,17 +50,17 @@ def test_flops_at_1_x_512(name: str, flops: int) -> None:
 def test_attention_of_bert_by_hand() -> None:
     batch, seq = symbol("batch"), symbol("seq")
     cost = archspec.cost("bert-base-uncased")
-    assert cost.work.score_macs == cost.work.mix_macs == product([12, batch, seq, seq, 768])
-    assert cost.work.macs == product([12, batch, seq, 768, 4 * 768 + 2 * 3072]) + (
-        product([24, batch, seq, seq, 768]) + product([batch, 768, 768])
+    assert cost.work.score_macs == cost.work.mix_macs == factored([12, batch, seq, seq, 768])
+    assert cost.work.macs == factored([12, batch, seq, 768, 4 * 768 + 2 * 3072]) + (
+        factored([24, batch, seq, seq, 768]) + factored([batch, 768, 768])
     )
 
 
 def test_attention_across_sequences_by_hand() -> None:
     batch, source, target = symbol("batch"), symbol("source"), symbol("target")
     cost = archspec.cost("transformer-base")
-    by_hand = product([6, batch, source, source, 512]) + product([6, batch, target, target, 512])
-    by_hand = by_hand + product([6, batch, source, target, 512])
+    by_hand = factored([6, batch, source, source, 512]) + factored([6, batch, target, target, 512])
+    by_hand = by_hand + factored([6, batch, source, target, 512])
     assert cost.work.score_macs == cost.work.mix_macs == by_hand
 
 
@@ -133,7 +133,7 @@ def test_a_formula_with_values_put_in_is_the_number(name: str) -> None:
     for left_out, value in values.items():
         rest = {name: size for name, size in values.items() if name != left_out}
         partly = archspec.cost(model, dims=rest).work.macs
-        assert isinstance(partly, Amount) and substitute(partly, {left_out: value}) == substitute(
+        assert isinstance(partly, Polynomial) and substitute(partly, {left_out: value}) == substitute(
             formula.work.macs, values
         )
 

@@ -87,7 +87,7 @@ def test_sizes_beyond_all_measure_are_refused_or_exact() -> None:
     model = load(text + "  return reshape([7 * batch])(x) * .w\n}\n")
     assert archspec.cost(model, batch=most // 7).work.elementwise == most // 7 * 7
     code, message = refusal(model, batch=most // 7 + 1)
-    assert code == "bad-size" and message.endswith("`reshape` has no sizes: this dimension is beyond the 64-bit range")
+    assert code == "bad-size" and message.endswith("`reshape` has no sizes: this dimension does not fit in 64 bits")
 
 
 def test_there_is_an_end_to_following_values(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from archspec.dims import LARGEST, Dim, dim_max, dim_min, symbol
+from archspec.algebra import LARGEST, Dim, dim_max, dim_min, symbol
 from archspec.ir import Type
 from archspec.ops import OPERATORS, OPS, REQUIRED, Op, OpError
 

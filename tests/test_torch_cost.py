@@ -6,9 +6,7 @@ import pytest
 from small import load
 
 import archspec
-from archspec.dims import Symbolic, substitute
-from archspec.work import Amount
-from archspec.work import substitute as amount
+from archspec.algebra import Polynomial, substitute
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.slow
@@ -26,7 +24,7 @@ def inputs_of(model: archspec.Model, sizes: dict[str, int], device: str) -> dict
     dtypes = {"real": torch.float32, "int": torch.int64, "bool": torch.bool}
     given: dict[str, Any] = {}
     for name, type in model.inputs.items():
-        shape = [substitute(size, sizes) if isinstance(size, Symbolic) else size for size in type.shape]
+        shape = [substitute(size, sizes) if isinstance(size, Polynomial) else size for size in type.shape]
         given[name] = torch.ones(shape, dtype=dtypes[type.dtype], device=device)
     return given
 
@@ -116,11 +114,11 @@ def test_formulas_of_activations_are_what_numbers_are(spec: str, overrides: dict
             archspec.cost(model, batch=3, attention=attention)
         return
     found = archspec.cost(model, attention=attention).activations
-    assert found is not None and isinstance(found.bytes, Amount)
+    assert found is not None and isinstance(found.bytes, Polynomial)
     for more in (0, 5):
         sizes = {name: least + more * i for i, (name, least) in enumerate(found.least.items(), 1)}
         numbers = archspec.cost(model, dims=sizes, attention=attention).activations
-        assert numbers is not None and amount(found.bytes, sizes) == numbers.bytes
+        assert numbers is not None and substitute(found.bytes, sizes) == numbers.bytes
     try:
         half = archspec.cost(model, batch=1, attention=attention).activations
     except archspec.ArchError as error:  # the kernel of a convolution may be chosen by the sizes then
@@ -128,7 +126,7 @@ def test_formulas_of_activations_are_what_numbers_are(spec: str, overrides: dict
         return
     whole = archspec.cost(model, dims=dict.fromkeys(sizes_of(model), 7) | {"batch": 1}, attention=attention).activations
     assert half is not None and whole is not None and "batch" not in half.least
-    assert amount(half.bytes, dict.fromkeys(sizes_of(model), 7)) == whole.bytes
+    assert substitute(half.bytes, dict.fromkeys(sizes_of(model), 7)) == whole.bytes
 
 
 def test_activations_of_weights_cut_off_and_of_inputs_python_names_otherwise() -> None:

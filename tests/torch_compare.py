@@ -14,8 +14,8 @@ from reference import DTYPES, Array, Result, _Run, evaluate
 
 import archspec
 from archspec import Model
-from archspec.dims import Symbolic, substitute
-from archspec.dims import symbols as names_of
+from archspec.algebra import Polynomial, substitute
+from archspec.algebra import symbols as names_of
 from archspec.ir import Body, Leaf, Type, canonical, find
 from archspec.model import internals
 from archspec.pytorch.build import torch_source
@@ -179,7 +179,7 @@ def is_unstable(
 
 
 def random_array(generator: np.random.Generator, type: Type, symbols: Mapping[str, int], most: int) -> Array:
-    shape = tuple(substitute(size, symbols) if isinstance(size, Symbolic) else size for size in type.shape)
+    shape = tuple(substitute(size, symbols) if isinstance(size, Polynomial) else size for size in type.shape)
     if type.dtype == "real":
         return generator.normal(0, 1, shape)
     if type.dtype == "int":  # few are 0, and none along the start of the last axis: 0 may mean padding

@@ -3,22 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 
-from archspec.algebra import Factor, Polynomial, Powers, cleared, denominator
+from archspec.algebra.terms import (
+    Atom,
+    Coefficient,
+    Monomial,
+    Terms,
+    atoms_of,
+    collected,
+    constant_of,
+    degree,
+    denominator,
+    multiplied,
+    only_atom,
+    single,
+    subtracted,
+)
+
+DIVISIONS = ("//", "%")
 
 
-def text(polynomial: Polynomial, order: Sequence[str] = (), collect: Sequence[str] = ()) -> str:
-    """A polynomial as text: `4*hidden**2 + 2*hidden*ffn`. Names stand in `order`, others after them.
+def text(terms: Terms, order: Sequence[str] = (), collect: Sequence[str] = (), digits: str = "") -> str:
+    """A polynomial as text: `4*hidden**2 + 2*hidden*ffn`. Names appear in `order`, others after them.
 
     A name in `collect` is put before the bracket of what it multiplies: `layers*(4*hidden**2 + 9*hidden) + hidden`.
+    `digits` formats the coefficients: "," groups their digits.
     """
-    return _Text(order).sum(polynomial, tuple(collect))
+    return _Text(order, digits).sum(terms, tuple(collect))
 
 
-def latex(polynomial: Polynomial, order: Sequence[str] = (), collect: Sequence[str] = ()) -> str:
+def latex(terms: Terms, order: Sequence[str] = (), collect: Sequence[str] = ()) -> str:
     """A polynomial as LaTeX, for math mode; otherwise as `text`."""
-    return _Latex(order).sum(polynomial, tuple(collect))
+    return _Latex(order).sum(terms, tuple(collect))
+
+
+def division(kind: str, above: Terms, below: Terms) -> str:
+    """A floor division or remainder as text."""
+    return _Text().division(kind, above, below)
 
 
 class _Text:
@@ -26,68 +47,92 @@ class _Text:
 
     times = "*"
 
-    def __init__(self, order: Sequence[str]) -> None:
+    def __init__(self, order: Sequence[str] = (), digits: str = "") -> None:
         self.order = {name: i for i, name in enumerate(order)}
+        self.digits = digits
 
-    def sum(self, polynomial: Polynomial, collect: tuple[str, ...] = ()) -> str:
-        parts = self._parts(polynomial, collect)
+    def sum(self, terms: Terms, collect: tuple[str, ...] = ()) -> str:
+        parts = self._parts(terms, collect)
         if not parts:
             return "0"
         parts.sort(key=lambda part: part[0] < 0)  # a sum does not begin with a minus where it can be helped
-        (sign, first), *rest = parts
-        return ("-" if sign < 0 else "") + first + "".join(f" {'-' if s < 0 else '+'} {part}" for s, part in rest)
+        (sign, first, is_division), *rest = parts
+        if sign < 0:
+            first = "-" + (self.factor(first) if is_division else first)
+        return first + "".join([f" {'-' if sign < 0 else '+'} {part}" for sign, part, _ in rest])
 
-    def _parts(self, polynomial: Polynomial, collect: tuple[str, ...]) -> list[tuple[int, str]]:
-        """The terms as (sign, text); those of a name to be collected as one."""
+    def _parts(self, terms: Terms, collect: tuple[str, ...]) -> list[tuple[int, str, bool]]:
+        """The sign of each term, its text without the sign, and whether that is a division without brackets. The terms
+        of a name to be collected are one.
+        """
         for i, name in enumerate(collect):
-            found = polynomial.collected(name)
-            inner = found.pop(1, None) if found is not None else None
-            if inner is not None and len(inner.terms) > 1 and denominator(inner) == 1:
-                rest = polynomial - inner * Polynomial({((Factor(name), 1),): 1})
+            found = collected(terms, name)
+            inner = found.get(1) if found is not None else None
+            if inner is not None and len(inner) > 1 and denominator(inner) == 1:
+                rest = subtracted(terms, multiplied(inner, single(Atom(name))))
                 others = collect[i + 1 :]
                 body = self.times.join([self.name(name), self.bracketed(self.sum(inner, others))])
-                return [(1, body), *self._parts(rest, others)]
-        return [
-            (1 if scale > 0 else -1, self._term(powers, abs(scale)))
-            for powers, scale in sorted(polynomial.terms.items(), key=lambda item: self._rank(item[0]))
-        ]
+                return [(1, body, False), *self._parts(rest, others)]
+        ranked = sorted(terms, key=lambda term: self._rank(term[0])) if self.order else terms
+        return [self._part(term) for term in ranked]
 
-    def _rank(self, powers: Powers) -> tuple[object, ...]:
-        exponents = {factor.text: exponent for factor, exponent in powers}
-        known = [-exponents.get(name, 0) for name in self.order]
-        return (-sum(exponents.values()), known, [factor.text for factor, _ in powers])
+    def _rank(self, monomial: Monomial) -> tuple[int, list[int]]:
+        exponents = {atom.text: exponent for atom, exponent in monomial}
+        return -degree(monomial), [-exponents.get(name, 0) for name in self.order]
 
-    def _term(self, powers: Powers, scale: Fraction) -> str:
-        ranked = sorted(powers, key=lambda item: (self.order.get(item[0].text, len(self.order)), item[0].text))
-        above = [self.power(factor, exponent) for factor, exponent in ranked if exponent > 0]
-        below = [self.power(factor, -exponent) for factor, exponent in ranked if exponent < 0]
-        if scale.numerator != 1 or not above:
-            above.insert(0, str(scale.numerator))
-        if scale.denominator != 1:
-            below.insert(0, str(scale.denominator))
+    def _part(self, term: tuple[Monomial, Coefficient]) -> tuple[int, str, bool]:
+        monomial, coefficient = term
+        sign, size = (-1, -coefficient) if coefficient < 0 else (1, coefficient)
+        only = only_atom(((monomial, size),))
+        if only is not None and only.kind in DIVISIONS:
+            return sign, self.division(only.kind, *only.arguments), True
+        return sign, self._term(monomial, size), False
+
+    def _term(self, monomial: Monomial, size: Coefficient) -> str:
+        ranked = sorted(monomial, key=self._place)
+        above = [self.power(atom, exponent) for atom, exponent in ranked if exponent > 0]
+        below = [self.power(atom, -exponent) for atom, exponent in ranked if exponent < 0]
+        if size.numerator != 1 or not above:
+            above.insert(0, f"{size.numerator:{self.digits}}")
+        if size.denominator != 1:
+            below.insert(0, f"{size.denominator:{self.digits}}")
         return self.fraction(above, below) if below else self.times.join(above)
+
+    def _place(self, item: tuple[Atom, int]) -> tuple[int, bool]:
+        atom, _ = item
+        return self.order.get(atom.text, len(self.order)), atom.kind in DIVISIONS
+
+    def power(self, atom: Atom, exponent: int) -> str:
+        base = self.atom(atom)
+        return base if exponent == 1 else self.raised(base, exponent)
+
+    def atom(self, atom: Atom) -> str:
+        match atom.kind:
+            case "symbol" | "index":
+                return self.name(atom.text)
+            case "()":
+                return self.bracketed(self.sum(atom.arguments[0]))
+            case "//" | "%":
+                return self.factor(self.division(atom.kind, *atom.arguments))
+            case kind:
+                return f"{self.function(kind)}({', '.join([self.sum(a) for a in atom.arguments])})"
+
+    def division(self, kind: str, above: Terms, below: Terms) -> str:
+        return f"{self._operand(above, True)}{kind}{self._operand(below, False)}"
+
+    def _operand(self, terms: Terms, left: bool) -> str:
+        number = constant_of(terms)
+        if number is not None:
+            simple = number >= 0
+        elif left:
+            simple = len(terms) == 1 and terms[0][1] > 0 and all(a.kind not in DIVISIONS for a in atoms_of(terms))
+        else:
+            simple = self.sum(terms).isidentifier()
+        return self.sum(terms) if simple else self.bracketed(self.sum(terms))
 
     def fraction(self, above: list[str], below: list[str]) -> str:
         under = "*".join(below)
         return f"{'*'.join(above)}/{self.bracketed(under) if len(below) > 1 else under}"
-
-    def power(self, factor: Factor, exponent: int) -> str:
-        base = self.name(factor.text) if factor.kind == "name" else self.compound(factor)
-        return base if exponent == 1 else self.raised(base, exponent)
-
-    def compound(self, factor: Factor) -> str:
-        match factor.kind:
-            case "//":
-                return self.floor(*cleared(*factor.arguments))
-            case "%":
-                return self.remainder(*factor.arguments)
-            case kind:
-                return f"{self.function(kind)}({', '.join(map(self.sum, factor.arguments))})"
-
-    def operand(self, polynomial: Polynomial) -> str:
-        written = self.sum(polynomial)
-        simple = polynomial.value is not None or written.isidentifier()
-        return written if simple else self.bracketed(written)
 
     def name(self, name: str) -> str:
         return name
@@ -98,11 +143,9 @@ class _Text:
     def bracketed(self, inner: str) -> str:
         return f"({inner})"
 
-    def floor(self, above: Polynomial, below: Polynomial) -> str:
-        return f"({self.operand(above)}//{self.operand(below)})"
-
-    def remainder(self, above: Polynomial, below: Polynomial) -> str:
-        return f"({self.operand(above)} % {self.operand(below)})"
+    def factor(self, division: str) -> str:
+        """A division among other factors."""
+        return self.bracketed(division)
 
     def function(self, name: str) -> str:
         return name
@@ -126,11 +169,13 @@ class _Latex(_Text):
     def fraction(self, above: list[str], below: list[str]) -> str:
         return rf"\frac{{{self.times.join(above)}}}{{{self.times.join(below)}}}"
 
-    def floor(self, above: Polynomial, below: Polynomial) -> str:
-        return rf"\left\lfloor \frac{{{self.sum(above)}}}{{{self.sum(below)}}} \right\rfloor"
-
-    def remainder(self, above: Polynomial, below: Polynomial) -> str:
+    def division(self, kind: str, above: Terms, below: Terms) -> str:
+        if kind == "//":
+            return rf"\left\lfloor \frac{{{self.sum(above)}}}{{{self.sum(below)}}} \right\rfloor"
         return rf"\left( {self.sum(above)} \bmod {self.sum(below)} \right)"
+
+    def factor(self, division: str) -> str:
+        return division  # it has its own delimiters
 
     def function(self, name: str) -> str:
         return rf"\{name}"

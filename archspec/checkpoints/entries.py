@@ -5,6 +5,8 @@ from __future__ import annotations
 from math import prod
 from typing import NamedTuple, TypeGuard
 
+from archspec.algebra import LARGEST
+
 
 class Entry(NamedTuple):
     """A stored tensor.
@@ -87,7 +89,6 @@ BITS = {
 
 LONGEST_NAME = 10_000
 MOST_DIMENSIONS = 64
-LARGEST = 2**63 - 1
 
 
 def is_size(value: object) -> TypeGuard[int]:

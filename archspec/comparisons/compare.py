@@ -20,7 +20,7 @@ Value: TypeAlias = "Quantity | None"
 class Figure(NamedTuple):
     """A row of numbers, one for each model.
 
-    A value is an integer, an Amount (a formula in symbolic dimensions), or None if the model has none.
+    A value is an integer, a Polynomial in symbolic dimensions, or None if the model has none.
     """
 
     name: str

@@ -80,7 +80,7 @@ def _cells(figure: Figure) -> Row:
     for i, value in enumerate(figure.values):
         ratio = figure.ratios[i]
         cells |= {
-            str(i): value if value is None or isinstance(value, int) else value.text,
+            str(i): value if value is None or isinstance(value, int) else f"{value:,}",
             f"difference {i}": figure.differences[i],
             f"ratio {i}": "" if ratio is None else _ratio(ratio),
         }

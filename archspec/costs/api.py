@@ -26,7 +26,7 @@ def cost(
     """The cost of a model: its work (multiply-accumulates, FLOPs, elementwise operations) and its memory in bytes.
 
     `model` is a Model, or what `archspec.load` takes. `batch` and `seq` are the sizes of the dimensions of these names,
-    `dims` those of any dimensions. What depends on other dimensions is an `Amount`: a formula, which `str` writes.
+    `dims` those of any dimensions. What depends on other dimensions is a `Polynomial`, which `str` writes.
     `dtype` is the type of the weights: float64, float32, float16 or bfloat16. `attention` is "flash" or "math": it adds
     the memory of activations with that implementation of attention, which needs PyTorch. `docs/costs.md` describes what
     is counted.

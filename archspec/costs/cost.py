@@ -11,12 +11,12 @@ from functools import cache
 from typing import NamedTuple
 
 from archspec.addresses import join
+from archspec.algebra import substitute, symbols, total
 from archspec.costs.attention import Context, Tracer
 from archspec.costs.memory import Activations, Memory, memory_of
-from archspec.dims import symbols
 from archspec.ir import Body, Type
 from archspec.table import Table
-from archspec.work import Quantity, call_work, substitute, total
+from archspec.work import Quantity, call_work
 
 
 class Figures(NamedTuple):
@@ -24,7 +24,7 @@ class Figures(NamedTuple):
     scores (queries by keys) and `mix_macs` those of its mixes (probabilities by values). `elementwise` operations are
     apart. FLOPs are 2 a multiply-accumulate.
 
-    Each is an integer, or an `Amount` of the dimensions that have no value.
+    Each is an integer, or a `Polynomial` in the dimensions that have no value.
     """
 
     macs: Quantity = 0

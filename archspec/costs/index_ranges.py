@@ -7,9 +7,9 @@ from functools import cache
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from archspec.addresses import join
+from archspec.algebra import LARGEST, Dim, Polynomial, checked, substitute
 from archspec.bodies.fold import arguments, fold_body
 from archspec.bodies.step_budget import StepBudget
-from archspec.dims import LARGEST, Dim, Symbolic, substitute
 from archspec.ir import Body, Call, Type
 from archspec.ops import OPS, Interval, Op, OpError
 from archspec.source import ArchError, Span, fail, suggest
@@ -124,7 +124,7 @@ class _Check:
         return type and Type(tuple([self._size(size) for size in type.shape]), type.dtype)
 
     def _size(self, size: Dim) -> Dim:
-        return substitute(size, self.values)
+        return checked(substitute(size, self.values))
 
     def _attributes(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
         return {name: self._value(value) for name, value in attributes.items()}
@@ -133,7 +133,7 @@ class _Check:
         """A static value with the sizes in it."""
         if isinstance(value, tuple):
             return tuple([self._value(item) for item in cast("tuple[Any, ...]", value)])
-        return self._size(value) if isinstance(value, Symbolic) else value
+        return self._size(value) if isinstance(value, Polynomial) else value
 
     def _refused(self, message: str, span: Span, help: str | None = None) -> ArchError:
         return fail("bad-size", f"{self._at}, {message}", span, help=help)

@@ -142,21 +142,18 @@ def _tree(cost: Cost, lines: list[CostRow], *, whole_addresses: bool) -> View:
 
 
 def _readable(amount: Quantity) -> int | str:
-    return amount if isinstance(amount, int) else amount.text
+    return amount if isinstance(amount, int) else f"{amount:,}"
 
 
 def _summary(cost: Cost) -> list[str]:
     """What the figures are: sentences, one a line."""
     work = cost.work
 
-    def written(amount: Quantity) -> str:
-        return f"{amount:,}" if isinstance(amount, int) else amount.text
-
     lines = [
-        f"{written(work.flops)} FLOPs in matrix products, 2 a multiply-accumulate (MAC)",
-        f"attention: {written(work.score_flops)} FLOPs in score products (queries by keys), "
-        f"{written(work.mix_flops)} in mix products (probabilities by values)",
-        f"{written(work.elementwise)} elementwise operations (1 for each element of each), apart from the FLOPs",
+        f"{work.flops:,} FLOPs in matrix products, 2 a multiply-accumulate (MAC)",
+        f"attention: {work.score_flops:,} FLOPs in score products (queries by keys), "
+        f"{work.mix_flops:,} in mix products (probabilities by values)",
+        f"{work.elementwise:,} elementwise operations (1 for each element of each), apart from the FLOPs",
         "each line includes what is applied in it; every optional input is given",
     ]
     if not work.score_macs and not work.mix_macs:
@@ -164,7 +161,7 @@ def _summary(cost: Cost) -> list[str]:
     kept = cost.activations
     if kept is not None and not isinstance(kept.bytes, int):
         where = ", ".join(f"{name} >= {size}" for name, size in kept.least.items())
-        lines.append(f"{kept.bytes.text} bytes of {_kept(kept)}, where {where}")
+        lines.append(f"{kept.bytes:,} bytes of {_kept(kept)}, where {where}")
     return lines
 
 

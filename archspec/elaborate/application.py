@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from archspec.dims import Symbolic
+from archspec.algebra import Polynomial
 from archspec.elaborate.body_builder import BodyBuilder, operand_of, type_of
 from archspec.elaborate.interpreter import Interpreter
 from archspec.elaborate.program import Frame, Program
@@ -129,7 +129,7 @@ class Applications(Interpreter):
         for value, place in zip(values, places, strict=True):
             if value is None:
                 return self.fault("wrong-kind", f"`{name}` expects a tensor, found `none`", place)
-            if not isinstance(value, Tensor | int | float | Symbolic):
+            if not isinstance(value, Tensor | int | float | Polynomial):
                 return self.fault("wrong-kind", f"`{name}` expects a tensor, found {describe(value)}", place)
         names = [i.name for i in op.inputs]
         where = dict(zip(names, places, strict=True))
@@ -305,7 +305,7 @@ class Applications(Interpreter):
             if not optional:
                 self.fault("wrong-kind", f"input `{name}` of `{callee}` expects a tensor, found `none`", at)
             return optional
-        if isinstance(value, int | float | Symbolic):
+        if isinstance(value, int | float | Polynomial):
             return True
         if isinstance(value, Several):
             message = f"input `{name}` of `{callee}` expects one tensor, found {len(value.values)} outputs"

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
 from archspec.addresses import prefixes
+from archspec.algebra import symbol
 from archspec.check.file import check_file
 from archspec.check.unused import report_unused_address
-from archspec.dims import symbol
 from archspec.elaborate.application import Target
 from archspec.elaborate.bodies import body_of
 from archspec.elaborate.interpreter import Interpreter

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, Protocol
 
+from archspec.algebra import LARGEST
 from archspec.elaborate.limits import Limits
-from archspec.elaborate.values import LARGEST, POISON, arithmetic, bounded, describe
+from archspec.elaborate.values import POISON, arithmetic, bounded, describe
 from archspec.ir import Module
 from archspec.ops import Op
 from archspec.resolve import nodes

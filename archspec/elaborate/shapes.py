@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from archspec.dims import Dim, Symbolic
+from archspec.algebra import Dim, Polynomial
 from archspec.elaborate.interpreter import Interpreter
 from archspec.elaborate.values import DYNAMIC, POISON, describe
 from archspec.ir import Type
@@ -77,7 +77,7 @@ class Header:
         expected = interpreter.value(item)
         if expected is POISON or expected is DYNAMIC:
             return False
-        if not isinstance(expected, int | Symbolic) or isinstance(expected, bool):
+        if not isinstance(expected, int | Polynomial) or isinstance(expected, bool):
             message = f"expected an integer size, found {describe(expected)}"
             interpreter.fault(
                 "wrong-kind",

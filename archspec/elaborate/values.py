@@ -12,11 +12,10 @@ from collections.abc import Callable
 from operator import add, eq, ge, gt, le, lt, mod, mul, ne, sub
 from typing import Any, NamedTuple
 
-from archspec.dims import Symbolic
+from archspec.algebra import LARGEST, Polynomial, checked
 from archspec.ir import Module, Type
 from archspec.ops import Op
 
-LARGEST = 2**63 - 1
 LONGEST_SHOWN = 80
 MOST_SHOWN = 12
 
@@ -50,7 +49,7 @@ class Unknown(float):
 
 
 UNKNOWN = Unknown("nan")
-OPEN = (Symbolic, Unknown)
+OPEN = (Polynomial, Unknown)
 """The classes of numbers that are not known when a spec is compiled."""
 
 
@@ -128,7 +127,7 @@ def kind_of(value: Any) -> str:
             return "function"
         case tuple():
             return "list"
-        case Symbolic():
+        case Polynomial():
             return "dimension"
         case Marker():
             return "value"
@@ -155,7 +154,7 @@ def show(value: Any) -> str:
             items = _items(value)
             shown = [show(item) for item in items[:MOST_SHOWN]]
             return f"[{', '.join([*shown, *(['...'] if len(items) > MOST_SHOWN else [])])}]"
-        case int() | float() | Symbolic() | Marker():
+        case int() | float() | Polynomial() | Marker():
             return str(value)
         case _:
             return value.name
@@ -210,7 +209,7 @@ def bounded(value: Any) -> Any:
         raise StaticError("budget", "this number does not fit in 64 bits")
     if value.__class__ is float and math.isnan(value):
         raise StaticError("arithmetic", "this value is not a number (NaN)")
-    return value
+    return checked(value) if isinstance(value, Polynomial) else value
 
 
 def negative(value: Any) -> Any:
@@ -231,11 +230,12 @@ def arithmetic(operator: str, left: Any, right: Any) -> Any:
         wrong = right if is_number(left) else left
         raise StaticError("wrong-kind", f"`{operator}` expects numbers, found {describe(wrong)}")
     if operator in _COMPARE:
-        if isinstance(left, Symbolic) or isinstance(right, Symbolic):
+        if isinstance(left, Polynomial) or isinstance(right, Polynomial):
             message = f"`{left} {operator} {right}` is not a compile-time constant"
             raise StaticError("wrong-kind", message)
         return _COMPARE[operator](left, right)
-    if isinstance(left, Symbolic | float) and isinstance(right, Symbolic | float) and left.__class__ != right.__class__:
+    inexact = Polynomial | float
+    if isinstance(left, inexact) and isinstance(right, inexact) and left.__class__ != right.__class__:
         message = f"`{operator}` cannot combine a real and a symbolic dimension"
         raise StaticError("wrong-kind", message)
     if operator in ("/", "//", "%") and right == 0:
@@ -246,7 +246,7 @@ def arithmetic(operator: str, left: Any, right: Any) -> Any:
             raise StaticError("arithmetic", "this number is too large to compute")
         return value
     except OverflowError as problem:
-        symbolic = isinstance(left, Symbolic) or isinstance(right, Symbolic)
+        symbolic = isinstance(left, Polynomial) or isinstance(right, Polynomial)
         raise StaticError("budget", str(problem) if symbolic else "this number is too large to compute") from None
     except (TypeError, ValueError, ArithmeticError) as problem:
         raise StaticError("arithmetic", f"`{operator}` is undefined for these operands: {problem}") from None
@@ -257,20 +257,20 @@ def _is_infinite(value: Any) -> bool:
 
 
 def _quotient(left: Any, right: Any) -> float:
-    if isinstance(left, Symbolic) or isinstance(right, Symbolic):
+    if isinstance(left, Polynomial) or isinstance(right, Polynomial):
         raise StaticError("wrong-kind", "`/` cannot divide symbolic dimensions", "use `//` for integer division")
     return left / right
 
 
 def _power(base: Any, exponent: Any) -> Any:
-    if isinstance(exponent, Symbolic):
+    if isinstance(exponent, Polynomial):
         raise StaticError("wrong-kind", "the exponent of `**` must be a compile-time constant")
     if isinstance(base, int) and isinstance(exponent, int):
         if exponent > 0 and base.bit_length() * exponent > 130:
             raise StaticError("budget", "this power does not fit in 64 bits")
         if exponent < 0 and base == 0:
             raise StaticError("arithmetic", "zero cannot be raised to a negative power")
-    if isinstance(base, Symbolic) and not (isinstance(exponent, int) and 0 <= exponent <= 8):
+    if isinstance(base, Polynomial) and not (isinstance(exponent, int) and 0 <= exponent <= 8):
         raise StaticError("wrong-kind", "a symbolic dimension can only be raised to an integer power from 0 to 8")
     result = base**exponent
     if isinstance(result, complex):
@@ -284,7 +284,7 @@ def _equal(left: Any, right: Any) -> bool:
     if is_number(left) and is_number(right):
         if left == right:
             return True
-        if isinstance(left, Symbolic) or isinstance(right, Symbolic):
+        if isinstance(left, Polynomial) or isinstance(right, Polynomial):
             raise StaticError("wrong-kind", f"`{left} == {right}` is not a compile-time constant")
         return False
     if kind_of(left) != kind_of(right) and {kind_of(left), kind_of(right)} != {"layer", "block"}:

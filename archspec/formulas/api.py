@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from archspec.algebra import Polynomial, cleared, notation
+from archspec.algebra import Expression, cleared, evaluate, expression, number, symbols, terms_of, to_latex, to_text
 from archspec.formulas.derivation import derive
 from archspec.formulas.restarts import Assumption
 from archspec.formulas.totals import Outcome, Term
@@ -18,8 +18,8 @@ class Formula:
     """The parameter count of a model as polynomials in open hyperparameters. Made by `archspec.formula`.
 
     `open` has the open hyperparameters with their values in the model, `hyperparameters` all. `total`, `trainable` and
-    `frozen` are polynomials, and `terms` the terms of the total. They hold for all positive integers for which the
-    `assumptions` hold and the spec compiles.
+    `frozen` are polynomials, or integers where nothing in them is open, and `terms` the terms of the total. They hold
+    for all positive integers for which the `assumptions` hold and the spec compiles.
     """
 
     def __init__(
@@ -62,27 +62,27 @@ class Formula:
         for assumption in self.assumptions:
             if not assumption.holds(numbers):
                 raise ValueError(f"the formula assumes {self.assumed(assumption)}")
-        return self.total.at(numbers)
+        return evaluate(self.total, numbers)
 
-    def text(self, polynomial: Polynomial, collect: bool = True) -> str:
-        """A polynomial as text that Python can read; with `collect`, factors of repetitions precede parentheses."""
-        return notation.text(polynomial, tuple(self.open), self._counts if collect else ())
+    def text(self, value: Expression, collect: bool = True) -> str:
+        """A total as text that Python can read; with `collect`, factors of repetitions precede parentheses."""
+        return to_text(value, tuple(self.open), self._counts if collect else ())
 
     def latex(self) -> str:
         """The counts, sums over uneven repetitions, and the assumptions: a LaTeX `align*` environment."""
-        latex, order = notation.latex, tuple(self.open)
-        lines = [rf"\text{{{what}}} &= {latex(number, order, self._counts)}" for what, number in self.numbers()]
+        order = tuple(self.open)
+        lines = [rf"\text{{{what}}} &= {to_latex(value, order, self._counts)}" for what, value in self.numbers()]
         for term in self.terms:
             if term.variable and term.stride == 1:
-                first, last = latex(term.first, order), latex(term.first + term.rounds - 1, order)
-                sums = rf"\sum_{{{term.variable}={first}}}^{{{last}}} \left( {latex(term.each, order)} \right)"
+                first, last = to_latex(term.first, order), to_latex(term.first + term.rounds - 1, order)
+                sums = rf"\sum_{{{term.variable}={first}}}^{{{last}}} \left( {to_latex(term.each, order)} \right)"
                 address = term.address.replace("_", r"\_")
-                lines.append(rf"\text{{{address}}} &= {sums} = {latex(term.total, order)}")
+                lines.append(rf"\text{{{address}}} &= {sums} = {to_latex(term.total, order)}")
         for assumption in self.assumptions:
-            lines.append(rf"\text{{assuming}} &\quad {self.assumed(assumption, latex, _LATEX)}")
+            lines.append(rf"\text{{assuming}} &\quad {self.assumed(assumption, to_latex, _LATEX)}")
         return "\\begin{align*}\n  " + " \\\\\n  ".join(lines) + "\n\\end{align*}\n"
 
-    def numbers(self) -> Iterable[tuple[str, Polynomial]]:
+    def numbers(self) -> Iterable[tuple[str, Expression]]:
         """The total; and the trainable and frozen parts if anything is frozen."""
         yield "parameters", self.total
         if self.frozen:
@@ -92,10 +92,10 @@ class Formula:
     def assumed(
         self,
         assumption: Assumption,
-        write: Callable[[Polynomial, Sequence[str]], str] = notation.text,
+        write: Callable[[Expression, Sequence[str]], str] = to_text,
         words: dict[str, str] | None = None,
     ) -> str:
-        """An assumption as text; with `notation.latex` for `write`, and words for math mode, as LaTeX."""
+        """An assumption as text; with `to_latex` for `write`, and words for math mode, as LaTeX."""
         left, operator, right, order = assumption.left, assumption.operator, assumption.right, tuple(self.open)
         if operator == "divisible":
             left, right = cleared(left, right)
@@ -107,19 +107,15 @@ class Formula:
     @property
     def _counts(self) -> tuple[str, ...]:
         """The open hyperparameters that say how often something is repeated."""
-        return tuple(n for n in self.open if any(n in term.rounds.names for term in self.terms))
+        return tuple(n for n in self.open if any(n in symbols(term.rounds) for term in self.terms))
 
 
-def _sorted(left: Polynomial, operator: str, right: Polynomial) -> tuple[Polynomial, str, Polynomial]:
+def _sorted(left: Expression, operator: str, right: Expression) -> tuple[Expression, str, Expression]:
     """A comparison with nothing taken off on either side, and names on the left."""
-    above, below = Polynomial({}), Polynomial({})
-    for powers, scale in (left - right).terms.items():
-        term = Polynomial({powers: abs(scale)})
-        if scale > 0:
-            above += term
-        else:
-            below += term
-    if above.value is not None:
+    terms = terms_of(left - right)
+    above = expression(tuple([term for term in terms if term[1] > 0]))
+    below = expression(tuple([(monomial, -coefficient) for monomial, coefficient in terms if coefficient < 0]))
+    if number(above) is not None:
         return below, operator.translate(str.maketrans("<>", "><")), above
     return above, operator, below
 
@@ -150,7 +146,7 @@ def formula(model: ModelLike, /, *open: str | Sequence[str], **overrides: Any) -
         raise fail("usage", "no open hyperparameters specified", help=help)
     outcome = derive(compilation.unit, compilation.node, compiled.overrides, values, integers)
     derived = Formula(compiled.name, values, compiled.hyperparameters, compiled.overrides, outcome, compiled.warnings)
-    if (derived.at(), derived.frozen.at(values)) != (compiled.params.total, compiled.params.frozen):
+    if (derived.at(), evaluate(derived.frozen, values)) != (compiled.params.total, compiled.params.frozen):
         raise fail(
             "internal",
             f"the formula for {compiled.name} does not evaluate to its total; this is a bug in archspec; "

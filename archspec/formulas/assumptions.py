@@ -12,9 +12,21 @@ from collections.abc import Iterator
 from math import ceil, gcd, lcm
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from archspec.algebra import Polynomial, constant, name, polynomial_of, ratio
-from archspec.algebra.notation import text
-from archspec.dims import Bounds, Dim, Symbolic, atoms_of, bounds, substitute, symbol, symbols
+from archspec.algebra import (
+    Bounds,
+    Dim,
+    Expression,
+    Polynomial,
+    atoms,
+    bounds,
+    expression,
+    index,
+    ratio,
+    substitute,
+    symbol,
+    symbols,
+    to_text,
+)
 from archspec.elaborate.program import Program
 from archspec.elaborate.values import UNKNOWN, StaticError, arithmetic, is_number
 from archspec.formulas.restarts import (
@@ -170,7 +182,7 @@ class Opening:
 
     def assume(self, operator: str, left: Dim, right: Dim, span: Span) -> None:
         """Makes `left operator right` hold, or takes down that it must. Raises Step or Refusal."""
-        assumption = Assumption(operator, polynomial_of(left), polynomial_of(right), span)
+        assumption = Assumption(operator, left, right, span)
         point = {name: value for name, value in self.state.point.items() if value is not None}
         names = symbols(left) | symbols(right)
         if not names <= self.state.point.keys() or (names <= point.keys() and not assumption.holds(point)):
@@ -201,23 +213,23 @@ class Opening:
             least = ceil((int(len(operator) == 1) - rest) / slope)
             if least > 1:
                 fresh = self.fresh(only)
-                raise Solved(only, symbol(fresh) + (least - 1), fresh, name(only) - (least - 1), assumption)
+                raise Solved(only, symbol(fresh) + (least - 1), fresh, symbol(only) - (least - 1), assumption)
 
     def _assume_divisible(self, part: Dim, divisor: Dim, span: Span) -> None:
-        assumption = Assumption("divisible", polynomial_of(part), polynomial_of(divisor), span)
+        assumption = Assumption("divisible", part, divisor, span)
         if isinstance(part, int):
             wider = tuple(n for n, value in self.state.closed.items() if abs(value) == abs(part))
             if wider:
                 raise Widened(wider)
-        elif len(part.terms) == 1 and len(symbols(part)) == 1 and slope_of(part, *symbols(part)):
-            ((_, scale),) = part.terms
+        elif len(part.terms) == 1 and len(symbols(part)) == 1:
             (only,) = symbols(part)
+            scale = slope_of(part, only)
             by: Dim | None = None
-            if isinstance(divisor, int):
+            if scale and isinstance(divisor, int):
                 by = divisor // gcd(divisor, scale)
             elif scale == 1 and only not in symbols(divisor):
                 by = divisor
-            inverse = ratio(name(only), polynomial_of(by)) if by is not None else None
+            inverse = _inverse(only, by) if by is not None else None
             if by is not None and inverse is not None:
                 fresh = self.fresh(only)
                 raise Solved(only, by * symbol(fresh), fresh, inverse, assumption)
@@ -259,7 +271,7 @@ class Opening:
 
     def index_text(self, index: Any) -> str | None:
         """An index that is not known, as it stands in an address; None if it is none."""
-        if not isinstance(index, Symbolic) or self.known(">=", index) is not True:
+        if not isinstance(index, Polynomial) or self.known(">=", index) is not True:
             return None
         for segment in self.active:
             if index == segment.position:
@@ -269,13 +281,13 @@ class Opening:
             self.intervals[text] = (index, index + 1)
         return text
 
-    def refuse_sum(self, each: Polynomial, segment: Segment, span: Span) -> NoReturn:
+    def refuse_sum(self, each: Expression, segment: Segment, span: Span) -> NoReturn:
         """Where the sum of `each` over a loop has no closed form: takes the loop apart differently, or refuses."""
         schedule = self.state.schedules.get(segment.key, Schedule())
-        steps = lcm(*_divisors(each, segment.symbol))
+        steps = lcm(*_moduli(each, segment.symbol))
         if steps > 1:
             self.reschedule(segment.key, schedule._replace(stride=schedule.stride * steps))
-        shown = text(each.substitute(self._meanings()), tuple(self.state.hyperparameters))
+        shown = to_text(substitute(each, self._meanings()), tuple(self.state.hyperparameters))
         message = f"no closed form is known for the sum of {shown} over `{segment.variable}`"
         self.program.report.error("no-formula", message, span)
         raise Refusal
@@ -284,20 +296,20 @@ class Opening:
 
     def told(self, dim: Dim) -> str:
         """A size in the hyperparameters and indices of the spec."""
-        return text(polynomial_of(dim).substitute(self._meanings()), tuple(self.state.hyperparameters))
+        return to_text(substitute(dim, self._meanings()), tuple(self.state.hyperparameters))
 
     def translate(self, message: str) -> str:
         """A message with symbols as what they mean."""
         for segment in self.segments.values():
             message = message.replace(str(segment.position), segment.variable)
-        meanings = {n: text(m) for n, m in self._meanings().items()}
+        meanings = {n: to_text(m) for n, m in self._meanings().items()}
         return re.sub(rf"\w*{MARK}\w*", lambda m: _operand(meanings.get(m[0], m[0])), message)
 
-    def _meanings(self) -> dict[str, Polynomial]:
+    def _meanings(self) -> dict[str, Expression]:
         found = dict(self.state.meanings)
         for segment in self.segments.values():
-            first = polynomial_of(segment.first).substitute(found)
-            found[segment.symbol] = (name(segment.variable) - first) * constant(segment.stride) ** -1 + 1
+            first = substitute(segment.first, found)
+            found[segment.symbol] = ratio(index(segment.variable) - first, segment.stride) + 1
         return found
 
     def refuse(self, message: str, span: Span) -> NoReturn:
@@ -309,6 +321,14 @@ def _operand(text: str) -> str:
     return text if text.isidentifier() else f"({text})"
 
 
+def _inverse(name: str, by: Dim) -> Expression | None:
+    """The symbol of that name divided by `by`; None if that is not a polynomial."""
+    try:
+        return ratio(symbol(name), by)
+    except ValueError:
+        return None
+
+
 def _threshold(dim: Dim, name: str) -> int | None:
     """The integer from which on, exclusive, the sign of `dim` = a * name + b stays what it is."""
     slope = slope_of(dim, name)
@@ -318,31 +338,22 @@ def _threshold(dim: Dim, name: str) -> int | None:
     return -rest // slope if isinstance(rest, int) else None
 
 
-def _moduli(dim: Dim, name: str) -> Iterator[int]:
+def _moduli(value: Expression, name: str) -> Iterator[int]:
     """The integers that expressions of `name` are divided by."""
-    for atom in atoms_of(dim):
-        if atom.kind in ("//", "%") and isinstance(atom.arguments[1], int) and name in symbols(atom.arguments[0]):
-            yield abs(atom.arguments[1])
-        for argument in atom.arguments:
+    for atom in atoms(value):
+        arguments = [expression(argument) for argument in atom.arguments]
+        if atom.kind in ("//", "%") and isinstance(arguments[1], int) and name in symbols(arguments[0]):
+            yield abs(arguments[1])
+        for argument in arguments:
             yield from _moduli(argument, name)
-
-
-def _divisors(polynomial: Polynomial, name: str) -> Iterator[int]:
-    """As `_moduli`."""
-    for factor in polynomial.factors():
-        if factor.kind in ("//", "%") and factor.arguments[1].value is not None and name in factor.arguments[0].names:
-            yield abs(int(factor.arguments[1].value))
-        for argument in factor.arguments:
-            yield from _divisors(argument, name)
 
 
 def _divided(dim: Dim) -> tuple[Dim, Dim] | None:
     """(a, b) if `dim` is 0 where a is divisible by b, and nowhere else."""
-    if not isinstance(dim, Symbolic) or len(dim.terms) != 1:
+    if not isinstance(dim, Polynomial) or len(dim.terms) != 1:
         return None
-    ((monomial, _),) = dim.terms
-    compound = [(atom, exponent) for atom, exponent in monomial if atom.kind != "symbol"]
-    if len(compound) != 1 or compound[0][0].kind != "%":
+    compound = [atom for atom in atoms(dim) if atom.kind != "symbol"]
+    if len(compound) != 1 or compound[0].kind != "%":
         return None
-    part, divisor = compound[0][0].arguments
-    return part, divisor
+    part, divisor = compound[0].arguments
+    return expression(part), expression(divisor)

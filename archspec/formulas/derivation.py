@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from archspec.algebra import Polynomial, constant, name, polynomial_of
-from archspec.dims import symbol
+from archspec.algebra import Expression, substitute, symbol, symbols
 from archspec.elaborate.limits import MOST_TEXT, OverLimit
 from archspec.elaborate.models import compile_model, hyperparameters
 from archspec.elaborate.program import Program
@@ -48,9 +47,9 @@ def derive(
         except Widened as step:
             wider |= {n: closed[n] for n in step.names}
             continue
-        outcome = outcome.substitute({n + MARK: name(n) for n in wider})
-        outcome = outcome.substitute({n: constant(value) for n, value in wider.items() if n not in open})
-        assumed = {a[:3]: a for a in outcome.assumptions if a.left.names | a.right.names}
+        outcome = outcome.substitute({n + MARK: symbol(n) for n in wider})
+        outcome = outcome.substitute({n: value for n, value in wider.items() if n not in open})
+        assumed = {a[:3]: a for a in outcome.assumptions if symbols(a.left) | symbols(a.right)}
         return outcome._replace(assumptions=tuple(assumed.values()))
 
 
@@ -58,7 +57,7 @@ def _state(open: Mapping[str, int], closed: Mapping[str, int]) -> State:
     marked = {n: n + MARK for n in open}
     return State(
         {n: symbol(m) for n, m in marked.items()},
-        {m: name(n) for n, m in marked.items()},
+        {m: symbol(n) for n, m in marked.items()},
         {marked[n]: value for n, value in open.items()},
         dict(closed),
         {},
@@ -146,7 +145,7 @@ class Derivation:
 
     def _solved(self, state: State, step: Solved, unasked: int) -> Outcome:
         value = _point(step.inverse, state)
-        meaning = step.inverse.substitute(state.meanings)
+        meaning = substitute(step.inverse, state.meanings)
         outcome = self.derive(state.replaced(step.old, step.by, step.fresh, value, meaning), unasked)
         outcome = _restated(outcome, step.fresh, step.inverse, step.assumption.span)
         return outcome._replace(assumptions=(step.assumption, *outcome.assumptions))
@@ -158,14 +157,14 @@ class Derivation:
         while fresh in state.point:
             fresh += MARK
         meaning = state.meanings[old] - upto
-        shifted = name(old) - upto
+        shifted = symbol(old) - upto
         value = _point(shifted, state)
         large = self.derive(state.replaced(old, symbol(fresh) + upto, fresh, value, meaning), unasked)
         large = _restated(large, fresh, shifted, step.span)
         assumptions = list(large.assumptions)
         for value in range(1, upto + 1):
-            small = self.derive(state.replaced(old, value, None, 0, constant(0)), unasked)
-            if _numbers(small) != _numbers(_restated(large, old, constant(value), step.span)):
+            small = self.derive(state.replaced(old, value, None, 0, 0), unasked)
+            if _numbers(small) != _numbers(_restated(large, old, value, step.span)):
                 message = "the parameters depend on how this is decided"
                 raise fail("no-formula", message, step.span)
             assumptions += small.assumptions
@@ -175,7 +174,7 @@ class Derivation:
         """What is derived if something that was divided is assumed to be divisible, as it is in the model."""
         widened: Widened | None = None
         for (part, divisor), span in reversed(opening.floors.items()) if unasked else ():
-            one, other = _point(polynomial_of(part), opening.state), _point(polynomial_of(divisor), opening.state)
+            one, other = _point(part, opening.state), _point(divisor, opening.state)
             if one is None or other is None or one % other:
                 continue
             try:
@@ -192,14 +191,13 @@ class Derivation:
         return None
 
 
-def _point(polynomial: Polynomial, state: State) -> int | None:
+def _point(expression: Expression, state: State) -> int | None:
     """A positive integer at the model's own hyperparameters; None if it is none there."""
-    known = {symbol: constant(value) for symbol, value in state.point.items() if value is not None}
-    value = polynomial.substitute(known).value
-    return int(value) if value is not None and value >= 1 and value.denominator == 1 else None
+    value = substitute(expression, {name: value for name, value in state.point.items() if value is not None})
+    return value if isinstance(value, int) and value >= 1 else None
 
 
-def _restated(outcome: Outcome, symbol: str, by: Polynomial, span: Span) -> Outcome:
+def _restated(outcome: Outcome, symbol: str, by: Expression, span: Span) -> Outcome:
     """An outcome with a symbol replaced."""
     try:
         return outcome.substitute({symbol: by})
@@ -209,12 +207,12 @@ def _restated(outcome: Outcome, symbol: str, by: Polynomial, span: Span) -> Outc
         ) from None
 
 
-def _numbers(outcome: Outcome) -> dict[str, Polynomial]:
+def _numbers(outcome: Outcome) -> dict[str, Expression]:
     """How many parameters there are, how many are frozen, and where they are, indices left out."""
     found = {"total": outcome.total, "frozen": outcome.frozen}
     for term in outcome.terms:
         place = re.sub(r"(?<![^.])(\d+|\(.*?\))(?![^.])", "*", term.address)
-        found[f".{place}"] = found.get(f".{place}", constant(0)) + term.total
+        found[f".{place}"] = found.get(f".{place}", 0) + term.total
     return {place: number for place, number in found.items() if number}
 
 

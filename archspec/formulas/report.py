@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from archspec.algebra import Polynomial
-from archspec.algebra.notation import latex
+from archspec.algebra import Expression, evaluate, to_latex
 from archspec.formulas.api import Formula
 from archspec.formulas.totals import Term
 from archspec.reporting.documents import Document
@@ -13,11 +12,11 @@ from archspec.reporting.text import listed
 def contents(derived: Formula) -> Document:
     """The document that JSON and YAML write."""
 
-    def written(number: Polynomial) -> Document:
+    def written(number: Expression) -> Document:
         return {
             "text": derived.text(number, collect=False),
-            "latex": latex(number, tuple(derived.open)),
-            "value": number.at(derived.open),
+            "latex": to_latex(number, tuple(derived.open)),
+            "value": evaluate(number, derived.open),
         }
 
     def row(term: Term) -> Document:
@@ -77,7 +76,7 @@ def _expression(derived: Formula, term: Term) -> str:
         following = "" if term.stride == 1 else f"{derived.text(term.first + term.stride)}, "
         total = derived.text(term.total, collect=False)
         return f"sum of {each} over {term.variable} = {first}, {following}..., {last}: {total}"
-    if term.rounds.value == 1:
+    if term.rounds == 1:
         return each
     rounds = derived.text(term.rounds)
     rounds = rounds if rounds.isalnum() else f"({rounds})"

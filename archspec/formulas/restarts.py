@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from archspec.algebra import Polynomial, constant
-from archspec.dims import Dim, Symbolic, substitute, symbols
+from archspec.algebra import Dim, Expression, by_power, number, substitute
 from archspec.source import Span
 
 MARK = "\u02b9"  # no name of a spec has it
@@ -15,8 +14,8 @@ class Assumption(NamedTuple):
     """`left operator right`; "divisible" says that left is divisible by right. `span` is what asks for it."""
 
     operator: str
-    left: Polynomial
-    right: Polynomial
+    left: Expression
+    right: Expression
     span: Span
 
     @property
@@ -24,17 +23,16 @@ class Assumption(NamedTuple):
         """What the spec says there."""
         return " ".join(self.span.source.text[self.span.start : self.span.end].split())
 
-    def substitute(self, values: dict[str, Polynomial]) -> Assumption:
-        return self._replace(left=self.left.substitute(values), right=self.right.substitute(values))
+    def substitute(self, values: dict[str, Expression]) -> Assumption:
+        return self._replace(left=substitute(self.left, values), right=substitute(self.right, values))
 
     def holds(self, values: dict[str, int]) -> bool:
         """Whether it does where every name has a value."""
-        numbers = {name: constant(value) for name, value in values.items()}
-        left, right = self.left.substitute(numbers).value, self.right.substitute(numbers).value
+        left, right = number(substitute(self.left, values)), number(substitute(self.right, values))
         assert left is not None and right is not None
         match self.operator:
             case "divisible":
-                return right != 0 and (left / right).denominator == 1
+                return right != 0 and left % right == 0
             case "==":
                 return left == right
             case "!=":
@@ -94,12 +92,12 @@ class State(NamedTuple):
     """
 
     hyperparameters: dict[str, Dim]
-    meanings: dict[str, Polynomial]
+    meanings: dict[str, Expression]
     point: dict[str, int | None]
     closed: dict[str, int]
     schedules: dict[Any, Schedule]
 
-    def replaced(self, old: str, by: Dim, fresh: str | None, value: int | None, meaning: Polynomial) -> State:
+    def replaced(self, old: str, by: Dim, fresh: str | None, value: int | None, meaning: Expression) -> State:
         """With a symbol replaced by an expression of another one, whose value and meaning are given.
 
         How loops are taken apart is found anew, as less may be needed then.
@@ -119,7 +117,7 @@ class Step(Exception):
 class Solved(Step):
     """`old` is `by`, an expression of `fresh`, which is `inverse` in the symbols there were; so `assumption` holds."""
 
-    def __init__(self, old: str, by: Dim, fresh: str, inverse: Polynomial, assumption: Assumption) -> None:
+    def __init__(self, old: str, by: Dim, fresh: str, inverse: Expression, assumption: Assumption) -> None:
         self.old, self.by, self.fresh, self.inverse, self.assumption = old, by, fresh, inverse, assumption
 
 
@@ -154,10 +152,8 @@ class Refusal(Exception):
 
 def slope_of(dim: Dim, name: str) -> int | None:
     """The a where `dim` is a * name + b with no `name` in b; None if it is not so."""
-    slope = 0
-    for monomial, coefficient in dim.terms if isinstance(dim, Symbolic) else ():
-        if len(monomial) == 1 and monomial[0][1] == 1 and monomial[0][0].text == name:
-            slope = coefficient
-        elif any(name in symbols(Symbolic((((factor,), 1),))) for factor in monomial):
-            return None
-    return slope
+    powers = by_power(dim, name)
+    if powers is None or not powers.keys() <= {0, 1}:
+        return None
+    slope = powers.get(1, 0)
+    return slope if isinstance(slope, int) else None

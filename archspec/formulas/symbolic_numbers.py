@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
-from archspec.dims import Dim, Symbolic, at_least
+from archspec.algebra import Dim, Polynomial, at_least
 from archspec.elaborate.application import Applications
 from archspec.elaborate.numbers import Numbers, Walker, wrong_size
 from archspec.elaborate.values import OPEN, Several, Tensor, key_of
@@ -22,7 +22,6 @@ from archspec.source import Span
 
 MOST_PROBED = 2
 """How many iterations are processed singly to see what an iteration changes."""
-
 _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 
 
@@ -49,11 +48,11 @@ class SymbolicNumbers(Numbers):
         return super().scalar(op, values, span)
 
     def index_text(self, index: Any) -> str | None:
-        return self.opening.index_text(index) if isinstance(index, Symbolic) else super().index_text(index)
+        return self.opening.index_text(index) if isinstance(index, Polynomial) else super().index_text(index)
 
     def elements(self, walker: Walker, sizes: tuple[Any, ...], shape: nodes.Listing) -> int | None:
         for value, item in zip(sizes, shape.items, strict=True):
-            if isinstance(value, Symbolic):
+            if isinstance(value, Polynomial):
                 if self.opening.known(">=", value - 1) is not True:
                     self.opening.assume(">=", value, 1, walker.unit.span(item.at))
             elif value.__class__ is not int or value < 1:
@@ -67,8 +66,8 @@ class SymbolicNumbers(Numbers):
             return self.requires(walker, condition.left) and self.requires(walker, condition.right)
         if isinstance(condition, nodes.Binary) and condition.operator in _COMPARISONS:
             left, right = walker.value(condition.left), walker.value(condition.right)
-            symbolic = isinstance(left, Symbolic) or isinstance(right, Symbolic)
-            if symbolic and isinstance(left, int | Symbolic) and isinstance(right, int | Symbolic):
+            symbolic = isinstance(left, Polynomial) or isinstance(right, Polynomial)
+            if symbolic and isinstance(left, int | Polynomial) and isinstance(right, int | Polynomial):
                 known = self.opening.known(condition.operator, left - right)
                 if known is None:
                     self.opening.assume(condition.operator, left, right, walker.unit.span(condition.at))
@@ -107,7 +106,7 @@ class SymbolicNumbers(Numbers):
     def _rounds(self, walker: Walker, loop: nodes.Loop) -> Rounds | None:
         """The iterations of a loop with an open number of them; None for any other."""
         first, last = walker.value(loop.first), walker.value(loop.last)
-        if not (isinstance(first, int | Symbolic) and isinstance(last, int | Symbolic)):
+        if not (isinstance(first, int | Polynomial) and isinstance(last, int | Polynomial)):
             return None
         if isinstance(first, int) and isinstance(last, int):
             return None
@@ -297,7 +296,7 @@ def _steps(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_size(value: Any) -> bool:
-    return value.__class__ is int or isinstance(value, Symbolic)
+    return value.__class__ is int or isinstance(value, Polynomial)
 
 
 def _forms(state: dict[str, Any]) -> dict[str, Any]:

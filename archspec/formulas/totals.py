@@ -6,7 +6,7 @@ import re
 from typing import Any, NamedTuple
 
 from archspec.addresses import is_index, pattern_of, prefixes, segments
-from archspec.algebra import Polynomial, constant, name, polynomial_of, summed
+from archspec.algebra import Expression, index, ratio, substitute, summed, symbols
 from archspec.formulas.assumptions import Opening
 from archspec.formulas.restarts import Assumption, Segment
 from archspec.ir import Module, Weight
@@ -26,33 +26,31 @@ class Term(NamedTuple):
 
     address: str
     type: str
-    rounds: Polynomial
-    each: Polynomial
-    total: Polynomial
-    frozen: Polynomial
+    rounds: Expression
+    each: Expression
+    total: Expression
+    frozen: Expression
     variable: str = ""
-    first: Polynomial = constant(0)
+    first: Expression = 0
     stride: int = 1
 
-    def substitute(self, values: dict[str, Polynomial]) -> Term:
-        changed = {
-            part: getattr(self, part).substitute(values) for part in ("rounds", "each", "total", "frozen", "first")
-        }
-        return self._replace(**changed)
+    def substitute(self, values: dict[str, Expression]) -> Term:
+        parts = ("rounds", "each", "total", "frozen", "first")
+        return self._replace(**{part: substitute(getattr(self, part), values) for part in parts})
 
 
 class Outcome(NamedTuple):
     """What was derived: numbers of parameters, what the total is made of, and what it assumes."""
 
-    total: Polynomial
-    frozen: Polynomial
+    total: Expression
+    frozen: Expression
     terms: tuple[Term, ...]
     assumptions: tuple[Assumption, ...]
 
-    def substitute(self, values: dict[str, Polynomial]) -> Outcome:
+    def substitute(self, values: dict[str, Expression]) -> Outcome:
         return Outcome(
-            self.total.substitute(values),
-            self.frozen.substitute(values),
+            substitute(self.total, values),
+            substitute(self.frozen, values),
             tuple([term.substitute(values) for term in self.terms]),
             tuple([assumption.substitute(values) for assumption in self.assumptions]),
         )
@@ -61,14 +59,14 @@ class Outcome(NamedTuple):
 class Numbers(NamedTuple):
     """Parameters, and how many of them are frozen."""
 
-    total: Polynomial
-    frozen: Polynomial
+    total: Expression
+    frozen: Expression
 
     def plus(self, other: Numbers, times: int = 1) -> Numbers:
         return Numbers(self.total + other.total * times, self.frozen + other.frozen * times)
 
 
-NOTHING = Numbers(constant(0), constant(0))
+NOTHING = Numbers(0, 0)
 
 
 class Tally:
@@ -116,7 +114,7 @@ class Tally:
             numbers = self._owned(target)
         elif target.kind == "param":
             size = _size(target)
-            numbers = Numbers(size, size if target.frozen else constant(0))
+            numbers = Numbers(size, size if target.frozen else 0)
         else:
             numbers = NOTHING
         return numbers._replace(frozen=numbers.total) if member.frozen else numbers
@@ -124,7 +122,7 @@ class Tally:
     def _rounds(self, module: Module, address: str, numbers: Numbers) -> Numbers:
         """The sum of `numbers` over the rounds of the loops around what a module owns."""
         for segment in reversed(self._around(module, address)):
-            sums = [summed(part, segment.symbol, polynomial_of(segment.number)) for part in numbers]
+            sums = [summed(part, segment.symbol, segment.number) for part in numbers]
             if None in sums:
                 self.opening.refuse_sum(numbers.total, segment, module.members[address].span)
             numbers = Numbers(*[part for part in sums if part is not None])
@@ -175,21 +173,20 @@ class Tally:
         over = self._rounds(module, address, numbers)
         shown = re.sub(r"\{[^}]*\}", lambda m: self._shown(m[0]), prefix + address)
         if len(around) != 1:
-            one, none = constant(1), constant(0)
-            if any(segment.symbol in numbers.total.names for segment in around):
-                return Term(shown, type, one, over.total, over.total, over.frozen)
-            rounds = self._rounds(module, address, Numbers(one, none)).total
+            if any(segment.symbol in symbols(numbers.total) for segment in around):
+                return Term(shown, type, 1, over.total, over.total, over.frozen)
+            rounds = self._rounds(module, address, Numbers(1, 0)).total
             return Term(shown, type, rounds, numbers.total, over.total, over.frozen)
         (segment,) = around
-        rounds, first = polynomial_of(segment.number), polynomial_of(segment.first)
-        if segment.symbol not in numbers.total.names:
+        rounds, first = segment.number, segment.first
+        if segment.symbol not in symbols(numbers.total):
             return Term(shown, type, rounds, numbers.total, over.total, over.frozen, "", first, segment.stride)
-        index = segment.variable
-        while index in self.opening.state.hyperparameters:
-            index += "_"
-        position = (name(index) - first) * constant(segment.stride) ** -1 + 1
-        each = numbers.total.substitute({segment.symbol: position})
-        return Term(shown, type, rounds, each, over.total, over.frozen, index, first, segment.stride)
+        variable = segment.variable
+        while variable in self.opening.state.hyperparameters:
+            variable += "_"
+        position = ratio(index(variable) - first, segment.stride) + 1
+        each = substitute(numbers.total, {segment.symbol: position})
+        return Term(shown, type, rounds, each, over.total, over.frozen, variable, first, segment.stride)
 
     def _shown(self, text: str) -> str:
         if "~" in text:
@@ -224,8 +221,8 @@ def _merged(terms: list[tuple[Any, Term]]) -> list[Term]:
     return merged
 
 
-def _size(weight: Weight) -> Polynomial:
-    size = constant(1)
+def _size(weight: Weight) -> Expression:
+    size: Expression = 1
     for dim in weight.type.shape:
-        size = size * polynomial_of(dim)
+        size = size * dim
     return size

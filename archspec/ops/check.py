@@ -10,7 +10,7 @@ import math
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, TypeAlias, TypeGuard
 
-from archspec.dims import LARGEST, Dim, Symbolic, at_least, bounds
+from archspec.algebra import LARGEST, Dim, Polynomial, at_least, bounds
 from archspec.ir import Type
 
 Shape: TypeAlias = tuple[Dim, ...]
@@ -55,7 +55,7 @@ def told(value: object) -> str:
         return f"the real {value}"
     if isinstance(value, str):
         return f'the string "{value}"' if len(value) <= 40 else "a string"
-    if isinstance(value, Symbolic):
+    if isinstance(value, Polynomial):
         return f"the dimension {value}"
     return "a list" if is_list(value) else "a definition"
 
@@ -111,12 +111,12 @@ def flag(value: object, argument: str) -> bool:
 
 def dimension(value: object, argument: str) -> Dim:
     """An integer or a symbolic dimension."""
-    return value if isinstance(value, Symbolic) else whole(value, argument)
+    return value if isinstance(value, Polynomial) else whole(value, argument)
 
 
 def amount(value: object, argument: str, least: int) -> Dim:
     """An integer from `least` up, or a dimension that is never below it."""
-    return value if isinstance(value, Symbolic) and at_least(value, least) else whole(value, argument, least)
+    return value if isinstance(value, Polynomial) and at_least(value, least) else whole(value, argument, least)
 
 
 def size_of(value: object, argument: str) -> Dim:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from archspec.dims import LARGEST, Symbolic
+from archspec.algebra import LARGEST, Polynomial
 from archspec.ir import Type
 from archspec.ops.check import OpError, Shape, shape_of, size_of, told
 from archspec.ops.record import Attribute, Interval, Op, Torch
@@ -19,7 +19,7 @@ def _arange(stop: object) -> Shape:
 def _full(shape: object, value: object) -> Shape:
     sizes = shape_of(shape, "shape")
     match value:
-        case bool() | Symbolic():
+        case bool() | Polynomial():
             pass
         case float() if not math.isnan(value):
             pass

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from archspec.dims import LARGEST, Symbolic, dim_max, dim_min
+from archspec.algebra import LARGEST, Polynomial, checked, dim_max, dim_min
 from archspec.ir import Type
 from archspec.ops.check import Shape, broadcast
 from archspec.ops.record import Input, Interval, Op, Operands, Torch
@@ -37,7 +37,7 @@ def _where(condition: Type, a: Type, b: Type) -> Shape:
 def _bounded(value: Any) -> Any:
     if isinstance(value, int) and not -LARGEST <= value <= LARGEST:
         raise OverflowError("this number does not fit in 64 bits")
-    return value
+    return checked(value) if isinstance(value, Polynomial) else value
 
 
 def _within(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -51,7 +51,7 @@ def _known(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def compute(*values: Any) -> Any:
         for value in values:
-            if isinstance(value, Symbolic):
+            if isinstance(value, Polynomial):
                 raise TypeError(f"the dimension {value} is not a compile-time constant")
         return _bounded(function(*values))
 
@@ -63,7 +63,7 @@ def _sigmoid(x: float) -> float:
 
 
 def _floor(x: Any) -> Any:
-    return x if isinstance(x, Symbolic) else math.floor(x)
+    return x if isinstance(x, Polynomial) else math.floor(x)
 
 
 def _divided(a: Any, b: Any) -> Any:
@@ -75,11 +75,11 @@ def _quotient(a: Any, b: Any) -> Any:
 
 
 def _truncated(x: Any) -> Any:
-    return x if isinstance(x, Symbolic) else int(x)
+    return x if isinstance(x, Polynomial) else int(x)
 
 
 def _power(base: Any, exponent: Any) -> Any:
-    if isinstance(exponent, Symbolic):
+    if isinstance(exponent, Polynomial):
         raise TypeError("the exponent must be a compile-time constant")
     if isinstance(base, int) and isinstance(exponent, int) and base.bit_length() * exponent > 130 and abs(base) > 1:
         raise OverflowError("this number does not fit in 64 bits")
@@ -90,11 +90,11 @@ def _power(base: Any, exponent: Any) -> Any:
 
 
 def _least(a: Any, b: Any) -> Any:
-    return dim_min(a, b) if isinstance(a, Symbolic) or isinstance(b, Symbolic) else min(a, b)
+    return dim_min(a, b) if isinstance(a, Polynomial) or isinstance(b, Polynomial) else min(a, b)
 
 
 def _most(a: Any, b: Any) -> Any:
-    return dim_max(a, b) if isinstance(a, Symbolic) or isinstance(b, Symbolic) else max(a, b)
+    return dim_max(a, b) if isinstance(a, Polynomial) or isinstance(b, Polynomial) else max(a, b)
 
 
 # Intervals ------------------------------------------------------------------------------------------------------------

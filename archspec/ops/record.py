@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import EllipsisType
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
-from archspec.dims import LARGEST, Dim, bounds
+from archspec.algebra import LARGEST, Dim, bounds, checked
 from archspec.ir import Type
 from archspec.ops.check import MOST_DIMENSIONS, OpError, Shape, accept, element_type, promoted, unmixed
 
@@ -238,6 +238,6 @@ def _check_shape(type: Type) -> None:
             if not 1 <= size <= LARGEST:
                 raise OpError(f"produces a size that {'is below 1' if size < 1 else 'does not fit in 64 bits'}")
         else:
-            most = bounds(size)[1]
+            most = bounds(checked(size))[1]
             if most is not None and most < 1:
                 raise OpError(f"produces the size {size}, which is always below 1")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-from archspec.dims import Dim
+from archspec.algebra import Dim
 from archspec.ir import Type
 from archspec.ops.check import OpError, Shape, axes_of, axis_of, certainly_below, flag, size_of
 from archspec.ops.record import Attribute, Input, Interval, Op, Operands, Torch

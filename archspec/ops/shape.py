@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from archspec.dims import Dim, product
+from archspec.algebra import Dim, product
 from archspec.ir import Type
 from archspec.ops.check import (
     OpError,

@@ -8,12 +8,12 @@ from inspect import signature
 from typing import Any, NamedTuple
 from warnings import catch_warnings, simplefilter
 
-from archspec.dims import Symbolic, substitute, symbol, symbols
+from archspec.algebra import Polynomial, factored, substitute, symbol, symbols, total
 from archspec.ir import Type
 from archspec.model import Model
 from archspec.pytorch.build import to_torch, torch_or_fail
 from archspec.source import ArchError, fail
-from archspec.work import Quantity, product, total
+from archspec.work import Quantity
 
 
 class Kept(NamedTuple):
@@ -52,7 +52,7 @@ def activation_bytes(model: Model, sizes: Mapping[str, int], dtype: str, attenti
     polynomial = None if isinstance(found, int) else found.node.expr.as_poly(*unknowns)
     if polynomial is None or not _is_known(environment, polynomial):
         raise _no_formula(model, left)
-    terms = [(product(map(symbol, _repeated(left, powers))), int(times)) for powers, times in polynomial.terms()]
+    terms = [(factored(map(symbol, _repeated(left, powers))), int(times)) for powers, times in polynomial.terms()]
     ranges = environment.var_to_range
     return Kept(total(terms), {name: int(ranges[x].lower) for name, x in zip(left, unknowns, strict=True)})
 
@@ -130,7 +130,7 @@ def _empty(torch: Any, model: Model, type: Type, sizes: Mapping[str, Any], dtype
         names = [name for name in symbols(size) if not isinstance(sizes[name], int)]
         if names and size != symbol(names[0]):
             raise _no_formula(model, names)
-        shape.append(sizes[names[0]] if names else substitute(size, sizes) if isinstance(size, Symbolic) else size)
+        shape.append(sizes[names[0]] if names else substitute(size, sizes) if isinstance(size, Polynomial) else size)
     element = {"real": getattr(torch, dtype), "int": torch.int64, "bool": torch.bool}[type.dtype]
     return torch.empty(shape, dtype=element)
 

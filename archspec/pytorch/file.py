@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
-from archspec.dims import Symbolic
+from archspec.algebra import Polynomial
 from archspec.elaborate.trace import MOST_OPTIONAL, Trace
 from archspec.ops import OPS, Op
 from archspec.pytorch.book import Book
@@ -224,7 +224,7 @@ def _type(value: Any) -> str:
             return "None"
         case bool() | int() | float() | str():
             return value.__class__.__name__
-        case Symbolic():
+        case Polynomial():
             return "int"
         case Definition() if value.kind != "fn":
             return "type[nn.Module]"

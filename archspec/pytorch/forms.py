@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
+from archspec.algebra import Polynomial
 from archspec.bodies.fold import arguments, fold_body
-from archspec.dims import Symbolic
 from archspec.elaborate.trace import Use
 from archspec.ir import Body, Call, Module, Weight
 from archspec.ops import OPS
@@ -61,7 +61,7 @@ def _weight(address: str) -> Term:
 
 def _number(value: Any) -> Any:
     """Integers as reals, and symbols as text, so that equal things are equal."""
-    if isinstance(value, Symbolic):
+    if isinstance(value, Polynomial):
         return str(value)
     if isinstance(value, tuple):
         return tuple([_number(v) for v in cast("tuple[Any, ...]", value)])

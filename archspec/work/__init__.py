@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from archspec.work.amount import Amount, Quantity, product, substitute, total
-from archspec.work.bodies import NONE, Work, call_work, operand_type, operation_work, work_of
+from archspec.work.bodies import NONE, Quantity, Work, call_work, operand_type, operation_work, work_of
 
 __all__ = [
     "NONE",
-    "Amount",
     "Quantity",
     "Work",
     "call_work",
     "operand_type",
     "operation_work",
-    "product",
-    "substitute",
-    "total",
     "work_of",
 ]

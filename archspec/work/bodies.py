@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
+from archspec.algebra import Expression, factored, total
 from archspec.ir import Body, Call, Constant, Operand, Type
 from archspec.ops import OPS, Op, element_type
-from archspec.work.amount import Quantity, product, total
+
+Quantity: TypeAlias = Expression
+"""An exact amount: an integer of any size, or a sum of products of sizes."""
 
 
 class Work(NamedTuple):
@@ -60,13 +63,13 @@ def _operation(call: Call, types: Sequence[Type]) -> Work:
 
 def operation_work(op: Op, inputs: Sequence[Type | None], result: Type, attributes: Mapping[str, Any]) -> Work:
     """What an operation asks for; `result` is its first. Work on ids, positions and masks is not elementwise work."""
-    macs = product(op.macs(inputs, result, attributes)) if op.macs is not None else 0
+    macs = factored(op.macs(inputs, result, attributes)) if op.macs is not None else 0
     if result.dtype != "real":
         return Work(macs, 0)
     over = inputs[0] if op.over == "input" else result
     assert over is not None
     given = sum(place.optional and type is not None for place, type in zip(op.inputs, inputs, strict=False))
-    return Work(macs, product((op.work + given, *over.shape)))
+    return Work(macs, factored((op.work + given, *over.shape)))
 
 
 def operand_type(operand: Operand, types: Sequence[Type]) -> Type | None:

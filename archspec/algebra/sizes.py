@@ -1,0 +1,44 @@
+"""Sizes of tensors: integers and polynomials with integer coefficients, within limits.
+
+Arithmetic itself goes beyond these limits. What operations and static values come to is checked against them, so that
+sizes stay small enough to be compared all the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeAlias
+
+from archspec.algebra.polynomial import Expression, Polynomial
+from archspec.algebra.terms import degree, size_of
+
+LARGEST = 2**63 - 1
+LARGEST_EXPRESSION = 64
+HIGHEST_DEGREE = 16
+
+Dim: TypeAlias = Expression
+"""A size, or a static integer: a number or an expression of symbols."""
+
+
+def checked(dim: Dim) -> Dim:
+    """`dim` itself. Raises OverflowError if it is no 64-bit integer, or too large an expression for a size."""
+    if isinstance(dim, Polynomial):
+        terms = dim.terms
+        if degree(terms[0][0]) > HIGHEST_DEGREE or size_of(terms) > LARGEST_EXPRESSION:
+            raise OverflowError("this dimension is too large an expression")
+        largest = max([abs(coefficient) for _, coefficient in terms])
+    else:
+        largest = abs(dim)
+    if largest > LARGEST:
+        raise OverflowError("this dimension does not fit in 64 bits")
+    return dim
+
+
+def product(dims: Iterable[Dim]) -> Dim:
+    """The product of sizes, 1 if there are none. Raises OverflowError as `checked`."""
+    result: Dim = 1
+    for dim in dims:
+        result = result * dim
+        if isinstance(result, Polynomial):
+            checked(result)
+    return result
