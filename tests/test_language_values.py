@@ -365,5 +365,5 @@ block Net(n = 4)(x [seq, n]) -> [seq, n] {
     assert messages == [
         "`*` cannot combine a real and a symbolic dimension",
         "`+` cannot combine a real and a symbolic dimension",
-        "`min` is undefined for these operands: the dimension seq is not a compile-time constant",
+        "`min` cannot combine a real and a symbolic dimension",
     ]

@@ -340,6 +340,20 @@ def test_scalars_are_bounded(name: str, values: list[Any]) -> None:
     assert not isinstance(result, int) or -LARGEST <= result <= LARGEST
 
 
+def test_static_values_do_not_grow_without_limit() -> None:
+    def applied(name: str, *values: Any) -> Any:
+        scalar = OPS[name].scalar
+        assert scalar is not None
+        return scalar(*values)
+
+    for name, other in (("mul", LARGEST), ("mul", seq + 1), ("mul", batch), ("max", None), ("floordiv", None)):
+        value: Any = seq
+        with pytest.raises(OverflowError):
+            for i in range(1000):
+                named = symbol(f"s{i}") + 1 if other is None else other
+                value = applied(name, applied("add", value, i), named)
+
+
 def test_scalars() -> None:
     def number(name: str, *values: Any) -> Any:
         scalar = OPS[name].scalar
@@ -352,7 +366,7 @@ def test_scalars() -> None:
     for wrong in ((2, 63), (3, 10**18), (10**18, 10**18), (10.0, 1e9)):
         with pytest.raises(OverflowError):
             number("pow", *wrong)
-    with pytest.raises(TypeError, match="seq is not a compile-time constant"):
+    with pytest.raises(TypeError, match="found the dimension seq"):
         number("exp", seq)
 
 

@@ -319,10 +319,6 @@ class Interpreter:
             return self.program.numbers.scalar(op, values, self.unit.span(at))
         except StaticError as problem:
             return self.fault(problem.code, problem.message, at)
-        except OverflowError as problem:
-            return self.fault("budget", f"`{op.name}`: {problem}", at)
-        except (ArithmeticError, ValueError, TypeError) as problem:
-            return self.fault("arithmetic", f"`{op.name}` is undefined for these operands: {problem}", at)
 
     def bound(self, expr: nodes.Apply | nodes.Own, callee: Definition | Op) -> Bound | None:
         """The arguments of an application by the names of its callee; None where they are wrong, which is reported."""

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from archspec.algebra import LARGEST
 from archspec.elaborate.limits import Limits
-from archspec.elaborate.values import POISON, arithmetic, bounded, describe
+from archspec.elaborate.values import POISON, arithmetic, computed, describe
 from archspec.ir import Module
 from archspec.ops import Op
 from archspec.resolve import nodes
@@ -49,9 +49,8 @@ class Numbers:
         return arithmetic(operator, left, right)
 
     def scalar(self, op: Op, values: list[Any], span: Span) -> Any:
-        """An operation on numbers. Raises StaticError, ArithmeticError, ValueError or TypeError."""
-        assert op.scalar is not None
-        return bounded(op.scalar(*values))
+        """An operation on numbers. Raises StaticError."""
+        return computed(op, values, op.name)
 
     def index_text(self, index: Any) -> str | None:
         """An index as it is written in an address; None if it cannot be one."""

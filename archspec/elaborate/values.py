@@ -7,15 +7,15 @@ and POISON (something already reported, which nothing should be said about again
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from operator import add, eq, ge, gt, le, lt, mod, mul, ne, sub
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from archspec.algebra import LARGEST, Polynomial, checked
+from archspec.algebra import Polynomial
 from archspec.ir import Module, Type
-from archspec.ops import Op
+from archspec.ops import OPERATORS, OPS, Op
 
+_EQUALITY = ("==", "!=")
+COMPARISONS = (*_EQUALITY, "<", "<=", ">", ">=")
 LONGEST_SHOWN = 80
 MOST_SHOWN = 12
 
@@ -203,108 +203,53 @@ def is_number(value: Any) -> bool:
     return value.__class__ in (int, float) or isinstance(value, OPEN)
 
 
-def bounded(value: Any) -> Any:
-    """`value`, unless it is an integer too large to be a size, or not a number at all."""
-    if value.__class__ is int and not -LARGEST <= value <= LARGEST:
-        raise StaticError("budget", "this number does not fit in 64 bits")
-    if value.__class__ is float and math.isnan(value):
-        raise StaticError("arithmetic", "this value is not a number (NaN)")
-    return checked(value) if isinstance(value, Polynomial) else value
-
-
 def negative(value: Any) -> Any:
+    """`-value`. Raises StaticError."""
     if not is_number(value):
         raise StaticError("wrong-kind", f"`-` expects a number, found {describe(value)}")
-    return -value
+    return computed(OPS["neg"], (value,), "-")
 
 
 def arithmetic(operator: str, left: Any, right: Any) -> Any:
     """The value of a binary operator on two static values. Raises StaticError."""
-    if left.__class__ is int and right.__class__ is int and (right > 0 or operator in _TOTAL):
-        compute = _TOTAL.get(operator) or _INTEGER.get(operator)
-        if compute is not None:
-            return bounded(compute(left, right))
-    if operator in ("==", "!="):
-        return _equal(left, right) == (operator == "==")
-    if not (is_number(left) and is_number(right)):
-        wrong = right if is_number(left) else left
-        raise StaticError("wrong-kind", f"`{operator}` expects numbers, found {describe(wrong)}")
-    if operator in _COMPARE:
+    if left.__class__ is not int or right.__class__ is not int:
+        if not (is_number(left) and is_number(right)):
+            if operator in _EQUALITY:
+                return _same(left, right) == (operator == "==")
+            wrong = right if is_number(left) else left
+            raise StaticError("wrong-kind", f"`{operator}` expects numbers, found {describe(wrong)}")
         if isinstance(left, Polynomial) or isinstance(right, Polynomial):
-            message = f"`{left} {operator} {right}` is not a compile-time constant"
-            raise StaticError("wrong-kind", message)
-        return _COMPARE[operator](left, right)
-    inexact = Polynomial | float
-    if isinstance(left, inexact) and isinstance(right, inexact) and left.__class__ != right.__class__:
-        message = f"`{operator}` cannot combine a real and a symbolic dimension"
-        raise StaticError("wrong-kind", message)
-    if operator in ("/", "//", "%") and right == 0:
-        raise StaticError("arithmetic", f"division by zero in `{operator}`")
+            if operator in _EQUALITY and left == right:
+                return operator == "=="
+            if operator in COMPARISONS:
+                raise StaticError("wrong-kind", f"`{left} {operator} {right}` is not a compile-time constant")
+            if operator == "/":
+                message = "`/` cannot divide symbolic dimensions"
+                raise StaticError("wrong-kind", message, "use `//` for integer division")
+    return computed(OPS[OPERATORS[operator]], (left, right), operator)
+
+
+def computed(op: Op, values: Sequence[Any], name: str) -> Any:
+    """What an operation on numbers gives; `name` is what the spec calls it. Raises StaticError."""
+    assert op.scalar is not None
     try:
-        value = bounded(_COMPUTE[operator](left, right))
-        if value.__class__ is float and math.isinf(value) and not (_is_infinite(left) or _is_infinite(right)):
-            raise StaticError("arithmetic", "this number is too large to compute")
-        return value
+        return op.scalar(*values)
     except OverflowError as problem:
-        symbolic = isinstance(left, Polynomial) or isinstance(right, Polynomial)
-        raise StaticError("budget", str(problem) if symbolic else "this number is too large to compute") from None
-    except (TypeError, ValueError, ArithmeticError) as problem:
-        raise StaticError("arithmetic", f"`{operator}` is undefined for these operands: {problem}") from None
+        raise StaticError("budget", str(problem)) from None
+    except FloatingPointError as problem:
+        raise StaticError("arithmetic", str(problem)) from None
+    except ZeroDivisionError:
+        raise StaticError("arithmetic", f"division by zero in `{name}`") from None
+    except TypeError as problem:
+        raise StaticError("wrong-kind", f"`{name}` {problem}") from None
+    except ValueError as problem:
+        raise StaticError("arithmetic", f"`{name}` is undefined for these operands: {problem}") from None
 
 
-def _is_infinite(value: Any) -> bool:
-    return value.__class__ is float and math.isinf(value)
-
-
-def _quotient(left: Any, right: Any) -> float:
-    if isinstance(left, Polynomial) or isinstance(right, Polynomial):
-        raise StaticError("wrong-kind", "`/` cannot divide symbolic dimensions", "use `//` for integer division")
-    return left / right
-
-
-def _power(base: Any, exponent: Any) -> Any:
-    if isinstance(exponent, Polynomial):
-        raise StaticError("wrong-kind", "the exponent of `**` must be a compile-time constant")
-    if isinstance(base, int) and isinstance(exponent, int):
-        if exponent > 0 and base.bit_length() * exponent > 130:
-            raise StaticError("budget", "this power does not fit in 64 bits")
-        if exponent < 0 and base == 0:
-            raise StaticError("arithmetic", "zero cannot be raised to a negative power")
-    if isinstance(base, Polynomial) and not (isinstance(exponent, int) and 0 <= exponent <= 8):
-        raise StaticError("wrong-kind", "a symbolic dimension can only be raised to an integer power from 0 to 8")
-    result = base**exponent
-    if isinstance(result, complex):
-        raise StaticError("arithmetic", "cannot take a root of a negative number")
-    return result
-
-
-def _equal(left: Any, right: Any) -> bool:
+def _same(left: Any, right: Any) -> bool:
+    """Whether two static values are equal, not both of which are numbers."""
     if left is None or right is None:
         return left is right
-    if is_number(left) and is_number(right):
-        if left == right:
-            return True
-        if isinstance(left, Polynomial) or isinstance(right, Polynomial):
-            raise StaticError("wrong-kind", f"`{left} == {right}` is not a compile-time constant")
-        return False
     if kind_of(left) != kind_of(right) and {kind_of(left), kind_of(right)} != {"layer", "block"}:
         raise StaticError("wrong-kind", f"cannot compare {describe(left)} with {describe(right)}")
     return left == right
-
-
-def _floor_divided(left: Any, right: Any) -> Any:
-    return left // right
-
-
-_COMPARE: dict[str, Callable[[Any, Any], bool]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
-_INTEGER: dict[str, Callable[[Any, Any], Any]] = {"//": _floor_divided, "%": mod}
-_TOTAL: dict[str, Callable[[Any, Any], Any]] = {"+": add, "-": sub, "*": mul, "==": eq, "!=": ne, **_COMPARE}
-"""What has an answer for any two integers."""
-_COMPUTE: dict[str, Callable[[Any, Any], Any]] = {
-    "+": add,
-    "-": sub,
-    "*": mul,
-    "/": _quotient,
-    **_INTEGER,
-    "**": _power,
-}

@@ -28,7 +28,7 @@ from archspec.algebra import (
     to_text,
 )
 from archspec.elaborate.program import Program
-from archspec.elaborate.values import UNKNOWN, StaticError, arithmetic, is_number
+from archspec.elaborate.values import COMPARISONS, UNKNOWN, StaticError, arithmetic, is_number
 from archspec.formulas.restarts import (
     MARK,
     Assumption,
@@ -52,7 +52,6 @@ if TYPE_CHECKING:
 MOST_CASES = 8
 MOST_PEELED = 16
 MOST_STRIDE = 16
-_COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 
 
 class Opening:
@@ -79,7 +78,7 @@ class Opening:
         if not (is_number(left) and is_number(right)):
             self.refuse(f"`{operator}` is undefined for these operands", span)
         real = any(isinstance(value, float) for value in (left, right))
-        if operator in _COMPARISONS:
+        if operator in COMPARISONS:
             if real:
                 self.refuse("cannot compare a real number that depends on an open hyperparameter", span)
             return self.decide(operator, left, right, span)

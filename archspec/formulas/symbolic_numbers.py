@@ -12,7 +12,7 @@ from typing import Any
 from archspec.algebra import Dim, Polynomial, at_least
 from archspec.elaborate.application import Applications
 from archspec.elaborate.numbers import Numbers, Walker, wrong_size
-from archspec.elaborate.values import OPEN, Several, Tensor, key_of
+from archspec.elaborate.values import COMPARISONS, OPEN, Several, Tensor, key_of
 from archspec.formulas.assumptions import Opening
 from archspec.formulas.restarts import Probed, Rescheduled, Rounds, Schedule, Segment, slope_of
 from archspec.ir import Member, Module, Type, Weight, find
@@ -22,7 +22,6 @@ from archspec.source import Span
 
 MOST_PROBED = 2
 """How many iterations are processed singly to see what an iteration changes."""
-_COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 
 
 class SymbolicNumbers(Numbers):
@@ -64,7 +63,7 @@ class SymbolicNumbers(Numbers):
         """Whether a condition holds; what is not known of it is assumed."""
         if isinstance(condition, nodes.Binary) and condition.operator == "and":
             return self.requires(walker, condition.left) and self.requires(walker, condition.right)
-        if isinstance(condition, nodes.Binary) and condition.operator in _COMPARISONS:
+        if isinstance(condition, nodes.Binary) and condition.operator in COMPARISONS:
             left, right = walker.value(condition.left), walker.value(condition.right)
             symbolic = isinstance(left, Polynomial) or isinstance(right, Polynomial)
             if symbolic and isinstance(left, int | Polynomial) and isinstance(right, int | Polynomial):

@@ -34,16 +34,18 @@ def _where(condition: Type, a: Type, b: Type) -> Shape:
 # Plain numbers --------------------------------------------------------------------------------------------------------
 
 
-def _bounded(value: Any) -> Any:
-    if isinstance(value, int) and not -LARGEST <= value <= LARGEST:
-        raise OverflowError("this number does not fit in 64 bits")
-    return checked(value) if isinstance(value, Polynomial) else value
-
-
 def _within(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function` on numbers and dimensions, its integers held to 64 bits; reals are for known numbers alone."""
+    """`function` on integers and dimensions, whose results are held to the limits of sizes, and on known reals."""
     known = _known(function)
-    return lambda *values: known(*values) if float in map(type, values) else _bounded(function(*values))
+
+    def compute(*values: Any) -> Any:
+        if float in map(type, values):
+            if any(isinstance(value, Polynomial) for value in values):
+                raise TypeError("cannot combine a real and a symbolic dimension")
+            return known(*values)
+        return _bounded(function(*values))
+
+    return compute
 
 
 def _known(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -52,18 +54,31 @@ def _known(function: Callable[..., Any]) -> Callable[..., Any]:
     def compute(*values: Any) -> Any:
         for value in values:
             if isinstance(value, Polynomial):
-                raise TypeError(f"the dimension {value} is not a compile-time constant")
-        return _bounded(function(*values))
+                raise TypeError(f"expects a compile-time constant, found the dimension {value}")
+        try:
+            result = function(*values)
+        except OverflowError:
+            raise OverflowError(_TOO_LARGE) from None
+        if result.__class__ is float and math.isinf(result) and not any(map(math.isinf, values)):
+            raise FloatingPointError(_TOO_LARGE)
+        return _bounded(result)
 
     return compute
 
 
-def _sigmoid(x: float) -> float:
-    return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))
+_TOO_LARGE = "this number is too large to compute"
 
 
-def _floor(x: Any) -> Any:
-    return x if isinstance(x, Polynomial) else math.floor(x)
+def _bounded(value: Any) -> Any:
+    """`value`, unless it is beyond the limits of sizes or not a number."""
+    if value.__class__ is int:
+        if not -LARGEST <= value <= LARGEST:
+            raise OverflowError("this number does not fit in 64 bits")
+    elif isinstance(value, Polynomial):
+        checked(value)
+    elif value.__class__ is float and math.isnan(value):
+        raise FloatingPointError("this value is not a number (NaN)")
+    return value
 
 
 def _divided(a: Any, b: Any) -> Any:
@@ -74,19 +89,34 @@ def _quotient(a: Any, b: Any) -> Any:
     return a // b
 
 
+def _sigmoid(x: float) -> float:
+    return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))
+
+
+def _floor(x: Any) -> Any:
+    return x if isinstance(x, Polynomial) else math.floor(x)
+
+
 def _truncated(x: Any) -> Any:
     return x if isinstance(x, Polynomial) else int(x)
 
 
 def _power(base: Any, exponent: Any) -> Any:
     if isinstance(exponent, Polynomial):
-        raise TypeError("the exponent must be a compile-time constant")
+        raise TypeError(f"expects a compile-time constant as exponent, found the dimension {exponent}")
+    if isinstance(base, Polynomial) and not 0 <= exponent <= _HIGHEST_POWER:
+        raise TypeError(f"can only raise a symbolic dimension to an integer power from 0 to {_HIGHEST_POWER}")
+    if base == 0 and exponent < 0:
+        raise ValueError("zero cannot be raised to a negative power")
     if isinstance(base, int) and isinstance(exponent, int) and base.bit_length() * exponent > 130 and abs(base) > 1:
-        raise OverflowError("this number does not fit in 64 bits")
+        raise OverflowError("this power does not fit in 64 bits")
     result = base**exponent
     if result.__class__ is complex:
         raise ValueError("cannot take a root of a negative number")
     return result
+
+
+_HIGHEST_POWER = 8
 
 
 def _least(a: Any, b: Any) -> Any:
