@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -74,6 +75,12 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _prepare() -> None:
+    """Prepare the process for a short run."""
+    gc.set_threshold(100_000, 20, 20)  # most of what a command makes stays, and searching it would take longest
+    _prepare_output()
+
+
+def _prepare_output() -> None:
     """Makes standard output able to take any text, whatever its encoding; there may be none (`>&-`)."""
     if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
