@@ -18,6 +18,7 @@ from archspec.resolve.expressions import inputs_of
 from archspec.resolve.files import Definition
 from archspec.resolve.nodes import Bound
 from archspec.source import suggest
+from archspec.syntax.node import Located
 
 MOST_NEIGHBOURS = 2000
 """How many addresses a misspelt one is compared with."""
@@ -124,7 +125,7 @@ class Applications(Interpreter):
 
     # Operations
 
-    def operate(self, name: str, values: Sequence[Any], at: Any, places: Sequence[Any]) -> Any:
+    def operate(self, name: str, values: Sequence[Any], at: Located, places: Sequence[Located]) -> Any:
         op = OPS[OPERATORS.get(name, name)]
         for value, place in zip(values, places, strict=True):
             if value is None:
@@ -140,8 +141,8 @@ class Applications(Interpreter):
         op: Op,
         inputs: tuple[tuple[str, Any], ...],
         attributes: dict[str, Any],
-        at: Any,
-        place: Callable[[str], Any],
+        at: Located,
+        place: Callable[[str], Located | None],
     ) -> Any:
         """Applies an operation to tensors, numbers or `none`; `place` gives the node of an argument that is written."""
         try:
@@ -161,7 +162,7 @@ class Applications(Interpreter):
         inputs: tuple[tuple[str, Operand], ...],
         attributes: dict[str, Any],
         outputs: tuple[Type | None, ...],
-        at: Any,
+        at: Located,
     ) -> Any:
         span = self.unit.span(at)
         if len(outputs) > 1:
@@ -217,7 +218,7 @@ class Applications(Interpreter):
             return POISON
         return self._apply_definition(Target(callee, values, None), "", bound, expr.at)
 
-    def _apply_definition(self, target: Target, address: str, bound: Bound, at: Any) -> Any:
+    def _apply_definition(self, target: Target, address: str, bound: Bound, at: Located) -> Any:
         definition = target.definition
         values = self._inputs(definition.name, definition.takes.optional, bound)
         if values is None:
@@ -271,7 +272,7 @@ class Applications(Interpreter):
                     f"hyperparameter `{attribute.name}` of `{op.name}` expects a constant, found {describe(value)}"
                 )
                 help = f"pass hyperparameters in the first list and tensors in the second: `{op.name}(...)(x)`"
-                return self.fault("wrong-kind", message, argument.at, help=help)
+                return self.fault("wrong-kind", message, argument.at or expr.at, help=help)
             failed = failed or value is POISON
             attributes[attribute.name] = value
         values = self._inputs(op.name, inputs_of(op).optional, bound)
@@ -297,7 +298,7 @@ class Applications(Interpreter):
             values.append(value)
         return None if failed else values
 
-    def _is_input(self, callee: str, name: str, value: Any, at: Any, optional: bool) -> bool:
+    def _is_input(self, callee: str, name: str, value: Any, at: Located, optional: bool) -> bool:
         """Whether `value`, which is not a tensor, can be the input `name`; reported if not."""
         if value is POISON:
             return False

@@ -30,6 +30,7 @@ from archspec.resolve.files import Definition, Unit
 from archspec.resolve.nodes import Argument, Bound
 from archspec.source import Note, suggest
 from archspec.syntax import tree
+from archspec.syntax.node import Located
 
 LONGEST_LIST = 10_000
 
@@ -63,11 +64,11 @@ class Interpreter:
         self,
         code: str,
         message: str,
-        at: Any,
+        at: Located,
         *,
         notes: tuple[Note, ...] = (),
         help: str | None = None,
-        first: Any = None,
+        first: Located | None = None,
     ) -> Any:
         """Reports an error at a node of the syntax tree; `first` is where the same was specified first."""
         if first is not None:
@@ -170,7 +171,7 @@ class Interpreter:
         right = self.value(expr.right)
         return self.combine(operator, left, right, expr.at, expr.left.at, expr.right.at)
 
-    def combine(self, operator: str, left: Any, right: Any, at: Any, left_at: Any, right_at: Any) -> Any:
+    def combine(self, operator: str, left: Any, right: Any, at: Located, left_at: Located, right_at: Located) -> Any:
         """`left operator right`, at compile time or as an operation."""
         if left is POISON or right is POISON:
             return POISON
@@ -205,7 +206,7 @@ class Interpreter:
                 return self.fault("wrong-kind", message, part.at)
         return right
 
-    def operate(self, name: str, values: Sequence[Any], at: Any, places: Sequence[Any]) -> Any:
+    def operate(self, name: str, values: Sequence[Any], at: Located, places: Sequence[Located]) -> Any:
         """An operator on tensors."""
         return DYNAMIC
 
@@ -313,7 +314,7 @@ class Interpreter:
             return DYNAMIC
         return self.scalar(target, values, expr.at)
 
-    def scalar(self, op: Op, values: list[Any], at: Any) -> Any:
+    def scalar(self, op: Op, values: list[Any], at: Located) -> Any:
         """An operation on numbers."""
         try:
             return self.program.numbers.scalar(op, values, self.unit.span(at))
@@ -347,7 +348,7 @@ class Interpreter:
         callee: Definition,
         given: Mapping[str, Argument],
         forward: tree.Argument | None,
-        at: Any,
+        at: Located,
         overrides: Mapping[str, Any] | None = None,
     ) -> dict[str, Any] | None:
         """The values of a definition's hyperparameters in a use; None if one is wrong, which is reported.
@@ -386,7 +387,7 @@ class Interpreter:
             values[name] = value
         return None if failed else values
 
-    def _fits(self, callee: Definition, name: str, default: Any, value: Any, place: Any) -> bool:
+    def _fits(self, callee: Definition, name: str, default: Any, value: Any, place: Located | None) -> bool:
         """Whether `value` may be the hyperparameter `name`; reported if not."""
         if value is POISON:
             return False

@@ -16,6 +16,7 @@ from archspec.ops import Op
 from archspec.resolve import nodes
 from archspec.resolve.files import Definition, Unit
 from archspec.source import Span
+from archspec.syntax.node import Located
 
 
 class Walker(Protocol):
@@ -36,7 +37,7 @@ class Walker(Protocol):
 
     def bounds(self, loop: nodes.Loop, length: int) -> tuple[int, int] | None: ...
 
-    def fault(self, code: str, message: str, at: Any, *, help: str | None = None) -> Any: ...
+    def fault(self, code: str, message: str, at: Located, *, help: str | None = None) -> Any: ...
 
 
 class Numbers:

@@ -10,6 +10,7 @@ from archspec.ir import Body, Module, Weight
 from archspec.resolve.files import Definition, Unit
 from archspec.resolve.nodes import Bound
 from archspec.source import Note, Report, Source, Span
+from archspec.syntax.node import Located
 
 MOST_KEPT = 500_000
 
@@ -19,7 +20,7 @@ class Frame(NamedTuple):
 
     definition: Definition
     unit: Unit
-    node: Any
+    node: Located
     bound: Bound | None = None
 
     @property

@@ -10,10 +10,11 @@ from archspec.elaborate.application import Applications
 from archspec.elaborate.values import Tensor
 from archspec.ir import Body, Call
 from archspec.ops import OPS
+from archspec.syntax.node import Located
 
 
 def warn_without_residual(
-    interpreter: Applications, start: int, before: dict[str, Any], after: dict[str, Any], at: Any
+    interpreter: Applications, start: int, before: dict[str, Any], after: dict[str, Any], at: Located
 ) -> None:
     """Warns if the applications since `start` include a block and carry a value forward through weights only."""
     calls = interpreter.builder.body.calls[start:]

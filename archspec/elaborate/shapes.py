@@ -12,6 +12,7 @@ from archspec.resolve import nodes
 from archspec.resolve.nodes import Entry
 from archspec.source import Note, Span
 from archspec.syntax import tree
+from archspec.syntax.node import Located
 
 
 class Header:
@@ -23,7 +24,7 @@ class Header:
         self.leading: tuple[Dim, ...] | None = None
         self._bound: dict[str, tuple[str, Entry]] = {}
 
-    def match(self, entry: Entry, actual: Type, result: Any = None) -> bool:
+    def match(self, entry: Entry, actual: Type, result: Located | None = None) -> bool:
         """Checks `actual` against what `entry` declares, binding what is still open.
 
         A mismatch is reported at `result`, the expression of an output, or where an input is given.
@@ -67,7 +68,7 @@ class Header:
         item: nodes.Expr,
         size: Dim,
         actual: Type,
-        result: Any,
+        result: Located | None,
     ) -> bool:
         interpreter = self.interpreter
         if isinstance(item, nodes.Dimension) and item.name not in interpreter.env and _is_input(entry):
@@ -96,13 +97,15 @@ class Header:
         self._mismatch(entry, actual, result, first)
         return False
 
-    def _mismatch(self, entry: Entry, actual: Type, result: Any, notes: tuple[Note, ...]) -> None:
+    def _mismatch(self, entry: Entry, actual: Type, result: Located | None, notes: tuple[Note, ...]) -> None:
         assert entry.shape is not None
         verb = "expects" if result is None else "is declared with"
         message = f"{self._what(entry)} {verb} shape {self._declared(entry.shape)}, found {shape_text(actual.shape)}"
         self._report("dimension", message, entry, result, notes)
 
-    def _report(self, code: str, message: str, entry: Entry, result: Any, notes: tuple[Note, ...] = ()) -> None:
+    def _report(
+        self, code: str, message: str, entry: Entry, result: Located | None, notes: tuple[Note, ...] = ()
+    ) -> None:
         at = self._place(entry) if result is None else self.interpreter.unit.span(result)
         declared = self.interpreter.unit.span(entry.at)
         if not notes and declared != at:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from archspec.resolve.nodes import Argument, Arguments, Bound
 from archspec.source import suggest
 from archspec.syntax import tree
+from archspec.syntax.node import Located
 
 Fault = Callable[..., Any]
 """Reports an error: code, message, the node of the tree at fault, and by name `help` and `first`, an earlier node."""
@@ -35,7 +36,7 @@ class Inputs(NamedTuple):
 
 
 def bind(
-    callee: str, hyperparameters: Sequence[str], takes: Inputs, given: Arguments, node: Any, fault: Fault
+    callee: str, hyperparameters: Sequence[str], takes: Inputs, given: Arguments, node: Located, fault: Fault
 ) -> Bound | None:
     """The arguments by the names of a callee; None where they do not fit, which is reported.
 

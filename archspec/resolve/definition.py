@@ -76,7 +76,11 @@ def resolve_model(unit: Unit, model: tree.Model, report: Report) -> ResolvedMode
             values.append(nodes.Argument(item, item.name, expressions.resolve(item.value)))
     arguments = Arguments(tuple(values), None, None, False, False, None)
     names = list(definition.hyperparameters)
-    bound = None if definition.open or forwards else bind(definition.name, names, definition.takes, arguments, model, scope.fault)
+    bound = (
+        None
+        if definition.open or forwards
+        else bind(definition.name, names, definition.takes, arguments, model, scope.fault)
+    )
     for parameter in definition.hyperparameters.values() if bound is not None else ():
         if parameter.default is None and bound is not None and parameter.name not in bound.hyperparameters:
             message = f"missing hyperparameter `{parameter.name}` in call to `{definition.name}`"

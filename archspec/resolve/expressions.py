@@ -15,6 +15,7 @@ from archspec.resolve.patterns import covers, nearest_address, pattern_of, patte
 from archspec.resolve.scope import Scope
 from archspec.source import Enough, nearest
 from archspec.syntax import tree
+from archspec.syntax.node import Located
 from archspec.syntax.walk import names_in
 
 MOST_SEGMENTS = 64
@@ -301,7 +302,7 @@ class Expressions:
         for argument in arguments.hyperparameters:
             value = argument.value
             if isinstance(value, nodes.Local) and self.scope.locals[value.name].what == "input":
-                refuse_input(target.name, argument.at, self.scope.fault)
+                refuse_input(target.name, argument.at or value.at, self.scope.fault)
                 return True
         return False
 
@@ -422,7 +423,7 @@ def inputs_of(op: Op) -> Inputs:
 _INPUTS: dict[str, Inputs] = {}
 
 
-def refuse_input(callee: str, node: Any, fault: Callable[..., Any]) -> None:
+def refuse_input(callee: str, node: Located, fault: Callable[..., Any]) -> None:
     """Reports a tensor among hyperparameters."""
     message = f"a hyperparameter of `{callee}` cannot depend on an input"
     fault("wrong-kind", message, node, help="pass hyperparameters in the first list and tensors in the second")

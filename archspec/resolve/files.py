@@ -12,6 +12,7 @@ from archspec.resolve.patterns import Pattern, numbered, tails
 from archspec.resources import bundled_files
 from archspec.source import Note, Report, Source, Span, decode, nearest, read_bytes, suggest
 from archspec.syntax import tree
+from archspec.syntax.node import Located
 
 MOST_FILES = 64
 MOST_HYPERPARAMETERS = 1_000
@@ -111,7 +112,7 @@ class Unit:
             self._tails = set(tails(self.tree))
         return numbered(pattern) in self._tails
 
-    def span(self, node: Any) -> Span:
+    def span(self, node: Located) -> Span:
         """Where a node of this file's tree stands."""
         return _new_span(Span, (self.source, node.start, node.end))
 

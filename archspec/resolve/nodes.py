@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 from archspec.syntax import tree
-from archspec.syntax.node import Node
+from archspec.syntax.node import Located, Node
 
 # Expressions ---------------------------------------------------------------------------------------------------------
 
@@ -149,7 +149,7 @@ class Read(Node):
 class Argument(Node):
     """One argument; `name` is empty where it goes by its position. `at` is None for a piped value that is implied."""
 
-    at: Any
+    at: Located | None
     name: str
     value: Expr
 
@@ -164,7 +164,7 @@ class Bound(Node):
     names: tuple[str, ...]
     inputs: tuple[Argument | None, ...]
 
-    def place(self, name: str) -> Any:
+    def place(self, name: str) -> Located | None:
         """Where the hyperparameter or input `name` is written; None if it is not."""
         given = self.hyperparameters.get(name)
         if given is None and name in self.names:
@@ -245,7 +245,7 @@ class Chain(Node):
 class Invalid(Node):
     """What is wrong, and was reported."""
 
-    at: Any
+    at: Located
 
 
 Expr: TypeAlias = (

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from archspec.resolve.files import Definition, Unit
 from archspec.resolve.nodes import Declaration, Expr, Loop
 from archspec.resolve.patterns import Pattern
 from archspec.source import Note, Report, Span
 from archspec.syntax import tree
+from archspec.syntax.node import Located
 
 
 class LocalName(NamedTuple):
@@ -61,7 +62,9 @@ class Scope:
         self.changing: frozenset[str] = frozenset()
         self.declares: list[Declaration | None] = []
 
-    def fault(self, code: str, message: str, node: Any, *, help: str | None = None, first: Any = None) -> None:
+    def fault(
+        self, code: str, message: str, node: Located, *, help: str | None = None, first: Located | None = None
+    ) -> None:
         """Reports an error at `node`; `first` is where the same was specified first."""
         notes = (Note("first specified here", self.unit.span(first)),) if first is not None else ()
         self.report.error(code, message, self.unit.span(node), notes=notes, help=help)

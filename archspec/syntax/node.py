@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Self, dataclass_transform
+from typing import Any, Protocol, Self, dataclass_transform
+
+
+class Located(Protocol):
+    """What is somewhere in a file: a node of the syntax tree. `start` and `end` are character offsets."""
+
+    @property
+    def start(self) -> int: ...
+
+    @property
+    def end(self) -> int: ...
 
 
 class _NodeType(type):
