@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from archspec.algebra import Polynomial
 from archspec.elaborate.body_builder import BodyBuilder, operand_of, type_of
 from archspec.elaborate.interpreter import Interpreter
 from archspec.elaborate.program import Frame, Program
 from archspec.elaborate.shapes import Header
-from archspec.elaborate.values import POISON, Owned, Several, Tensor, describe, is_number, kind_of
+from archspec.elaborate.values import POISON, Owned, Several, Tensor, Value, describe, is_number, kind_of
 from archspec.ir import Body, Constant, Module, Operand, Type, find
 from archspec.ops import OPERATORS, OPS, REQUIRED, Op, OpError
 from archspec.resolve import nodes
@@ -31,7 +31,7 @@ class Target(NamedTuple):
     """What is applied: a definition with hyperparameters, and the module if it owns something."""
 
     definition: Definition
-    values: dict[str, Any]
+    values: dict[str, Value]
     module: Module | None
 
 
@@ -65,7 +65,7 @@ class Applications(Interpreter):
 
     # Names
 
-    def dimension(self, expr: nodes.Dimension) -> Any:
+    def dimension(self, expr: nodes.Dimension) -> Value:
         if expr.name in self.env:
             return self.env[expr.name]
         return self.fault(
@@ -75,11 +75,11 @@ class Applications(Interpreter):
             help="use it in the shape of an input that is always given",
         )
 
-    def leading(self, expr: nodes.Leading) -> Any:
+    def leading(self, expr: nodes.Leading) -> Value:
         return self.fault("wrong-kind", "`...` is only allowed in shapes", expr.at)
 
-    def listing(self, expr: nodes.Listing) -> Any:
-        values: list[Any] = []
+    def listing(self, expr: nodes.Listing) -> Value:
+        values: list[Value] = []
         for item in expr.items:
             if isinstance(item, nodes.Leading):
                 if self.header.leading is None:
@@ -95,7 +95,7 @@ class Applications(Interpreter):
 
     # Addresses
 
-    def read(self, expr: nodes.Read) -> Any:
+    def read(self, expr: nodes.Read) -> Value:
         """A stored tensor."""
         value = self.declared(expr)
         if isinstance(value, Owned):
@@ -104,7 +104,7 @@ class Applications(Interpreter):
             return self.fault("wrong-kind", message, expr.at, help=help)
         return value
 
-    def declared(self, expr: nodes.Read) -> Any:
+    def declared(self, expr: nodes.Read) -> Value:
         """What is declared at an address: a tensor to read, or a layer or block to apply."""
         address = self.address_text(expr.address)
         if address is None or self.module is None:
@@ -125,7 +125,7 @@ class Applications(Interpreter):
 
     # Operations
 
-    def operate(self, name: str, values: Sequence[Any], at: Located, places: Sequence[Located]) -> Any:
+    def operate(self, name: str, values: Sequence[Value], at: Located, places: Sequence[Located]) -> Value:
         op = OPS[OPERATORS.get(name, name)]
         for value, place in zip(values, places, strict=True):
             if value is None:
@@ -139,11 +139,11 @@ class Applications(Interpreter):
     def apply_op(
         self,
         op: Op,
-        inputs: tuple[tuple[str, Any], ...],
-        attributes: dict[str, Any],
+        inputs: tuple[tuple[str, Value], ...],
+        attributes: dict[str, Value],
         at: Located,
         place: Callable[[str], Located | None],
-    ) -> Any:
+    ) -> Value:
         """Applies an operation to tensors, numbers or `none`; `place` gives the node of an argument that is written."""
         try:
             outputs = op.rule([type_of(value) for _, value in inputs], attributes)
@@ -160,10 +160,10 @@ class Applications(Interpreter):
         address: str,
         body: Body | None,
         inputs: tuple[tuple[str, Operand], ...],
-        attributes: dict[str, Any],
+        attributes: dict[str, Value],
         outputs: tuple[Type | None, ...],
         at: Located,
-    ) -> Any:
+    ) -> Value:
         span = self.unit.span(at)
         if len(outputs) > 1:
             self.limits.count_text(20 * len(outputs), span)
@@ -171,7 +171,7 @@ class Applications(Interpreter):
 
     # Applications
 
-    def apply(self, expr: nodes.Apply) -> Any:
+    def apply(self, expr: nodes.Apply) -> Value:
         callee = self.declared(expr.callee) if isinstance(expr.callee, nodes.Read) else self.value(expr.callee)
         if isinstance(callee, Owned):
             return self._apply_module(callee.address, callee.module, expr)
@@ -187,7 +187,7 @@ class Applications(Interpreter):
             return self.fault("wrong-kind", message, expr.callee.at, help=help)
         return self.fault("wrong-kind", f"cannot apply {describe(callee)}", expr.callee.at)
 
-    def own(self, expr: nodes.Own) -> Any:
+    def own(self, expr: nodes.Own) -> Value:
         address = self.address_text(expr.address)
         member = self.module.members.get(address) if address is not None and self.module is not None else None
         if address is None or member is None or not isinstance(member.target, Module):
@@ -202,14 +202,14 @@ class Applications(Interpreter):
             return self.fault("wrong-kind", "this declares without applying, so it has no value", expr.at, help=help)
         return self._apply_module(address, member.target, expr)
 
-    def _apply_module(self, address: str, module: Module, expr: nodes.Apply | nodes.Own) -> Any:
+    def _apply_module(self, address: str, module: Module, expr: nodes.Apply | nodes.Own) -> Value:
         definition = self.program.definitions.get(module)
         bound = self.bound(expr, definition) if definition is not None else None
         if definition is None or bound is None:
             return POISON
         return self._apply_definition(Target(definition, module.hyperparameters, module), address, bound, expr.at)
 
-    def _apply_function(self, callee: Definition, expr: nodes.Apply) -> Any:
+    def _apply_function(self, callee: Definition, expr: nodes.Apply) -> Value:
         bound = self.bound(expr, callee)
         if bound is None:
             return POISON
@@ -218,7 +218,7 @@ class Applications(Interpreter):
             return POISON
         return self._apply_definition(Target(callee, values, None), "", bound, expr.at)
 
-    def _apply_definition(self, target: Target, address: str, bound: Bound, at: Located) -> Any:
+    def _apply_definition(self, target: Target, address: str, bound: Bound, at: Located) -> Value:
         definition = target.definition
         values = self._inputs(definition.name, definition.takes.optional, bound)
         if values is None:
@@ -226,7 +226,7 @@ class Applications(Interpreter):
         given: list[Given] = []
         operands: list[tuple[str, Operand]] = []
         for name, value in zip(bound.names, values, strict=True):
-            if value.__class__ is Tensor:
+            if isinstance(value, Tensor):
                 given.append(value.type)
                 operands.append((name, value.slot))
             else:
@@ -250,11 +250,11 @@ class Applications(Interpreter):
             self.applied.setdefault(address, []).append(body)
         return self._emit(definition.kind, definition.name, address, body, tuple(operands), {}, body.results, at)
 
-    def _apply_op(self, op: Op, expr: nodes.Apply) -> Any:
+    def _apply_op(self, op: Op, expr: nodes.Apply) -> Value:
         bound = self.bound(expr, op)
         if bound is None:
             return POISON
-        attributes: dict[str, Any] = {}
+        attributes: dict[str, Value] = {}
         failed = False
         for attribute in op.attributes:
             argument = bound.hyperparameters.get(attribute.name)
@@ -282,9 +282,9 @@ class Applications(Interpreter):
             return self.scalar(op, values, expr.at)
         return self.apply_op(op, tuple(zip(bound.names, values, strict=True)), attributes, expr.at, bound.place)
 
-    def _inputs(self, callee: str, optional: frozenset[str], bound: Bound) -> list[Any] | None:
+    def _inputs(self, callee: str, optional: frozenset[str], bound: Bound) -> list[Value] | None:
         """The values of inputs, None where absent; None for all if one is wrong, which is reported."""
-        values: list[Any] = []
+        values: list[Value] = []
         failed = False
         for name, argument in zip(bound.names, bound.inputs, strict=True):
             if argument is None:
@@ -298,7 +298,7 @@ class Applications(Interpreter):
             values.append(value)
         return None if failed else values
 
-    def _is_input(self, callee: str, name: str, value: Any, at: Located, optional: bool) -> bool:
+    def _is_input(self, callee: str, name: str, value: Value, at: Located, optional: bool) -> bool:
         """Whether `value`, which is not a tensor, can be the input `name`; reported if not."""
         if value is POISON:
             return False

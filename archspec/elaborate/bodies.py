@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from archspec.elaborate.application import Applications, Given, Target
 from archspec.elaborate.body_builder import number_type
@@ -11,7 +10,7 @@ from archspec.elaborate.program import Frame, Program, Refused
 from archspec.elaborate.residual import warn_without_residual
 from archspec.elaborate.shapes import shape_text
 from archspec.elaborate.unused_tensors import find_unused
-from archspec.elaborate.values import POISON, Several, Tensor, describe, key_of
+from archspec.elaborate.values import POISON, Several, Tensor, Value, describe, key_of
 from archspec.ir import Body, Constant, Type
 from archspec.ops import OPS
 from archspec.resolve import nodes
@@ -24,7 +23,7 @@ def body_of(program: Program, target: Target, given: tuple[Given, ...], frame: F
 
     `frame` is the use that asks for it.
     """
-    owner: Any = target.module
+    owner: object = target.module
     if owner in program.refused:
         return None
     if owner is None:
@@ -54,7 +53,7 @@ class BodyInterpreter(Applications):
 
     def __init__(self, program: Program, target: Target) -> None:
         super().__init__(program, target, body_of)
-        self.results: tuple[Any, ...] | None = None
+        self.results: tuple[Value, ...] | None = None
 
     def run(self, given: tuple[Given, ...]) -> Body | None:
         form = resolved(self.definition, self.program.report)
@@ -154,7 +153,7 @@ class BodyInterpreter(Applications):
     def _bind(self, statement: nodes.Bind) -> None:
         value = self.value(statement.value)
         targets = statement.targets
-        values: Sequence[Any] = value.values if isinstance(value, Several) else (value,)
+        values: Sequence[Value] = value.values if isinstance(value, Several) else (value,)
         if value is POISON:
             values = [POISON] * len(targets)
         elif len(values) != len(targets):
@@ -179,7 +178,7 @@ class BodyInterpreter(Applications):
     def _for(self, statement: nodes.For) -> None:
         before = len(self.builder.body.calls)
 
-        def after_first(carried: dict[str, Any], after: dict[str, Any]) -> None:
+        def after_first(carried: dict[str, Value], after: dict[str, Value]) -> None:
             warn_without_residual(self, before, carried, after, statement.loop.at)
 
         length = statement.at.end - statement.at.start
@@ -192,7 +191,7 @@ class BodyInterpreter(Applications):
 
     # Chains
 
-    def chain(self, expr: nodes.Chain) -> Any:
+    def chain(self, expr: nodes.Chain) -> Value:
         piped = self.value(expr.head)
         outer = self.env.get("_")
         for step in expr.steps:
@@ -206,7 +205,7 @@ class BodyInterpreter(Applications):
             self.env["_"] = outer
         return piped
 
-    def _step(self, step: nodes.Step, piped: Any) -> Any:
+    def _step(self, step: nodes.Step, piped: Value) -> Value:
         if step.loop is None:
             return self._step_once(step, piped)
         before = len(self.builder.body.calls)
@@ -216,7 +215,7 @@ class BodyInterpreter(Applications):
             if self.env["_"] is not POISON:
                 self.env["_"] = self._step_once(step, self.env["_"])
 
-        def after_first(carried: dict[str, Any], after: dict[str, Any]) -> None:
+        def after_first(carried: dict[str, Value], after: dict[str, Value]) -> None:
             warn_without_residual(self, before, {"": carried["_"]}, {"": after["_"]}, step.value.at)
 
         length = step.at.end - step.at.start
@@ -224,13 +223,13 @@ class BodyInterpreter(Applications):
         self.env.pop(step.loop.variable, None)
         return self.env["_"] if done else POISON
 
-    def _step_once(self, step: nodes.Step, piped: Any) -> Any:
+    def _step_once(self, step: nodes.Step, piped: Value) -> Value:
         value = self._step_value(step, piped)
         if self.observer is not None:
             self.observer.value(step, value)
         return value
 
-    def _step_value(self, step: nodes.Step, piped: Any) -> Any:
+    def _step_value(self, step: nodes.Step, piped: Value) -> Value:
         value = step.value
         if step.condition is not None:
             condition = self.condition(step.condition)
@@ -258,7 +257,7 @@ BodyInterpreter.handlers = {
 
 
 def constant_body(
-    program: Program, definition: Definition, env: dict[str, Any], expr: nodes.Expr, type: Type
+    program: Program, definition: Definition, env: dict[str, Value], expr: nodes.Expr, type: Type
 ) -> Body | None:
     """The body that computes a constant table, checked to have the shape declared."""
     interpreter = BodyInterpreter(program, Target(definition, env, None))
@@ -267,7 +266,7 @@ def constant_body(
     value = interpreter.value(expr)
     if isinstance(value, int | float) and isinstance(value, bool) == (type.dtype == "bool"):
         constant = float(value) if type.dtype == "real" else value
-        attributes = {"shape": type.shape, "value": constant}
+        attributes: dict[str, Value] = {"shape": type.shape, "value": constant}
         value = interpreter.apply_op(OPS["full"], (), attributes, expr.at, lambda _: None)
     if value is POISON:
         return None

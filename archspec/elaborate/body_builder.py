@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from archspec.elaborate.values import Several, Tensor
+from archspec.elaborate.values import Several, Tensor, Value
 from archspec.ir import Body, Call, Constant, Leaf, Module, Operand, Type
 from archspec.ops import element_type
 from archspec.source import Span
@@ -38,10 +36,10 @@ class BodyBuilder:
         address: str,
         body: Body | None,
         inputs: tuple[tuple[str, Operand], ...],
-        attributes: dict[str, Any],
+        attributes: dict[str, Value],
         outputs: tuple[Type | None, ...],
         span: Span,
-    ) -> Any:
+    ) -> Value:
         """Adds a call; its result as a value."""
         self.body.calls.append(Call(kind, type, address, body, inputs, attributes, outputs, len(self.body.types), span))
         if len(outputs) == 1:
@@ -49,19 +47,19 @@ class BodyBuilder:
         return Several(tuple([self.slot(t) if t is not None else None for t in outputs]))
 
 
-def number_type(value: Any) -> Type:
+def number_type(value: Value) -> Type:
     """The type of a number: a tensor without dimensions."""
     return Type((), element_type(value))
 
 
-def type_of(value: Any) -> Type | None:
+def type_of(value: Value) -> Type | None:
     """The type of an operand; None where it is absent."""
     if isinstance(value, Tensor):
         return value.type
     return None if value is None else number_type(value)
 
 
-def operand_of(value: Any) -> Operand:
+def operand_of(value: Value) -> Operand:
     if isinstance(value, Tensor):
         return value.slot
     return None if value is None else Constant(value)

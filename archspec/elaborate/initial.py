@@ -37,7 +37,8 @@ def initial_of(interpreter: Interpreter, node: nodes.Initial, axes: int) -> Init
         interpreter.fault("unknown-name", f"unknown initializer `{node.name}`", node.at, help=help)
         return None
     values = [interpreter.value(a) for a in node.arguments]
-    if any(v.__class__ not in (int, float) for v in values):
+    numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
+    if len(numbers) < len(values):
         if POISON not in values:
             interpreter.fault("wrong-kind", f"`{node.name}` expects numbers", node.at)
         return None
@@ -47,11 +48,11 @@ def initial_of(interpreter: Interpreter, node: nodes.Initial, axes: int) -> Init
         message = f"too {many} arguments for `{node.name}`: expected {known.numbers}, found {len(values)}"
         interpreter.fault(code, message, node.at)
         return None
-    if axes < known.axes or not _is_allowed(node.name, values):
+    if axes < known.axes or not _is_allowed(node.name, numbers):
         given = ", ".join(map(str, values)) or "a vector"
         interpreter.fault("wrong-kind", f"`{node.name}` expects {known.takes}, found {given}", node.at)
         return None
-    return Initial(node.name, tuple([float(v) for v in values]))
+    return Initial(node.name, tuple([float(v) for v in numbers]))
 
 
 def _is_allowed(name: str, values: Sequence[float]) -> bool:

@@ -13,9 +13,12 @@ from archspec.elaborate.values import (
     POISON,
     StaticError,
     Tensor,
+    Value,
     accepts,
     arithmetic,
     describe,
+    is_integer,
+    is_list,
     is_number,
     kind_of,
     negative,
@@ -41,9 +44,9 @@ class Interpreter:
     What depends on tensors is DYNAMIC here; what could not be evaluated was reported and is POISON.
     """
 
-    handlers: ClassVar[dict[type, Callable[[Any, Any], Any]]]
+    handlers: ClassVar[dict[type, Callable[[Any, Any], Value]]]
 
-    def __init__(self, program: Program, unit: Unit, definition: Definition | None, env: dict[str, Any]) -> None:
+    def __init__(self, program: Program, unit: Unit, definition: Definition | None, env: dict[str, Value]) -> None:
         self.program = program
         self.observer = program.observer
         self.unit = unit
@@ -54,7 +57,7 @@ class Interpreter:
     def limits(self) -> Limits:
         return self.program.limits
 
-    def value(self, expr: nodes.Expr) -> Any:
+    def value(self, expr: nodes.Expr) -> Value:
         value = self.handlers[expr.__class__](self, expr)
         if self.observer is not None:
             self.observer.value(expr, value)
@@ -69,7 +72,7 @@ class Interpreter:
         notes: tuple[Note, ...] = (),
         help: str | None = None,
         first: Located | None = None,
-    ) -> Any:
+    ) -> Value:
         """Reports an error at a node of the syntax tree; `first` is where the same was specified first."""
         if first is not None:
             notes = (*notes, Note("first specified here", self.unit.span(first)))
@@ -78,67 +81,67 @@ class Interpreter:
 
     # Names
 
-    def literal(self, expr: nodes.Literal) -> Any:
+    def literal(self, expr: nodes.Literal) -> Value:
         return expr.value
 
-    def local(self, expr: nodes.Local) -> Any:
+    def local(self, expr: nodes.Local) -> Value:
         name = expr.name
         if name in self.env:
             return self.env[name]
         near = suggest(name, [*self.env, *self.unit.names])
         return self.fault("unknown-name", f"unknown name `{name}`", expr.at, help=near)
 
-    def dimension(self, expr: nodes.Dimension) -> Any:
+    def dimension(self, expr: nodes.Dimension) -> Value:
         return self.env.get(expr.name, DYNAMIC)
 
-    def known(self, expr: nodes.Global) -> Any:
+    def known(self, expr: nodes.Global) -> Value:
         return expr.target
 
-    def piped(self, expr: nodes.Piped) -> Any:
+    def piped(self, expr: nodes.Piped) -> Value:
         return self.env.get("_", DYNAMIC)
 
-    def invalid(self, expr: nodes.Invalid) -> Any:
+    def invalid(self, expr: nodes.Invalid) -> Value:
         return POISON
 
-    def dynamic(self, expr: nodes.Expr) -> Any:
+    def dynamic(self, expr: nodes.Expr) -> Value:
         return DYNAMIC
 
     # Lists
 
-    def listing(self, expr: nodes.Listing) -> Any:
+    def listing(self, expr: nodes.Listing) -> Value:
         values = tuple([self.value(item) for item in expr.items])
         for value in values:
             if value is POISON or value is DYNAMIC:
                 return value
         return self.bounded_list(values, expr)
 
-    def bounded_list(self, values: tuple[Any, ...], expr: nodes.Listing) -> Any:
+    def bounded_list(self, values: tuple[Value, ...], expr: nodes.Listing) -> Value:
         """A list, unless lists within lists make it too long."""
         parts = list(values)
         for count, part in enumerate(parts):
             if count >= LONGEST_LIST:
                 message = f"list too long: the limit is {LONGEST_LIST:,} items, inner lists included"
                 return self.fault("budget", message, expr.at)
-            if part.__class__ is tuple:
+            if is_list(part):
                 parts += part[:LONGEST_LIST]
         return values
 
-    def length(self, expr: nodes.Length) -> Any:
+    def length(self, expr: nodes.Length) -> Value:
         value = self.value(expr.value)
         if value is POISON or value is DYNAMIC:
             return value
-        if value.__class__ is not tuple:
+        if not is_list(value):
             return self.fault("wrong-kind", f"`len` expects a list, found {describe(value)}", expr.value.at)
         return len(value)
 
-    def subscript(self, expr: nodes.Subscript) -> Any:
+    def subscript(self, expr: nodes.Subscript) -> Value:
         value, index = self.value(expr.value), self.value(expr.position)
         for part in (value, index):
             if part is POISON or part is DYNAMIC:
                 return part
-        if value.__class__ is not tuple:
+        if not is_list(value):
             return self.fault("wrong-kind", f"expected a list to index, found {describe(value)}", expr.value.at)
-        if index.__class__ is not int:
+        if not is_integer(index):
             return self.fault("wrong-kind", f"expected an integer index, found {describe(index)}", expr.position.at)
         if not -len(value) <= index < len(value):
             message = f"index {index} is out of range for a list of {len(value)} items"
@@ -147,7 +150,7 @@ class Interpreter:
 
     # Operators
 
-    def unary(self, expr: nodes.Unary) -> Any:
+    def unary(self, expr: nodes.Unary) -> Value:
         value = self.value(expr.operand)
         if value is POISON or value is DYNAMIC:
             return value
@@ -163,7 +166,7 @@ class Interpreter:
         except StaticError as problem:
             return self.fault(problem.code, problem.message, expr.at, help=problem.help)
 
-    def binary(self, expr: nodes.Binary) -> Any:
+    def binary(self, expr: nodes.Binary) -> Value:
         operator = expr.operator
         left = self.value(expr.left)
         if operator == "and" or operator == "or":
@@ -171,7 +174,9 @@ class Interpreter:
         right = self.value(expr.right)
         return self.combine(operator, left, right, expr.at, expr.left.at, expr.right.at)
 
-    def combine(self, operator: str, left: Any, right: Any, at: Located, left_at: Located, right_at: Located) -> Any:
+    def combine(
+        self, operator: str, left: Value, right: Value, at: Located, left_at: Located, right_at: Located
+    ) -> Value:
         """`left operator right`, at compile time or as an operation."""
         if left is POISON or right is POISON:
             return POISON
@@ -190,7 +195,7 @@ class Interpreter:
         except StaticError as problem:
             return self.fault(problem.code, problem.message, at, help=problem.help)
 
-    def _logic(self, expr: nodes.Binary, left: Any) -> Any:
+    def _logic(self, expr: nodes.Binary, left: Value) -> Value:
         if left.__class__ is bool and left == (expr.operator == "or"):
             return left
         right = self.value(expr.right)
@@ -206,13 +211,13 @@ class Interpreter:
                 return self.fault("wrong-kind", message, part.at)
         return right
 
-    def operate(self, name: str, values: Sequence[Any], at: Located, places: Sequence[Located]) -> Any:
+    def operate(self, name: str, values: Sequence[Value], at: Located, places: Sequence[Located]) -> Value:
         """An operator on tensors."""
         return DYNAMIC
 
     # Decisions
 
-    def condition(self, expr: nodes.Expr) -> Any:
+    def condition(self, expr: nodes.Expr) -> Value:
         """True, False, DYNAMIC or POISON."""
         value = self.value(expr)
         if value.__class__ is bool or value is POISON or value is DYNAMIC:
@@ -224,7 +229,7 @@ class Interpreter:
         help = "use `!= none` to test whether it is given" if value is not None else None
         return self.fault("wrong-kind", f"expected a boolean condition, found {describe(value)}", expr.at, help=help)
 
-    def conditional(self, expr: nodes.Conditional) -> Any:
+    def conditional(self, expr: nodes.Conditional) -> Value:
         condition = self.condition(expr.condition)
         if condition is True:
             return self.value(expr.value)
@@ -240,11 +245,11 @@ class Interpreter:
                 message = "the number of loop iterations cannot depend on an input"
                 self.fault("ownership", message, part.at, help="make it a hyperparameter")
                 return None
-            if value is not POISON and value.__class__ is not int:
+            if value is not POISON and not is_integer(value):
                 self.fault("wrong-kind", f"expected an integer loop bound, found {describe(value)}", part.at)
                 return None
-        if first is POISON or last is POISON:
-            return None
+        if not is_integer(first) or not is_integer(last):
+            return None  # one of them is in error
         if last < first:
             help = "use an end (exclusive) that is at least the start"
             self.fault("wrong-kind", f"loop end {last} is below its start {first}", loop.last.at, help=help)
@@ -297,7 +302,7 @@ class Interpreter:
 
     # Applications
 
-    def apply(self, expr: nodes.Apply) -> Any:
+    def apply(self, expr: nodes.Apply) -> Value:
         """`min(a, b)` and the like on numbers; DYNAMIC if it is anything else."""
         arguments = expr.arguments
         if arguments.hyperparameters or arguments.forward or arguments.inputs is None:
@@ -314,7 +319,7 @@ class Interpreter:
             return DYNAMIC
         return self.scalar(target, values, expr.at)
 
-    def scalar(self, op: Op, values: list[Any], at: Located) -> Any:
+    def scalar(self, op: Op, values: list[Value], at: Located) -> Value:
         """An operation on numbers."""
         try:
             return self.program.numbers.scalar(op, values, self.unit.span(at))
@@ -349,8 +354,8 @@ class Interpreter:
         given: Mapping[str, Argument],
         forward: tree.Argument | None,
         at: Located,
-        overrides: Mapping[str, Any] | None = None,
-    ) -> dict[str, Any] | None:
+        overrides: Mapping[str, Value] | None = None,
+    ) -> dict[str, Value] | None:
         """The values of a definition's hyperparameters in a use; None if one is wrong, which is reported.
 
         `overrides` take precedence over what is given.
@@ -358,7 +363,7 @@ class Interpreter:
         if callee.open:
             return None
         forwarded = self.definition.hyperparameters if forward is not None and self.definition is not None else {}
-        values: dict[str, Any] = {}
+        values: dict[str, Value] = {}
         failed = False
         for name, parameter in callee.hyperparameters.items():
             argument = given.get(name)
@@ -387,7 +392,7 @@ class Interpreter:
             values[name] = value
         return None if failed else values
 
-    def _fits(self, callee: Definition, name: str, default: Any, value: Any, place: Located | None) -> bool:
+    def _fits(self, callee: Definition, name: str, default: Value, value: Value, place: Located | None) -> bool:
         """Whether `value` may be the hyperparameter `name`; reported if not."""
         if value is POISON:
             return False
@@ -403,7 +408,7 @@ class Interpreter:
         self.fault("wrong-kind", message, place, notes=(note,))
         return False
 
-    def _default(self, callee: Definition, name: str, values: dict[str, Any]) -> Any:
+    def _default(self, callee: Definition, name: str, values: dict[str, Value]) -> Value:
         """A hyperparameter's default, which may use those before it."""
         parameter = callee.hyperparameters[name]
         if isinstance(parameter.default, tree.Literal):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from archspec.addresses import prefixes
-from archspec.algebra import symbol
+from archspec.algebra import Expression, symbol
 from archspec.check.file import check_file
 from archspec.check.unused import report_unused_address
 from archspec.elaborate.application import Target
@@ -17,6 +17,7 @@ from archspec.elaborate.program import Frame, Program
 from archspec.elaborate.values import (
     DYNAMIC,
     POISON,
+    Value,
     accepts,
     describe,
     is_number,
@@ -41,7 +42,7 @@ class Compiled(NamedTuple):
     """
 
     name: str
-    hyperparameters: dict[str, Any]
+    hyperparameters: dict[str, Value]
     module: Module
     body: Body
     doc: str
@@ -59,7 +60,7 @@ def check_files(program: Program, library: Library, root: Unit) -> None:
             program.checked.add(unit)
 
 
-def compile_model(program: Program, unit: Unit, model: tree.Model, overrides: dict[str, Any]) -> Compiled | None:
+def compile_model(program: Program, unit: Unit, model: tree.Model, overrides: dict[str, Value]) -> Compiled | None:
     """Compiles a model; None where what is in the program's report kept it from being compiled."""
     before = program.report.errors
     form = resolve_model(unit, model, program.report)
@@ -78,7 +79,7 @@ def compile_model(program: Program, unit: Unit, model: tree.Model, overrides: di
 
 
 def compile_definition(
-    program: Program, definition: Definition, values: dict[str, Any], use: Frame
+    program: Program, definition: Definition, values: dict[str, Value], use: Frame
 ) -> tuple[Module, Body] | None:
     """What a definition with hyperparameters owns and computes, for symbolic input shapes.
 
@@ -146,15 +147,15 @@ def check_definitions(program: Program, unit: Unit) -> None:
 
 
 def defaults(
-    program: Program, unit: Unit, definition: Definition, given: dict[str, Any] | None = None
-) -> dict[str, Any] | None:
+    program: Program, unit: Unit, definition: Definition, given: dict[str, Value] | None = None
+) -> dict[str, Value] | None:
     """The values of a definition's hyperparameters where only `given` have other values than their defaults."""
     return Interpreter(program, unit, None, {}).hyperparameters(definition, {}, None, definition.node.name, given)
 
 
 def hyperparameters(
-    program: Program, unit: Unit, form: ResolvedModel, overrides: dict[str, Any]
-) -> dict[str, Any] | None:
+    program: Program, unit: Unit, form: ResolvedModel, overrides: dict[str, Value]
+) -> dict[str, Value] | None:
     """The values of a model's hyperparameters; None where what is in the program's report left one without."""
     definition, bound = form.definition, form.arguments.bound
     if bound is None:
@@ -165,7 +166,7 @@ def hyperparameters(
         return None
     if not overrides:
         return written
-    chosen: dict[str, Any] = {}
+    chosen: dict[str, Value] = {}
     for name, value in overrides.items():
         if name not in definition.hyperparameters:
             near = suggest(name, list(definition.hyperparameters))
@@ -179,7 +180,7 @@ def hyperparameters(
     return interpreter.hyperparameters(definition, bound.hyperparameters, None, form.at, chosen)
 
 
-def _override(program: Program, unit: Unit, name: str, written: Any, value: Any) -> Any:
+def _override(program: Program, unit: Unit, name: str, written: Value, value: Value) -> Value:
     """An override as a static value; a word stands for the definition, operation or string that it names."""
     value = _frozen(value)
     if isinstance(value, str) and not isinstance(written, str):
@@ -199,14 +200,14 @@ def _override(program: Program, unit: Unit, name: str, written: Any, value: Any)
     return value
 
 
-def _frozen(value: Any) -> Any:
+def _frozen(value: Value) -> Value:
     """A Python value with lists as tuples."""
     if not isinstance(value, list | tuple) or isinstance(value, Op):
         return value
-    return tuple([_frozen(item) for item in cast("Sequence[Any]", value)])
+    return tuple([_frozen(item) for item in cast("Sequence[Value]", value)])
 
 
-def _input_types(program: Program, definition: Definition, values: dict[str, Any]) -> tuple[Type, ...] | None:
+def _input_types(program: Program, definition: Definition, values: dict[str, Value]) -> tuple[Type, ...] | None:
     """The types of the inputs of a definition that nothing applies: its dimensions stay symbols, `...` is one of
     them.
     """
@@ -218,12 +219,12 @@ def _input_types(program: Program, definition: Definition, values: dict[str, Any
     interpreter = Interpreter(program, unit, definition, env)
     types: list[Type] = []
     for entry in resolved(definition, program.report).inputs:
-        sizes: list[Any] = []
+        sizes: list[Expression] = []
         for item in entry.shape.items if entry.shape else ():
             size = symbol(leading) if isinstance(item, nodes.Leading) else interpreter.value(item)
             if size is POISON:
                 return None
-            if size is DYNAMIC or not is_number(size) or isinstance(size, float):
+            if not is_number(size) or isinstance(size, float):
                 interpreter.fault("wrong-kind", f"expected an integer size, found {describe(size)}", item.at)
                 return None
             sizes.append(size)
@@ -263,7 +264,7 @@ def _report_unused(program: Program, root: Module, name: str, unused: set[str]) 
 
 
 def _check_expectations(
-    program: Program, unit: Unit, form: ResolvedModel, values: dict[str, Any], module: Module
+    program: Program, unit: Unit, form: ResolvedModel, values: dict[str, Value], module: Module
 ) -> None:
     facts = {"params": module.total, "trainable": module.total - module.frozen, "frozen": module.frozen}
     conditions = resolve_expectations(unit, form.at, (*values, *facts, "tensors"), program.report)
@@ -283,7 +284,7 @@ def _report_expectation(interpreter: Interpreter, model: str, condition: nodes.E
     message = f'"{model}" does not meet this expectation'
     if isinstance(condition, nodes.Binary) and condition.operator not in ("and", "or"):
         left, right = interpreter.value(condition.left), interpreter.value(condition.right)
-        if is_number(left) and is_number(right):
+        if isinstance(left, int | float) and isinstance(right, int | float):
             text = interpreter.unit.source.text[condition.left.at.start : condition.left.at.end]
             message = f'"{model}": expected {text} {condition.operator} {right:,}, found {left:,}'
             if condition.operator == "==":
@@ -291,5 +292,5 @@ def _report_expectation(interpreter: Interpreter, model: str, condition: nodes.E
     interpreter.fault("expect", message, condition.at)
 
 
-def _signed(difference: Any) -> str:
+def _signed(difference: float) -> str:
     return f"{abs(difference):,} {'more' if difference > 0 else 'fewer'}"

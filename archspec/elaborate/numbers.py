@@ -6,11 +6,11 @@ With open hyperparameters the same decisions are taken on symbols: `archspec.for
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from typing import Any, Protocol
+from typing import Protocol
 
-from archspec.algebra import LARGEST
+from archspec.algebra import LARGEST, Expression
 from archspec.elaborate.limits import Limits
-from archspec.elaborate.values import POISON, arithmetic, computed, describe
+from archspec.elaborate.values import POISON, Value, arithmetic, computed, describe, is_integer
 from archspec.ir import Module
 from archspec.ops import Op
 from archspec.resolve import nodes
@@ -22,7 +22,7 @@ from archspec.syntax.node import Located
 class Walker(Protocol):
     """What interprets a definition, as far as numbers concern it."""
 
-    env: dict[str, Any]
+    env: dict[str, Value]
     unit: Unit
 
     @property
@@ -31,13 +31,13 @@ class Walker(Protocol):
     @property
     def limits(self) -> Limits: ...
 
-    def value(self, expr: nodes.Expr) -> Any: ...
+    def value(self, expr: nodes.Expr) -> Value: ...
 
-    def condition(self, expr: nodes.Expr) -> Any: ...
+    def condition(self, expr: nodes.Expr) -> Value: ...
 
     def bounds(self, loop: nodes.Loop, length: int) -> tuple[int, int] | None: ...
 
-    def fault(self, code: str, message: str, at: Located, *, help: str | None = None) -> Any: ...
+    def fault(self, code: str, message: str, at: Located, *, help: str | None = None) -> Value: ...
 
 
 class Numbers:
@@ -45,37 +45,41 @@ class Numbers:
 
     counts_elements = True
 
-    def combine(self, operator: str, left: Any, right: Any, span: Span) -> Any:
+    def combine(self, operator: str, left: Value, right: Value, span: Span) -> Value:
         """`left operator right` on numbers, one of which is symbolic. Raises StaticError."""
         return arithmetic(operator, left, right)
 
-    def scalar(self, op: Op, values: list[Any], span: Span) -> Any:
+    def scalar(self, op: Op, values: list[Value], span: Span) -> Value:
         """An operation on numbers. Raises StaticError."""
         return computed(op, values, op.name)
 
-    def index_text(self, index: Any) -> str | None:
+    def index_text(self, index: Value) -> str | None:
         """An index as it is written in an address; None if it cannot be one."""
-        return str(index) if index.__class__ is int and index >= 0 else None
+        return str(index) if is_integer(index) and index >= 0 else None
 
     def requires(self, walker: Walker, condition: nodes.Expr) -> bool:
         """Whether a `require` is met."""
         return walker.condition(condition) is not False
 
-    def elements(self, walker: Walker, sizes: tuple[Any, ...], shape: nodes.Listing) -> int | None:
-        """The number of elements of a tensor; None if its sizes are wrong, which is reported."""
+    def shape(
+        self, walker: Walker, sizes: tuple[Value, ...], written: nodes.Listing
+    ) -> tuple[tuple[Expression, ...], int] | None:
+        """The shape of a tensor and its number of elements; None if its sizes are wrong, which is reported."""
         size = 1
-        for value, item in zip(sizes, shape.items, strict=True):
-            if value.__class__ is not int or value < 1:
+        found: list[Expression] = []
+        for value, item in zip(sizes, written.items, strict=True):
+            if not is_integer(value) or value < 1:
                 wrong_size(walker, value, item)
                 return None
             size *= value
+            found.append(value)
         if size > LARGEST:
             message = "the number of elements of this tensor does not fit in 64 bits"
-            walker.fault("budget", message, shape.at)
+            walker.fault("budget", message, written.at)
             return None
-        return size
+        return tuple(found), size
 
-    def indices(self, walker: Walker, loop: nodes.Loop, length: int) -> Iterable[Any] | None:
+    def indices(self, walker: Walker, loop: nodes.Loop, length: int) -> Iterable[Value] | None:
         """The indices of a loop whose iterations pass nothing on; None if its bounds are wrong, which is reported."""
         bounds = walker.bounds(loop, length)
         return None if bounds is None else range(*bounds)
@@ -87,7 +91,7 @@ class Numbers:
         names: Collection[str],
         run: Callable[[], None],
         length: int,
-        after_first: Callable[[dict[str, Any], dict[str, Any]], None] | None = None,
+        after_first: Callable[[dict[str, Value], dict[str, Value]], None] | None = None,
     ) -> bool:
         """Runs every iteration of a loop over `length` characters that binds `names`; False if its bounds are wrong.
 
@@ -125,7 +129,7 @@ class Numbers:
         """Everything in a module is declared; `ties` are going to be made."""
 
 
-def wrong_size(walker: Walker, value: Any, item: nodes.Expr) -> None:
+def wrong_size(walker: Walker, value: Value, item: nodes.Expr) -> None:
     """Reports a value that cannot be a size."""
     help = None
     if value.__class__ is float:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Hashable, Iterable
+from typing import cast
 
 from archspec.addresses import prefixes
 from archspec.elaborate.bodies import constant_body
@@ -11,7 +11,7 @@ from archspec.elaborate.initial import initial_of
 from archspec.elaborate.interpreter import Interpreter
 from archspec.elaborate.program import Frame, Program, Refused
 from archspec.elaborate.tie import close_aliases, tie
-from archspec.elaborate.values import DYNAMIC, POISON, describe, key_of, kind_of
+from archspec.elaborate.values import DYNAMIC, POISON, Value, describe, is_list, key_of, kind_of
 from archspec.ir import Member, Module, Type, Weight, find
 from archspec.resolve import nodes
 from archspec.resolve.definition import resolved
@@ -19,7 +19,7 @@ from archspec.resolve.files import Definition
 from archspec.source import Note
 
 
-def instantiate(program: Program, definition: Definition, values: dict[str, Any]) -> Module:
+def instantiate(program: Program, definition: Definition, values: dict[str, Value]) -> Module:
     """The module of a definition with hyperparameters; the same object for the same values."""
     key = (definition, *[key_of(v) for v in values.values()])
     module = program.modules.get(key)
@@ -45,7 +45,7 @@ class Ownership(Interpreter):
 
     definition: Definition
 
-    def __init__(self, program: Program, definition: Definition, values: dict[str, Any], module: Module) -> None:
+    def __init__(self, program: Program, definition: Definition, values: dict[str, Value], module: Module) -> None:
         super().__init__(program, definition.unit, definition, dict(values))
         self.module = module
         for entry in definition.node.inputs:
@@ -53,7 +53,7 @@ class Ownership(Interpreter):
         self.ties: list[tuple[str, str, nodes.Tie]] = []
         self._roles: list[tuple[str, nodes.Address]] = []
         self._invariants: dict[int, Module | None] = {}
-        self._modules: dict[Any, Module] = {}
+        self._modules: dict[Hashable, Module] = {}
 
     def run(self) -> None:
         form = resolved(self.definition, self.program.report)
@@ -162,7 +162,7 @@ class Ownership(Interpreter):
                 case _:
                     pass
 
-    def _indices(self, loop: nodes.Loop | None, length: int) -> Iterable[Any]:
+    def _indices(self, loop: nodes.Loop | None, length: int) -> Iterable[Value]:
         """Binds the index of a loop to each of its values; once for no loop, never where its bounds are wrong."""
         if loop is None:
             yield 0
@@ -296,7 +296,7 @@ class Ownership(Interpreter):
         self._modules[key] = module
         return module
 
-    def _key(self, callee: Definition, own: nodes.Own) -> Any:
+    def _key(self, callee: Definition, own: nodes.Own) -> Hashable:
         """What a statement declares depends on this only, from iteration to iteration of a loop."""
         values = [key_of(self.value(argument.value)) for argument in own.arguments.hyperparameters]
         if own.arguments.forward is not None:
@@ -305,27 +305,26 @@ class Ownership(Interpreter):
 
     def _weight(self, tensor: nodes.Tensor) -> Weight | None:
         sizes = self.value(tensor.shape)
-        if sizes is POISON:
-            return None
         if sizes is DYNAMIC:
             message = "the shape of a stored tensor cannot depend on an input"
             self.fault("ownership", message, tensor.shape.at, help="use hyperparameters only")
             return None
         numbers, frozen = self.program.numbers, "frozen" in tensor.modifiers
-        size = numbers.elements(self, sizes, tensor.shape)
-        if size is None:
+        shaped = numbers.shape(self, sizes, tensor.shape) if is_list(sizes) else None
+        if shaped is None:
             return None
+        shape, size = shaped
         if tensor.kind == "param" and tensor.dtype != "real" and not frozen:
             help = "declare it as `frozen`, or as a `buffer`"
             message = f"a parameter of type {tensor.dtype} cannot be trained"
             self.fault("wrong-kind", message, tensor.address.at, help=help)
         initial = None
         if tensor.initial is not None and numbers.counts_elements:
-            initial = initial_of(self, tensor.initial, len(sizes))
+            initial = initial_of(self, tensor.initial, len(shape))
         weight = Weight(
             tensor.kind,
-            Type(sizes, tensor.dtype),
-            sizes,
+            Type(shape, tensor.dtype),
+            cast("tuple[int, ...]", shape),  # of symbols where hyperparameters are open, in a formula alone
             size,
             frozen,
             "unused" in tensor.modifiers,

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from archspec.algebra import Dim, Polynomial
 from archspec.elaborate.interpreter import Interpreter
-from archspec.elaborate.values import DYNAMIC, POISON, describe
+from archspec.elaborate.values import DYNAMIC, POISON, Value, describe
 from archspec.ir import Type
 from archspec.resolve import nodes
 from archspec.resolve.nodes import Entry
@@ -131,7 +129,7 @@ class Header:
         interpreter = self.interpreter
         words: list[str] = []
         for item in shape.items:
-            known: Any = None
+            known: Value = None
             if isinstance(item, nodes.Leading):
                 known = None if self.leading is None else ", ".join(map(str, self.leading))
             elif isinstance(item, nodes.Local | nodes.Dimension):

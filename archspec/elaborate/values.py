@@ -7,12 +7,13 @@ and POISON (something already reported, which nothing should be said about again
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Hashable, Sequence
+from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
 from archspec.algebra import Polynomial
 from archspec.ir import Module, Type
 from archspec.ops import OPERATORS, OPS, Op
+from archspec.resolve.files import Definition
 
 _EQUALITY = ("==", "!=")
 COMPARISONS = (*_EQUALITY, "<", "<=", ">", ">=")
@@ -76,6 +77,11 @@ class Owned(NamedTuple):
     module: Module
 
 
+_Static: TypeAlias = "bool | int | float | str | Polynomial | tuple[Value, ...] | Definition | Op"
+Value: TypeAlias = "_Static | Tensor | Several | Owned | Marker | None"
+"""The value of an expression."""
+
+
 class StaticError(Exception):
     """Arithmetic that has no answer; `code` is the diagnostic's."""
 
@@ -86,7 +92,7 @@ class StaticError(Exception):
         self.help = help
 
 
-def describe(value: Any) -> str:
+def describe(value: Value) -> str:
     """A value as a message names it: `the integer 12`, `the string "x"`, `none`."""
     kind = kind_of(value)
     match kind:
@@ -104,7 +110,7 @@ def describe(value: Any) -> str:
             )
 
 
-def kind_of(value: Any) -> str:
+def kind_of(value: Value) -> str:
     """The kind of a static value or tensor, as messages name it."""
     match value:
         case None:
@@ -135,7 +141,7 @@ def kind_of(value: Any) -> str:
             return "function" if value.kind == "fn" else str(value.kind)
 
 
-def show(value: Any) -> str:
+def show(value: Value) -> str:
     """A static value as the language writes it."""
     match value:
         case None:
@@ -151,7 +157,7 @@ def show(value: Any) -> str:
         case Several() | Tensor():
             return "..."
         case tuple():
-            items = _items(value)
+            items = value
             shown = [show(item) for item in items[:MOST_SHOWN]]
             return f"[{', '.join([*shown, *(['...'] if len(items) > MOST_SHOWN else [])])}]"
         case int() | float() | Polynomial() | Marker():
@@ -160,34 +166,30 @@ def show(value: Any) -> str:
             return value.name
 
 
-def plain(value: Any) -> Any:
+def plain(value: Value) -> Any:
     """A hyperparameter as JSON can hold it: definitions and operations by name."""
     match value:
-        case tuple() if not isinstance(value, Op):
-            return [plain(v) for v in _items(value)]
+        case tuple() if is_list(value):
+            return [plain(v) for v in value]
         case None | bool() | int() | float() | str():
             return value
         case _:
             return show(value)
 
 
-def _items(value: Any) -> tuple[Any, ...]:
-    return value
-
-
-def key_of(value: Any) -> Any:
+def key_of(value: Value) -> Hashable:
     """What tells static values apart as dictionary keys (True is not 1, 1 is not 1.0)."""
     kind = value.__class__
     if kind is int or kind is str:
         return value
-    if kind is tuple:
+    if is_list(value):
         return (tuple, *[key_of(v) for v in value])
     if kind is float or kind is bool:
         return (kind, value)
     return value
 
 
-def accepts(default: Any, value: Any) -> bool:
+def accepts(default: Value, value: Value) -> bool:
     """Whether a hyperparameter whose default is `default` may be `value`."""
     if value is None or default is None or isinstance(value, Marker):
         return True
@@ -199,18 +201,28 @@ def accepts(default: Any, value: Any) -> bool:
     )
 
 
-def is_number(value: Any) -> bool:
+def is_integer(value: object) -> TypeGuard[int]:
+    """Whether a value is an integer, and not a boolean."""
+    return value.__class__ is int
+
+
+def is_list(value: object) -> TypeGuard[tuple[Value, ...]]:
+    """Whether a value is a list: a plain tuple rather than a record."""
+    return value.__class__ is tuple
+
+
+def is_number(value: object) -> TypeGuard[int | float | Polynomial]:
     return value.__class__ in (int, float) or isinstance(value, OPEN)
 
 
-def negative(value: Any) -> Any:
+def negative(value: Value) -> Value:
     """`-value`. Raises StaticError."""
     if not is_number(value):
         raise StaticError("wrong-kind", f"`-` expects a number, found {describe(value)}")
     return computed(OPS["neg"], (value,), "-")
 
 
-def arithmetic(operator: str, left: Any, right: Any) -> Any:
+def arithmetic(operator: str, left: Value, right: Value) -> Value:
     """The value of a binary operator on two static values. Raises StaticError."""
     if left.__class__ is not int or right.__class__ is not int:
         if not (is_number(left) and is_number(right)):
@@ -229,7 +241,7 @@ def arithmetic(operator: str, left: Any, right: Any) -> Any:
     return computed(OPS[OPERATORS[operator]], (left, right), operator)
 
 
-def computed(op: Op, values: Sequence[Any], name: str) -> Any:
+def computed(op: Op, values: Sequence[Value], name: str) -> Value:
     """What an operation on numbers gives; `name` is what the spec calls it. Raises StaticError."""
     assert op.scalar is not None
     try:
@@ -246,7 +258,7 @@ def computed(op: Op, values: Sequence[Any], name: str) -> Any:
         raise StaticError("arithmetic", f"`{name}` is undefined for these operands: {problem}") from None
 
 
-def _same(left: Any, right: Any) -> bool:
+def _same(left: Value, right: Value) -> bool:
     """Whether two static values are equal, not both of which are numbers."""
     if left is None or right is None:
         return left is right

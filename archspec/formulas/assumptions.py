@@ -77,9 +77,9 @@ class Opening:
             return operator == "!="
         if not (is_number(left) and is_number(right)):
             self.refuse(f"`{operator}` is undefined for these operands", span)
-        real = any(isinstance(value, float) for value in (left, right))
+        real = isinstance(left, float) or isinstance(right, float)
         if operator in COMPARISONS:
-            if real:
+            if isinstance(left, float) or isinstance(right, float):
                 self.refuse("cannot compare a real number that depends on an open hyperparameter", span)
             return self.decide(operator, left, right, span)
         if real or operator == "/" or (operator == "**" and not (isinstance(right, int) and right >= 0)):
@@ -88,7 +88,7 @@ class Opening:
             value = arithmetic(operator, left, right)
         except StaticError as problem:
             self.refuse(problem.message, span)
-        if operator == "//":
+        if operator == "//" and not isinstance(left, float) and not isinstance(right, float):
             self.floors.setdefault((left, right), span)
         return value
 

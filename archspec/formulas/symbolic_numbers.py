@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
-from archspec.algebra import Dim, Polynomial, at_least
+from archspec.algebra import Dim, Expression, Polynomial, at_least
 from archspec.elaborate.application import Applications
 from archspec.elaborate.numbers import Numbers, Walker, wrong_size
-from archspec.elaborate.values import COMPARISONS, OPEN, Several, Tensor, key_of
+from archspec.elaborate.values import COMPARISONS, OPEN, Several, Tensor, Value, is_integer, key_of
 from archspec.formulas.assumptions import Opening
 from archspec.formulas.restarts import Probed, Rescheduled, Rounds, Schedule, Segment, slope_of
 from archspec.ir import Member, Module, Type, Weight, find
@@ -49,15 +49,19 @@ class SymbolicNumbers(Numbers):
     def index_text(self, index: Any) -> str | None:
         return self.opening.index_text(index) if isinstance(index, Polynomial) else super().index_text(index)
 
-    def elements(self, walker: Walker, sizes: tuple[Any, ...], shape: nodes.Listing) -> int | None:
-        for value, item in zip(sizes, shape.items, strict=True):
+    def shape(
+        self, walker: Walker, sizes: tuple[Value, ...], written: nodes.Listing
+    ) -> tuple[tuple[Expression, ...], int] | None:
+        found: list[Expression] = []
+        for value, item in zip(sizes, written.items, strict=True):
             if isinstance(value, Polynomial):
                 if self.opening.known(">=", value - 1) is not True:
                     self.opening.assume(">=", value, 1, walker.unit.span(item.at))
-            elif value.__class__ is not int or value < 1:
+            elif not is_integer(value) or value < 1:
                 wrong_size(walker, value, item)
                 return None
-        return 0
+            found.append(value)
+        return tuple(found), 0
 
     def requires(self, walker: Walker, condition: nodes.Expr) -> bool:
         """Whether a condition holds; what is not known of it is assumed."""
@@ -263,7 +267,10 @@ def _distinguishes(walker: Walker, index: nodes.Expr, segment: Segment) -> bool:
     """Whether an index is a different one in every iteration, and depends on nothing else that changes."""
     assert walker.definition is not None
     names = set(nodes.local_names(index)) - walker.definition.hyperparameters.keys()
-    return names == {segment.variable} and _is_linear(index) and bool(slope_of(walker.value(index), segment.symbol))
+    value = walker.value(index)
+    if not isinstance(value, int | Polynomial):
+        return False
+    return names == {segment.variable} and _is_linear(index) and bool(slope_of(value, segment.symbol))
 
 
 def _moved(walker: Walker, base: dict[str, Any], steps: dict[str, Any], times: Dim) -> dict[str, Any]:
