@@ -1,5 +1,6 @@
 """What a spec means, rule by rule: hyperparameters, roles, requirements, shapes and outputs."""
 
+import pytest
 from small import DENSE, SCALE, codes, findings, layers, load, operations, output, shapes
 
 # Hyperparameters -----------------------------------------------------------------------------------------------------
@@ -367,3 +368,23 @@ block Net(n = 4)(x [seq, n]) -> [seq, n] {
         "`+` cannot combine a real and a symbolic dimension",
         "`min` cannot combine a real and a symbolic dimension",
     ]
+
+
+@pytest.mark.parametrize("condition", ["seq < 3", "3 < seq", "seq == 3", "3 != seq", "seq >= batch"])
+def test_whether_a_dimension_is_a_number_is_not_known(condition: str) -> None:
+    text = (
+        "dim batch, seq\nfn f(x [batch, seq]) -> [batch, seq] { return x if %s else x + 1.0 }\n"
+        "layer L(n = 4)(x [batch, seq]) -> [batch, seq] {\n  w: param []\n  return f(x) * .w\n}\n"
+    ) % condition
+    (found,) = findings(text)
+    left, operator, right = condition.split()
+    assert found.message == f"`{left} {operator} {right}` is not a compile-time constant"
+
+
+@pytest.mark.parametrize("quotient", ["seq / 2", "8 / seq"])
+def test_a_dimension_is_divided_with_two_strokes(quotient: str) -> None:
+    text = (
+        "dim batch, seq\nlayer L(n = 4)(x [batch, seq]) -> [batch, seq] {\n  w: param []\n  return x * .w * (%s)\n}\n"
+    ) % quotient
+    (found,) = findings(text)
+    assert (found.message, found.help) == ("`/` cannot divide symbolic dimensions", "use `//` for integer division")
