@@ -372,19 +372,23 @@ block Net(n = 4)(x [seq, n]) -> [seq, n] {
 
 @pytest.mark.parametrize("condition", ["seq < 3", "3 < seq", "seq == 3", "3 != seq", "seq >= batch"])
 def test_whether_a_dimension_is_a_number_is_not_known(condition: str) -> None:
-    text = (
-        "dim batch, seq\nfn f(x [batch, seq]) -> [batch, seq] { return x if %s else x + 1.0 }\n"
-        "layer L(n = 4)(x [batch, seq]) -> [batch, seq] {\n  w: param []\n  return f(x) * .w\n}\n"
-    ) % condition
-    (found,) = findings(text)
+    found = findings(
+        f"""
+dim batch, seq
+fn f(x [batch, seq]) -> [batch, seq] {{ return x if {condition} else x + 1.0 }}
+layer L(x [batch, seq]) -> [batch, seq] {{
+  w: param []
+  return f(x) * .w
+}}
+"""
+    )
     left, operator, right = condition.split()
-    assert found.message == f"`{left} {operator} {right}` is not a compile-time constant"
+    assert [each.message for each in found] == [f"`{left} {operator} {right}` is not a compile-time constant"]
 
 
 @pytest.mark.parametrize("quotient", ["seq / 2", "8 / seq"])
 def test_a_dimension_is_divided_with_two_strokes(quotient: str) -> None:
-    text = (
-        "dim batch, seq\nlayer L(n = 4)(x [batch, seq]) -> [batch, seq] {\n  w: param []\n  return x * .w * (%s)\n}\n"
-    ) % quotient
+    head = "dim batch, seq\nlayer L(x [batch, seq]) -> [batch, seq] {\n  w: param []\n"
+    text = f"{head}  return x * .w * ({quotient})\n}}\n"
     (found,) = findings(text)
     assert (found.message, found.help) == ("`/` cannot divide symbolic dimensions", "use `//` for integer division")
