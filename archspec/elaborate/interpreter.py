@@ -328,13 +328,16 @@ class Interpreter:
 
     def bound(self, expr: nodes.Apply | nodes.Own, callee: Definition | Op) -> Bound | None:
         """The arguments of an application by the names of its callee; None where they are wrong, which is reported."""
-        if expr.arguments.bound is not None:
-            return expr.arguments.bound
-        key = (id(expr), id(callee))
-        known = self.program.bound.get(key)
-        if known is None:
-            known = self.program.bound[key] = (expr, callee, self._matched(expr, callee))
-        return known[2]
+        bound = expr.arguments.bound
+        if bound is None:
+            key = (id(expr), id(callee))
+            known = self.program.bound.get(key)
+            if known is None:
+                known = self.program.bound[key] = (expr, callee, self._matched(expr, callee))
+            bound = known[2]
+        if self.observer is not None and bound is not None:
+            self.observer.applied(self.definition, expr, callee, bound)
+        return bound
 
     def _matched(self, expr: nodes.Apply | nodes.Own, callee: Definition | Op) -> Bound | None:
         if isinstance(callee, Definition):

@@ -44,6 +44,10 @@ class Observer(Protocol):
         """The resolved expression or step `node` had a value."""
         ...
 
+    def applied(self, caller: Definition | None, node: Any, callee: Any, bound: Bound) -> None:
+        """The definition `caller` applied or declared `callee` at the resolved node `node`, with these arguments."""
+        ...
+
     def declared(self, node: Any, made: Module | Weight) -> None:
         """The declaration `node` made a module or a tensor."""
         ...

@@ -1,11 +1,12 @@
-"""What the expressions of a model's definitions came to, in every use of them: for translating definitions as written.
+"""The values that the expressions of a model's definitions had, in every use of them: for translating definitions.
 
-A compiled body says what one instance computes; the text says what a definition computes. Both together say which
-choices a model settles, and which values are tensors of what type.
+A compiled body says what one instance computes; the resolved form says what a definition computes. Both together say
+which choices a model settles, and which values are tensors of what type.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from itertools import product
 from typing import Any, NamedTuple
@@ -17,6 +18,7 @@ from archspec.elaborate.models import compile_model
 from archspec.elaborate.program import Program
 from archspec.elaborate.values import DYNAMIC, POISON, Owned, Several, Tensor, key_of
 from archspec.ir import Body, Module, Type, Weight, find, leaves
+from archspec.ops import Op
 from archspec.resolve import nodes
 from archspec.resolve.files import Definition, Unit
 from archspec.source import Report
@@ -25,13 +27,16 @@ from archspec.syntax import tree
 MOST_OPTIONAL = 6
 """Optional inputs of a model of which every choice is tried."""
 
+Applied = nodes.Apply | nodes.Own
+
 
 class Seen:
-    """The values that one expression had: the types of tensors, and static values (None for what was absent)."""
+    """The values that `node` had: the types of tensors, and static values (None for what was absent)."""
 
-    __slots__ = ("statics", "types")
+    __slots__ = ("node", "statics", "types")
 
-    def __init__(self) -> None:
+    def __init__(self, node: Any) -> None:
+        self.node = node  # kept, so that no other node has its identity
         self.types: dict[Type, None] = {}
         self.statics: dict[Any, Any] = {}
 
@@ -51,14 +56,22 @@ class Use(NamedTuple):
     body: Body
 
 
-class Trace:
-    """`seen` is by the identity of a node of a syntax tree; `uses` by definition, a definition after those it uses.
+class Application(NamedTuple):
+    """An application of one callee in the definition `caller`, with its arguments by name."""
 
-    `definitions` says which definition a module is an instance of. `root` is the model's own definition. `owned` are
-    the modules and tensors that a statement or expression declared, each once, by the identity of its node; nodes in
-    exclusive branches may declare one address. `ties` are the ties that were made, by the identity of their
-    nodes: whether the alias had no other name yet in any of them. `given` are the root's hyperparameters that do not
-    have their defaults.
+    caller: Definition
+    node: Applied
+    bound: nodes.Bound
+
+
+class Trace:
+    """`seen` is by the identity of a resolved node; `uses` by definition, a definition after those it uses.
+
+    `applications` are by the identity of their nodes and by callee, `definitions` says which definition a module is an
+    instance of. `root` is the model's own definition. `owned` are the modules and tensors that a declaration made, each
+    once, by the identity of its node; nodes in exclusive branches may declare one address. `ties` are the ties that
+    were made, by the identity of their nodes: whether the alias had no other name yet in any of them. `given` are the
+    root's hyperparameters that do not have their defaults.
     """
 
     def __init__(self, root: Definition, given: frozenset[str]) -> None:
@@ -66,22 +79,30 @@ class Trace:
         self.given = given
         self.seen: dict[int, Seen] = {}
         self.uses: dict[Definition, list[Use]] = {}
+        self.applications: dict[int, dict[Definition | Op, Application]] = {}
         self.definitions: dict[Module, Definition] = {}
         self.owned: dict[int, dict[int, Module | Weight]] = {}
         self.ties: dict[int, bool] = {}
 
+    # What a compilation reports
+
     def value(self, node: Any, value: Any) -> None:
-        """Records a value of a resolved expression or step."""
+        """Records a value of an expression or step."""
         if value is not POISON and value is not DYNAMIC:
-            key = id(node.at)
+            key = id(node)
             seen = self.seen.get(key)
             if seen is None:
-                seen = self.seen[key] = Seen()
+                seen = self.seen[key] = Seen(node)
             seen.add(value)
+
+    def applied(self, caller: Definition | None, node: Applied, callee: Definition | Op, bound: nodes.Bound) -> None:
+        """Records an application."""
+        if caller is not None:
+            self.applications.setdefault(id(node), {})[callee] = Application(caller, node, bound)
 
     def declared(self, node: nodes.Own | nodes.Tensor, made: Module | Weight) -> None:
         """Records what a declaration made."""
-        self.owned.setdefault(id(node.at), {})[id(made)] = made
+        self.owned.setdefault(id(node), {})[id(made)] = made
 
     def body(self, target: Target, given: tuple[Given, ...], body: Body) -> None:
         """Records a use of a definition."""
@@ -97,19 +118,38 @@ class Trace:
             found = find(module, alias)
             inside = [f".{name}" for name, _ in leaves(found)] if isinstance(found, Module) else [""]
             alone = not any(alias + name in shared for name in inside)
-            key = id(node.at)
-            self.ties[key] = self.ties.get(key, True) and alone
+            self.ties[id(node)] = self.ties.get(id(node), True) and alone
             shared.update(address + name for address in (alias, counted) for name in inside)
 
-    def targets(self, node: tree.Own | tree.Param) -> list[Module | Weight]:
-        """What a statement or expression declared in all uses: nothing where it is in a branch that is never taken."""
+    # Questions
+
+    def statics(self, node: nodes.Expr) -> Mapping[Any, Any]:
+        """The static values of an expression."""
+        seen = self.seen.get(id(node))
+        return seen.statics if seen is not None else {}
+
+    def targets(self, node: nodes.Own | nodes.Tensor) -> list[Module | Weight]:
+        """What a declaration made in all uses: nothing where it is in a branch that is never taken."""
         return list(self.owned.get(id(node), {}).values())
 
-    def truth(self, node: tree.Expr) -> bool | None:
-        """The one truth that a condition had wherever it was asked; None if it had both."""
-        seen = self.seen.get(id(node))
-        values = list(seen.statics.values()) if seen is not None else []
+    def truth(self, node: nodes.Expr) -> bool | None:
+        """The one truth that a condition had wherever it was evaluated; None if it had both."""
+        if isinstance(node, nodes.Literal):
+            return node.value if isinstance(node.value, bool) else None
+        values = list(self.statics(node).values())
         return values[0] if len(values) == 1 else None
+
+    def callees(self, node: Applied) -> list[Definition | Op]:
+        """What an application applies, or a declaration is an instance of, in all uses."""
+        return list(self.applications.get(id(node), {}))
+
+    def bound(self, node: Applied, callee: Definition | Op) -> nodes.Bound:
+        """The arguments of an application by the names of a callee."""
+        return self.applications[id(node)][callee].bound
+
+    def sites(self, callee: Definition) -> list[Application]:
+        """All applications of a definition."""
+        return [by_callee[callee] for by_callee in self.applications.values() if callee in by_callee]
 
 
 def trace_model(unit: Unit, model: tree.Model, overrides: dict[str, Any]) -> Trace:

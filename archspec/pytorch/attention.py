@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
-from archspec.pytorch.code import apply, bind, literal, name, py, text
 from archspec.pytorch.operations import constant
+from archspec.pytorch.pyast import apply, bind, literal, name, py, text
+from archspec.pytorch.scope import Scope
 from archspec.pytorch.values import REAL, STATIC, Val
-from archspec.syntax import tree
+from archspec.resolve import nodes
 
-if TYPE_CHECKING:
-    from archspec.pytorch.tensors import Tensors
+
+class Tensors(Protocol):
+    """What translates the operations around attention."""
+
+    scope: Scope
+
+    def as_stream(self, value: Val, stream: Val) -> Val:
+        """A tensor in the type of the stream."""
+        ...
 
 
 class Part(NamedTuple):
@@ -33,7 +41,7 @@ class Scores(NamedTuple):
     shapes: frozenset[Any]
 
 
-def as_attention(forward: Tensors, values: Sequence[Val | None]) -> Val | None:
+def as_attention(tensors: Tensors, values: Sequence[Val | None]) -> Val | None:
     """The product of probabilities and values as one call, if that is what it is."""
     weights, value = values
     if weights is None or value is None or weights.op != "softmax" or constant(dict(weights.settings)["axis"]) != -1:
@@ -46,14 +54,14 @@ def as_attention(forward: Tensors, values: Sequence[Val | None]) -> Val | None:
     if not scores.shapes or weights.args[0].shapes != scores.shapes:
         return None  # a mask or bias makes them larger
     parts = [part.value for part in (*scores.masks, *scores.biases)]
-    if not all(map(forward.is_current, (scores.query, scores.key, value, *parts))):
+    if not all(map(tensors.scope.statements.is_current, (scores.query, scores.key, value, *parts))):
         return None
     biases = [
-        part if part.value.kind == REAL else part._replace(value=forward.as_stream(part.value, scores.query))
+        part if part.value.kind == REAL else part._replace(value=tensors.as_stream(part.value, scores.query))
         for part in scores.biases
     ]
-    keywords = _masked(forward, scores._replace(biases=biases))
-    scale = _scale(forward, scores)
+    keywords = _masked(tensors.scope, scores._replace(biases=biases))
+    scale = _scale(tensors.scope, scores)
     if scale is not None:
         keywords["scale"] = scale
     call = apply(py("F.scaled_dot_product_attention"), [scores.query.code, scores.key.code, value.code], keywords)
@@ -126,21 +134,21 @@ def _origin(value: Val) -> ast.expr:
     return value.args[0] if value.name is not None and value.args else value.code
 
 
-def _scale(forward: Tensors, scores: Scores) -> ast.expr | None:
+def _scale(scope: Scope, scores: Scores) -> ast.expr | None:
     """The scale, unless it is 1 / sqrt(size of a head), which PyTorch takes by itself."""
     assert scores.scale is not None
-    entries = forward.definition.node.inputs
-    query = next((e for e, v in zip(entries, forward.inputs, strict=True) if v.name == scores.query.name), None)
+    entries = scope.form.inputs
+    query = next((e for e, v in zip(entries, scope.inputs, strict=True) if v.name == scores.query.name), None)
     if query is not None and scores.query.name is not None and query.shape is not None:
         last = query.shape.items[-1]
-        if isinstance(last, tree.Name) and last.text in forward.unit.dims:
-            size = forward.variable(last.text)
+        if isinstance(last, nodes.Dimension | nodes.Local) and last.name in scope.unit.dims:
+            size = scope.statements.variable(last.name)
             if text(scores.scale) in (f"{size} ** (-0.5)", f"1 / math.sqrt({size})", f"1 / {size} ** 0.5"):
                 return None
     return scores.scale
 
 
-def _masked(forward: Tensors, scores: Scores) -> dict[str, ast.expr]:
+def _masked(scope: Scope, scores: Scores) -> dict[str, ast.expr]:
     """The keywords for masks and biases."""
     masks, biases = scores.masks, scores.biases
     if not biases and len(masks) == 1:
@@ -152,9 +160,9 @@ def _masked(forward: Tensors, scores: Scores) -> dict[str, ast.expr]:
     causal = [m for m in masks if m.value.op == "causal" and m.test is None]
     others = [m for m in masks if m.value.op != "causal" or m.test is not None]
     if not biases and len(causal) == len(others) == 1 and others[0].test is not None:
-        return _causal_unless(forward, causal[0].value, others[0].value, others[0].test)
-    visible = _combined(forward, masks, "visible", "a & b")
-    bias = _combined(forward, biases, "bias", "a + b")
+        return _causal_unless(scope, causal[0].value, others[0].value, others[0].test)
+    visible = _combined(scope, masks, "visible", "a & b")
+    bias = _combined(scope, biases, "bias", "a + b")
     if bias is None or visible is None:
         found = bias if visible is None else visible
         return {"attn_mask": found} if found is not None else {}
@@ -166,11 +174,11 @@ def _masked(forward: Tensors, scores: Scores) -> dict[str, ast.expr]:
     return {"attn_mask": both}
 
 
-def _causal_unless(forward: Tensors, causal: Val, other: Val, test: ast.expr) -> dict[str, ast.expr]:
+def _causal_unless(scope: Scope, causal: Val, other: Val, test: ast.expr) -> dict[str, ast.expr]:
     """The causal mask with another where that applies; else PyTorch's own, for which it needs half the work."""
-    visible = forward.fresh("visible")
+    visible = scope.fresh("visible")
     both = py("a & b", a=causal.code, b=other.code)
-    forward.bind(visible, py("both if test else None", both=both, test=test))
+    scope.statements.bind(visible, py("both if test else None", both=both, test=test))
     return {"attn_mask": name(visible), "is_causal": py("visible is None", visible=name(visible))}
 
 
@@ -179,7 +187,7 @@ def _is_given(part: Part) -> bool:
     return part.test is not None and text(part.test) == f"{text(part.value.code)} is not None"
 
 
-def _combined(forward: Tensors, parts: Sequence[Part], word: str, joined: str) -> ast.expr | None:
+def _combined(scope: Scope, parts: Sequence[Part], word: str, joined: str) -> ast.expr | None:
     """All of the masks, or all of the biases, as one; None where there is none."""
     if not parts:
         return None
@@ -192,8 +200,8 @@ def _combined(forward: Tensors, parts: Sequence[Part], word: str, joined: str) -
         whole = py(joined, a=whole, b=more) if whole is not None else more
     if not sometimes:
         return whole
-    variable = forward.fresh(word)
-    forward.bind(variable, whole if whole is not None else literal(None))
+    variable = scope.fresh(word)
+    scope.statements.bind(variable, whole if whole is not None else literal(None))
     for i, part in enumerate(sometimes):
         assert part.test is not None
         both = part.value.code
@@ -201,5 +209,5 @@ def _combined(forward: Tensors, parts: Sequence[Part], word: str, joined: str) -
             both = py(joined, a=name(variable), b=both)
         if whole is None and i:
             both = py("b if a is None else both", a=name(variable), b=part.value.code, both=both)
-        forward.body.append(ast.If(part.test, [bind(variable, both)], []))
+        scope.statements.body.append(ast.If(part.test, [bind(variable, both)], []))
     return name(variable)

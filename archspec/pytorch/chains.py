@@ -1,86 +1,118 @@
-"""Chains: in one expression where they are short, else a line a step."""
+"""Chains: in one expression where they are short, else one line for each step."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from typing import Protocol
 
 from archspec.ops import OPERATORS
-from archspec.pytorch.applying import Applying
-from archspec.pytorch.code import apply, name, names_in, py
-from archspec.pytorch.layout import WIDTH, written
-from archspec.pytorch.places import Pattern, pattern_of
-from archspec.pytorch.plan import Branch, Owning, Plan, Repeat, plan_of
-from archspec.pytorch.plan import names_in as words_in
+from archspec.pytorch.attribute_paths import pattern_of
+from archspec.pytorch.contiguous import declared, texts
+from archspec.pytorch.pretty import WIDTH, written
+from archspec.pytorch.pyast import name, names_in, py
+from archspec.pytorch.scope import Scope
+from archspec.pytorch.static_code import StaticCode
+from archspec.pytorch.tensor_code import TensorCode
 from archspec.pytorch.values import FREE, REAL, STATIC, Several, Val
-from archspec.syntax import tree
+from archspec.resolve import nodes
 
 MOST_NESTED = 3
 """Steps of a chain that may stand in one expression; longer chains are a line each."""
 
 
-class Chains(Applying):
+class Expressions(Protocol):
+    """What translates the expressions in a chain."""
+
+    scope: Scope
+    static: StaticCode
+    tensors: TensorCode
+    elements: dict[int, ast.Name]
+
+    def expr(self, expr: nodes.Expr) -> Val | Several: ...
+
+    def one(self, expr: nodes.Expr) -> Val: ...
+
+    def applied(self, expr: nodes.Expr) -> Val | Several: ...
+
+    def single(self, value: Val | Several, node: object) -> Val: ...
+
+    def alike(self, first: Val, second: Val, node: object) -> tuple[Val, Val]: ...
+
+
+class Chains:
     """Translates chains and the loops in them."""
 
-    def chain(self, expr: tree.Chain, target: str | None, reuse: bool = False) -> Val | Several:
-        """A chain: in one expression if it is short, else a line a step, into `target` or a new variable.
+    def __init__(self, expressions: Expressions) -> None:
+        self.expressions = expressions
+        self.scope = expressions.scope
+        self.static = expressions.static
+        self.tensors = expressions.tensors
+
+    def chain(self, expr: nodes.Chain, target: str | None = None, reuse: bool = False) -> Val | Several:
+        """A chain: in one expression if it is short, else one line for each step, into `target` or a new variable.
 
         With `reuse` the variable the stream begins in may be bound again, as nothing comes after.
         """
         steps = [step for step in expr.steps if not self._is_skipped(step)]
-        plain = all(s.loop is None and (s.condition is None or self.truth(s.condition) is not None) for s in steps)
+        plain = all(s.loop is None and not self._varies(s) for s in steps)
         is_part = target is None and not reuse
-        with self.streaming_in(None):
+        with self.scope.piping():
             if plain and (is_part or len(steps) <= MOST_NESTED):
-                before = list(self.body), dict(self.local), dict(self.bound)
+                restore = self.scope.statements.saved()
                 value = self._nested(expr.head, steps)
                 fits = isinstance(value, Several) or len(written(value.code)) + len(target or "return") + 11 <= WIDTH
                 if fits or is_part:
                     return value
-                self.body, self.local, self.bound = before
+                restore()
             return self._lines(expr.head, steps, target, reuse)
 
-    def _is_skipped(self, step: tree.Step) -> bool:
-        """Whether a step does nothing in any use."""
-        if step.loop is not None and not self.was_seen(step):
-            return True
-        return step.condition is not None and self.truth(step.condition) is False and step.otherwise is None
+    def _varies(self, step: nodes.Step) -> bool:
+        """Whether a step has a condition that is not the same everywhere."""
+        return step.condition is not None and self.scope.truth(step.condition) is None
 
-    def _nested(self, head: tree.Expr, steps: Sequence[tree.Step]) -> Val | Several:
-        value = self.expr(head)
+    def _is_skipped(self, step: nodes.Step) -> bool:
+        """Whether a step does nothing in any use."""
+        if step.loop is not None and not self.scope.was_seen(step):
+            return True
+        return step.condition is not None and self.scope.truth(step.condition) is False and step.otherwise is None
+
+    def _nested(self, head: nodes.Expr, steps: Sequence[nodes.Step]) -> Val | Several:
+        value = self.expressions.expr(head)
         for i, step in enumerate(steps):
-            value = self._stepped(step, self._chosen(step), self._once(self.single(value, steps[i - 1]), step))
+            stream = self._once(self.expressions.single(value, steps[i - 1]), step)
+            value = self._stepped(step, self._chosen(step), stream)
         return value
 
-    def _once(self, stream: Val, step: tree.Step) -> Val:
+    def _once(self, stream: Val, step: nodes.Step) -> Val:
         """A stream that is computed once, though a step takes it more than once."""
-        if list(words_in(self._chosen(step))).count("_") < 2 or isinstance(stream.code, ast.Name | ast.Attribute):
+        if _piped_in(self._chosen(step)) < 2 or isinstance(stream.code, ast.Name | ast.Attribute):
             return stream
-        variable = self.fresh("stream", "part")
-        self.bind(variable, stream.code)
-        return stream._replace(code=name(variable), name=variable, made=self.clock)
+        variable = self.scope.fresh("stream", "part")
+        return self._into(variable, stream)._replace(name=variable)
 
-    def _chosen(self, step: tree.Step) -> tree.Expr:
-        if step.condition is not None and self.truth(step.condition) is False and step.otherwise is not None:
+    def _chosen(self, step: nodes.Step) -> nodes.Expr:
+        if step.condition is not None and self.scope.truth(step.condition) is False and step.otherwise is not None:
             return step.otherwise
         return step.value
 
-    def _stepped(self, step: tree.Step, value: tree.Expr, stream: Val) -> Val | Several:
-        self.env["_"] = stream
-        self.steps[id(value)] = step
+    def _stepped(self, step: nodes.Step, value: nodes.Expr, stream: Val) -> Val | Several:
+        self.scope.env["_"] = stream
         if step.operator:
-            return self.operate(OPERATORS[step.operator], [stream, self.one(value)], {}, step)
-        return self.step(value, stream)
+            return self.tensors.operate(OPERATORS[step.operator], [stream, self.expressions.one(value)], {}, step)
+        self.scope.steps[id(value)] = step
+        return self.expressions.applied(value)
 
-    def _lines(self, head: tree.Expr, steps: Sequence[tree.Step], target: str | None, reuse: bool) -> Val | Several:
-        last: Val | Several = self.one(head)
-        later = {w for s in steps for e in (s.value, s.condition, s.otherwise) if e is not None for w in words_in(e)}
+    def _lines(self, head: nodes.Expr, steps: Sequence[nodes.Step], target: str | None, reuse: bool) -> Val | Several:
+        last: Val | Several = self.expressions.one(head)
+        parts = [e for s in steps for e in (s.value, s.condition, s.otherwise) if e is not None]
+        later = {word for e in parts for word in nodes.local_names(e)}
         variable = self._stream_variable(head, last, later, target, reuse)
         for i, step in enumerate(steps):
-            value = self.single(last, steps[i - 1])
+            value = self.expressions.single(last, steps[i - 1])
             if step.loop is not None:
                 last = self._looped(step, step.loop, value, variable)
-            elif step.condition is not None and self.truth(step.condition) is None:
+            elif self._varies(step):
                 last = self._optional(step, value, variable)
             else:
                 if not isinstance(value.code, ast.Name | ast.Attribute):
@@ -91,140 +123,117 @@ class Chains(Applying):
                 last = self._into(variable, last)
         return last
 
-    def _stream_variable(self, head: tree.Expr, value: Val, later: set[str], target: str | None, reuse: bool) -> str:
+    def _stream_variable(self, head: nodes.Expr, value: Val, later: set[str], target: str | None, reuse: bool) -> str:
         if target is not None and target not in later:
-            return self.variable(target)
-        if reuse and isinstance(head, tree.Name) and isinstance(value.code, ast.Name) and value.kind == REAL:
-            owner = next((w for w, v in self.local.items() if v == value.code.id), None)
+            return self.scope.statements.variable(target)
+        if reuse and isinstance(head, nodes.Local) and isinstance(value.code, ast.Name) and value.kind == REAL:
+            owner = next((w for w, v in self.scope.statements.local.items() if v == value.code.id), None)
             if owner is not None and owner not in later:
                 return value.code.id
-        return self.fresh("x", "h", "y", "out", "stream")
+        return self.scope.fresh("x", "h", "y", "out", "stream")
 
     def _into(self, variable: str, value: Val) -> Val:
-        """Binds the variable of a chain to a value."""
-        self.bind(variable, value.code)
-        return value._replace(code=name(variable), name=None, made=self.clock)
+        """Binds a variable to a value."""
+        self.scope.statements.bind(variable, value.code)
+        return value._replace(code=name(variable), name=None, made=self.scope.statements.clock)
 
-    def _optional(self, step: tree.Step, stream: Val, variable: str) -> Val:
+    def _optional(self, step: nodes.Step, stream: Val, variable: str) -> Val:
         """A step under a condition that is not the same everywhere."""
         assert step.condition is not None
-        test = self.static(step.condition)
+        statements, single = self.scope.statements, self.expressions.single
+        test = self.static.code(step.condition)
         if not isinstance(stream.code, ast.Name | ast.Attribute):
             stream = self._into(variable, stream)
         one, other = step.value, step.otherwise
-        first, then = self.aside(lambda: self.single(self._stepped(step, one, stream), step))
-        second, otherwise = self.aside(
-            lambda: self.single(self._stepped(step, other, stream), step) if other is not None else stream
+        first, then = statements.aside(lambda: single(self._stepped(step, one, stream), step))
+        second, otherwise = statements.aside(
+            lambda: single(self._stepped(step, other, stream), step) if other is not None else stream
         )
-        then, otherwise = self.alike(then, otherwise, step)
+        then, otherwise = self.expressions.alike(then, otherwise, step)
         if other is None:
             self._into(variable, otherwise)
-        for body, value in ((first, then), (second, otherwise)):
-            if other is not None or body is first:
-                self.body, kept = body, self.body
-                self.bind(variable, value.code)
-                self.body = kept
-        self.body.append(ast.If(test, first, second))
+        else:
+            second += statements.aside(lambda: statements.bind(variable, otherwise.code))[0]
+        first += statements.aside(lambda: statements.bind(variable, then.code))[0]
+        statements.body.append(ast.If(test, first, second))
         both = then.shapes | otherwise.shapes
-        return Val(
-            name(variable), then.kind, then.rank, "option", (test, then, otherwise), made=self.clock, shapes=both
-        )
+        args = (test, then, otherwise)
+        return Val(name(variable), then.kind, then.rank, "option", args, made=statements.clock, shapes=both)
 
     # Loops
 
-    def _looped(self, step: tree.Step, loop: tree.Loop, stream: Val, variable: str) -> Val:
+    def _looped(self, step: nodes.Step, loop: nodes.Loop, stream: Val, variable: str) -> Val:
+        scope, statements = self.scope, self.scope.statements
         self._into(variable, stream)
-        self.forget()
-        outer = self.env.get(loop.variable)
-        index = self.variable(loop.variable)
-        self.env[loop.variable] = Val(name(index), STATIC, 0)
+        scope.forget()
+        outer = scope.env.get(loop.variable)
+        index = statements.variable(loop.variable)
+        scope.env[loop.variable] = Val(name(index), STATIC, 0)
         element = self._element(step, loop)
-        value = stream._replace(code=name(variable), op="", args=(), name=None, made=self.clock)
+        value = stream._replace(code=name(variable), op="", args=(), name=None, made=statements.clock)
 
-        def round() -> Val:
-            if step.condition is not None and self.truth(step.condition) is None:
+        def iteration() -> Val:
+            if self._varies(step):
                 return self._optional(step, value, variable)
             once = self._once(value, step)
-            result = self.single(self._stepped(step, self._chosen(step), once), step)
-            return self._into(variable, self.streaming(result) if value.kind == REAL else result)
+            result = self.expressions.single(self._stepped(step, self._chosen(step), once), step)
+            return self._into(variable, self.tensors.streaming(result) if value.kind == REAL else result)
 
-        inner, last = self.aside(round)
+        inner, last = statements.aside(iteration)
         if (value.kind, last.kind) == (FREE, REAL):
-            self.bind(variable, self.streaming(value).code)
+            statements.bind(variable, self.tensors.streaming(value).code)
             value = value._replace(kind=REAL)
-            inner, last = self.aside(round)
+            inner, last = statements.aside(iteration)
         if last.kind != value.kind:
-            self.refuse("the stream changes its type from round to round", step)
-        del self.env[loop.variable]
+            scope.refuse("the stream changes its type from one iteration to the next", step)
+        del scope.env[loop.variable]
         if outer is not None:
-            self.env[loop.variable] = outer
-        target, rounds = self.rounds(loop, element, index in names_in(inner))
-        self.body.append(ast.For(target, rounds, inner, []))
-        return value._replace(rank=last.rank if last.rank == value.rank else None, made=self.clock)
+            scope.env[loop.variable] = outer
+        target, iterated = self._iterations(loop, element, index in names_in(inner))
+        statements.body.append(ast.For(target, iterated, inner, []))
+        return value._replace(rank=last.rank if last.rank == value.rank else None, made=statements.clock)
 
-    def _element(self, step: tree.Step, loop: tree.Loop) -> tuple[str, ast.expr] | None:
-        """The variable for the layer of a round, where a loop applies what is in a list one after the other; and the
-        list.
+    def _iterations(
+        self, loop: nodes.Loop, element: tuple[str, ast.expr] | None, counted: bool
+    ) -> tuple[ast.expr, ast.expr]:
+        """The variable of a `for`, and what it iterates over: numbers, or the layers of a list."""
+        index, numbers = self.static.iterations(loop)
+        if element is None:
+            return index, numbers
+        word, container = element
+        if not counted:
+            return name(word), container
+        return ast.Tuple([index, name(word)], ast.Load()), py("enumerate(x)", x=container)
+
+    def _element(self, step: nodes.Step, loop: nodes.Loop) -> tuple[str, ast.expr] | None:
+        """The variable for the layer of an iteration, where a loop applies what is in a list one after the other; and
+        the list.
         """
         own = self._chosen(step)
-        varies = step.condition is not None and self.truth(step.condition) is None
-        if not isinstance(own, tree.Own) or self._start(loop) != 0 or varies:
+        if not isinstance(own, nodes.Own) or self.static.start(loop) != 0 or self._varies(step):
             return None
-        parts = self.parts(own.address)
+        places, parts = self.scope.places, self.static.parts(own.address)
         pattern = pattern_of(parts[:-1])
         last = parts[-1]
-        is_index = isinstance(last, ast.Name) and last.id == self.variable(loop.variable)
-        if not is_index or pattern not in self.places.lists or self.places.is_open(pattern):
+        is_index = isinstance(last, ast.Name) and last.id == self.scope.statements.variable(loop.variable)
+        if not is_index or pattern not in places.lists or places.is_open(pattern):
             return None
-        if any(names_in([p]) for p in parts[:-1] if isinstance(p, ast.expr)) or not self._fills(pattern):
+        patterns = [pattern_of(texts(declaration.what.address)) for declaration in declared(self.scope.form.body)]
+        fills = [p[: len(pattern)] for p in patterns].count(pattern) == 1  # nothing else is in the list
+        if any(names_in([p]) for p in parts[:-1] if isinstance(p, ast.expr)) or not fills:
             return None
-        container = self.places.place(parts).container
+        container = places.place(parts).container
         if container is None:
             return None
         word = next((p for p in reversed(parts[:-1]) if isinstance(p, str) and p.isidentifier()), "layer")
-        element = self.fresh(_singular(word), "layer", "part")
-        self.elements[id(own)] = name(element)
+        element = self.scope.fresh(_singular(word), "layer", "part")
+        self.expressions.elements[id(own)] = name(element)
         return element, container
 
-    def _fills(self, container: Pattern) -> bool:
-        """Whether a container holds only what one statement owns."""
-        return [p[: len(container)] for p in self._patterns(plan_of(self.definition))].count(container) == 1
 
-    def _patterns(self, plan: Plan) -> Iterator[Pattern]:
-        """The addresses that a plan owns something at, numbers left out."""
-        for entry in plan:
-            match entry:
-                case Owning():
-                    yield pattern_of([s.text or "0" for s in entry.node.address.segments])
-                case Repeat():
-                    yield from self._patterns(entry.body)
-                case Branch():
-                    yield from self._patterns((*entry.body, *entry.otherwise))
-                case _:
-                    pass
-
-    def _start(self, loop: tree.Loop) -> int | None:
-        first = self.static(loop.first)
-        return first.value if isinstance(first, ast.Constant) and isinstance(first.value, int) else None
-
-    def rounds(
-        self, loop: tree.Loop, element: tuple[str, ast.expr] | None = None, counted: bool = True
-    ) -> tuple[ast.expr, ast.expr]:
-        """The variable of a `for`, and what it goes through."""
-        index = name(self.variable(loop.variable))
-        if element is not None:
-            word, container = element
-            if not counted:
-                return name(word), container
-            return ast.Tuple([index, name(word)], ast.Load()), py("enumerate(x)", x=container)
-        bounds = [self.static(loop.last)]
-        if self._start(loop) != 0:
-            bounds.insert(0, self.static(loop.first))
-        return index, apply(name("range"), bounds)
-
-    def forget(self) -> None:
-        """Values are no longer known by what they were made of: in a loop it may be another round's."""
-        self.env = {w: v._replace(op="", args=()) if isinstance(v, Val) else v for w, v in self.env.items()}
+def _piped_in(expr: nodes.Expr) -> int:
+    """How often an expression reads the piped value."""
+    return isinstance(expr, nodes.Piped) + sum(map(_piped_in, nodes.children(expr)))
 
 
 def _singular(word: str) -> str:

@@ -6,15 +6,12 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
-from archspec.algebra import Polynomial
 from archspec.elaborate.trace import MOST_OPTIONAL, Trace
-from archspec.ops import OPS, Op
-from archspec.pytorch.book import Book
-from archspec.pytorch.code import apply, name, names_in, text
-from archspec.pytorch.defaults import code_of, default, is_computed
-from archspec.pytorch.handed import Kept
-from archspec.pytorch.layout import bracketed, docstring, lines_of, written
-from archspec.pytorch.pages import Output, Written
+from archspec.ops import OPS
+from archspec.pytorch.emitted import Emitted, Output
+from archspec.pytorch.module_writer import ModuleWriter
+from archspec.pytorch.pretty import bracketed, docstring, lines_of
+from archspec.pytorch.pyast import apply, name, names_in, text
 from archspec.pytorch.scope import untranslatable
 from archspec.pytorch.values import STATIC
 from archspec.resolve.files import Definition
@@ -79,26 +76,16 @@ def file_text(trace: Trace, model: str, doc: str, values: dict[str, Any], total:
     if len(optional) > MOST_OPTIONAL:
         message = f"at most {MOST_OPTIONAL} inputs of a model may be optional in PyTorch"
         raise untranslatable(message, trace.root, optional[MOST_OPTIONAL])
-    book, root = _written(trace)
-    parts = [_page(book, page) for page in book.pages.values()]
+    writer = ModuleWriter(trace)
+    root = writer.write(trace.root)
+    parts = [_definition(writer, emitted) for emitted in writer.emitted.values()]
     called = names_in([ast.parse("\n".join(line for part in parts for line in part))])
     helpers = {op.name: op.torch.helper for op in OPS.values() if op.torch is not None and op.torch.helper}
     parts += [text.split("\n") for word, text in sorted({**_HELPERS, **helpers}.items()) if word in called]
-    parts.append(_build(book, root, model, doc, values))
+    parts.append(_build(writer, root, model, doc, values))
     body = "\n".join("\n".join(["", "", *part]) for part in parts)
     lines = [*_title(model, total), "", "from __future__ import annotations", "", *_imports(body)]
     return "\n".join(lines) + "\n" + body + "\n"
-
-
-def _written(trace: Trace) -> tuple[Book, Written]:
-    """The definitions; once more while there are hyperparameters to be kept for checks."""
-    forced = Kept()
-    while True:
-        book = Book(trace, forced)
-        root = book.written(trace.root)
-        forced = book.to_be_kept()
-        if forced == book.forced:
-            return book, root
 
 
 def _title(model: str, total: int) -> list[str]:
@@ -131,43 +118,46 @@ def _imports(body: str) -> list[str]:
     return [*lines, f"from torch import {', '.join(which)}"] if which else lines
 
 
-def _page(book: Book, page: Written) -> list[str]:
-    if page.is_unused:
-        return _unused(page)
-    return _function(book, page) if page.definition.kind == "fn" else _class(book, page)
+def _definition(writer: ModuleWriter, emitted: Emitted) -> list[str]:
+    if emitted.is_unused:
+        return _unused(emitted)
+    return _function(writer, emitted) if emitted.definition.kind == "fn" else _class(writer, emitted)
 
 
-def _unused(page: Written) -> list[str]:
-    body = page.computing or []
-    if page.definition.kind == "fn":
-        return [f"def {page.name}(*inputs: Tensor) -> Tensor:", *_doc(page, 1), *lines_of(body, 1)]
-    told = _doc(page, 1)
+def _unused(emitted: Emitted) -> list[str]:
+    body = emitted.forward or []
+    if emitted.definition.kind == "fn":
+        return [f"def {emitted.name}(*inputs: Tensor) -> Tensor:", *_doc(emitted, 1), *lines_of(body, 1)]
+    told = _doc(emitted, 1)
     head = "    def __init__(self, *values: object, **named: object) -> None:"
-    return [f"class {page.name}({page.base}):", *told, *([""] if told else []), head, *lines_of(body, 2)]
+    return [f"class {emitted.name}({emitted.base}):", *told, *([""] if told else []), head, *lines_of(body, 2)]
 
 
-def _function(book: Book, page: Written) -> list[str]:
-    parameters = _parameters(page, [_parameter(book, page.definition, word) for word in page.kept])
-    head = bracketed(f"def {page.name}(", parameters, f") -> {_result(page)}:", 0)
-    return [*head, *_doc(page, 1), *lines_of(page.computing or [], 1)]
+def _function(writer: ModuleWriter, emitted: Emitted) -> list[str]:
+    parameters = _parameters(emitted, [writer.parameters.annotated(emitted.definition, word) for word in emitted.kept])
+    head = bracketed(f"def {emitted.name}(", parameters, f") -> {_result(emitted)}:", 0)
+    return [*head, *_doc(emitted, 1), *lines_of(emitted.forward or [], 1)]
 
 
-def _class(book: Book, page: Written) -> list[str]:
+def _class(writer: ModuleWriter, emitted: Emitted) -> list[str]:
     lines: list[str] = []
-    if page.record is not None:
-        lines += [f"class {page.record}(NamedTuple):"]
-        lines += [f"    {o.name}: {_annotation(o)}" for o in page.outputs if o.kind is not None]
+    if emitted.record is not None:
+        lines += [f"class {emitted.record}(NamedTuple):"]
+        lines += [f"    {o.name}: {_annotation(o)}" for o in emitted.outputs if o.kind is not None]
         lines += ["", ""]
-    lines += [f"class {page.name}({page.base}):"]
-    told = _doc(page, 1)
+    lines += [f"class {emitted.name}({emitted.base}):"]
+    told = _doc(emitted, 1)
     lines += [*told, *([""] if told else [])]
-    if page.making and not (page.base == "nn.Module" and len(page.making) == 1):
-        parameters = ["self", *_ordered([_parameter(book, page.definition, word) for word in page.kept])]
-        lines += [*bracketed("def __init__(", parameters, ") -> None:", 1), *lines_of(page.making, 2)]
+    if emitted.init and not (emitted.base == "nn.Module" and len(emitted.init) == 1):
+        parameters = [
+            "self",
+            *_ordered([writer.parameters.annotated(emitted.definition, word) for word in emitted.kept]),
+        ]
+        lines += [*bracketed("def __init__(", parameters, ") -> None:", 1), *lines_of(emitted.init, 2)]
         lines += [""]
-    if page.computing is not None:
-        head = bracketed("def forward(", ["self", *_parameters(page, [])], f") -> {_result(page)}:", 1)
-        lines += [*head, *_signature(page), *lines_of(page.computing, 2)]
+    if emitted.forward is not None:
+        head = bracketed("def forward(", ["self", *_parameters(emitted, [])], f") -> {_result(emitted)}:", 1)
+        lines += [*head, *_signature(emitted), *lines_of(emitted.forward, 2)]
     while lines and not lines[-1]:
         lines.pop()
     return lines if len(lines) > 1 else [*lines, "    pass"]
@@ -181,11 +171,11 @@ def _ordered(parameters: list[str]) -> list[str]:
     return parameters
 
 
-def _parameters(page: Written, words: Sequence[str]) -> list[str]:
+def _parameters(emitted: Emitted, words: Sequence[str]) -> list[str]:
     """The inputs, and behind a `*` what goes by name: hyperparameters `words`, and what new tensors are made of."""
     found: list[str] = []
-    by_name = [*words, *[parameter for word, parameter in _PLACES.items() if word in page.needs]]
-    for slot in page.inputs:
+    by_name = [*words, *[parameter for word, parameter in _PLACES.items() if word in emitted.needs]]
+    for slot in emitted.inputs:
         if slot is None:
             continue
         kind = "float" if slot.kind == STATIC else "Tensor"
@@ -195,49 +185,10 @@ def _parameters(page: Written, words: Sequence[str]) -> list[str]:
     return [*found, "*", *by_name] if by_name else found
 
 
-def _parameter(book: Book, definition: Definition, word: str) -> str:
-    """A hyperparameter with the type of its values, and its default."""
-    values = book.values(definition, word)
-    usual = ast.Constant(None) if is_computed(book, definition, word) else default(book, definition, word)
-    kinds = {_type(v) for v in values} | {_type_of(usual)}
-    if "float" in kinds:
-        kinds -= {"int"}
-    known = sorted(kinds - {"None", ""}) + (["None"] if "None" in kinds else [])
-    annotation = f": {' | '.join(known)}" if known and known != ["None"] else ""
-    if usual is None:
-        return f"{book.parameters(definition)[word]}{annotation}"
-    equal = " = " if annotation else "="
-    return f"{book.parameters(definition)[word]}{annotation}{equal}{written(usual)}"
-
-
-def _type_of(default: ast.expr | None) -> str:
-    """The type of a default, "" if that says nothing: it is one of the values if it is more than a literal."""
-    try:
-        return _type(ast.literal_eval(default)) if default is not None else ""
-    except ValueError:
-        return ""
-
-
-def _type(value: Any) -> str:
-    match value:
-        case None:
-            return "None"
-        case bool() | int() | float() | str():
-            return value.__class__.__name__
-        case Polynomial():
-            return "int"
-        case Definition() if value.kind != "fn":
-            return "type[nn.Module]"
-        case Definition() | Op():
-            return "Callable[..., Tensor]"
-        case _:
-            return "tuple"
-
-
-def _result(page: Written) -> str:
-    if page.record is not None:
-        return page.record
-    present = [_annotation(o) for o in page.outputs if o.kind is not None]
+def _result(emitted: Emitted) -> str:
+    if emitted.record is not None:
+        return emitted.record
+    present = [_annotation(o) for o in emitted.outputs if o.kind is not None]
     if len(present) > MOST_LISTED:
         return f"tuple[{max(present)}, ...]"
     return present[0] if len(present) == 1 else f"tuple[{', '.join(present)}]"
@@ -247,20 +198,20 @@ def _annotation(output: Output) -> str:
     return "Tensor | None" if output.optional else "Tensor"
 
 
-def _doc(page: Written, indent: int) -> list[str]:
-    paragraphs = [" ".join(p.split()) for p in page.definition.node.doc.split("\n\n")]
+def _doc(emitted: Emitted, indent: int) -> list[str]:
+    paragraphs = [" ".join(p.split()) for p in emitted.definition.node.doc.split("\n\n")]
     return docstring(paragraphs, indent)
 
 
-def _signature(page: Written) -> list[str]:
+def _signature(emitted: Emitted) -> list[str]:
     """The shapes of inputs and outputs, as the spec has them."""
-    node = page.definition.node
+    node = emitted.definition.node
     inputs = [
-        f"{e.name} {_shape(page.definition, e.type, e.shape)}"
-        for e, slot in zip(node.inputs, page.inputs, strict=True)
+        f"{e.name} {_shape(emitted.definition, e.type, e.shape)}"
+        for e, slot in zip(node.inputs, emitted.inputs, strict=True)
         if slot is not None and e.shape is not None
     ]
-    outputs = [f"{o.name} {_shape(page.definition, o.type, o.shape)}".strip() for o in node.outputs]
+    outputs = [f"{o.name} {_shape(emitted.definition, o.type, o.shape)}".strip() for o in node.outputs]
     if not inputs or not outputs:
         return []
     return docstring([f"{', '.join(inputs)} -> {', '.join(outputs)}."], 2)
@@ -271,17 +222,18 @@ def _shape(definition: Definition, type: str, shape: tree.Listing) -> str:
     return f"{type} {written}".strip()
 
 
-def _build(book: Book, root: Written, model: str, doc: str, values: dict[str, Any]) -> list[str]:
+def _build(writer: ModuleWriter, root: Emitted, model: str, doc: str, values: dict[str, Any]) -> list[str]:
     keywords: dict[str, ast.expr] = {}
+    parameters = writer.parameters
     for word in root.kept:
-        if is_computed(book, root.definition, word) and word not in book.trace.given:
+        if parameters.is_computed(root.definition, word) and word not in writer.trace.given:
             continue
-        code = code_of(book, values[word])
+        code = writer.context.code_of(values[word])
         if code is None:
             raise untranslatable(f"`{word}` has no form in PyTorch", root.definition, root.definition.node.name)
-        usual = default(book, root.definition, word)
+        usual = parameters.default(root.definition, word)
         if usual is None or text(usual) != text(code):
-            keywords[book.parameters(root.definition)[word]] = code
+            keywords[writer.context.parameters(root.definition)[word]] = code
     made = ast.Return(apply(name(root.name), [], keywords))
     told = [f"The model {model}.", *[" ".join(p.split()) for p in doc.split("\n\n")]]
     return [f"def build() -> {root.name}:", *docstring(told, 1), *lines_of([made], 1)]

@@ -1,290 +1,169 @@
-"""The expressions of one definition: what is known when a module is made, and how arguments find their names."""
+"""One definition while one of its functions is written: what its names stand for, and what the trace says of its nodes."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import Any, NoReturn
 
 from archspec.elaborate.trace import Seen, Use
-from archspec.elaborate.values import key_of
-from archspec.ops import OPERATORS, OPS, Op
-from archspec.pytorch.code import apply, bind, literal, name, names_in, py, sequence
-from archspec.pytorch.handed import Given
-from archspec.pytorch.names import usable
-from archspec.pytorch.operations import function_of
-from archspec.pytorch.places import Part
-from archspec.pytorch.values import BOOL, INT, REAL, STATIC, Several, Val
+from archspec.ir import Constant, Type
+from archspec.pytorch.attribute_paths import Places
+from archspec.pytorch.context import Context, distinct
+from archspec.pytorch.pyast import literal, name
+from archspec.pytorch.statements import Statements
+from archspec.pytorch.values import BOOL, INT, KIND, NONE, REAL, STATIC, Several, Val
+from archspec.resolve import nodes
 from archspec.resolve.files import Definition
 from archspec.source import ArchError, fail
-from archspec.syntax import tree
 
-if TYPE_CHECKING:
-    from archspec.pytorch.book import Book
-
-NOTHING = Seen()
-Made = TypeVar("Made")
+NOTHING = Seen(None)
 
 
 class Scope:
-    """Translates the static expressions of a definition. `env` holds its names, `body` the statements made so far."""
+    """`env` has the values of the definition's names. `hyperparameter` is the code of one that is an argument.
 
-    def __init__(self, book: Book, definition: Definition, uses: Sequence[Use]) -> None:
-        self.book = book
+    `steps` are the steps of chains by what they apply, whose values are recorded with the step.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        definition: Definition,
+        uses: Sequence[Use],
+        places: Places,
+        hyperparameter: Callable[[str], ast.expr],
+    ) -> None:
+        self.context = context
+        self.trace = context.trace
         self.definition = definition
+        self.form = context.form(definition)
         self.unit = definition.unit
         self.uses = uses
+        self.places = places
+        self.is_function = definition.kind == "fn"
+        self.statements = Statements(context.taken, context.parameters(definition))
         self.env: dict[str, Val | Several] = {}
-        self.body: list[ast.stmt] = []
-        self.taken = book.taken
-        self.local: dict[str, str] = {}
-        self.clock = 0
-        self.bound: dict[str, int] = {}  # when variables were bound last
-        self.settles = True  # whether conditions that the model settles are left out of expressions
+        self.steps: dict[int, nodes.Step] = {}
+        for word in definition.hyperparameters:
+            values = context.values(definition, word)
+            code = hyperparameter(word)
+            if context.is_settled(definition, word) and isinstance(values[0], bool | int | float | str | None):
+                code = literal(values[0])
+            self.env[word] = Val(code, STATIC, 0, counts=counts_as(values))
+            other = context.arguments.renamed(definition, word)
+            if other is not None:
+                self.env[word] = self.env[other]
+        self._initial = dict(self.env)
+        self.inputs = [self._input(i, entry) for i, entry in enumerate(self.form.inputs)]
 
-    # Statements
+    def _input(self, index: int, entry: nodes.Entry) -> Val:
+        """An input: absent in every use, a number in every use, or a tensor."""
+        given = [use.given[index] for use in self.uses]
+        types = [g for g in given if isinstance(g, Type)]
+        value = NONE
+        if types or any(isinstance(g, Constant) for g in given):
+            variable = self.statements.variable(entry.name)
+            ranks = {len(t.shape) for t in types}
+            rank = ranks.pop() if len(ranks) == 1 else None
+            kind = KIND[entry.dtype] if types else STATIC
+            value = Val(name(variable), kind, rank, name=variable, counts=KIND[entry.dtype])
+        self.env[entry.name] = value
+        return value
 
-    def bind(self, variable: str, code: ast.expr) -> None:
-        """Appends `variable = code`, unless that says nothing."""
-        if isinstance(code, ast.Name) and code.id == variable:
-            return
-        self.note(variable)
-        self.body.append(bind(variable, code))
+    def refuse(self, message: str, node: Any) -> NoReturn:
+        """Raises ArchError; `node` is a resolved node, or one of the syntax tree."""
+        raise untranslatable(message, self.definition, getattr(node, "at", node))
 
-    def note(self, variable: str) -> None:
-        """Takes down that a variable is bound (again) here."""
-        self.clock += 1
-        self.bound[variable] = self.clock
+    # Names
 
-    def is_current(self, value: Val) -> bool:
-        """Whether the code of a value means the same now as where it was computed."""
-        return all(self.bound.get(word, 0) <= value.made for word in names_in([value.code]))
+    def settled(self, word: str) -> list[Any]:
+        """The one value of a hyperparameter that is no argument, in a list; none for any other name."""
+        if word not in self._initial or self.env.get(word) is not self._initial[word]:
+            return []
+        if not self.context.is_settled(self.definition, word):
+            return []
+        return distinct(self.context.values(self.definition, word))[:1]
 
-    def aside(self, work: Callable[[], Made]) -> tuple[list[ast.stmt], Made]:
-        """What some work gives, and the statements that it appends, which are kept apart."""
-        outer, self.body = self.body, []
-        made = work()
-        inner, self.body = self.body, outer
-        return inner, made
+    def forget(self) -> None:
+        """Values are no longer known by what they were made of: in a loop it may be another iteration's."""
+        for word, value in self.env.items():
+            if isinstance(value, Val) and (value.op or value.args):
+                self.env[word] = value._replace(op="", args=())
 
     @contextmanager
-    def streaming_in(self, stream: Val | None) -> Generator[None]:
-        """Binds `_` to a stream meanwhile."""
+    def piping(self) -> Generator[None]:
+        """Restores the piped value afterwards."""
         outer = self.env.get("_")
-        if stream is not None:
-            self.env["_"] = stream
         yield
         if outer is not None:
             self.env["_"] = outer
         else:
             self.env.pop("_", None)
 
-    # What is known
+    def fresh(self, *words: str) -> str:
+        return self.statements.fresh(*words, avoid=(*self.env, *self.unit.dims))
 
-    def refuse(self, message: str, node: Any) -> NoReturn:
-        raise untranslatable(message, self.definition, node)
+    def is_dimension(self, word: str) -> bool:
+        """Whether a word of a shape in the head is a dimension that inputs bind."""
+        inputs = [entry.name for entry in self.form.inputs]
+        return word in self.unit.dims and word not in self.definition.hyperparameters and word not in inputs
+
+    # What the trace says
 
     def seen(self, node: Any) -> Seen:
-        return self.book.trace.seen.get(id(node), NOTHING)
+        return self.trace.seen.get(id(self.steps.get(id(node), node)), NOTHING)
 
     def was_seen(self, node: Any) -> bool:
-        """Whether a step or expression was ever come to."""
-        return id(node) in self.book.trace.seen
+        """Whether a step or expression was ever evaluated."""
+        return id(node) in self.trace.seen
 
-    def truth(self, condition: tree.Expr) -> bool | None:
-        return self.book.trace.truth(condition)
+    def truth(self, condition: nodes.Expr) -> bool | None:
+        return self.trace.truth(condition)
 
-    def variable(self, word: str) -> str:
-        """The Python name of one of the spec's."""
-        if word not in self.local:
-            self.local[word] = usable(word, self.taken | set(self.local.values()))
-        return self.local[word]
-
-    def fresh(self, *words: str) -> str:
-        """A name that nothing else has."""
-        used = self.taken | set(self.local.values()) | set(self.env) | set(self.unit.dims)
-        chosen = next((w for w in words if usable(w, used) == w), None) or usable(words[0], used)
-        self.local[f" {chosen}"] = chosen
-        return chosen
-
-    def is_static(self, expr: tree.Expr) -> bool:
+    def is_static(self, expr: nodes.Expr) -> bool:
         """Whether an expression was a number or the like wherever it was evaluated, and never a tensor."""
-        if isinstance(expr, tree.Literal):
+        if isinstance(expr, nodes.Literal):
             return True
         seen = self.seen(expr)
         return not seen.types and bool(seen.statics)
 
-    def absent(self, expr: tree.Expr) -> bool:
+    def absent(self, expr: nodes.Expr) -> bool:
         """Whether an expression was `none` wherever it was evaluated."""
-        return self.is_static(expr) and (
-            expr.value is None if isinstance(expr, tree.Literal) else set(self.seen(expr).statics) == {None}
-        )
+        if isinstance(expr, nodes.Literal):
+            return expr.value is None
+        return self.is_static(expr) and set(self.seen(expr).statics) == {None}
 
-    # Expressions that are known when a module is made
+    def types(self, node: Any) -> Sequence[Type]:
+        """The types that an expression, or what is applied in a step, had."""
+        return list(self.seen(node).types)
 
-    def verbatim(self, expr: tree.Expr) -> ast.expr:
-        """A static expression with all that the spec says, conditions that the model settles included."""
-        self.settles = False
-        code = self.static(expr)
-        self.settles = True
-        return code
+    def rank(self, node: Any) -> int | None:
+        ranks = {len(t.shape) for t in self.types(node)}
+        return ranks.pop() if len(ranks) == 1 else None
 
-    def static(self, expr: tree.Expr) -> ast.expr:
-        match expr:
-            case tree.Literal():
-                return literal(expr.value)
-            case tree.Name():
-                return self.named(expr)
-            case tree.Listing():
-                return sequence([self.static(item) for item in expr.items])
-            case tree.Unary():
-                if expr.operator == "not":
-                    return py("not x", x=self.static(expr.operand))
-                return py("-x", x=self.static(expr.operand))
-            case tree.Binary():
-                return self._binary(expr)
-            case tree.Conditional():
-                chosen = self.truth(expr.condition)
-                if chosen is not None and self.settles:
-                    value = expr.value if chosen else expr.otherwise
-                    return self.static(value) if value is not None else literal(None)
-                otherwise = self.static(expr.otherwise) if expr.otherwise is not None else literal(None)
-                return ast.IfExp(self.static(expr.condition), self.static(expr.value), otherwise)
-            case tree.Subscript():
-                return ast.Subscript(self.static(expr.value), self.static(expr.position), ast.Load())
-            case tree.Call():
-                return self._static_call(expr)
-            case _:
-                self.refuse("this has no form in PyTorch", expr)
+    def calls(self, node: Any) -> list[Any]:
+        """The calls in bodies that an expression became."""
+        span = self.unit.span(node.at)
+        bodies = [use.body for use in self.uses] + self.context.tables(self.definition)
+        return [call for body in bodies for call in body.calls if call.span == span]
 
-    def named(self, expr: tree.Name) -> ast.expr:
-        """A name as code."""
-        word = expr.text
-        if word in self.env and not self.varies(word):
-            (value,) = {key_of(v): v for v in self.book.values(self.definition, word)}.values()
-            if isinstance(value, Definition | Op):
-                return self.callable(value, expr)
-        known = self.env.get(word)
-        if isinstance(known, Val) and known.is_none and not self.absent(expr):
-            return name(self.variable(word))  # `none` in some uses or rounds of a loop only
-        if known is not None:
-            return known.code
-        binding = self.unit.names.get(word)
-        target = binding.target if binding is not None else OPS.get(word)
-        if target is not None:
-            return self.callable(target, expr)
-        return name(self.variable(word))
-
-    def varies(self, word: str) -> bool:
-        """Whether a name is not a hyperparameter that has one value in all uses."""
-        if word not in self.definition.hyperparameters:
-            return True
-        return len({key_of(v) for v in self.book.values(self.definition, word)}) != 1
-
-    def callable(self, target: Definition | Op, node: Any) -> ast.expr:
-        """A definition or operation that is handed on."""
-        if isinstance(target, Definition):
-            return name(self.book.written(target).name)
-        function = function_of(target)
-        if function is None:
-            self.refuse(f"the operation `{target.name}` cannot be handed on in PyTorch", node)
-        return function
-
-    def _binary(self, expr: tree.Binary) -> ast.expr:
-        operator = expr.operator
-        if operator in ("and", "or") and self.settles:
-            for side, other in ((expr.left, expr.right), (expr.right, expr.left)):
-                known = self.truth(side)
-                if known is not None:
-                    return self.static(other) if known == (operator == "and") else literal(known)
-        left, right = self.static(expr.left), self.static(expr.right)
-        if operator in ("==", "!="):
-            word = "is" if operator == "==" else "is not"
-            for side, other in ((left, right), (right, left)):
-                if isinstance(other, ast.Constant) and other.value is None:
-                    return py(f"a {word} None", a=side)
-        return py(OPS[OPERATORS[operator]].python, a=left, b=right)
-
-    def _static_call(self, expr: tree.Call) -> ast.expr:
-        assert isinstance(expr.callee, tree.Name)
-        values = [self.static(a.value) for a in expr.lists[0].items if a.value is not None]
-        word = expr.callee.text
-        if word == "len":
-            return apply(name("len"), values)
-        op = OPS[word]
-        if not op.python:
-            self.refuse(f"`{word}` of numbers has no form in PyTorch", expr)
-        return py(op.python, **dict(zip([i.name for i in op.inputs], values, strict=True)))
-
-    def number(self, expr: tree.Expr) -> Val:
-        """A static expression as a value."""
-        statics = [expr.value] if isinstance(expr, tree.Literal) else list(self.seen(expr).statics.values())
-        return Val(self.static(expr), STATIC, 0, counts=self.counts_as(statics))
-
-    def counts_as(self, values: Sequence[Any]) -> str:
-        """What static values count as beside tensors."""
-        if any(isinstance(v, float) for v in values):
-            return REAL
-        return BOOL if any(isinstance(v, bool) for v in values) else INT
-
-    # Addresses and arguments
-
-    def parts(self, address: tree.Address) -> list[Part]:
-        """The parts of an address; a number that is an expression stays one."""
-        found: list[Part] = []
-        for segment in address.segments:
-            if segment.number is None:
-                found.append(segment.text)
-            else:
-                code = self.static(segment.number)
-                found.append(str(code.value) if isinstance(code, ast.Constant) else code)
-        return found
-
-    def hyperparameters(
-        self, callee: Definition, arguments: tree.Arguments | None, kept: Sequence[str]
-    ) -> tuple[list[ast.expr], dict[str, ast.expr]]:
-        """What a use gives to the hyperparameters of a definition that are kept: by position, and by name."""
-        given = match(tuple(callee.hyperparameters), arguments)
-        inherited = self.definition.hyperparameters if ".." in given else {}
-        keywords: dict[str, ast.expr] = {}
-        positional: list[ast.expr] = []
-        by_position = True
-        parameters = self.book.parameters(callee)
-        for word in self.book.handed.about(callee, parameters) - set(kept):
-            item = given.get(word)
-            if item is not None and item.value is not None and self.is_static(item.value):
-                self.book.handed.given.append(Given(self.definition, callee, word, self.static(item.value)))
-            elif item is None and word in inherited and word in self.env:
-                self.book.handed.given.append(Given(self.definition, callee, word, self.env[word].code))
-        for word in kept:
-            item = given.get(word)
-            if item is not None and item.value is not None:
-                code = self.static(item.value)
-            elif word in inherited and word in self.env:
-                code = self.env[word].code
-            else:
-                by_position = False
-                continue
-            by_position = by_position and (item is None or not item.name)
-            if by_position and callee.kind != "fn":
-                positional.append(code)
-            else:
-                keywords[parameters[word]] = code
-        return positional, keywords
+    def given_entries(self) -> list[tuple[nodes.Entry, Val]]:
+        """The inputs that are always given."""
+        pairs = zip(self.form.inputs, self.inputs, strict=True)
+        return [
+            (entry, value)
+            for i, (entry, value) in enumerate(pairs)
+            if value.is_tensor and all(isinstance(use.given[i], Type) for use in self.uses)
+        ]
 
 
-def match(names: Sequence[str], arguments: tree.Arguments | None) -> Mapping[str, tree.Argument]:
-    """Which argument goes to which name; ".." to itself."""
-    found: dict[str, tree.Argument] = {}
-    position = 0
-    for item in arguments.items if arguments else ():
-        word = item.name
-        if not word:
-            word = names[position]
-            position += 1
-        found[word] = item
-    return found
+def counts_as(values: Sequence[Any]) -> str:
+    """What static values count as beside tensors."""
+    if any(isinstance(v, float) for v in values):
+        return REAL
+    return BOOL if any(isinstance(v, bool) for v in values) else INT
 
 
 def untranslatable(message: str, definition: Definition, node: Any) -> ArchError:

@@ -44,7 +44,6 @@ class Definition:
         "name",
         "node",
         "open",
-        "plan",
         "resolved",
         "span",
         "takes",
@@ -63,7 +62,6 @@ class Definition:
         self.open = False  # what it inherits is in error: any name may be one of its hyperparameters
         self.unknown: set[str] = set()  # unknown names that were reported
         self.resolved: object = None  # its resolved form, once it was asked for
-        self.plan: Any = None
 
 
 class Binding(NamedTuple):

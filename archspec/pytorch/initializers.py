@@ -1,4 +1,4 @@
-"""How stored tensors start out."""
+"""How stored tensors are initialized."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 
 from archspec.ir import Body
-from archspec.pytorch.code import py, text
+from archspec.pytorch.pyast import py, text
 
 _VIEWS = frozenset({"transpose", "permute", "expand", "split", "slice", "pick"})
 """Operations whose result is a view of part of what they are given, or in another order."""
@@ -15,7 +15,7 @@ _TURNING = frozenset({"transpose", "permute"})
 """Operations that leave elements in another order in memory, in which operations on the result leave them, too."""
 
 
-def start(initial: str, code: ast.expr, arguments: Sequence[ast.expr]) -> ast.stmt:
+def fill(initial: str, code: ast.expr, arguments: Sequence[ast.expr]) -> ast.stmt:
     """The statement that fills a parameter as a spec says: `~ normal(0.02)`."""
     match initial, [text(a) for a in arguments]:
         case "constant", ["0.0" | "0"]:
@@ -35,7 +35,7 @@ def start(initial: str, code: ast.expr, arguments: Sequence[ast.expr]) -> ast.st
     return ast.Expr(made)
 
 
-def start_by_default(code: ast.expr, rank: int) -> ast.stmt:
+def fill_by_default(code: ast.expr, rank: int) -> ast.stmt:
     """The same where a spec says nothing: as the weights and biases of PyTorch's linear layers do."""
     matrix = "nn.init.kaiming_uniform_(x, a=math.sqrt(5))"
     vector = "nn.init.uniform_(x, -1 / math.sqrt(x.numel()), 1 / math.sqrt(x.numel()))"

@@ -6,30 +6,28 @@ import ast
 from collections.abc import Sequence
 
 from archspec.ir import Type
-from archspec.pytorch.code import apply, literal, method, name, names_in, py, sequence, stored
-from archspec.pytorch.forward import Forward
+from archspec.pytorch.forward_method import ForwardMethod
+from archspec.pytorch.pyast import apply, literal, method, name, names_in, py, sequence
 from archspec.pytorch.values import Val
-from archspec.syntax import tree
+from archspec.resolve import nodes
 
 
-def size_checks(forward: Forward, attributes: set[str]) -> list[ast.stmt]:
-    """A check for each input of a model that has sizes of its own; `attributes` are the sizes that the module keeps."""
+def size_checks(forward: ForwardMethod) -> list[ast.stmt]:
+    """A check for each input of a model that has sizes of its own."""
     found: list[ast.stmt] = []
-    for i, (entry, value) in enumerate(zip(forward.definition.node.inputs, forward.inputs, strict=True)):
-        given = [use.given[i] for use in forward.uses]
+    for i, (entry, value) in enumerate(zip(forward.scope.form.inputs, forward.scope.inputs, strict=True)):
+        given = [use.given[i] for use in forward.scope.uses]
         types = [g for g in given if isinstance(g, Type)]
         if entry.shape is None or not types:
             continue
-        sizes = _fixed(forward, entry.shape.items, types, attributes)
+        sizes = _fixed(forward, entry.shape.items, types)
         if sizes:
-            is_optional = len(types) < len(given) or entry.default is not None
+            is_optional = len(types) < len(given) or entry.optional
             found.append(_check(forward, entry, value, sizes, is_optional))
     return found
 
 
-def _fixed(
-    forward: Forward, items: Sequence[tree.Expr], types: Sequence[Type], attributes: set[str]
-) -> dict[int, ast.expr]:
+def _fixed(forward: ForwardMethod, items: Sequence[nodes.Expr], types: Sequence[Type]) -> dict[int, ast.expr]:
     """The sizes that are the same in every use, by place in the shape."""
     found: dict[int, ast.expr] = {}
     end = _ellipsis(items)
@@ -39,18 +37,17 @@ def _fixed(
         values = {t.shape[i if i < end else i - len(items)] for t in types}
         size = next(iter(values))
         if len(values) == 1 and isinstance(size, int):
-            code = forward.static(item)
-            is_kept = set(stored([code])) <= attributes and names_in([code]) <= {"self"}
-            found[i] = code if is_kept else literal(size)
+            code = forward.static.code(item)
+            found[i] = code if names_in([code]) <= {"self"} else literal(size)
     return found
 
 
-def _ellipsis(items: Sequence[tree.Expr]) -> int:
-    return next((i for i, item in enumerate(items) if isinstance(item, tree.Ellipsis_)), len(items))
+def _ellipsis(items: Sequence[nodes.Expr]) -> int:
+    return next((i for i, item in enumerate(items) if isinstance(item, nodes.Leading)), len(items))
 
 
 def _check(
-    forward: Forward, entry: tree.Parameter, value: Val, sizes: dict[int, ast.expr], is_optional: bool
+    forward: ForwardMethod, entry: nodes.Entry, value: Val, sizes: dict[int, ast.expr], is_optional: bool
 ) -> ast.stmt:
     assert entry.shape is not None
     items = entry.shape.items
@@ -73,7 +70,7 @@ def _check(
 
 
 def _message(
-    forward: Forward, word: str, shape: ast.expr, items: Sequence[tree.Expr], sizes: dict[int, ast.expr]
+    forward: ForwardMethod, word: str, shape: ast.expr, items: Sequence[nodes.Expr], sizes: dict[int, ast.expr]
 ) -> ast.expr:
     """`x has shape [...], not [batch, 4]`, with the sizes of this module."""
     values: list[ast.expr] = [ast.Constant(f"{word} has shape "), ast.FormattedValue(py("list(x)", x=shape), -1, None)]
@@ -82,7 +79,7 @@ def _message(
         text += ", " if i else ""
         size = sizes.get(i)
         if size is None:
-            text += " ".join(forward.unit.source.text[item.start : item.end].split())
+            text += " ".join(forward.scope.unit.source.text[item.at.start : item.at.end].split())
         elif isinstance(size, ast.Constant):
             text += str(size.value)
         else:

@@ -1,4 +1,4 @@
-"""Statements as people would write them, where translation makes something clumsier."""
+"""Rewrites statements as people would write them, where translation makes something clumsier."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 from collections import Counter
 from collections.abc import Sequence
 
-from archspec.pytorch.code import bind, filled, name, negated
+from archspec.pytorch.pyast import bind, filled, name, names_in, negated
 
 LONGEST_CHOICE = 110
 """Characters up to which an assignment is one choice, rather than two branches."""
@@ -21,9 +21,9 @@ _TURNED: dict[type[ast.cmpop], type[ast.cmpop]] = {
 }
 
 
-def tidied(body: Sequence[ast.stmt]) -> list[ast.stmt]:
+def simplified(body: Sequence[ast.stmt]) -> list[ast.stmt]:
     """The same statements, shorter."""
-    return [_Tidy().visit(statement) for statement in _without_second_names(body)]
+    return [_Simplify().visit(statement) for statement in _without_second_names(body)]
 
 
 def _without_second_names(body: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
@@ -47,7 +47,7 @@ def _bound(node: ast.AST) -> list[str]:
     return [n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)]
 
 
-class _Tidy(ast.NodeTransformer):
+class _Simplify(ast.NodeTransformer):
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         """`0 < x` is `x > 0`."""
         self.generic_visit(node)
@@ -87,3 +87,33 @@ class _Tidy(ast.NodeTransformer):
 
 def _parts(test: ast.expr) -> list[ast.expr]:
     return test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+
+
+def returned(body: list[ast.stmt]) -> list[ast.stmt]:
+    """What is bound only to be returned is returned."""
+    match body[-2:]:
+        case [ast.Assign([ast.Name(word)], value), ast.Return(ast.Name(other))] if word == other:
+            return [*body[:-2], ast.Return(value)]
+        case _:
+            return body
+
+
+def without_repeats(body: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """A body without an assignment to a variable of what it holds already."""
+    held: dict[str, ast.expr] = {}
+    kept: list[ast.stmt] = []
+    for statement in body:
+        match statement:
+            case ast.Assign([ast.Name(target)], value):
+                if target in held and ast.dump(held[target]) == ast.dump(value):
+                    continue
+                changed, known = {target}, {target: value}
+            case ast.Assign(targets):
+                changed, known = names_in(targets), dict[str, ast.expr]()
+            case _:
+                inside = [n for n in ast.walk(statement) if isinstance(n, ast.Assign)]
+                changed, known = names_in([t for n in inside for t in n.targets]), dict[str, ast.expr]()
+        held = {t: v for t, v in {**held, **known}.items() if t in known or t not in changed}
+        held = {t: v for t, v in held.items() if not changed & names_in([v])}
+        kept.append(statement)
+    return kept

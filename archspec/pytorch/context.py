@@ -1,0 +1,143 @@
+"""What the translation of every definition of a file shares: names, containers, and what was written so far."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any, cast
+
+from archspec.elaborate.trace import Trace
+from archspec.elaborate.values import key_of
+from archspec.ir import Body, Module, Weight
+from archspec.ops import Op
+from archspec.pytorch.attribute_paths import Places
+from archspec.pytorch.constructor_arguments import ConstructorArguments
+from archspec.pytorch.contiguous import is_contiguous, is_split
+from archspec.pytorch.emitted import Emitted
+from archspec.pytorch.names import TAKEN_BY_FILES, TAKEN_BY_MODULES, usable
+from archspec.pytorch.operations import function_of
+from archspec.pytorch.pyast import literal, name, sequence
+from archspec.resolve.definition import Resolved, resolved
+from archspec.resolve.files import Definition
+from archspec.source import Report
+
+
+class Context:
+    """`names` are the definitions' in Python, `records` those of the tuples that named outputs come in.
+
+    `arguments` decides which hyperparameters remain arguments; any other is its value in the model. `emitted` writes a definition, if it is not yet written, and says how it is used.
+    """
+
+    def __init__(self, trace: Trace, arguments: ConstructorArguments, emitted: Callable[[Definition], Emitted]) -> None:
+        self.trace = trace
+        self.arguments = arguments
+        self.emitted = emitted
+        self._places: dict[Definition, Places] = {}
+        self._parameters: dict[Definition, dict[str, str]] = {}
+        self._attributes: dict[Definition, dict[str, str]] = {}
+        self._modules: dict[Definition, list[Module]] = {}
+        for module, definition in trace.definitions.items():
+            self._modules.setdefault(definition, []).append(module)
+        self.names = self._named()
+        self.records: dict[Definition, str] = {}
+        for definition, word in self.names.items():
+            self.records[definition] = usable(f"{word}Output", {*self.names.values(), *self.records.values()})
+        self.taken = {*TAKEN_BY_FILES, *self.names.values(), *self.records.values()}
+
+    def _named(self) -> dict[Definition, str]:
+        """The definitions' own names; of two that share one, the root's file goes first."""
+        unit = self.trace.root.unit
+        values = [v for uses in self.trace.uses.values() for use in uses for v in use.values.values()]
+        values += [v for seen in self.trace.seen.values() for v in seen.statics.values()]
+        definitions = dict.fromkeys((*self._modules, *self.trace.uses, *_definitions(values)))
+        names: dict[Definition, str] = {}
+        for definition in sorted(definitions, key=lambda d: d.unit is not unit):
+            word = usable(definition.name, TAKEN_BY_FILES)
+            taken, count = set(names.values()), 2
+            while word in taken:
+                word, count = f"{definition.name}{count}", count + 1
+            names[definition] = word
+        return names
+
+    def form(self, definition: Definition) -> Resolved:
+        """The resolved form of a definition."""
+        return resolved(definition, Report())
+
+    def modules(self, definition: Definition) -> list[Module]:
+        return self._modules.get(definition, [])
+
+    def places(self, definition: Definition) -> Places:
+        if definition not in self._places:
+            form = self.form(definition)
+            contiguous = partial(is_contiguous, form, self.trace)
+            split = partial(is_split, definition, form, self.trace)
+            self._places[definition] = Places(self.modules(definition), contiguous, split)
+        return self._places[definition]
+
+    def tables(self, definition: Definition) -> list[Body]:
+        """What computes the constant tables of a definition."""
+        found: list[Body] = []
+        for module in self.modules(definition):
+            weights = [m.target for m in module.members.values() if isinstance(m.target, Weight)]
+            found += [weight.value for weight in weights if weight.value is not None]
+        return found
+
+    # Hyperparameters
+
+    def values(self, definition: Definition, word: str) -> list[Any]:
+        """The values of a hyperparameter in all uses."""
+        uses = self.trace.uses.get(definition, ())
+        return [m.hyperparameters[word] for m in self.modules(definition)] or [use.values[word] for use in uses]
+
+    def is_settled(self, definition: Definition, word: str) -> bool:
+        """Whether a hyperparameter is its one value in the model, rather than an argument or derived from one."""
+        known = self.arguments.of(definition)
+        return word not in known.arguments and word not in known.derived
+
+    def parameters(self, definition: Definition) -> dict[str, str]:
+        """The Python names of the hyperparameters."""
+        if definition not in self._parameters:
+            found: dict[str, str] = {}
+            for word in definition.hyperparameters:
+                found[word] = usable(word, self.taken | set(found.values()))
+            self._parameters[definition] = found
+        return self._parameters[definition]
+
+    def attribute(self, definition: Definition, word: str) -> str:
+        """The attribute of a module that keeps a hyperparameter."""
+        if definition not in self._attributes:
+            taken = {pattern[0] for pattern in self.places(definition).members} | TAKEN_BY_MODULES
+            found: dict[str, str] = {}
+            for hyper in definition.hyperparameters:
+                found[hyper] = usable(hyper.lstrip("_") or "value", taken | set(found.values()))
+            self._attributes[definition] = found
+        return self._attributes[definition][word]
+
+    def code_of(self, value: Any) -> ast.expr | None:
+        """A static value as code; None for an operation that is no function in PyTorch."""
+        match value:
+            case Definition():
+                return name(self.emitted(value).name)
+            case Op():
+                return function_of(value)
+            case _ if isinstance(value, tuple):
+                items = [self.code_of(item) for item in cast("tuple[Any, ...]", value)]
+                known = [item for item in items if item is not None]
+                return sequence(known) if len(known) == len(items) else None
+            case _:
+                return literal(value)
+
+
+def _definitions(values: Iterable[Any]) -> Iterator[Definition]:
+    """The definitions among values and in lists of them."""
+    for value in values:
+        if isinstance(value, Definition):
+            yield value
+        elif isinstance(value, tuple):
+            yield from _definitions(cast("tuple[Any, ...]", value))
+
+
+def distinct(values: Iterable[Any]) -> list[Any]:
+    """Static values, each once."""
+    return list({key_of(value): value for value in values}.values())

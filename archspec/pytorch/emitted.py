@@ -1,0 +1,50 @@
+"""Generated Python for one definition."""
+
+from __future__ import annotations
+
+import ast
+from typing import NamedTuple
+
+from archspec.resolve.files import Definition
+
+
+class Slot(NamedTuple):
+    """An input as a parameter of a function; `kind` is that of its value. `by_name`: it is keyword-only."""
+
+    name: str
+    kind: str
+    optional: bool
+    by_name: bool = False
+
+
+class Output(NamedTuple):
+    """An output: its name ("" for none), and its kind, None where it is absent. `optional`: in some uses it is."""
+
+    name: str
+    kind: str | None
+    rank: int | None
+    optional: bool = False
+
+
+class Emitted(NamedTuple):
+    """A definition in Python.
+
+    `kept` are the hyperparameters it takes, some of them `keyword_only`, `inputs` its inputs (None for one that is never given), `needs` what a
+    function is to be given besides. `record` names the tuple its outputs come in, if they have names. `base` is the
+    class it derives from; `init` and `forward` are the statements of those methods, `forward` None where the base has
+    it; a function has `forward` alone. `is_unused`: it is only passed as a value, and never applied.
+    """
+
+    name: str
+    definition: Definition
+    kept: tuple[str, ...]
+    keyword_only: frozenset[str]
+    inputs: tuple[Slot | None, ...]
+    outputs: tuple[Output, ...]
+    record: str | None
+    needs: frozenset[str]
+    is_causal: bool
+    base: str
+    init: list[ast.stmt]
+    forward: list[ast.stmt] | None
+    is_unused: bool = False

@@ -1,0 +1,404 @@
+"""What a definition computes, as the statements of a function: `forward`, or a plain function."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from archspec.elaborate.trace import Use
+from archspec.pytorch.attribute_paths import Places
+from archspec.pytorch.context import Context
+from archspec.pytorch.expressions import Expressions
+from archspec.pytorch.pyast import apply, bind, literal, method, name, names_in, negated, py, sequence
+from archspec.pytorch.scope import Scope
+from archspec.pytorch.tensor_types import ForwardTypes, has_stream
+from archspec.pytorch.values import FREE, NONE, REAL, STATIC, Several, Val
+from archspec.resolve import nodes
+from archspec.resolve.files import Definition
+
+Env = dict[str, Val | Several]
+
+
+class ForwardMethod:
+    """Translates the body of a definition. `kinds` are those of its outputs so far, `present` which of them there are
+    in some use; `record` is the tuple they come in. `fuses`: attention becomes one call.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        definition: Definition,
+        uses: Sequence[Use],
+        present: Sequence[bool],
+        record: str | None,
+        fuses: bool = True,
+    ) -> None:
+        is_function = definition.kind == "fn"
+        parameters = context.parameters(definition)
+
+        def hyperparameter(word: str) -> ast.expr:
+            if is_function:
+                return name(parameters[word])
+            return method(name("self"), context.attribute(definition, word))
+
+        places = Places([]) if is_function else context.places(definition)
+        self.scope = Scope(context, definition, uses, places, hyperparameter)
+        self.types = ForwardTypes(self.scope)
+        self.expressions = Expressions(self.scope, self.types, fuses)
+        self.static = self.expressions.static
+        self.tensors = self.expressions.tensors
+        self.present = present
+        self.record = record
+        self.kinds: dict[int, str] = {}
+        self._rebound = _rebound(self.scope)
+        self._loops = 0
+
+    def run(self) -> list[ast.stmt]:
+        """The statements of the body, without the sizes from shapes that they use."""
+        self._execute(self.scope.form.body)
+        return self.scope.statements.body
+
+    def _execute(self, statements: Sequence[nodes.Statement]) -> bool:
+        """Translates statements; whether the last of them returns, whatever holds."""
+        for statement in statements:
+            match statement:
+                case nodes.Bind():
+                    self._bind(statement)
+                case nodes.Return():
+                    self._return(statement)
+                    return True
+                case nodes.Require() if self.scope.is_function:
+                    self._require(statement)
+                case nodes.If():
+                    if self._if(statement):
+                        return True
+                case nodes.For():
+                    self._for(statement)
+                case _:
+                    pass
+        return False
+
+    def _bind(self, statement: nodes.Bind) -> None:
+        scope, statements, words = self.scope, self.scope.statements, statement.targets
+        if len(words) == 1:
+            chain = statement.value if isinstance(statement.value, nodes.Chain) else None
+            is_chain = chain is not None and not scope.is_static(chain) and words[0] != "_"
+            if chain is not None and is_chain:
+                value = self.expressions.chains.chain(chain, words[0])
+            else:
+                value = self.expressions.expr(statement.value)
+            self._assign(words[0], self.expressions.single(value, statement.value))
+            return
+        value = self.expressions.expr(statement.value)
+        if not isinstance(value, Several) or len(value.kinds) != len(words):
+            scope.refuse("this has another number of outputs in other uses", statement.value)
+        targets: list[ast.expr] = []
+        for word, kind, rank in zip(words, value.kinds, value.ranks, strict=True):
+            variable = "_" if word == "_" else statements.variable(word)
+            if kind is not None:
+                targets.append(name(variable))
+            if word != "_":
+                statements.note(variable)
+                known = Val(name(variable), kind or STATIC, rank, name=variable, made=statements.clock)
+                scope.env[word] = known if kind is not None else NONE
+        target = targets[0] if len(targets) == 1 else ast.Tuple(targets, ast.Load())
+        statements.body.append(bind(target, value.code))
+        for word in words:
+            if word in self._rebound and scope.env.get(word) is NONE:
+                statements.bind(statements.variable(word), literal(None))
+
+    def _assign(self, word: str, value: Val) -> None:
+        if word == "_":
+            return
+        scope, statements = self.scope, self.scope.statements
+        again = {statements.variable(w) for w in self._rebound}
+        if value.name is not None and value.is_tensor and word not in self._rebound and value.name not in again:
+            scope.env[word] = value  # another name for the same
+            return
+        variable = statements.variable(word)
+        if word in scope.env:  # carried through a loop: what was made of the old value is not to be made again
+            scope.forget()
+        statements.bind(variable, value.code)
+        if value.is_none:
+            scope.env[word] = value
+            return
+        origin = (value.code,) if value.kind == STATIC and not value.args else value.args
+        code = value.code
+        if not isinstance(code, ast.Constant) or value.is_tensor or word in self._rebound:
+            code = name(variable)
+        scope.env[word] = value._replace(
+            code=code, name=variable if isinstance(code, ast.Name) else None, args=origin, made=statements.clock
+        )
+
+    def _require(self, statement: nodes.Require) -> None:
+        """A check of a function's arguments; sizes alone are not checked."""
+        scope = self.scope
+        if not set(nodes.local_names(statement.condition)) & set(scope.definition.hyperparameters):
+            return
+        if scope.is_static(statement.condition):
+            scope.statements.body += requirement(self.expressions, statement)
+
+    # Branches
+
+    def _if(self, statement: nodes.If) -> bool:
+        """Translates an `if`; whether it returns, whatever holds."""
+        scope, statements = self.scope, self.scope.statements
+        chosen = scope.truth(statement.condition)
+        if chosen is not None:
+            returns = self._execute(statement.body if chosen else statement.otherwise)
+            for word in statement.binds:
+                scope.env.setdefault(word, NONE)
+            return returns
+        if not scope.is_static(statement.condition):
+            return False  # never evaluated
+        test = self.static.code(statement.condition)
+        before = dict(scope.env)
+        then, (first, ends) = statements.aside(lambda: self._side(statement.body))
+        scope.env = dict(before)
+        otherwise, (second, ends_too) = statements.aside(lambda: self._side(statement.otherwise))
+        scope.env = before
+        for word in statement.binds:
+            if _is_none(first.get(word, NONE)) and _is_none(second.get(word, NONE)):
+                scope.env[word] = NONE
+                continue
+            if ends or ends_too:
+                left = (first if ends_too else second).get(word)
+                if left is not None:
+                    scope.env[word] = left
+                continue
+            scope.env[word] = self._joined(word, (first, then), (second, otherwise), statement)
+        if then or otherwise:
+            statements.body.append(ast.If(test, then or [ast.Pass()], otherwise))
+        return ends and ends_too
+
+    def _side(self, statements: Sequence[nodes.Statement]) -> tuple[Env, bool]:
+        returns = self._execute(statements)
+        return self.scope.env, returns
+
+    def _joined(
+        self, word: str, one: tuple[Env, list[ast.stmt]], other: tuple[Env, list[ast.stmt]], node: nodes.If
+    ) -> Val:
+        """A name after two branches; the one that does not bind it leaves it absent."""
+        statements = self.scope.statements
+        variable = statements.variable(word)
+        known: list[Val] = []
+        for values, body in (one, other):
+            known.append(self.expressions.single(values.get(word, NONE), node))
+            if known[-1].is_none:
+                body.append(bind(variable, literal(None)))
+        if {v.kind for v in known} == {REAL, FREE}:
+            for value, (_, body) in zip(known, (one, other), strict=True):
+                if value.kind == FREE:
+                    body.append(bind(variable, self.tensors.streaming(value._replace(code=name(variable))).code))
+            known = [v._replace(kind=REAL) for v in known]
+        best = next((v for v in known if v.is_tensor), known[0] if not known[0].is_none else known[1])
+        if best.is_tensor and any(v.is_number for v in known):
+            self.scope.refuse("this is a tensor in one case and a number in another", node)
+        statements.note(variable)
+        joined = Val(name(variable), best.kind, best.rank, name=variable, counts=best.counts, made=statements.clock)
+        return joined._replace(optional=any(v.is_none or v.optional for v in known))
+
+    # Loops
+
+    def _for(self, statement: nodes.For) -> None:
+        scope, statements, loop = self.scope, self.scope.statements, statement.loop
+        if not any(map(scope.was_seen, _expressions(statement.body))):
+            return
+        carried = [w for w in statement.binds if w in scope.env and w != "_"]
+        index = statements.variable(loop.variable)
+
+        def iteration() -> None:
+            scope.forget()
+            scope.env[loop.variable] = Val(name(index), STATIC, 0, name=index)
+            self._loops += 1
+            self._execute(statement.body)
+            self._loops -= 1
+
+        before = {w: self._carried(w, scope.env[w], loop) for w in carried}
+        outside = dict(scope.env)
+        while True:
+            scope.env = outside | before
+            inner, _ = statements.aside(iteration)
+            changed = {w: self._met(w, before[w], scope.env[w], loop) for w in carried}
+            changed = {w: v for w, v in changed.items() if (v.kind, v.rank) != (before[w].kind, before[w].rank)}
+            if not changed:
+                break
+            for word, value in changed.items():
+                if (before[word].kind, value.kind) == (FREE, REAL):
+                    statements.bind(statements.variable(word), self.tensors.streaming(before[word]).code)
+            before |= changed
+        for word in carried:
+            value = scope.env[word]
+            if isinstance(value, Val) and (before[word].kind, value.kind) == (REAL, FREE):
+                inner.append(bind(statements.variable(word), self.tensors.streaming(value).code))
+        target, iterated = self.static.iterations(loop)
+        statements.body.append(ast.For(target, iterated, inner, []))
+        scope.env = outside | before
+        scope.forget()
+
+    def _carried(self, word: str, value: Val | Several, loop: nodes.Loop) -> Val:
+        """A value that later iterations of a loop may replace, in its variable."""
+        statements = self.scope.statements
+        variable = statements.variable(word)
+        known = self.expressions.single(value, loop)
+        statements.bind(variable, self.static.named(word, loop))
+        optional = known.optional or known.is_none
+        made = statements.clock
+        return known._replace(code=name(variable), name=variable, op="", args=(), made=made, optional=optional)
+
+    def _met(self, word: str, first: Val, last: Val | Several, loop: nodes.Loop) -> Val:
+        """A carried value whose kind and rank hold before a loop and after each iteration."""
+        value = self.expressions.single(last, loop)
+        if not value.is_tensor:
+            return first
+        if not first.is_tensor:
+            return value._replace(code=first.code, name=first.name, op="", args=(), made=first.made, optional=True)
+        rank = first.rank if first.rank == value.rank else None
+        if first.kind == value.kind:
+            return first._replace(rank=rank)
+        if {first.kind, value.kind} == {REAL, FREE}:
+            return first._replace(kind=REAL, rank=rank)
+        self.scope.refuse(f"`{word}` changes its type from one iteration to the next", loop)
+
+    # What comes out
+
+    def _return(self, statement: nodes.Return) -> None:
+        if self._loops:
+            self.scope.refuse("a `return` in a loop has no form in PyTorch", statement)
+        values: list[Val | None] = []
+        alone = len(statement.values) == 1
+        for expr in statement.values:
+            if isinstance(expr, nodes.Chain) and alone and not self.scope.is_static(expr):
+                value = self.expressions.chains.chain(expr, None, reuse=True)
+            else:
+                value = self.expressions.expr(expr)
+            if isinstance(value, Several):
+                if not alone:
+                    self.scope.refuse("several outputs are used as one", expr)
+                self._give_all(value)
+                return
+            values.append(None if value.is_none else self._result(value))
+        self._give(values)
+
+    def _result(self, value: Val) -> Val:
+        """An output in the type of the stream; where there is none, or in a function, it stays free."""
+        return value if self.scope.is_function or not has_stream(self.scope) else self.tensors.streaming(value)
+
+    def _give(self, values: Sequence[Val | None]) -> None:
+        """Appends the `return` of values."""
+        codes: list[ast.expr] = []
+        for i, (value, present) in enumerate(zip(values, self.present, strict=True)):
+            if present:
+                codes.append(value.code if value is not None else literal(None))
+                if value is not None and (value.is_tensor or i not in self.kinds):
+                    self.kinds[i] = value.kind if value.kind != STATIC else REAL
+        if self.record is not None:
+            result: ast.expr = apply(name(self.record), codes)
+        else:
+            result = codes[0] if len(codes) == 1 else sequence(codes)
+        self.scope.statements.body.append(ast.Return(result))
+
+    def _give_all(self, several: Several) -> None:
+        """Appends the `return` of all outputs of something applied."""
+        present = [i for i, kind in enumerate(several.kinds) if kind is not None]
+        for i in present:
+            self.kinds[i] = several.kinds[i] or REAL
+        if [i for i, p in enumerate(self.present) if p] != present:
+            self.scope.refuse("these outputs are not there in every use", self.scope.definition.node.name)
+        code = several.code
+        if self.record is not None:
+            code = apply(name(self.record), [ast.Starred(code, ast.Load()) if len(present) > 1 else code])
+        self.scope.statements.body.append(ast.Return(code))
+
+    # Shapes
+
+    def prelude(self, used: set[str]) -> list[ast.stmt]:
+        """The sizes that the body uses, from the shapes of the inputs."""
+        scope = self.scope
+        found: list[ast.stmt] = []
+        bound: set[str] = set()
+        always = scope.given_entries()
+        pairs = [p for p in zip(scope.form.inputs, scope.inputs, strict=True) if p[1].is_tensor]
+        sometimes = [p for p in pairs if not any(p[0] is e for e, _ in always)]
+        for entry, value in [*always, *sometimes]:
+            items = entry.shape.items if entry.shape is not None else ()
+            split = next((i for i, e in enumerate(items) if isinstance(e, nodes.Leading)), len(items))
+            wanted: dict[int, str] = {}
+            for i, item in enumerate(items):
+                if isinstance(item, nodes.Dimension | nodes.Local) and scope.is_dimension(item.name):
+                    variable = scope.statements.variable(item.name)
+                    if variable in used and variable not in bound:
+                        bound.add(variable)
+                        wanted[i if i <= split else i - len(items)] = variable
+            if not wanted:
+                continue
+            shape = method(value.code, "shape")
+            made = _unpacked(wanted, shape, len(items) if split == len(items) else None)
+            is_given = any(entry is e for e, _ in always)
+            found += made if is_given else [ast.If(py("x is not None", x=value.code), made, [])]
+        return found
+
+
+def requirement(expressions: Expressions, statement: nodes.Require) -> list[ast.stmt]:
+    """The check of a requirement, unless it is about no argument."""
+    with expressions.static.verbatim():
+        condition = expressions.static.code(statement.condition)
+    if not names_in([condition]):
+        return []
+    at = statement.condition.at
+    text = " ".join(expressions.scope.unit.source.text[at.start : at.end].split())
+    told = literal(statement.message or f"required: {text}")
+    return [ast.If(negated(condition), [ast.Raise(py("ValueError(told)", told=told))], [])]
+
+
+def _unpacked(wanted: dict[int, str], shape: ast.expr, rank: int | None) -> list[ast.stmt]:
+    if rank is not None and len(wanted) > 1:
+        targets: list[ast.expr] = [name(wanted.get(i, "_")) for i in range(rank)]
+        return [bind(ast.Tuple(targets, ast.Load()), shape)]
+    return [bind(v, ast.Subscript(shape, literal(i), ast.Load())) for i, v in wanted.items()]
+
+
+def assigned(statements: Sequence[nodes.Statement]) -> Iterator[str]:
+    """The names that statements bind, nested ones included, once for each time."""
+    for statement in statements:
+        match statement:
+            case nodes.Bind():
+                yield from statement.targets
+            case nodes.If():
+                yield from assigned((*statement.body, *statement.otherwise))
+            case nodes.For():
+                yield from assigned(statement.body)
+            case _:
+                pass
+
+
+def _rebound(scope: Scope) -> set[str]:
+    """The names that are bound more than once: in several iterations of a loop, in two branches, or over an input."""
+    body = scope.form.body
+    words = [*assigned(body), *[e.name for e in scope.form.inputs], *scope.definition.hyperparameters]
+    inside = {w for s in body if isinstance(s, nodes.For | nodes.If) for w in assigned((s,))}
+    return inside | {w for w in words if words.count(w) > 1}
+
+
+def _is_none(value: Val | Several) -> bool:
+    return isinstance(value, Val) and value.is_none
+
+
+def _expressions(statements: Sequence[nodes.Statement]) -> Iterator[nodes.Expr]:
+    """Expressions of which each iteration of a loop evaluates some."""
+    for statement in statements:
+        match statement:
+            case nodes.Bind():
+                yield statement.value
+            case nodes.Return():
+                yield from statement.values
+            case nodes.If() | nodes.Require():
+                yield statement.condition
+            case nodes.For():
+                yield statement.loop.first
+            case nodes.Declare():
+                for declaration in statement.declares:
+                    what = declaration.what
+                    yield what if isinstance(what, nodes.Own) else what.shape
+            case _:
+                pass

@@ -1,0 +1,429 @@
+"""What a definition declares, as the statements of `__init__`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+
+from archspec.elaborate.trace import Use
+from archspec.ir import Module, Weight
+from archspec.pytorch.attribute_paths import Part, Pattern, Place, address, pattern_of
+from archspec.pytorch.context import Context
+from archspec.pytorch.contiguous import declared
+from archspec.pytorch.expressions import Expressions
+from archspec.pytorch.forward_method import requirement
+from archspec.pytorch.initializers import fill, fill_by_default, may_be_view
+from archspec.pytorch.pyast import apply, bind, literal, method, name, names_in, negated, py, text
+from archspec.pytorch.scope import Scope
+from archspec.pytorch.tensor_types import InitTypes
+from archspec.pytorch.values import FREE, STATIC, Val
+from archspec.resolve import nodes
+from archspec.resolve.files import Definition
+
+_EMPTY = {"real": "", "int": ", dtype=torch.int64", "bool": ", dtype=torch.bool"}
+
+
+class InitMethod:
+    """Translates declarations, ties and requirements. Constant tables are expressions made of numbers alone."""
+
+    def __init__(self, context: Context, definition: Definition, uses: Sequence[Use]) -> None:
+        parameters = context.parameters(definition)
+        places = context.places(definition)
+        self.scope = Scope(context, definition, uses, places, lambda word: name(parameters[word]))
+        self.expressions = Expressions(self.scope, InitTypes())
+        self.static = self.expressions.static
+        self._parameters = {word: self.scope.env[word] for word in definition.hyperparameters}
+        self._made: set[str] = set()  # containers that are there already
+        self._shared: set[str] = set()  # addresses of tensors that several statements declare, one of them at a time
+
+    def requirements(self) -> list[ast.stmt]:
+        """The checks of what is required of arguments."""
+        return self._walked(_Walk.requirement)
+
+    def declarations(self) -> list[ast.stmt]:
+        """What makes modules and tensors, and ties them when everything is declared."""
+        body, _ = self.scope.statements.aside(self._register)
+        return [*body, *self._walked(_Walk.declaration), *self._walked(_Walk.tie)]
+
+    def names(self) -> list[ast.stmt]:
+        """The names that are bound to numbers on the way."""
+        return self._walked(lambda walk, statement: None)
+
+    def _walked(self, visit: _Visit) -> list[ast.stmt]:
+        self.scope.env = dict(self._parameters)
+        walk = _Walk(self, visit)
+        body, _ = self.scope.statements.aside(lambda: walk.statements(self.scope.form.body))
+        return body
+
+    def _register(self) -> None:
+        """Tensors that branches leave out are None; those that only a suffix does are so where they are made."""
+        places = self.scope.places
+        alone = [d for s in self.scope.form.body if not isinstance(s, nodes.If | nodes.For) for d in declared((s,))]
+        found: dict[str, list[nodes.Declaration]] = {}
+        for declaration in declared(self.scope.form.body):
+            what = declaration.what
+            if isinstance(what, nodes.Tensor) and declaration.loop is None and what.address.fixed is not None:
+                if self.scope.trace.targets(what):
+                    found.setdefault(what.address.fixed, []).append(declaration)
+        for where, declarations in found.items():
+            if len(declarations) == 1 and declarations[0] in alone:
+                continue
+            self._shared.add(where)
+            if tuple(where.split(".")) not in places.always:
+                first = declarations[0].what
+                self.containers(declarations[:1], set())
+                if len({d.what.kind for d in declarations if isinstance(d.what, nodes.Tensor)}) > 1:
+                    message = "this is a parameter in one use, a buffer in another, and absent in a third"
+                    self.scope.refuse(message, first.address)
+                self._leave_out(first)
+
+    def _leave_out(self, what: nodes.Own | nodes.Tensor) -> None:
+        """A tensor that is not there is None."""
+        if not isinstance(what, nodes.Tensor):
+            return
+        place = self.scope.places.place(self.static.parts(what.address))
+        if isinstance(place.code, ast.Attribute) and place.container is not None:
+            word = "register_parameter" if what.kind == "param" else "register_buffer"
+            call = apply(method(place.container, word), [literal(place.code.attr), literal(None)])
+            self.scope.statements.body.append(ast.Expr(call))
+
+    # Declarations
+
+    def declare(self, declaration: nodes.Declaration) -> None:
+        """Declares once, where conditions hold; `declaration` is made in some use."""
+        statements = self.scope.statements
+        self.containers([declaration], set())
+        body, _ = statements.aside(lambda: self._declare_once(declaration.what))
+        tests = [
+            self.static.code(condition) if wanted else negated(self.static.code(condition))
+            for condition, wanted in declaration.guards
+            if self.scope.truth(condition) is None and self.scope.is_static(condition)
+        ]
+        if not tests:
+            statements.body += body
+            return
+        left_out: list[ast.stmt] = []
+        if declaration.what.address.fixed not in self._shared:
+            left_out, _ = statements.aside(lambda: self._leave_out(declaration.what))
+        test = tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests)
+        match statements.body[-1:]:
+            case [ast.If(test=other, orelse=[]) as before] if text(other) == text(negated(test)) and not left_out:
+                before.orelse = body
+            case _:
+                statements.body.append(ast.If(test, body, left_out))
+
+    def _declare_once(self, what: nodes.Own | nodes.Tensor) -> None:
+        if "training" in what.address.segments:
+            self.scope.refuse("PyTorch's modules keep the name `training` for themselves", what.address)
+        place = self.scope.places.place(self.static.parts(what.address))
+        if isinstance(what, nodes.Tensor):
+            self.tensor(place, what)
+        else:
+            self._put(place, self._module(what))
+
+    def _module(self, node: nodes.Own) -> ast.expr:
+        trace = self.scope.trace
+        callees = list(dict.fromkeys(trace.definitions[t] for t in trace.targets(node) if isinstance(t, Module)))
+        code = self.static.code(node.callee)
+        calls = [apply(code, *self.static.hyperparameters(callee, node)) for callee in callees]
+        if any(ast.dump(call) != ast.dump(calls[0]) for call in calls):
+            self.scope.refuse("what is declared here is made in another way in other uses", node)
+        return py("x.requires_grad_(False)", x=calls[0]) if "frozen" in node.modifiers else calls[0]
+
+    def _put(self, place: Place, code: ast.expr) -> None:
+        body = self.scope.statements.body
+        if place.container is None or place.key is None:
+            body.append(ast.Expr(apply(name("own"), [name("self"), address(place.parts), code])))
+        elif pattern_of(place.parts[:-1]) in self.scope.places.lists:
+            body.append(ast.Expr(apply(method(place.container, "append"), [code])))
+        else:
+            body.append(bind(place.code, code))
+
+    # Containers
+
+    def containers(self, declarations: Sequence[nodes.Declaration], variables: set[str]) -> None:
+        """Makes the containers around declarations that do not depend on `variables`, the indices of loops."""
+        for declaration in declarations:
+            if self.scope.trace.targets(declaration.what):
+                loop = declaration.loop
+                is_open = loop is not None and loop.variable not in self.scope.env
+                self._around(declaration.what.address, variables | {loop.variable} if loop and is_open else variables)
+
+    def containers_in(self, statements: Sequence[nodes.Statement], variables: set[str]) -> None:
+        """The same for all that statements declare."""
+        for statement in statements:
+            match statement:
+                case nodes.Bind() | nodes.Declare() | nodes.Return():
+                    self.containers(statement.declares, variables)
+                case nodes.If():
+                    self.containers_in((*statement.body, *statement.otherwise), variables)
+                case nodes.For():
+                    self.containers_in(statement.body, {statement.loop.variable})
+                case _:
+                    pass
+
+    def _around(self, where: nodes.Address, variables: set[str]) -> None:
+        places = self.scope.places
+        parts: list[Part] = []
+        for segment in where.segments[:-1]:
+            if isinstance(segment, str):
+                parts.append(segment)
+            else:
+                words = set(nodes.local_names(segment))
+                if words & variables or not words <= set(self.scope.env):
+                    return
+                parts += self.static.parts(where._replace(segments=(segment,)))
+            pattern = pattern_of(parts)
+            if places.is_open(pattern) or pattern in places.open:
+                return
+            self._container(places.place(parts), pattern)
+
+    def _container(self, place: Place, pattern: Pattern) -> None:
+        key = text(place.code)
+        if key in self._made:
+            return
+        self._made.add(key)
+        kind = next((k for k in ("lists", "dicts") if pattern in getattr(self.scope.places, k)), "plain")
+        made = {"lists": "nn.ModuleList()", "dicts": "nn.ModuleDict()", "plain": "nn.Module()"}[kind]
+        self._put(place, py(made))
+
+    def branching(self) -> Callable[[], None]:
+        """Returns a function after which only those containers are there that are now."""
+        made = set(self._made)
+
+        def restore() -> None:
+            self._made = set(made)
+
+        return restore
+
+    # Tensors
+
+    def tensor(self, place: Place, node: nodes.Tensor) -> None:
+        """A stored tensor, and how it is initialized."""
+        shape = self.static.code(node.shape)
+        if node.value is not None:
+            code = self._table(node, node.value, shape)
+        elif node.kind == "buffer" or node.dtype != "real":
+            code = py(f"torch.zeros(shape{_EMPTY[node.dtype]})", shape=shape)
+        else:
+            code = py("torch.empty(shape)", shape=shape)
+        if node.kind == "buffer":
+            self._put_buffer(place, code)
+            return
+        frozen = "frozen" in node.modifiers
+        self._put(place, py("nn.Parameter(x, requires_grad=False)" if frozen else "nn.Parameter(x)", x=code))
+        if node.value is None and node.dtype == "real":
+            self.initialize(place.code, node)
+
+    def initialize(self, code: ast.expr, node: nodes.Tensor) -> None:
+        """Fills a parameter as the spec says, or as PyTorch would."""
+        body = self.scope.statements.body
+        if node.initial is None:
+            body.append(fill_by_default(code, len(node.shape.items)))
+        else:
+            body.append(fill(node.initial.name, code, [self.static.code(a) for a in node.initial.arguments]))
+
+    def _put_buffer(self, place: Place, code: ast.expr) -> None:
+        if isinstance(place.code, ast.Attribute) and place.container is not None and isinstance(place.key, str):
+            call = apply(method(place.container, "register_buffer"), [literal(place.key), code])
+            self.scope.statements.body.append(ast.Expr(call))
+        else:
+            self._put(place, code)
+
+    def _table(self, node: nodes.Tensor, value: nodes.Expr, shape: ast.expr) -> ast.expr:
+        """A constant table; reals are computed in float64 and rounded once."""
+        found = self.expressions.one(value)
+        if not found.is_tensor:
+            dtype = _EMPTY[node.dtype] or ", dtype=torch.get_default_dtype()"
+            return py(f"torch.full(shape, value{dtype})", shape=shape, value=found.code)
+        code = found.code
+        if found.kind == FREE:
+            code = py("x.to(torch.get_default_dtype())", x=code)
+        targets = [t for t in self.scope.trace.targets(node) if isinstance(t, Weight)]
+        if any(t.value is not None and may_be_view(t.value) for t in targets):
+            code = py("x.clone(memory_format=torch.contiguous_format)", x=code)
+        return code
+
+    # Ties
+
+    def tie(self, node: nodes.Tie) -> None:
+        """Ties one pair of addresses."""
+        alias, targets = self.expressions.reach(node.alias)
+        counted, _ = self.expressions.reach(node.counted)
+        body = self.scope.statements.body
+        plain = isinstance(alias, ast.Attribute) and not isinstance(targets[0], Module)
+        if plain and self.scope.trace.ties[id(node)]:
+            body.append(bind(alias, counted))
+        else:
+            body.append(ast.Expr(apply(name("tie"), [name("self"), alias, counted])))
+
+
+class _Walk:
+    """Walks the statements of a definition; `visit` translates those that one part of `__init__` is about."""
+
+    def __init__(self, method: InitMethod, visit: _Visit) -> None:
+        self.method = method
+        self.scope = method.scope
+        self.static = method.static
+        self.visit = visit
+        self.declares = visit is _Walk.declaration
+
+    def statements(self, statements: Sequence[nodes.Statement]) -> None:
+        for statement in statements:
+            match statement:
+                case nodes.If():
+                    self._if(statement)
+                case nodes.For():
+                    self._for(statement)
+                case _:
+                    self.visit(self, statement)
+                    if isinstance(statement, nodes.Bind):
+                        self._bind(statement)
+
+    # What there is to visit
+
+    def requirement(self, statement: nodes.Statement) -> None:
+        if isinstance(statement, nodes.Require) and self._is_known(statement.condition):
+            self.scope.statements.body += requirement(self.method.expressions, statement)
+
+    def declaration(self, statement: nodes.Statement) -> None:
+        if not isinstance(statement, nodes.Bind | nodes.Declare | nodes.Return):
+            return
+        for declaration in statement.declares:
+            if not self.scope.trace.targets(declaration.what):
+                continue
+            loop = declaration.loop
+            if loop is None:
+                self.method.declare(declaration)
+                continue
+            self.method.containers([declaration], {loop.variable})
+            restore = self.method.branching()
+            self._repeat(loop, lambda d=declaration: self.method.declare(d), as_list=True)
+            restore()
+
+    def tie(self, statement: nodes.Statement) -> None:
+        if not isinstance(statement, nodes.Tie) or id(statement) not in self.scope.trace.ties:
+            return
+        if statement.loop is not None:
+            self._repeat(statement.loop, lambda: self._tie(statement))
+        else:
+            self._tie(statement)
+
+    def _tie(self, statement: nodes.Tie) -> None:
+        condition, statements = statement.condition, self.scope.statements
+        body, _ = statements.aside(lambda: self.method.tie(statement))
+        if condition is not None and self.scope.truth(condition) is None:
+            body = list[ast.stmt]([ast.If(self.static.code(condition), body, [])])
+        statements.body += body
+
+    # Names
+
+    def _is_known(self, expr: nodes.Expr) -> bool:
+        """Whether an expression is static, and made of nothing but hyperparameters and what they decide."""
+        return self.scope.is_static(expr) and set(nodes.local_names(expr)) <= set(self.scope.env)
+
+    def _bind(self, statement: nodes.Bind) -> None:
+        """A name for a number or the like; declarations are about no others."""
+        scope = self.scope
+        for word in statement.targets:
+            if len(statement.targets) == 1 and self._is_known(statement.value):
+                self._assign(word, self.static.number(statement.value))
+            else:
+                scope.env.pop(word, None)
+
+    def _assign(self, word: str, value: Val) -> None:
+        scope, statements = self.scope, self.scope.statements
+        variable = statements.variable(word)
+        if word in scope.env:
+            scope.forget()
+        statements.bind(variable, value.code)
+        origin = () if value.is_none else (value.code,)
+        code = value.code if value.is_none else name(variable)
+        scope.env[word] = value._replace(code=code, name=variable, args=origin, made=statements.clock)
+
+    # Branches and loops
+
+    def _if(self, statement: nodes.If) -> None:
+        scope, statements, condition = self.scope, self.scope.statements, statement.condition
+        chosen = scope.truth(condition)
+        if chosen is not None:
+            self.statements(statement.body if chosen else statement.otherwise)
+            for word in statement.binds:
+                scope.env.setdefault(word, Val(literal(None), STATIC, 0))
+            return
+        if not self._is_known(condition):
+            return  # about inputs, which declares nothing; or never evaluated
+        if self.declares:
+            self.method.containers_in((*statement.body, *statement.otherwise), set())
+        test = self.static.code(condition)
+        restore, before = self.method.branching(), scope.env
+        sides: list[tuple[list[ast.stmt], dict[str, object]]] = []
+        for side in (statement.body, statement.otherwise):
+            scope.env = dict(before)
+            body, _ = statements.aside(lambda s=side: self.statements(s))
+            sides.append((body, dict(scope.env)))
+            restore()
+        scope.env = before
+        (then, first), (otherwise, second) = sides
+        for word in statement.binds:
+            known = [v for v in (first.get(word), second.get(word)) if isinstance(v, Val)]
+            if not known:
+                continue
+            variable = statements.variable(word)
+            for values, body in ((first, then), (second, otherwise)):
+                value = values.get(word)
+                if not isinstance(value, Val) or value.is_none:
+                    body.append(bind(variable, literal(None)))
+            best = next((v for v in known if not v.is_none), known[0])
+            scope.env[word] = best if best.is_none else best._replace(code=name(variable), args=())
+        if then or otherwise:
+            statements.body.append(ast.If(test, then, otherwise) if then else ast.If(negated(test), otherwise, []))
+
+    def _for(self, statement: nodes.For) -> None:
+        scope, statements = self.scope, self.scope.statements
+        if self.declares:
+            self.method.containers_in(statement.body, {statement.loop.variable})
+        restore, before = self.method.branching(), dict(scope.env)
+        for word in statement.binds:  # what is carried is in its variable
+            known = before.get(word)
+            if isinstance(known, Val):
+                variable = statements.variable(word)
+                statements.bind(variable, self.static.named(word, statement))
+                before[word] = known._replace(code=name(variable), name=variable, op="", args=())
+        scope.env = dict(before)
+        self._repeat(statement.loop, lambda: self.statements(statement.body))
+        scope.env = before
+        restore()
+
+    def _repeat(self, loop: nodes.Loop, work: Callable[[], None], as_list: bool = False) -> None:
+        """A loop around some work, unless its bounds were never evaluated."""
+        scope, statements = self.scope, self.scope.statements
+        if not (self._is_known(loop.first) and self._is_known(loop.last)):
+            return
+        outer = scope.env.get(loop.variable)
+        bounds = self.static.iterations(loop)
+        scope.env[loop.variable] = Val(bounds[0], STATIC, 0)
+        inner, _ = statements.aside(work)
+        scope.env.pop(loop.variable, None)
+        if outer is not None:
+            scope.env[loop.variable] = outer
+        if inner and not (as_list and _as_list(statements.body, inner, bounds)):
+            statements.body.append(ast.For(*bounds, inner, []))
+
+
+_Visit = Callable[[_Walk, nodes.Statement], None]
+
+
+def _as_list(body: list[ast.stmt], inner: list[ast.stmt], bounds: tuple[ast.expr, ast.expr]) -> bool:
+    """Makes one expression of `x = nn.ModuleList()` and a loop that only appends to x."""
+    match inner, body[-1:]:
+        case (
+            [ast.Expr(ast.Call(ast.Attribute(container, "append"), [made], []))],
+            [ast.Assign([target], ast.Call(ast.Attribute(_, "ModuleList"), [], []))],
+        ) if text(container) == text(target):
+            index = bounds[0] if names_in([bounds[0]]) & names_in([made]) else name("_")
+            iterated = ast.GeneratorExp(made, [ast.comprehension(index, bounds[1], [], 0)])
+            body[-1] = bind(target, py("nn.ModuleList(items)", items=iterated))
+            return True
+        case _:
+            return False

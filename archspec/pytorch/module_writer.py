@@ -1,0 +1,226 @@
+"""Writes the definitions of a model in Python: each once, after those it uses."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from archspec.elaborate.trace import Trace, Use
+from archspec.ir import Constant, Type
+from archspec.pytorch.attention import products_in
+from archspec.pytorch.constructor_arguments import ConstructorArguments
+from archspec.pytorch.context import Context
+from archspec.pytorch.emitted import Emitted, Output, Slot
+from archspec.pytorch.forward_method import ForwardMethod
+from archspec.pytorch.init_method import InitMethod
+from archspec.pytorch.known_modules import function_form, is_causal_mask
+from archspec.pytorch.names import TAKEN_BY_RECORDS, usable
+from archspec.pytorch.parameters import Parameters
+from archspec.pytorch.peephole import returned, simplified, without_repeats
+from archspec.pytorch.pyast import bind, literal, name, names_in, prune, py, stored
+from archspec.pytorch.size_checks import size_checks
+from archspec.pytorch.torch_layers import torch_layer
+from archspec.pytorch.values import KIND, REAL
+from archspec.resolve.files import Definition
+
+
+class ModuleWriter:
+    """What was written, in order: `emitted`."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.arguments = ConstructorArguments(trace)
+        self.context = Context(trace, self.arguments, self.write)
+        self.parameters = Parameters(self.context, self.arguments)
+        self.emitted: dict[Definition, Emitted] = {}
+
+    def write(self, definition: Definition) -> Emitted:
+        """Writes a definition, once."""
+        if definition not in self.emitted:
+            if definition not in self.trace.uses and not self.context.modules(definition):
+                emitted = self._unused(definition)
+            else:
+                emitted = self._function(definition) if definition.kind == "fn" else self._module(definition)
+            self.emitted[definition] = emitted
+        return self.emitted[definition]
+
+    def _unused(self, definition: Definition) -> Emitted:
+        """What is passed on and never applied: nothing says what it would be applied to."""
+        told = literal(f"the model does not apply {definition.name}")
+        body: list[ast.stmt] = [ast.Raise(py("NotImplementedError(told)", told=told))]
+        return self._emitted(definition, set(), (), (), None, frozenset(), "nn.Module", [], body, is_unused=True)
+
+    def _function(self, definition: Definition) -> Emitted:
+        uses = self.trace.uses[definition]
+        forward = self._forward(definition, uses, None)
+        known = self.arguments.of(definition)
+        form = function_form(uses) if not known.arguments else None
+        body: list[ast.stmt]
+        if form is not None:
+            body = [ast.Return(py(form, x=forward.scope.inputs[0].code))]
+            outputs: tuple[Output, ...] = (Output("", REAL, None),)
+        else:
+            forward, body = self._translated(definition, uses, None)
+            outputs = self._outputs(forward)
+            body = without_repeats(returned(body))
+        computed = self.parameters.computed(definition, uses, names_in(body))
+        body = [*computed, *body]
+        used = names_in(body)
+        parameters = self.context.parameters(definition)
+        kept = {word for word, parameter in parameters.items() if parameter in used and word in known.arguments}
+        needs = frozenset(forward.types.needs & used)
+        causal = is_causal_mask(uses)
+        body = simplified([*forward.prelude(used), *body])
+        inputs = self._inputs(forward)
+        return self._emitted(definition, kept, inputs, outputs, None, needs, "", [], body, is_causal=causal)
+
+    def _module(self, definition: Definition) -> Emitted:
+        uses = self.trace.uses.get(definition, [])
+        layer = torch_layer(self.context, definition, uses) if definition.kind == "layer" else None
+        if layer is not None:
+            init, kept = self._init(definition, uses, layer.base, layer.init, [])
+            entry = self.context.form(definition).inputs[0]
+            slot = Slot(usable(entry.name, self.context.taken), KIND[entry.dtype], False)
+            outputs = (Output("", REAL, None),)
+            return self._emitted(definition, kept, (slot,), outputs, None, frozenset(), layer.base, init, None)
+        made = InitMethod(self.context, definition, uses).declarations()
+        if not uses:
+            init, kept = self._init(definition, uses, "nn.Module", made, [])
+            return self._emitted(definition, kept, (), (), None, frozenset(), "nn.Module", init, None)
+        record = self._record(definition, uses)
+        forward, body = self._translated(definition, uses, record)
+        body = returned(body)
+        needs = frozenset(forward.types.needs & names_in(body))
+        if definition is self.trace.root:
+            body = [*size_checks(forward), *body]
+        body = simplified([*forward.prelude(names_in(body)), *body])
+        init, kept = self._init(definition, uses, "nn.Module", made, body)
+        inputs, outputs = self._inputs(forward), self._outputs(forward)
+        return self._emitted(definition, kept, inputs, outputs, record, needs, "nn.Module", init, body)
+
+    def _emitted(
+        self,
+        definition: Definition,
+        kept: set[str],
+        inputs: tuple[Slot | None, ...],
+        outputs: tuple[Output, ...],
+        record: str | None,
+        needs: frozenset[str],
+        base: str,
+        init: list[ast.stmt],
+        forward: list[ast.stmt] | None,
+        is_causal: bool = False,
+        is_unused: bool = False,
+    ) -> Emitted:
+        words = tuple(word for word in definition.hyperparameters if word in kept)
+        keyword_only = self.parameters.keyword_only(definition, words)
+        word = self.context.names[definition]
+        return Emitted(
+            word,
+            definition,
+            words,
+            keyword_only,
+            inputs,
+            outputs,
+            record,
+            needs,
+            is_causal,
+            base,
+            init,
+            forward,
+            is_unused,
+        )
+
+    # Methods
+
+    def _forward(
+        self, definition: Definition, uses: Sequence[Use], record: str | None, fuses: bool = True
+    ) -> ForwardMethod:
+        return ForwardMethod(self.context, definition, uses, _present(uses), record, fuses)
+
+    def _translated(
+        self, definition: Definition, uses: Sequence[Use], record: str | None
+    ) -> tuple[ForwardMethod, list[ast.stmt]]:
+        """A body as statements. Attention is one call in it, unless a product would be made again then, because scores
+        or probabilities are needed besides.
+        """
+        tried: list[tuple[ForwardMethod, list[ast.stmt]]] = []
+        for fuses in (True, False):
+            forward = self._forward(definition, uses, record, fuses)
+            body, _ = prune(forward.run(), set())
+            tried.append((forward, body))
+            if products_in(body) < 3:
+                break
+        return min(tried, key=lambda found: products_in(found[1]))
+
+    def _init(
+        self, definition: Definition, uses: Sequence[Use], base: str, made: list[ast.stmt], forward: list[ast.stmt]
+    ) -> tuple[list[ast.stmt], set[str]]:
+        """The statements of `__init__`, and the hyperparameters that the class takes."""
+        context = self.context
+        parameters = context.parameters(definition)
+        attributes = {context.attribute(definition, word): word for word in parameters}
+        in_forward = {attributes[a] for a in stored(forward) if a in attributes}
+        made, live = prune(made, set())
+        required, _ = prune(InitMethod(context, definition, uses).requirements(), set())
+        needed = live | names_in(required) | {parameters[word] for word in in_forward}
+        computed = self.parameters.computed(definition, uses, needed)
+        needed |= names_in(computed)
+        arguments = self.arguments.of(definition).arguments
+        kept = {w for w, p in parameters.items() if p in needed and w in arguments}
+        if definition in self.arguments.interchangeable:
+            kept = set(parameters)
+        first = [bind("_", py("super().__init__()"))] if base == "nn.Module" else []
+        first = [ast.Expr(s.value) for s in first if isinstance(s, ast.Assign)]
+        kept_in = [w for w in parameters if w in in_forward]
+        attributes_made = [bind(f"self.{context.attribute(definition, w)}", name(parameters[w])) for w in kept_in]
+        return simplified(without_repeats([*computed, *required, *first, *attributes_made, *made])), kept
+
+    # Inputs and outputs
+
+    def _inputs(self, forward: ForwardMethod) -> tuple[Slot | None, ...]:
+        slots: list[Slot | None] = []
+        scope = forward.scope
+        root = scope.definition is self.trace.root
+        for i, (entry, value) in enumerate(zip(scope.form.inputs, scope.inputs, strict=True)):
+            given = [use.given[i] for use in scope.uses]
+            if (
+                not any(isinstance(g, Type | Constant) for g in given)
+                and scope.definition not in self.arguments.interchangeable
+            ):
+                slots.append(None)
+                continue
+            optional = entry.optional and (root or None in given)
+            slots.append(Slot(scope.statements.variable(entry.name), value.kind, optional))
+        seen = by_name = False
+        for i, slot in enumerate(slots):  # a parameter without a default cannot follow one with
+            if slot is not None:
+                by_name = by_name or (seen and not slot.optional)
+                seen = seen or slot.optional
+                slots[i] = slot._replace(by_name=by_name)
+        return tuple(slots)
+
+    def _record(self, definition: Definition, uses: Sequence[Use]) -> str | None:
+        declared = definition.node.outputs
+        names = [o.name for o, present in zip(declared, _present(uses), strict=False) if present]
+        if not names or not all(n.isidentifier() and not n.startswith("_") for n in names):
+            return None
+        return self.context.records[definition]
+
+    def _outputs(self, forward: ForwardMethod) -> tuple[Output, ...]:
+        scope = forward.scope
+        declared = scope.definition.node.outputs
+        found: list[Output] = []
+        for i, present in enumerate(forward.present):
+            types = [r for use in scope.uses if (r := use.body.results[i]) is not None]
+            ranks = {len(t.shape) for t in types}
+            kind = forward.kinds.get(i, REAL) if present else None
+            word = usable(declared[i].name, TAKEN_BY_RECORDS) if forward.record and i < len(declared) else ""
+            rank = ranks.pop() if len(ranks) == 1 else None
+            found.append(Output(word, kind, rank, len(types) < len(scope.uses)))
+        return tuple(found)
+
+
+def _present(uses: Sequence[Use]) -> list[bool]:
+    """Which outputs there are in some use."""
+    return [any(use.body.results[i] is not None for use in uses) for i in range(len(uses[0].body.outputs))]

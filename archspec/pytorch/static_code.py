@@ -1,0 +1,199 @@
+"""Static expressions as code: what is known when a module is made, and sizes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any
+
+from archspec.elaborate.trace import Applied
+from archspec.ops import OPERATORS, OPS, Op
+from archspec.pytorch.attribute_paths import Part
+from archspec.pytorch.pyast import apply, literal, method, name, names_in, py, sequence
+from archspec.pytorch.scope import Scope, counts_as
+from archspec.pytorch.values import STATIC, Val
+from archspec.resolve import nodes
+from archspec.resolve.files import Definition
+
+
+class StaticCode:
+    """Translates static expressions of a scope."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+        self._settles = True
+
+    @contextmanager
+    def verbatim(self) -> Generator[None]:
+        """Meanwhile, conditions that the model settles are written if they are about arguments."""
+        self._settles = False
+        yield
+        self._settles = True
+
+    def code(self, expr: nodes.Expr) -> ast.expr:
+        made = self._code(expr)
+        if isinstance(made, ast.Constant) or names_in([made]):
+            return made
+        values = list(self.scope.trace.statics(expr).values())
+        return literal(values[0]) if len(values) == 1 and isinstance(values[0], int) else made
+
+    def _code(self, expr: nodes.Expr) -> ast.expr:
+        match expr:
+            case nodes.Literal():
+                return literal(expr.value)
+            case nodes.Local() | nodes.Dimension():
+                return self._local(expr)
+            case nodes.Global():
+                return self._callable(expr.target, expr)
+            case nodes.Piped():
+                value = self.scope.env["_"]
+                return value.code
+            case nodes.Listing():
+                return self._listing(expr)
+            case nodes.Unary(operator="not"):
+                return py("not x", x=self.code(expr.operand))
+            case nodes.Unary():
+                return py("-x", x=self.code(expr.operand))
+            case nodes.Binary():
+                return self._binary(expr)
+            case nodes.Conditional():
+                return self._conditional(expr)
+            case nodes.Subscript():
+                return ast.Subscript(self.code(expr.value), self.code(expr.position), ast.Load())
+            case nodes.Length():
+                return apply(name("len"), [self.code(expr.value)])
+            case nodes.Apply():
+                return self._apply(expr)
+            case _:
+                self.scope.refuse("this has no form in PyTorch", expr)
+
+    def settled(self, condition: nodes.Expr) -> bool | None:
+        """The truth of a condition that the model settles; verbatim, only of one that is not about arguments."""
+        chosen = self.scope.truth(condition)
+        if chosen is None or self._settles:
+            return chosen
+        return chosen if isinstance(self.code(condition), ast.Constant) else None
+
+    def _conditional(self, expr: nodes.Conditional) -> ast.expr:
+        chosen = self.settled(expr.condition)
+        if chosen is not None:
+            value = expr.value if chosen else expr.otherwise
+            return self.code(value) if value is not None else literal(None)
+        otherwise = self.code(expr.otherwise) if expr.otherwise is not None else literal(None)
+        return ast.IfExp(self.code(expr.condition), self.code(expr.value), otherwise)
+
+    def _local(self, expr: nodes.Local | nodes.Dimension) -> ast.expr:
+        scope, word = self.scope, expr.name
+        known = scope.env.get(word)
+        if known is None or (isinstance(known, Val) and known.is_none and not scope.absent(expr)):
+            return name(scope.statements.variable(word))  # or `none` in some uses or iterations only
+        return self.named(word, expr)
+
+    def named(self, word: str, node: Any) -> ast.expr:
+        """What a name of the definition stands for."""
+        for value in self.scope.settled(word):
+            return self._callable(value, node)
+        return self.scope.env[word].code
+
+    def _callable(self, value: Any, node: Any) -> ast.expr:
+        """A value as code, which may be a definition or operation that is passed on."""
+        code = self.scope.context.code_of(value)
+        if code is None:
+            what = f"the operation `{value.name}`" if isinstance(value, Op) else "this list"
+            self.scope.refuse(f"{what} cannot be passed as a value in PyTorch", node)
+        return code
+
+    def _binary(self, expr: nodes.Binary) -> ast.expr:
+        operator = expr.operator
+        if operator in ("and", "or"):
+            for side, other in ((expr.left, expr.right), (expr.right, expr.left)):
+                known = self.settled(side)
+                if known is not None:
+                    return self.code(other) if known == (operator == "and") else literal(known)
+        left, right = self.code(expr.left), self.code(expr.right)
+        if operator in ("==", "!="):
+            word = "is" if operator == "==" else "is not"
+            for side, other in ((left, right), (right, left)):
+                if isinstance(other, ast.Constant) and other.value is None:
+                    return py(f"a {word} None", a=side)
+        return py(OPS[OPERATORS[operator]].python, a=left, b=right)
+
+    def _apply(self, expr: nodes.Apply) -> ast.expr:
+        """`min(a, b)` and the like on numbers."""
+        callees = self.scope.trace.statics(expr.callee).values()
+        op = next((callee for callee in callees if isinstance(callee, Op)), None)
+        if op is None or not op.python:
+            self.scope.refuse("this has no form in PyTorch as a number", expr)
+        values = [self.code(argument.value) for argument in expr.arguments.inputs or ()]
+        return py(op.python, **dict(zip([i.name for i in op.inputs], values, strict=True)))
+
+    # Shapes
+
+    def _listing(self, expr: nodes.Listing) -> ast.expr:
+        return sequence([self._leading(i) if isinstance(i, nodes.Leading) else self.code(i) for i in expr.items])
+
+    def _leading(self, item: nodes.Leading) -> ast.expr:
+        """The leading dimensions, from the shape of an input."""
+        for entry, value in self.scope.given_entries():
+            items = entry.shape.items if entry.shape is not None else ()
+            place = next((i for i, e in enumerate(items) if isinstance(e, nodes.Leading)), None)
+            if place is not None:
+                after = len(items) - place - 1
+                part = ast.Slice(literal(place) if place else None, literal(-after) if after else None)
+                return ast.Starred(ast.Subscript(method(value.code, "shape"), part, ast.Load()), ast.Load())
+        self.scope.refuse("no input that is always given binds `...` here", item)
+
+    # Uses
+
+    def number(self, expr: nodes.Expr) -> Val:
+        """A static expression as a value."""
+        statics = [expr.value] if isinstance(expr, nodes.Literal) else list(self.scope.seen(expr).statics.values())
+        return Val(self.code(expr), STATIC, 0, counts=counts_as(statics))
+
+    def parts(self, address: nodes.Address) -> list[Part]:
+        """The parts of an address; an index that is an expression stays one."""
+        found: list[Part] = []
+        for segment in address.segments:
+            code = self.code(segment) if not isinstance(segment, str) else segment
+            found.append(str(code.value) if isinstance(code, ast.Constant) else code)
+        return found
+
+    def hyperparameters(self, callee: Definition, node: Applied) -> tuple[list[ast.expr], dict[str, ast.expr]]:
+        """What a use passes for the hyperparameters that a definition takes: by position, and by name."""
+        scope, emitted = self.scope, self.scope.context.emitted(callee)
+        bound = scope.trace.bound(node, callee)
+        inherited = scope.definition.hyperparameters if node.arguments.forward is not None else {}
+        parameters = scope.context.parameters(callee)
+        keywords: dict[str, ast.expr] = {}
+        positional: list[ast.expr] = []
+        by_position = callee.kind != "fn"
+        for word in emitted.kept:
+            item = bound.hyperparameters.get(word)
+            if item is not None:
+                code = self.code(item.value)
+            elif word in inherited and word in scope.env:
+                code = self.named(word, node)
+            else:
+                by_position = False
+                continue
+            by_position = by_position and word not in emitted.keyword_only and (item is None or not item.name)
+            if by_position:
+                positional.append(code)
+            else:
+                keywords[parameters[word]] = code
+        return positional, keywords
+
+    # Loops
+
+    def start(self, loop: nodes.Loop) -> int | None:
+        """Where a loop starts, if that is the same everywhere."""
+        first = self.code(loop.first)
+        return first.value if isinstance(first, ast.Constant) and isinstance(first.value, int) else None
+
+    def iterations(self, loop: nodes.Loop) -> tuple[ast.expr, ast.expr]:
+        """The variable of a `for`, and what it iterates over."""
+        bounds = [self.code(loop.last)]
+        if self.start(loop) != 0:
+            bounds.insert(0, self.code(loop.first))
+        return name(self.scope.statements.variable(loop.variable)), apply(name("range"), bounds)

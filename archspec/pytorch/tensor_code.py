@@ -1,0 +1,136 @@
+"""Operations on tensors, with the element types that PyTorch needs for what the language says."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from archspec.ops import OPS, Op, OpError
+from archspec.pytorch.attention import as_attention
+from archspec.pytorch.operations import Applied, emit
+from archspec.pytorch.pyast import literal, method, py
+from archspec.pytorch.scope import Scope
+from archspec.pytorch.tensor_types import TensorTypes, has_stream
+from archspec.pytorch.values import BOOL, FREE, INT, KIND, REAL, Several, Val, kind_of
+from archspec.resolve import nodes
+
+
+class TensorCode:
+    """Translates operations. `fuses`: attention becomes one call."""
+
+    def __init__(self, scope: Scope, types: TensorTypes, fuses: bool) -> None:
+        self.scope = scope
+        self.types = types
+        self.fuses = fuses
+
+    def operate(
+        self, word: str, values: Sequence[Val | None], settings: Mapping[str, ast.expr], node: Any
+    ) -> Val | Several:
+        """An operation applied at `node`: a Val, or Several for one of several results."""
+        op = OPS[word]
+        has_typed_value = any(a.name == op.dtype() for a in op.attributes)
+        kind = self._filled(node) if has_typed_value else kind_of(op, values)
+        values = self._promoted(op, values, kind)
+        if op.casts and op.dtype() == "real":
+            return self._as_reals(values[0], node)
+        if op.attention == "product" and self.fuses:
+            found = as_attention(self, values)
+            if found is not None:
+                return found
+        for i, value in enumerate(values):
+            if value is not None and value.op == "causal" and not self._is_square(node):
+                values[i] = value._replace(op="")  # stretched, it is another mask
+        whole = {a.name: literal(a.default) for a in op.attributes if a.name not in settings} | {**settings}
+        applied = Applied(
+            op,
+            tuple(v.code if v is not None else None for v in values),
+            tuple(v is not None and not v.is_tensor for v in values),
+            whole,
+            tuple(v.rank if v is not None else None for v in values),
+            tuple(v is not None and v.optional for v in values),
+            kind,
+            self.types.free_type,
+            self.types.device,
+        )
+        try:
+            code = emit(applied)
+        except OpError as problem:
+            self.scope.refuse(str(problem), node)
+        if op.has_several:
+            return self._several(op, code, kind, node)
+        rank = self.scope.rank(node) if not isinstance(node, nodes.Chain) else None
+        shapes = frozenset(type.shape for type in self.scope.types(node))
+        clock = self.scope.statements.clock
+        return Val(code, kind, rank, word, tuple(values), tuple(whole.items()), made=clock, shapes=shapes)
+
+    def _several(self, op: Op, code: ast.expr, kind: str, node: Any) -> Several:
+        """The results of an operation that has several."""
+        calls = self.scope.calls(node)
+        counts = {len(call.outputs) for call in calls}
+        if len(counts) != 1:
+            self.scope.refuse("this is split into another number of parts in other uses", node)
+        kinds: list[str] = []
+        ranks: list[int | None] = []
+        for i in range(counts.pop()):
+            dtype = op.dtype(i)
+            kinds.append(KIND[dtype] if dtype in ("int", "bool") else kind)
+            found = {len(call.outputs[i].shape) for call in calls}
+            ranks.append(found.pop() if len(found) == 1 else None)
+        return Several(code, tuple(kinds), tuple(ranks))
+
+    def _as_reals(self, value: Val | None, node: Any) -> Val:
+        """Integers are free; 0 and 1 are exact in every type, and take that of the stream."""
+        assert value is not None
+        if value.kind in (REAL, FREE):
+            return value
+        kind = REAL if value.kind == BOOL and has_stream(self.scope) else FREE
+        dtype = self.types.stream_type() if kind == REAL else self.types.free_type()
+        return Val(_cast(value, dtype, kind).code, kind, self.scope.rank(node), made=self.scope.statements.clock)
+
+    def _is_square(self, node: Any) -> bool:
+        """Whether what comes out has two last axes of one size."""
+        shapes = [t.shape[-2:] for t in self.scope.types(node)]
+        return bool(shapes) and all(len(shape) == 2 and shape[0] == shape[1] for shape in shapes)
+
+    def _filled(self, node: Any) -> str:
+        """The kind of a tensor that holds one value."""
+        kinds = {KIND[c.outputs[0].dtype] for c in self.scope.calls(node) if c.outputs[0] is not None}
+        if len(kinds) != 1:
+            self.scope.refuse("this is filled with another kind of value in other uses", node)
+        return FREE if kinds == {REAL} else kinds.pop()
+
+    def _promoted(self, op: Op, values: Sequence[Val | None], kind: str) -> list[Val | None]:
+        """Operands with the types that PyTorch needs for what the language computes with any reals."""
+        places = [i for i, v in enumerate(values) if v is not None and v.is_tensor and op.decides(i)]
+        alike = op.torch is not None and not op.torch.promotes
+        tensors = {i: v for i in places if (v := values[i]) is not None}
+        changed = list(values)
+        if kind == REAL:
+            stream = next(v for v in tensors.values() if v.kind == REAL)
+            for i, value in tensors.items():
+                if value.kind == FREE or (value.kind == INT and alike):
+                    changed[i] = self.as_stream(value, stream)
+        elif kind == FREE and (alike or not any(v.kind == FREE for v in tensors.values())):
+            for i, value in tensors.items():
+                if value.kind == INT:
+                    changed[i] = _cast(value, self.types.free_type(), FREE)
+                    if not alike:
+                        break  # what meets it is promoted
+        return changed
+
+    def as_stream(self, value: Val, stream: Val) -> Val:
+        """A tensor in the type of the stream."""
+        simple = stream.name is not None or stream.op == "weight"
+        dtype = method(stream.code, "dtype") if simple else self.types.stream_type()
+        return _cast(value, dtype, REAL)
+
+    def streaming(self, value: Val) -> Val:
+        """A value in the type of the stream, if it is reals."""
+        return _cast(value, self.types.stream_type(), REAL) if value.kind == FREE else value
+
+
+def _cast(value: Val, dtype: ast.expr, kind: str) -> Val:
+    """A tensor in another type."""
+    template = "x.to(dtype) if x is not None else None" if value.optional else "x.to(dtype)"
+    return value._replace(code=py(template, x=value.code, dtype=dtype), kind=kind)

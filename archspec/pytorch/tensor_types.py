@@ -1,0 +1,102 @@
+"""The device and the element types of new tensors."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Protocol
+
+from archspec.ir import Module, Weight
+from archspec.pytorch.attribute_paths import Places
+from archspec.pytorch.pyast import method, name, py
+from archspec.pytorch.scope import Scope
+from archspec.pytorch.values import REAL, Val
+
+
+class TensorTypes(Protocol):
+    """What new tensors are made of in one function."""
+
+    def device(self) -> ast.expr | None:
+        """The device; None for PyTorch's choice."""
+        ...
+
+    def stream_type(self) -> ast.expr:
+        """The type of the reals that weights and inputs are."""
+        ...
+
+    def free_type(self) -> ast.expr:
+        """The type in which reals are computed that no stream has a part in yet."""
+        ...
+
+
+class ForwardTypes:
+    """In `forward` and in functions: those of what is given or owned.
+
+    `needs` are "dtype" and "device" where a definition has to be told, as nothing it is given or owns says so.
+    """
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+        self.needs: set[str] = set()
+
+    def device(self) -> ast.expr | None:
+        return self._attribute("device", [value for _, value in self.scope.given_entries()])
+
+    def stream_type(self) -> ast.expr:
+        found = self._attribute("dtype", self._reals())
+        return found if found is not None else py("torch.get_default_dtype()")
+
+    def free_type(self) -> ast.expr:
+        stream = self.stream_type()
+        if isinstance(stream, ast.Name):
+            return stream  # whoever gives it has seen to that
+        return py("torch.promote_types(stream, torch.float32)", stream=stream)
+
+    def _reals(self) -> list[Val]:
+        return [value for _, value in self.scope.given_entries() if value.kind == REAL]
+
+    def _attribute(self, attribute: str, inputs: Sequence[Val]) -> ast.expr | None:
+        if inputs:
+            return method(inputs[0].code, attribute)
+        weight = any_weight(self.scope)
+        if weight is not None:
+            return method(weight, attribute)
+        if self.scope.definition is self.scope.trace.root:
+            return None
+        self.needs.add(attribute)
+        return name(attribute)
+
+
+class InitTypes:
+    """In `__init__`: tables are computed in float64, and parameters have the default type."""
+
+    def device(self) -> ast.expr | None:
+        return None
+
+    def stream_type(self) -> ast.expr:
+        return py("torch.get_default_dtype()")
+
+    def free_type(self) -> ast.expr:
+        return py("torch.float64")
+
+
+def has_stream(scope: Scope) -> bool:
+    """Whether inputs or weights tell the type of the reals."""
+    return any(value.kind == REAL for _, value in scope.given_entries()) or any_weight(scope) is not None
+
+
+def any_weight(scope: Scope) -> ast.expr | None:
+    """The first stored tensor of reals that is always there."""
+    return None if scope.is_function else _weight_in(scope, scope.places, name("self"))
+
+
+def _weight_in(scope: Scope, places: Places, root: ast.expr) -> ast.expr | None:
+    for words in places.always:
+        targets, code = places.found(words), places.place(words, root).code
+        if any(isinstance(t, Weight) and t.type.dtype == "real" for t in targets):
+            return code
+        definitions = {scope.trace.definitions[t] for t in targets if isinstance(t, Module)}
+        inner = _weight_in(scope, scope.context.places(definitions.pop()), code) if len(definitions) == 1 else None
+        if inner is not None:
+            return inner
+    return None
