@@ -88,7 +88,7 @@ LOWEST = Op(
 
 SPEC = """
 dim batch
-layer Net(scale = hypot(3, 4))(x [batch, 6], y [batch, 6]) -> (values [batch, 2], places int [batch, 2]) {
+layer Net(width = 6, scale = hypot(width, 8))(x [batch, 6], y [batch, 6]) -> (values [batch, 2], places int [batch, 2]) {
   gain: param [6]
   values, places = lowest(2)(hypot(x, y) * .gain * scale)
   return values, places
@@ -155,7 +155,7 @@ def test_documentation() -> None:
 def test_pytorch() -> None:
     text = torch_source(load(SPEC))
     assert "values, places = lowest(torch.hypot(x, y) * self.gain" in text
-    assert text.count("def lowest(") == 1 and "math.hypot(3, 4)" in text
+    assert text.count("def lowest(") == 1 and "math.hypot(width, 8)" in text
     assert torch_source(load(PLACES)).count("2 * torch.arange(") == 1
 
 

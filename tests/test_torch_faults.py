@@ -84,9 +84,9 @@ def classes(name: str) -> dict[str, Any]:
     [
         ({"n": 2}, "n is above 2"),
         ({"m": 3}, "n is above 2"),
-        ({"n": 100}, "not written for"),
-        ({"m": 100}, "not written for"),
-        ({"n": 7}, "not written for"),
+        ({"n": 100}, "required: n < 100 and m < 100"),
+        ({"m": 100}, "required: n < 100 and m < 100"),
+        ({"n": 7}, "required: n != 7"),
         ({"m": 9}, "dims are n and m"),
         ({"dims": (4, 9)}, "dims are n and m"),
         ({"dims": (5, 8)}, "dims are n and m"),

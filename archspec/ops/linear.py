@@ -180,9 +180,32 @@ def _lookup(o: Operands) -> str:
 _EXPERTS = '''def expert_linear(
     x: Tensor, experts: Tensor | int, weight: Tensor, bias: Tensor | None = None
 ) -> Tensor:
-    """Each vector of x through the matrix that the index of its expert names."""
-    y = (weight[experts] @ x[..., None])[..., 0]
-    return y if bias is None else y + bias[experts]'''
+    """Each vector of x through the matrix that its expert index names: one product for
+    each expert. Compiled graphs choose matrices, as the sizes of groups are data.
+    """
+    if isinstance(experts, int) or torch.compiler.is_compiling():
+        y = (weight[experts] @ x[..., None])[..., 0]
+        return y if bias is None else y + bias[experts]
+    shape = torch.broadcast_shapes(x.shape[:-1], experts.shape)
+    chosen, order = experts.expand(shape).flatten().sort()
+    rows = torch.arange(x.shape[:-1].numel(), device=x.device)
+    rows = rows.reshape(x.shape[:-1]).expand(shape).flatten()[order]
+    sizes = group_sizes(chosen, len(weight))
+    x = x.reshape(-1, x.shape[-1])
+    biases = [None] * len(weight) if bias is None else bias
+    if torch.is_grad_enabled():
+        products = map(F.linear, x[rows].split(sizes), weight, biases)
+        return torch.cat([*products])[order.argsort()].reshape(*shape, -1)
+    y = x.new_empty(len(order), weight.shape[1])
+    groups = zip(order.split(sizes), rows.split(sizes), weight, biases)
+    for places, taken, w, b in groups:
+        y.index_copy_(0, places, F.linear(x.index_select(0, taken), w, b))
+    return y.reshape(*shape, -1)
+
+
+def group_sizes(experts: Tensor, count: int) -> list[int]:
+    """How many vectors each of `count` experts is given."""
+    return torch.bincount(experts, minlength=count).tolist()'''
 
 
 _PROMOTED = "real if any input is, else int; "

@@ -220,7 +220,8 @@ def _form(definition: Definition) -> Resolved:
 def _is_size(value: Any) -> bool:
     """Whether a value is an integer, or a list of integers."""
     if isinstance(value, tuple):
-        return bool(value) and all(map(_is_size, cast("tuple[Any, ...]", value)))
+        items = cast("tuple[Any, ...]", value)
+        return bool(items) and all(map(_is_size, items))
     return value.__class__ is int
 
 
