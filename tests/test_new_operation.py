@@ -169,7 +169,7 @@ def test_pytorch_computes_the_same() -> None:
 
 WORDS = {"abs", "real", "int", "bool", "not", "and", "or", "min", "max", "embedding", "where"}
 """Names of operations that are also something else: types, operators, functions of Python, roles, keys of audits."""
-PATTERNS = {"pytorch/attention.py", "pytorch/forms.py"}
+PATTERNS = {"pytorch/attention.py", "pytorch/known_modules.py"}
 """Known compositions of operations, such as GELU: these name what they are made of."""
 
 

@@ -84,7 +84,16 @@ def test_activations_are_what_hooks_see(spec: str, overrides: dict[str, Any], at
 
     model = archspec.load(spec, **overrides)
     sizes = sizes_of(model)
-    element = getattr(torch, dtype)
+    backend = {"flash": SDPBackend.FLASH_ATTENTION, "math": SDPBackend.MATH}[attention]
+    with sdpa_kernel(backend):
+        kept = kept_by_hooks(model, sizes, getattr(torch, dtype))
+    found = archspec.cost(model, dims=sizes, dtype=dtype, attention=attention).activations
+    assert found is not None and found.attention == attention
+    assert found.bytes == kept
+
+
+def kept_by_hooks(model: archspec.Model, sizes: dict[str, int], element: Any) -> int:
+    """The bytes of all storages that a hook is shown, but for those of parameters."""
     module = archspec.to_torch(model).to(element)
     inputs = inputs_of(model, sizes, "cpu")
     inputs = {name: x.to(element) if x.is_floating_point() else x for name, x in inputs.items()}
@@ -94,15 +103,27 @@ def test_activations_are_what_hooks_see(spec: str, overrides: dict[str, Any], at
         storages[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage()
         return tensor
 
-    backend = {"flash": SDPBackend.FLASH_ATTENTION, "math": SDPBackend.MATH}[attention]
-    with sdpa_kernel(backend), torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
         outputs = module(**inputs)
     for parameter in module.parameters():
         storages.pop(parameter.untyped_storage().data_ptr(), None)
-    found = archspec.cost(model, dims=sizes, dtype=dtype, attention=attention).activations
-    assert found is not None and found.attention == attention
-    assert found.bytes == sum(storage.nbytes() for storage in storages.values())
     del outputs
+    return sum(storage.nbytes() for storage in storages.values())
+
+
+def test_activations_of_experts() -> None:
+    """What is kept does not depend on how tokens are distributed."""
+    text = """
+dim batch, best
+layer Experts(count = 5, n = 6, m = 8)(x [batch, 1, n], chosen int [batch, best]) -> [batch, best, m] {
+  weight: param [count, m, n]
+  bias:   param [count, m]
+  return expert_linear(x, chosen, .weight, .bias)
+}
+"""
+    model, sizes = load(text), {"batch": 7, "best": 2}
+    found = archspec.cost(model, dims=sizes, attention="math").activations
+    assert found is not None and found.bytes == kept_by_hooks(model, sizes, torch.float32)
 
 
 @pytest.mark.parametrize("attention", ["flash", "math"])

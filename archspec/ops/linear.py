@@ -181,9 +181,9 @@ _EXPERTS = '''def expert_linear(
     x: Tensor, experts: Tensor | int, weight: Tensor, bias: Tensor | None = None
 ) -> Tensor:
     """Each vector of x through the matrix that its expert index names: one product for
-    each expert. Compiled graphs choose matrices, as the sizes of groups are data.
+    each expert. Compiled graphs gather matrices instead, as sizes of groups are data.
     """
-    if isinstance(experts, int) or torch.compiler.is_compiling():
+    if isinstance(experts, int) or x.is_meta or torch.compiler.is_compiling():
         y = (weight[experts] @ x[..., None])[..., 0]
         return y if bias is None else y + bias[experts]
     shape = torch.broadcast_shapes(x.shape[:-1], experts.shape)
@@ -197,9 +197,9 @@ _EXPERTS = '''def expert_linear(
         products = map(F.linear, x[rows].split(sizes), weight, biases)
         return torch.cat([*products])[order.argsort()].reshape(*shape, -1)
     y = x.new_empty(len(order), weight.shape[1])
-    groups = zip(order.split(sizes), rows.split(sizes), weight, biases)
-    for places, taken, w, b in groups:
-        y.index_copy_(0, places, F.linear(x.index_select(0, taken), w, b))
+    groups = zip(order.split(sizes), rows.split(sizes), weight, biases, strict=True)
+    for places, taken, *expert in groups:
+        y.index_copy_(0, places, F.linear(x.index_select(0, taken), *expert))
     return y.reshape(*shape, -1)
 
 

@@ -87,6 +87,10 @@ def _kept(torch: Any, mode: Any, model: Model, sizes: Mapping[str, Any], dtype: 
     # On the meta device, where starting out weights looks at none.
     with torch.device("meta"), _default_type(torch, getattr(torch, dtype)):
         module: Any = to_torch(model)
+    # What is kept does not depend on how vectors are distributed over experts, and fake tensors do not say how.
+    names: dict[str, Any] = module.forward.__globals__
+    if "group_sizes" in names:
+        names["group_sizes"] = lambda experts, count: [experts.numel(), *[0] * (count - 1)]
     with mode:
         parameters, buffers = dict(module.named_parameters()), dict(module.named_buffers())
         owned = {n: torch.empty(p.shape, dtype=p.dtype, requires_grad=p.requires_grad) for n, p in parameters.items()}

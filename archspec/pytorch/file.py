@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from archspec.elaborate.trace import MOST_OPTIONAL, Trace
+from archspec.elaborate.values import show
 from archspec.ops import OPS
 from archspec.pytorch.emitted import Emitted, Output
 from archspec.pytorch.module_writer import ModuleWriter
@@ -84,15 +85,20 @@ def file_text(trace: Trace, model: str, doc: str, values: dict[str, Any], total:
     parts += [text.split("\n") for word, text in sorted({**_HELPERS, **helpers}.items()) if word in called]
     parts.append(_build(writer, root, model, doc, values))
     body = "\n".join("\n".join(["", "", *part]) for part in parts)
-    lines = [*_title(model, total), "", "from __future__ import annotations", "", *_imports(body)]
+    lines = [*_title(model, values, total), "", "from __future__ import annotations", "", *_imports(body)]
     return "\n".join(lines) + "\n" + body + "\n"
 
 
-def _title(model: str, total: int) -> list[str]:
+def _title(model: str, values: dict[str, Any], total: int) -> list[str]:
+    written = ", ".join(f"{word} = {show(value)}" for word, value in values.items())
     return docstring(
         [
             f"{model} in PyTorch, written by archspec from its specification.",
             f"It has {total:,} parameters. `build()` makes the model, whose `state_dict()` has a checkpoint's names.",
+            f"Hyperparameters: {written}. What they settle is resolved in this file; for another architecture, build "
+            "one from the specification: `archspec build SPEC --set NAME=VALUE`."
+            if written
+            else "",
         ],
         0,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+import re
 from collections.abc import Iterable
 
 from archspec.ops import OPS
@@ -84,7 +85,12 @@ TAKEN_BY_FILES = frozenset(
         "dtype",
         "device",
     }
-    | {op.name for op in OPS.values() if op.torch is not None and op.torch.helper}
+    | {
+        n
+        for op in OPS.values()
+        if op.torch is not None
+        for n in re.findall(r"^def (\w+)", op.torch.helper, re.MULTILINE)
+    }
     | {"abs", "enumerate", "float", "int", "len", "list", "max", "min", "range", "str", "super", "tuple", "bool"}
 )
 """What a generated file imports or defines itself, and what it uses of Python."""

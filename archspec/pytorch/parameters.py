@@ -14,6 +14,7 @@ from archspec.pytorch.context import Context
 from archspec.pytorch.init_method import InitMethod
 from archspec.pytorch.pretty import written
 from archspec.pytorch.pyast import bind, literal, name, names_in, py, sequence
+from archspec.pytorch.size_dependence import default_of, given_to
 from archspec.resolve import nodes
 from archspec.resolve.files import Definition
 
@@ -27,7 +28,7 @@ class Parameters:
 
     def default(self, definition: Definition, word: str) -> ast.expr | None:
         """The default of a parameter: None where every use gives it; `None` where it is computed from others."""
-        default = self.arguments.default(definition, word)
+        default = default_of(definition, word)
         if default is None or not self._is_omitted(definition, word):
             return None
         constant = self._constant(default)
@@ -35,7 +36,7 @@ class Parameters:
 
     def is_computed(self, definition: Definition, word: str) -> bool:
         """Whether a hyperparameter has a default that depends on others."""
-        default = self.arguments.default(definition, word)
+        default = default_of(definition, word)
         return default is not None and self._constant(default) is None
 
     def keyword_only(self, definition: Definition, words: Sequence[str]) -> frozenset[str]:
@@ -55,7 +56,7 @@ class Parameters:
         needed = set(needed)
         found: list[ast.stmt] = []
         for word in reversed(definition.hyperparameters):
-            parameter, default = parameters[word], self.arguments.default(definition, word)
+            parameter, default = parameters[word], default_of(definition, word)
             if parameter not in needed or default is None or not self.is_computed(definition, word):
                 continue
             is_argument = word in known.arguments
@@ -87,7 +88,7 @@ class Parameters:
     def _is_omitted(self, definition: Definition, word: str) -> bool:
         """Whether some use does not give a hyperparameter."""
         sites = self.context.trace.sites(definition)
-        given = [self.arguments.given(site.caller, site.node, site.bound, word) for site in sites]
+        given = [given_to(site, word) for site in sites]
         return definition is self.context.trace.root or None in given
 
     def _constant(self, expr: nodes.Expr) -> ast.expr | None:

@@ -442,3 +442,63 @@ def local_names(expr: Expr) -> Iterator[str]:
         yield expr.name
     for part in children(expr):
         yield from local_names(part)
+
+
+def every_expression(expr: Expr) -> Iterator[Expr]:
+    """An expression, and all inside it."""
+    yield expr
+    for part in children(expr):
+        yield from every_expression(part)
+
+
+def every_statement(statements: tuple[Statement, ...]) -> Iterator[Statement]:
+    """Statements, and those in their branches and loops."""
+    for statement in statements:
+        yield statement
+        if isinstance(statement, If):
+            yield from every_statement((*statement.body, *statement.otherwise))
+        elif isinstance(statement, For):
+            yield from every_statement(statement.body)
+
+
+def declarations(statements: tuple[Statement, ...]) -> Iterator[Declaration]:
+    """What statements declare, in their branches and loops, too."""
+    for statement in every_statement(statements):
+        if isinstance(statement, Bind | Declare | Return):
+            yield from statement.declares
+
+
+def expressions(statement: Statement) -> Iterator[Expr]:
+    """The values and shapes that stand in a statement itself, without conditions and bounds of loops."""
+    match statement:
+        case Bind():
+            yield statement.value
+        case Return():
+            yield from statement.values
+        case Declare():
+            for declaration in statement.declares:
+                what = declaration.what
+                yield from (what,) if isinstance(what, Own) else (what.shape, *([what.value] if what.value else []))
+        case _:
+            pass
+
+
+def conditions(statement: Statement) -> Iterator[Expr]:
+    """The conditions of a statement, and those of the expressions in it; what is required is not among them."""
+    match statement:
+        case If():
+            yield statement.condition
+        case Declare():
+            yield from (condition for declaration in statement.declares for condition, _ in declaration.guards)
+        case Tie(condition=condition) if condition is not None:
+            yield condition
+        case _:
+            pass
+    for whole in expressions(statement):
+        for expr in every_expression(whole):
+            if isinstance(expr, Conditional):
+                yield expr.condition
+            elif isinstance(expr, Chain):
+                yield from (step.condition for step in expr.steps if step.condition is not None)
+            elif isinstance(expr, Binary) and expr.operator in ("and", "or"):
+                yield expr
