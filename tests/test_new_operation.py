@@ -88,7 +88,8 @@ LOWEST = Op(
 
 SPEC = """
 dim batch
-layer Net(width = 6, scale = hypot(width, 8))(x [batch, 6], y [batch, 6]) -> (values [batch, 2], places int [batch, 2]) {
+layer Net(width = 6, scale = hypot(width, 8))
+         (x [batch, 6], y [batch, 6]) -> (values [batch, 2], places int [batch, 2]) {
   gain: param [6]
   values, places = lowest(2)(hypot(x, y) * .gain * scale)
   return values, places

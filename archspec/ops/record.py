@@ -90,12 +90,14 @@ class Torch(NamedTuple):
     `form` is an expression over the names of the inputs and hyperparameters, or a function that gives one, which may
     raise OpError. In its calls `*shape` stands for the items of a list, and `**new` for the `dtype` and `device` of a
     tensor that is created. `helper` is the source of a function called like the operation, which the form needs in
-    the generated file. Unless it `promotes`, its tensors must have one element type.
+    the generated file. Unless it `promotes`, its tensors must have one element type. The result has `memory` of its own
+    ("new"), or that of the input: all of it ("whole"), some of it or repeated ("view"), or in another order ("turned").
     """
 
     form: str | Callable[[Operands], str]
     helper: str = ""
     promotes: bool = True
+    memory: Literal["new", "whole", "view", "turned"] = "new"
 
 
 class Op(NamedTuple):

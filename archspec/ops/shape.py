@@ -163,7 +163,7 @@ OPS = (
         _reshape,
         ("x",),
         interval=_kept,
-        torch=Torch("x.reshape(*shape)"),
+        torch=Torch("x.reshape(*shape)", memory="whole"),
     ),
     Op(
         "transpose",
@@ -175,7 +175,7 @@ OPS = (
         _transpose,
         ("x",),
         interval=_kept,
-        torch=Torch("x.transpose(a, b)"),
+        torch=Torch("x.transpose(a, b)", memory="turned"),
     ),
     Op(
         "permute",
@@ -187,7 +187,7 @@ OPS = (
         _permute,
         ("x",),
         interval=_kept,
-        torch=Torch("x.permute(*order)"),
+        torch=Torch("x.permute(*order)", memory="turned"),
     ),
     Op(
         "expand",
@@ -199,7 +199,7 @@ OPS = (
         _expand,
         ("x",),
         interval=_kept,
-        torch=Torch("x.expand(*shape)"),
+        torch=Torch("x.expand(*shape)", memory="view"),
     ),
     Op(
         "concat",
@@ -221,7 +221,7 @@ OPS = (
         "each: type of x; shape of x with its own size at axis",
         _split,
         ("x", ...),
-        torch=Torch("torch.split(x, sizes, dim=axis)"),
+        torch=Torch("torch.split(x, sizes, dim=axis)", memory="view"),
     ),
     Op(
         "slice",
@@ -233,7 +233,7 @@ OPS = (
         "type of x; shape of x with (stop - start + step - 1) // step at axis",
         _slice,
         ("x",),
-        torch=Torch(_indexed(_range)),
+        torch=Torch(_indexed(_range), memory="view"),
     ),
     Op(
         "pick",
@@ -244,6 +244,6 @@ OPS = (
         "type of x; shape of x without the axis",
         _pick,
         ("x",),
-        torch=Torch(_indexed(lambda o: "index")),
+        torch=Torch(_indexed(lambda o: "index"), memory="view"),
     ),
 )

@@ -90,7 +90,7 @@ def _kept(torch: Any, mode: Any, model: Model, sizes: Mapping[str, Any], dtype: 
     # What is kept does not depend on how vectors are distributed over experts, and fake tensors do not say how.
     names: dict[str, Any] = module.forward.__globals__
     if "group_sizes" in names:
-        names["group_sizes"] = lambda experts, count: [experts.numel(), *[0] * (count - 1)]
+        names["group_sizes"] = _one_group
     with mode:
         parameters, buffers = dict(module.named_parameters()), dict(module.named_buffers())
         owned = {n: torch.empty(p.shape, dtype=p.dtype, requires_grad=p.requires_grad) for n, p in parameters.items()}
@@ -110,6 +110,11 @@ def _kept(torch: Any, mode: Any, model: Model, sizes: Mapping[str, Any], dtype: 
         found = sum(storage.nbytes() for storage in kept.values())
     del outputs
     return found
+
+
+def _one_group(experts: Any, count: int) -> list[Any]:
+    """All vectors given to one of `count` experts."""
+    return [experts.numel(), *[0] * (count - 1)]
 
 
 def _no_formula(model: Model, left: Sequence[str]) -> ArchError:

@@ -25,7 +25,7 @@ class Hyperparameters(NamedTuple):
 
 
 class ConstructorArguments:
-    """Decides for each definition of a model. `interchangeable` ones stand in for each other, so must be called alike."""
+    """Decides for each definition. `interchangeable` ones stand in for each other, and must be called alike."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace

@@ -26,7 +26,8 @@ from archspec.source import Report
 class Context:
     """`names` are the definitions' in Python, `records` those of the tuples that named outputs come in.
 
-    `arguments` decides which hyperparameters remain arguments; any other is its value in the model. `emitted` writes a definition, if it is not yet written, and says how it is used.
+    `arguments` decides which hyperparameters remain arguments; any other is its value in the model. `emitted` writes a
+    definition, if it is not yet written, and says how it is used.
     """
 
     def __init__(self, trace: Trace, arguments: ConstructorArguments, emitted: Callable[[Definition], Emitted]) -> None:

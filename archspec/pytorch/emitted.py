@@ -29,10 +29,10 @@ class Output(NamedTuple):
 class Emitted(NamedTuple):
     """A definition in Python.
 
-    `kept` are the hyperparameters it takes, some of them `keyword_only`, `inputs` its inputs (None for one that is never given), `needs` what a
-    function is to be given besides. `record` names the tuple its outputs come in, if they have names. `base` is the
-    class it derives from; `init` and `forward` are the statements of those methods, `forward` None where the base has
-    it; a function has `forward` alone. `is_unused`: it is only passed as a value, and never applied.
+    `kept` are the hyperparameters it takes, some `keyword_only`, `inputs` its inputs (None for one that is never
+    given), `needs` what a function must be given besides. `record` names the tuple its outputs come in, if they have
+    names. `base` is the class it derives from; `init` and `forward` are the statements of those methods, `forward` None
+    where the base has it; a function has `forward` alone. `is_unused`: it is only passed as a value, and never applied.
     """
 
     name: str

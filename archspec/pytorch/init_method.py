@@ -62,11 +62,11 @@ class InitMethod:
         found: dict[str, list[nodes.Declaration]] = {}
         for declaration in declared(self.scope.form.body):
             what = declaration.what
-            if isinstance(what, nodes.Tensor) and declaration.loop is None and what.address.fixed is not None:
-                if self.scope.trace.targets(what):
-                    found.setdefault(what.address.fixed, []).append(declaration)
+            where = what.address.fixed
+            if isinstance(what, nodes.Tensor) and declaration.loop is None and where is not None:
+                found.setdefault(where, []).extend([declaration] if self.scope.trace.targets(what) else [])
         for where, declarations in found.items():
-            if len(declarations) == 1 and declarations[0] in alone:
+            if not declarations or (len(declarations) == 1 and any(declarations[0] is other for other in alone)):
                 continue
             self._shared.add(where)
             if tuple(where.split(".")) not in places.always:
@@ -172,7 +172,7 @@ class InitMethod:
                 words = set(nodes.local_names(segment))
                 if words & variables or not words <= set(self.scope.env):
                     return
-                parts += self.static.parts(where._replace(segments=(segment,)))
+                parts.append(self.static.part(segment))
             pattern = pattern_of(parts)
             if places.is_open(pattern) or pattern in places.open:
                 return

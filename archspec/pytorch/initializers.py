@@ -5,14 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from archspec.ir import Body
+from archspec.ir import Body, Call
+from archspec.ops import OPS
 from archspec.pytorch.pyast import py, text
-
-_VIEWS = frozenset({"transpose", "permute", "expand", "split", "slice", "pick"})
-"""Operations whose result is a view of part of what they are given, or in another order."""
-
-_TURNING = frozenset({"transpose", "permute"})
-"""Operations that leave elements in another order in memory, in which operations on the result leave them, too."""
 
 
 def fill(initial: str, code: ast.expr, arguments: Sequence[ast.expr]) -> ast.stmt:
@@ -43,16 +38,15 @@ def fill_by_default(code: ast.expr, rank: int) -> ast.stmt:
 
 
 def may_be_view(table: Body) -> bool:
-    """Whether the result of a constant table may lack memory of its own, one element after the other."""
-    if any(_turns(call.type, call.body) for call in table.calls):
-        return True
-    return _is_view(table)
+    """Whether the result of a constant table may lack memory of its own, one element after the other.
+
+    Operations on elements in another order leave them in that order.
+    """
+    return _turns(table) or _is_view(table)
 
 
-def _turns(operation: str, body: Body | None) -> bool:
-    if body is None:
-        return operation in _TURNING
-    return any(_turns(call.type, call.body) for call in body.calls)
+def _turns(body: Body) -> bool:
+    return any(_turns(call.body) if call.body is not None else _memory(call) == "turned" for call in body.calls)
 
 
 def _is_view(body: Body) -> bool:
@@ -63,7 +57,12 @@ def _is_view(body: Body) -> bool:
         call = made_by[result]
         if call.body is not None:
             return _is_view(call.body)
-        if call.type != "reshape":
-            return call.type in _VIEWS
-        result = call.inputs[0][1]  # all of it, in the same order
+        if _memory(call) != "whole":
+            return _memory(call) != "new"
+        result = call.inputs[0][1]
     return True
+
+
+def _memory(call: Call) -> str:
+    torch = OPS[call.type].torch
+    return torch.memory if torch is not None else "new"

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
-from archspec.dims import Symbolic
+from archspec.algebra import Polynomial
 from archspec.elaborate.trace import Use
 from archspec.ops import Op
 from archspec.pytorch.constructor_arguments import ConstructorArguments
@@ -125,7 +125,7 @@ def _type(value: Any) -> str:
             return "None"
         case bool() | int() | float() | str():
             return value.__class__.__name__
-        case Symbolic():
+        case Polynomial():
             return "int"
         case Definition() if value.kind != "fn":
             return "type[nn.Module]"

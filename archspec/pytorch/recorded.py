@@ -119,7 +119,7 @@ def applied(op: str, *values: Any, **settings: Any) -> Any:
     """An operation of the language: its rule says what comes out."""
     types = [Type(v.shape, v.dtype.kind) if isinstance(v, Tensor) else _number_type(v) for v in values]
     results = [Tensor(cast("Any", t.shape), _dtype(t.dtype, values)) for t in OPS[op].rule(types, settings)]
-    return results[0] if len(results) == 1 and op != "split" else tuple(results)
+    return results[0] if len(results) == 1 and not OPS[op].has_several else tuple(results)
 
 
 def _number_type(value: Any) -> Type | None:

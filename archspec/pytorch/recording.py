@@ -7,12 +7,13 @@ what generated files use. Anything else is an error, so that nothing passes unch
 from __future__ import annotations
 import __future__
 
+import ast
 import builtins
 import math
 import typing
 from collections import abc
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from types import SimpleNamespace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 from archspec.ops import OPS
@@ -254,16 +255,34 @@ def _initial(least: int = 0) -> Callable[..., Tensor]:
     return fill
 
 
-def _of(op: str, *names: str) -> Callable[..., Any]:
-    """A function of torch that is an operation of the language; `names` are those of its settings here and there."""
-    words = dict(name.split("=") for name in names)
+def _of(op: str, positions: Sequence[str] = (), words: Mapping[str, str] = MappingProxyType({})) -> Callable[..., Any]:
+    """A function of torch that is an operation of the language, whose operands are the parameters at `positions`, and
+    under other `words`.
+    """
 
     def function(*values: Any, **named: Any) -> Any:
-        count = len(OPS[op].inputs)
-        given = dict(zip(words, values[count:], strict=False)) | named
-        return applied(op, *values[:count], **{words[word]: value for word, value in given.items()})
+        given = dict(zip(positions or [i.name for i in OPS[op].inputs], values, strict=False))
+        given |= {words.get(word, word): value for word, value in named.items()}
+        inputs = [given.pop(i.name, None) for i in OPS[op].inputs]
+        return applied(op, *inputs, **given)
 
     return function
+
+
+def _functions(module: str) -> dict[str, Callable[..., Any]]:
+    """The functions of a module of torch that are operations by their form: `torch.cumsum(x, dim=axis)`."""
+    found: dict[str, Callable[..., Any]] = {}
+    for op in OPS.values():
+        form = op.torch.form if op.torch is not None else ""
+        match ast.parse(form, mode="eval").body if isinstance(form, str) and form else None:
+            case ast.Call(ast.Attribute(ast.Name(name), function), values, words) if name == module:
+                if all(isinstance(value, ast.Name) for value in (*values, *(w.value for w in words))):
+                    positions = [value.id for value in values if isinstance(value, ast.Name)]
+                    named = {str(w.arg): w.value.id for w in words if isinstance(w.value, ast.Name)}
+                    found[function] = _of(op.name, positions, named)
+            case _:
+                pass
+    return found
 
 
 def _convolved(transposed: bool) -> Callable[..., Tensor]:
@@ -287,7 +306,7 @@ _nn = SimpleNamespace(
     ),
     functional=SimpleNamespace(
         **dict.fromkeys(("gelu", "relu", "silu"), _same),
-        softmax=_of("softmax", "dim=axis"),
+        **_functions("F"),
         linear=_of("linear"),
         embedding=_of("embedding"),
         layer_norm=_layer_norm,
@@ -296,7 +315,7 @@ _nn = SimpleNamespace(
         **{f"conv_transpose{rank}d": _convolved(True) for rank in (1, 2, 3)},
     ),
 )
-torch = SimpleNamespace(
+_OTHERS = SimpleNamespace(
     Tensor=Tensor,
     nn=_nn,
     float32=float32,
@@ -312,14 +331,12 @@ torch = SimpleNamespace(
     arange=_arange,
     sort=_sort,
     floor=_same,
-    **{n: _of(n) for n in ("abs", "exp", "log", "sqrt", "sin", "cos", "tanh", "sigmoid", "erf", "where", "matmul")},
+    where=_of("where"),
     minimum=_of("min"),
     maximum=_of("max"),
-    cumsum=_of("cumsum", "dim=axis"),
-    gather=lambda x, dim, index: applied("gather", x, index, axis=dim),  # pyright: ignore
-    split=_of("split", "sizes=sizes", "dim=axis"),
     cat=lambda tensors, dim: applied("concat", *tensors, axis=dim),  # pyright: ignore
 )
+torch = SimpleNamespace(**_functions("torch") | vars(_OTHERS))
 """What generated files use of torch."""
 
 _BUILTINS = frozenset(

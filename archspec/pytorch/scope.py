@@ -1,4 +1,4 @@
-"""One definition while one of its functions is written: what its names stand for, and what the trace says of its nodes."""
+"""One definition while one of its functions is written: what its names and nodes stand for."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from archspec.dims import Symbolic, bounds, symbol, symbols
+from archspec.algebra import Polynomial, bounds, symbol, symbols
 from archspec.elaborate.trace import Application, Trace
 from archspec.elaborate.values import StaticError, arithmetic
 from archspec.resolve import nodes
@@ -99,10 +99,10 @@ class SizeDependence:
                 if isinstance(value, bool):
                     return value if value == (expr.operator == "or") else other
             return _unknown([left, right])
-        if not all(isinstance(value, int | float | str | Symbolic) for value in (left, right)):
+        if not all(isinstance(value, int | float | str | Polynomial) for value in (left, right)):
             return _unknown([left, right])
         try:
-            if expr.operator in _COMPARISONS and (isinstance(left, Symbolic) or isinstance(right, Symbolic)):
+            if expr.operator in _COMPARISONS and (isinstance(left, Polynomial) or isinstance(right, Polynomial)):
                 return _compared(expr.operator, left - right) if _are_sizes(left, right) else _unknown([left, right])
             return arithmetic(expr.operator, left, right)
         except (StaticError, TypeError, OverflowError):
@@ -236,9 +236,9 @@ class SizeDependence:
 
 def _own(value: Any, word: str) -> Any:
     """A hyperparameter of the model's own definition."""
-    if isinstance(value, tuple):
-        return Unknown(frozenset([word])) if is_size(value) else value
-    return symbol(word) if is_size(value) and value > 0 else Unknown(frozenset([word])) if is_size(value) else value
+    if not is_size(value):
+        return value
+    return symbol(word) if isinstance(value, int) and value > 0 else Unknown(frozenset([word]))
 
 
 def is_size(value: Any) -> bool:
@@ -250,7 +250,7 @@ def is_size(value: Any) -> bool:
 
 
 def _are_sizes(*values: Any) -> bool:
-    return all(isinstance(value, int | Symbolic) for value in values)
+    return all(isinstance(value, int | Polynomial) for value in values)
 
 
 def _compared(operator: str, difference: Any) -> Any:
@@ -272,7 +272,7 @@ def _sizes(value: Any) -> frozenset[str]:
         return value.sizes
     if isinstance(value, tuple):
         return frozenset[str]().union(*map(_sizes, cast("tuple[Any, ...]", value)))
-    return symbols(value) if isinstance(value, Symbolic) else frozenset()
+    return symbols(value) if isinstance(value, Polynomial) else frozenset()
 
 
 def _unknown(values: Iterable[Any]) -> Unknown:
@@ -329,7 +329,7 @@ def _bound(
                 pass
 
 
-def loops(statements: Sequence[nodes.Statement]) -> Iterator[nodes.Loop]:
+def loops(statements: tuple[nodes.Statement, ...]) -> Iterator[nodes.Loop]:
     """All loops in statements."""
     for statement in nodes.every_statement(statements):
         match statement:

@@ -153,11 +153,12 @@ class StaticCode:
 
     def parts(self, address: nodes.Address) -> list[Part]:
         """The parts of an address; an index that is an expression stays one."""
-        found: list[Part] = []
-        for segment in address.segments:
-            code = self.code(segment) if not isinstance(segment, str) else segment
-            found.append(str(code.value) if isinstance(code, ast.Constant) else code)
-        return found
+        return [segment if isinstance(segment, str) else self.part(segment) for segment in address.segments]
+
+    def part(self, index: nodes.Expr) -> Part:
+        """An index as part of an address."""
+        code = self.code(index)
+        return str(code.value) if isinstance(code, ast.Constant) else code
 
     def hyperparameters(self, callee: Definition, node: Applied) -> tuple[list[ast.expr], dict[str, ast.expr]]:
         """What a use passes for the hyperparameters that a definition takes: by position, and by name."""
