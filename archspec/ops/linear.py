@@ -199,7 +199,8 @@ _EXPERTS = '''def expert_linear(
     y = x.new_empty(len(order), weight.shape[1])
     groups = zip(order.split(sizes), rows.split(sizes), weight, biases, strict=True)
     for places, taken, *expert in groups:
-        y.index_copy_(0, places, F.linear(x.index_select(0, taken), *expert))
+        if len(places):
+            y.index_copy_(0, places, F.linear(x.index_select(0, taken), *expert))
     return y.reshape(*shape, -1)
 
 

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from archspec.ops import OPERATORS
 from archspec.pytorch.attribute_paths import pattern_of
-from archspec.pytorch.contiguous import declared, texts
+from archspec.pytorch.contiguous import texts
 from archspec.pytorch.pretty import WIDTH, written
 from archspec.pytorch.pyast import name, names_in, py
 from archspec.pytorch.scope import Scope
@@ -218,7 +218,9 @@ class Chains:
         is_index = isinstance(last, ast.Name) and last.id == self.scope.statements.variable(loop.variable)
         if not is_index or pattern not in places.lists or places.is_open(pattern):
             return None
-        patterns = [pattern_of(texts(declaration.what.address)) for declaration in declared(self.scope.form.body)]
+        patterns = [
+            pattern_of(texts(declaration.what.address)) for declaration in nodes.declarations(self.scope.form.body)
+        ]
         fills = [p[: len(pattern)] for p in patterns].count(pattern) == 1  # nothing else is in the list
         if any(names_in([p]) for p in parts[:-1] if isinstance(p, ast.expr)) or not fills:
             return None

@@ -33,20 +33,6 @@ def texts(address: nodes.Address) -> list[str]:
     return [segment if isinstance(segment, str) else "0" for segment in address.segments]
 
 
-def declared(statements: Sequence[nodes.Statement]) -> Iterator[nodes.Declaration]:
-    """The declarations in statements, those in branches and loops included."""
-    for statement in statements:
-        match statement:
-            case nodes.Bind() | nodes.Declare() | nodes.Return():
-                yield from statement.declares
-            case nodes.If():
-                yield from declared((*statement.body, *statement.otherwise))
-            case nodes.For():
-                yield from declared(statement.body)
-            case _:
-                pass
-
-
 def is_contiguous(form: Resolved, trace: Trace, container: Pattern) -> bool:
     """Whether the numbers in a container follow each other from 0, in the order of the statements."""
     position, seen = "0", set[tuple[str, str]]()

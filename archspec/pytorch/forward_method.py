@@ -9,7 +9,8 @@ from archspec.elaborate.trace import Use
 from archspec.pytorch.attribute_paths import Places
 from archspec.pytorch.context import Context
 from archspec.pytorch.expressions import Expressions
-from archspec.pytorch.pyast import apply, bind, literal, method, name, names_in, negated, py, sequence
+from archspec.pytorch.pyast import apply, bind, literal, method, name, py, sequence
+from archspec.pytorch.requirements import requirement
 from archspec.pytorch.scope import Scope
 from archspec.pytorch.tensor_types import ForwardTypes, has_stream
 from archspec.pytorch.values import FREE, NONE, REAL, STATIC, Several, Val
@@ -136,7 +137,7 @@ class ForwardMethod:
         if not set(nodes.local_names(statement.condition)) & set(scope.definition.hyperparameters):
             return
         if scope.is_static(statement.condition):
-            scope.statements.body += requirement(self.expressions, statement)
+            scope.statements.body += requirement(self.static, statement)
 
     # Branches
 
@@ -337,18 +338,6 @@ class ForwardMethod:
             is_given = any(entry is e for e, _ in always)
             found += made if is_given else [ast.If(py("x is not None", x=value.code), made, [])]
         return found
-
-
-def requirement(expressions: Expressions, statement: nodes.Require) -> list[ast.stmt]:
-    """The check of a requirement, unless it is about no argument."""
-    with expressions.static.verbatim():
-        condition = expressions.static.code(statement.condition)
-    if not names_in([condition]):
-        return []
-    at = statement.condition.at
-    text = " ".join(expressions.scope.unit.source.text[at.start : at.end].split())
-    told = literal(statement.message or f"required: {text}")
-    return [ast.If(negated(condition), [ast.Raise(py("ValueError(told)", told=told))], [])]
 
 
 def _unpacked(wanted: dict[int, str], shape: ast.expr, rank: int | None) -> list[ast.stmt]:

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 
 from archspec.elaborate.trace import Use
 from archspec.ir import Module, Weight
-from archspec.pytorch.attribute_paths import Part, Pattern, Place, address, pattern_of
+from archspec.pytorch.attribute_paths import Place
+from archspec.pytorch.containers import Containers
 from archspec.pytorch.context import Context
-from archspec.pytorch.contiguous import declared
 from archspec.pytorch.expressions import Expressions
-from archspec.pytorch.forward_method import requirement
 from archspec.pytorch.initializers import fill, fill_by_default, may_be_view
 from archspec.pytorch.pyast import apply, bind, literal, method, name, names_in, negated, py, text
+from archspec.pytorch.requirements import requirement
 from archspec.pytorch.scope import Scope
 from archspec.pytorch.tensor_types import InitTypes
 from archspec.pytorch.values import FREE, STATIC, Val
@@ -33,7 +33,7 @@ class InitMethod:
         self.expressions = Expressions(self.scope, InitTypes())
         self.static = self.expressions.static
         self._parameters = {word: self.scope.env[word] for word in definition.hyperparameters}
-        self._made: set[str] = set()  # containers that are there already
+        self.containers = Containers(self.scope, self.static)
         self._shared: set[str] = set()  # addresses of tensors that several statements declare, one of them at a time
 
     def requirements(self) -> list[ast.stmt]:
@@ -58,9 +58,10 @@ class InitMethod:
     def _register(self) -> None:
         """Tensors that branches leave out are None; those that only a suffix does are so where they are made."""
         places = self.scope.places
-        alone = [d for s in self.scope.form.body if not isinstance(s, nodes.If | nodes.For) for d in declared((s,))]
+        outside = [s for s in self.scope.form.body if not isinstance(s, nodes.If | nodes.For)]
+        alone = list(nodes.declarations(tuple(outside)))
         found: dict[str, list[nodes.Declaration]] = {}
-        for declaration in declared(self.scope.form.body):
+        for declaration in nodes.declarations(self.scope.form.body):
             what = declaration.what
             where = what.address.fixed
             if isinstance(what, nodes.Tensor) and declaration.loop is None and where is not None:
@@ -71,7 +72,7 @@ class InitMethod:
             self._shared.add(where)
             if tuple(where.split(".")) not in places.always:
                 first = declarations[0].what
-                self.containers(declarations[:1], set())
+                self.containers.around(declarations[:1], set())
                 if len({d.what.kind for d in declarations if isinstance(d.what, nodes.Tensor)}) > 1:
                     message = "this is a parameter in one use, a buffer in another, and absent in a third"
                     self.scope.refuse(message, first.address)
@@ -92,7 +93,7 @@ class InitMethod:
     def declare(self, declaration: nodes.Declaration) -> None:
         """Declares once, where conditions hold; `declaration` is made in some use."""
         statements = self.scope.statements
-        self.containers([declaration], set())
+        self.containers.around([declaration], set())
         body, _ = statements.aside(lambda: self._declare_once(declaration.what))
         tests = [
             self.static.code(condition) if wanted else negated(self.static.code(condition))
@@ -119,7 +120,7 @@ class InitMethod:
         if isinstance(what, nodes.Tensor):
             self.tensor(place, what)
         else:
-            self._put(place, self._module(what))
+            self.containers.put(place, self._module(what))
 
     def _module(self, node: nodes.Own) -> ast.expr:
         trace = self.scope.trace
@@ -129,72 +130,6 @@ class InitMethod:
         if any(ast.dump(call) != ast.dump(calls[0]) for call in calls):
             self.scope.refuse("what is declared here is made in another way in other uses", node)
         return py("x.requires_grad_(False)", x=calls[0]) if "frozen" in node.modifiers else calls[0]
-
-    def _put(self, place: Place, code: ast.expr) -> None:
-        body = self.scope.statements.body
-        if place.container is None or place.key is None:
-            body.append(ast.Expr(apply(name("own"), [name("self"), address(place.parts), code])))
-        elif pattern_of(place.parts[:-1]) in self.scope.places.lists:
-            body.append(ast.Expr(apply(method(place.container, "append"), [code])))
-        else:
-            body.append(bind(place.code, code))
-
-    # Containers
-
-    def containers(self, declarations: Sequence[nodes.Declaration], variables: set[str]) -> None:
-        """Makes the containers around declarations that do not depend on `variables`, the indices of loops."""
-        for declaration in declarations:
-            if self.scope.trace.targets(declaration.what):
-                loop = declaration.loop
-                is_open = loop is not None and loop.variable not in self.scope.env
-                self._around(declaration.what.address, variables | {loop.variable} if loop and is_open else variables)
-
-    def containers_in(self, statements: Sequence[nodes.Statement], variables: set[str]) -> None:
-        """The same for all that statements declare."""
-        for statement in statements:
-            match statement:
-                case nodes.Bind() | nodes.Declare() | nodes.Return():
-                    self.containers(statement.declares, variables)
-                case nodes.If():
-                    self.containers_in((*statement.body, *statement.otherwise), variables)
-                case nodes.For():
-                    self.containers_in(statement.body, {statement.loop.variable})
-                case _:
-                    pass
-
-    def _around(self, where: nodes.Address, variables: set[str]) -> None:
-        places = self.scope.places
-        parts: list[Part] = []
-        for segment in where.segments[:-1]:
-            if isinstance(segment, str):
-                parts.append(segment)
-            else:
-                words = set(nodes.local_names(segment))
-                if words & variables or not words <= set(self.scope.env):
-                    return
-                parts.append(self.static.part(segment))
-            pattern = pattern_of(parts)
-            if places.is_open(pattern) or pattern in places.open:
-                return
-            self._container(places.place(parts), pattern)
-
-    def _container(self, place: Place, pattern: Pattern) -> None:
-        key = text(place.code)
-        if key in self._made:
-            return
-        self._made.add(key)
-        kind = next((k for k in ("lists", "dicts") if pattern in getattr(self.scope.places, k)), "plain")
-        made = {"lists": "nn.ModuleList()", "dicts": "nn.ModuleDict()", "plain": "nn.Module()"}[kind]
-        self._put(place, py(made))
-
-    def branching(self) -> Callable[[], None]:
-        """Returns a function after which only those containers are there that are now."""
-        made = set(self._made)
-
-        def restore() -> None:
-            self._made = set(made)
-
-        return restore
 
     # Tensors
 
@@ -211,7 +146,7 @@ class InitMethod:
             self._put_buffer(place, code)
             return
         frozen = "frozen" in node.modifiers
-        self._put(place, py("nn.Parameter(x, requires_grad=False)" if frozen else "nn.Parameter(x)", x=code))
+        self.containers.put(place, py("nn.Parameter(x, requires_grad=False)" if frozen else "nn.Parameter(x)", x=code))
         if node.value is None and node.dtype == "real":
             self.initialize(place.code, node)
 
@@ -228,7 +163,7 @@ class InitMethod:
             call = apply(method(place.container, "register_buffer"), [literal(place.key), code])
             self.scope.statements.body.append(ast.Expr(call))
         else:
-            self._put(place, code)
+            self.containers.put(place, code)
 
     def _table(self, node: nodes.Tensor, value: nodes.Expr, shape: ast.expr) -> ast.expr:
         """A constant table; reals are computed in float64 and rounded once."""
@@ -284,7 +219,7 @@ class _Walk:
 
     def requirement(self, statement: nodes.Statement) -> None:
         if isinstance(statement, nodes.Require) and self._is_known(statement.condition):
-            self.scope.statements.body += requirement(self.method.expressions, statement)
+            self.scope.statements.body += requirement(self.static, statement)
 
     def declaration(self, statement: nodes.Statement) -> None:
         if not isinstance(statement, nodes.Bind | nodes.Declare | nodes.Return):
@@ -296,8 +231,8 @@ class _Walk:
             if loop is None:
                 self.method.declare(declaration)
                 continue
-            self.method.containers([declaration], {loop.variable})
-            restore = self.method.branching()
+            self.method.containers.around([declaration], {loop.variable})
+            restore = self.method.containers.branching()
             self._repeat(loop, lambda d=declaration: self.method.declare(d), as_list=True)
             restore()
 
@@ -354,9 +289,9 @@ class _Walk:
         if not self._is_known(condition):
             return  # about inputs, which declares nothing; or never evaluated
         if self.declares:
-            self.method.containers_in((*statement.body, *statement.otherwise), set())
+            self.method.containers.inside((*statement.body, *statement.otherwise), set())
         test = self.static.code(condition)
-        restore, before = self.method.branching(), scope.env
+        restore, before = self.method.containers.branching(), scope.env
         sides: list[tuple[list[ast.stmt], dict[str, object]]] = []
         for side in (statement.body, statement.otherwise):
             scope.env = dict(before)
@@ -382,8 +317,8 @@ class _Walk:
     def _for(self, statement: nodes.For) -> None:
         scope, statements = self.scope, self.scope.statements
         if self.declares:
-            self.method.containers_in(statement.body, {statement.loop.variable})
-        restore, before = self.method.branching(), dict(scope.env)
+            self.method.containers.inside(statement.body, {statement.loop.variable})
+        restore, before = self.method.containers.branching(), dict(scope.env)
         for word in statement.binds:  # what is carried is in its variable
             known = before.get(word)
             if isinstance(known, Val):
