@@ -55,6 +55,37 @@ def test_what_follows_from_defaults_is_left_to_the_class() -> None:
     assert torch_source(archspec.load("gpt2", ffn=3072)).endswith("    return GPT2LMHeadModel(ffn=3072)\n")
 
 
+ARGUMENTS = {
+    "every size": ("n = 4, k = 2", "x * k", "n: int = 4, k: int = 2"),
+    "none but sizes": ("n = 4, k = 2.5, flag = true, f = doubled", "f(x) * k if flag else x", "n: int = 4"),
+    "not one with a settled condition": ("n = 4, k = 2", "x * k if k > 1 else x", "n: int = 4"),
+    "nor one behind a size": ("n = 4, k = 2", "halves(x) * k", "k: int = 2"),
+    "nor one behind a name": ("n = 4, k = 2", "parted(3 * k)(x)", "n: int = 4"),
+    "nor what a default is made of": ("n = 4, k = 2, wide = k > 1", "x * k if wide else x", "n: int = 4"),
+    "where sizes cancel out": ("n = 4, k = 2", "x * k if k // k == 1 else x", "n: int = 4, k: int = 2"),
+    "where it holds for all": ("n = 4, k = 2", "x * k if k > 0 else x", "n: int = 4, k: int = 2"),
+}
+
+
+@pytest.mark.parametrize("case", ARGUMENTS)
+def test_arguments_are_sizes_for_which_the_code_is_right(case: str) -> None:
+    hyperparameters, value, arguments = ARGUMENTS[case]
+    text = f"""
+dim m
+fn doubled(x [...]) -> [...] {{ return x * 2 }}
+fn halves(x [m]) -> [m] {{ return x * 0.5 if m > 3 else x }}
+fn parted(wide)(x [...]) -> [...] {{
+  half = wide // 2
+  return x * half if half > 2 else x
+}}
+block Net({hyperparameters})(x [n]) -> [n] {{
+  w: param [n]
+  return ({value}) + .w
+}}
+"""
+    assert f"def __init__(self, {arguments}) -> None:" in torch_source(load(text))
+
+
 def test_an_output_that_an_optional_input_decides_on_may_be_none() -> None:
     text = """
 dim batch, n

@@ -143,7 +143,7 @@ class SizeDependence:
         sites = self.trace.sites(definition)
         if word in definition.hyperparameters:
             if definition is self.trace.root:
-                return _own(self.trace.uses[definition][0].values[word], word)
+                return self._own(word)
             return _same([self._given(definition, site, word) for site in sites])
         for i, entry in enumerate(form_of(definition).inputs):
             if entry.name == word:
@@ -155,6 +155,15 @@ class SizeDependence:
             b for loop in loops(form_of(definition).body) if loop.variable == word for b in (loop.first, loop.last)
         ]
         return _unknown([self._value(definition, bound) for bound in bounds]) if bounds else None
+
+    def _own(self, word: str) -> Any:
+        """A hyperparameter of the model's own definition."""
+        root = self.trace.root
+        value = self.trace.uses[root][0].values[word]
+        if is_size(value):
+            return symbol(word) if isinstance(value, int) and value > 0 else Unknown(frozenset([word]))
+        default = None if word in self.trace.given else default_of(root, word)
+        return value if default is None else self._value(root, default)
 
     def _given(self, definition: Definition, site: Application, word: str) -> Any:
         given, default = given_to(site, word), default_of(definition, word)
@@ -232,13 +241,6 @@ class SizeDependence:
                             inside = nodes.every_expression(part) if part is not None else ()
                             found.update({id(e): (expr, i) for e in inside if isinstance(e, nodes.Piped)})
         return self._steps[definition]
-
-
-def _own(value: Any, word: str) -> Any:
-    """A hyperparameter of the model's own definition."""
-    if not is_size(value):
-        return value
-    return symbol(word) if isinstance(value, int) and value > 0 else Unknown(frozenset([word]))
 
 
 def is_size(value: Any) -> bool:
