@@ -3,6 +3,8 @@
 import ast
 from pathlib import Path
 
+import networkx
+
 PACKAGE = Path(__file__).parent.parent / "archspec"
 
 MAY_IMPORT = {
@@ -175,3 +177,29 @@ def test_what_may_be_imported_makes_no_circle() -> None:
         ready = {room for room, below in MAY_IMPORT.items() if room not in done and below - {""} <= done}
         assert ready, f"a circle among {set(MAY_IMPORT) - done}"
         done |= ready
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    modules = {
+        ".".join(("archspec", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__"): path
+        for path in PACKAGE.rglob("*.py")
+    }
+    uses = networkx.DiGraph()
+    for module, path in modules.items():
+        for node in ast.walk(ast.parse(path.read_text())):
+            for alias in node.names if isinstance(node, ast.ImportFrom) and node.module else ():
+                inner = f"{node.module}.{alias.name}"
+                uses.add_edge(module, inner if inner in modules else node.module)
+    assert [sorted(part) for part in networkx.strongly_connected_components(uses) if len(part) > 1] == []
+
+
+def test_few_modules_are_imported_inside_functions() -> None:
+    found = [
+        f"{path.relative_to(PACKAGE)}:{inner.lineno}"
+        for path in PACKAGE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef)
+        for inner in ast.walk(node)
+        if isinstance(inner, ast.ImportFrom) and (inner.module or "").startswith("archspec")
+    ]
+    assert len(set(found)) < 40, found

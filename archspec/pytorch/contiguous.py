@@ -13,7 +13,6 @@ from archspec.pytorch.attribute_paths import Pattern, pattern_of
 from archspec.resolve import nodes
 from archspec.resolve.definition import Resolved
 from archspec.resolve.files import Definition
-from archspec.syntax import tree
 
 Guard = tuple[nodes.Expr, bool]
 
@@ -217,7 +216,7 @@ def _site(definition: Definition, segments: Sequence[str | nodes.Expr], loops: L
         if which is None:
             return None
         counted.add(which)
-        node: tree.Expr = segment.at
+        node = segment.at
         found.append((loops[which][0], definition.unit.source.text[node.start : node.end]))
     return tuple(found) if len(counted) == max(counted, default=-1) + 1 else None
 
