@@ -5,13 +5,13 @@ With open hyperparameters the same decisions are taken on symbols: `archspec.for
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from archspec.algebra import LARGEST, Expression
 from archspec.elaborate.limits import Limits
 from archspec.elaborate.values import POISON, Value, arithmetic, computed, describe, is_integer
-from archspec.ir import Module
+from archspec.ir import Module, Type
 from archspec.ops import Op
 from archspec.resolve import nodes
 from archspec.resolve.files import Definition, Unit
@@ -52,6 +52,12 @@ class Numbers:
     def scalar(self, op: Op, values: list[Value], span: Span) -> Value:
         """An operation on numbers. Raises StaticError."""
         return computed(op, values, op.name)
+
+    def outputs(
+        self, op: Op, inputs: Sequence[Type | None], attributes: Mapping[str, Value], span: Span
+    ) -> tuple[Type, ...]:
+        """The types of the results of an operation. Raises OpError."""
+        return op.rule(inputs, attributes)
 
     def index_text(self, index: Value) -> str | None:
         """An index as it is written in an address; None if it cannot be one."""
