@@ -1,5 +1,6 @@
 """The graph of every bundled model, at every level."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ import networkx as nx
 import pytest
 
 import archspec
+from archspec.graph.nodelink import nodelink
 from archspec.graph.picture import Box, arrange
 
 MODELS = archspec.models()
@@ -251,3 +253,22 @@ def test_frozen_parameters_of_all_nodes_sum_to_the_total(view: dict[str, Any]) -
         model = archspec.load(spec)
         frozen = sum(data.get("frozen", 0) for _, data in model.graph(**view).nodes(data=True))
         assert frozen == model.params.frozen > 0
+
+
+def test_operations_carry_their_hyperparameters_and_constants() -> None:
+    model = archspec.load("bert-base-uncased")
+    nodes = [data for _, data in model.graph("op").nodes(data=True)]
+    assert {data["hyperparameters"]["eps"] for data in nodes if data["type"] == "layer_norm"} == {1e-12}
+    assert {data["hyperparameters"]["axis"] for data in nodes if data["type"] == "softmax"} == {-1}
+    assert {"b": 0.125} in [data.get("constants") for data in nodes if data["type"] == "mul"]
+    assert all("hyperparameters" not in data for data in nodes if data["type"] in ("linear", "tanh"))
+    other = archspec.load("bert-base-uncased", eps=1e-6).graph("op")
+    assert nodelink(model.graph("op")) != nodelink(other)
+    json.dumps(nodelink(other), allow_nan=False)
+
+
+def test_hyperparameters_of_a_graph_are_fresh() -> None:
+    model = archspec.load("bert-base-uncased")
+    node = next(n for n, data in model.graph("op").nodes(data=True) if data["type"] == "layer_norm")
+    model.graph("op").nodes[node]["hyperparameters"]["eps"] = 1
+    assert model.graph("op").nodes[node]["hyperparameters"] == {"eps": 1e-12}

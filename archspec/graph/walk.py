@@ -7,7 +7,7 @@ from typing import NamedTuple
 from archspec.addresses import prefixes, relative
 from archspec.graph.fold import Run, runs
 from archspec.graph.sheet import OUTSIDE, UNCOUNTED, Edges, Iterations, Nodes, Producer, Sheet, outside
-from archspec.ir import Body, Call, Module, Type, find, is_frozen
+from archspec.ir import Body, Call, Constant, Module, Type, find, is_frozen
 from archspec.source import fail
 from archspec.work import call_work, work_of
 
@@ -303,6 +303,11 @@ class Walker:
                 address,
                 work,
             )
+            if call.attributes:
+                data["hyperparameters"] = dict(call.attributes)
+            constants = {name: operand.value for name, operand in call.inputs if isinstance(operand, Constant)}
+            if constants:
+                data["constants"] = constants
             if self.fold and scope.repeat > 1:
                 data["repeat"] = scope.repeat
         types = scope.body.types
