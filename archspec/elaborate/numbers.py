@@ -97,12 +97,12 @@ class Numbers:
         names: Collection[str],
         run: Callable[[], None],
         length: int,
-        after_first: Callable[[dict[str, Value], dict[str, Value]], None] | None = None,
+        after_each: Callable[[dict[str, Value], dict[str, Value]], None] | None = None,
     ) -> bool:
         """Runs every iteration of a loop over `length` characters that binds `names`; False if its bounds are wrong.
 
         What is bound before the loop is carried from one iteration to the next; anything else begins anew.
-        `after_first` takes what was carried before and after the first iteration of several.
+        `after_each` takes what was carried into and out of each iteration of several.
         """
         bounds = walker.bounds(loop, length)
         if bounds is None:
@@ -116,8 +116,9 @@ class Numbers:
                 env.pop(name, None)
             env[loop.variable] = index
             run()
-            if index == first and last - first > 1 and after_first is not None:
-                after_first(carried, {name: env[name] for name in carried})
+            if last - first > 1 and after_each is not None:
+                before, carried = carried, {name: env[name] for name in carried}
+                after_each(before, carried)
         return True
 
     # What symbols have to prove

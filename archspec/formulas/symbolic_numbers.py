@@ -100,11 +100,11 @@ class SymbolicNumbers(Numbers):
         names: Collection[str],
         run: Callable[[], None],
         length: int,
-        after_first: Callable[[dict[str, Any], dict[str, Any]], None] | None = None,
+        after_each: Callable[[dict[str, Any], dict[str, Any]], None] | None = None,
     ) -> bool:
         rounds = self._rounds(walker, loop)
         if rounds is None:
-            return super().iterate(walker, loop, names, run, length, after_first)
+            return super().iterate(walker, loop, names, run, length, after_each)
         carried = sorted(name for name in names if name in walker.env)
         fresh = [name for name in names if name not in carried]
 
