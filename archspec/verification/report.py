@@ -45,7 +45,7 @@ def page(found: Verification, format: str) -> str:
         keys = ("kind", "name", "numbers", "tensors", "what", "spec", "checkpoint", "dtype", "other")
         return csv(View(tuple(Column(key, key) for key in keys), [*map(_row, found.findings)]))
     heading, summary = _heading(found), _summary(found)
-    if not rows and format == "table":
+    if not found.findings and format == "table":
         return "".join(f"{printable(line)}\n" for line in (heading, *summary))
     columns = [
         Column("kind", "finding"),
