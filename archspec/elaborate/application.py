@@ -146,7 +146,8 @@ class Applications(Interpreter):
     ) -> Value:
         """Applies an operation to tensors, numbers or `none`; `place` gives the node of an argument that is written."""
         try:
-            outputs = op.rule([type_of(value) for _, value in inputs], attributes)
+            types = [type_of(value) for _, value in inputs]
+            outputs = self.program.numbers.outputs(op, types, attributes, self.unit.span(at))
         except OpError as problem:
             where = place(problem.argument or "") or at
             return self.fault("dimension", problem.message, where, help=problem.help)
