@@ -34,6 +34,7 @@ MAY_IMPORT = {
     "pipeline": {"cache", "configs", "elaborate", "ir", "model", "resolve", "resources", "source", "syntax", "table"},
     "diffs": {"addresses", "bodies", "ir", "model", "ops", "pipeline", "reporting", "source", "table"},
     "explanations": {
+        "ops",
         "addresses",
         "elaborate",
         "ir",
