@@ -38,14 +38,14 @@ def verify(
 
 
 def verify_table(table: Table, path: str, renames: Sequence[Rename] = ()) -> Verification:
-    """As `verify`, of a model's table."""
+    """Compare a checkpoint with the table of a model, as `verify` does."""
     checkpoint = read(path)
     found = compare(table, checkpoint, renames)
     return found if found.is_exact else found._replace(fits=_fitting(table, checkpoint, renames))
 
 
 def _fitting(table: Table, checkpoint: Checkpoint, renames: Sequence[Rename]) -> tuple[str, ...]:
-    """The other models of a bundled file, with the same hyperparameters set, that are exactly the checkpoint."""
+    """Return the other models of a bundled file, with the same overrides, that match the checkpoint exactly."""
     names = len(checkpoint.entries)
     from archspec.pipeline.files import bundled_models  # which imports the compiler
 
