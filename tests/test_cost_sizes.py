@@ -29,7 +29,9 @@ def test_a_sequence_longer_than_the_positions_has_no_cost(name: str, most: int) 
     model = archspec.load(name)
     assert archspec.cost(model, seq=most)
     code, message = refusal(model, seq=most + 1)
-    assert code == "bad-size" and message.startswith(f"at seq = {most + 1}, `embeddings.position_embeddings` is indexed")
+    assert code == "bad-size" and message.startswith(
+        f"at seq = {most + 1}, `embeddings.position_embeddings` is indexed"
+    )
 
 
 @pytest.mark.parametrize(
