@@ -107,13 +107,12 @@ class Body:
     `inputs` are (name, type) of those present, in slots 0, 1, ...; `weights` are (relative tensor name, slot) for
     each stored tensor that is read in this body itself; `types` gives every slot's type; `outputs` are (name,
     operand), the operand None where absent, and `results` their types. `module` is what it owns (None for a
-    function). `idle` are the relative names of tensors in the module that nothing in here reads; `size` counts the
+    function). `unused` are the relative names of tensors in the module that nothing in here reads; `size` counts the
     operations once everything is opened.
     """
 
     __slots__ = (
         "calls",
-        "idle",
         "inputs",
         "kind",
         "module",
@@ -122,6 +121,7 @@ class Body:
         "size",
         "type",
         "types",
+        "unused",
         "views",
         "weights",
     )
@@ -136,7 +136,7 @@ class Body:
         self.calls: list[Call] = []
         self.outputs: list[tuple[str, Operand]] = []
         self.results: tuple[Type | None, ...] = ()
-        self.idle: list[str] = []
+        self.unused: list[str] = []
         self.size = 0
         self.views: dict[Any, Any] = {}
 

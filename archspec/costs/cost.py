@@ -130,17 +130,17 @@ class _Work:
         """
         traced = self._tracer.trace(body, context)
         here: list[tuple[Figures, int]] = []
-        opened: Counter[tuple[str, Body, Context]] = Counter()
+        nested: Counter[tuple[str, Body, Context]] = Counter()
         for call in body.calls:
             if call.body is not None:
-                opened[call.address, call.body, traced.inside(call)] += 1
+                nested[call.address, call.body, traced.inside(call)] += 1
                 continue
             work, part = call_work(call, body), traced.part(call)
             if work.macs or work.elementwise:
                 scores, mixes = work.macs if part == "score" else 0, work.macs if part == "mix" else 0
                 here.append((Figures(work.macs, scores, mixes, work.elementwise), 1))
         found: dict[str, tuple[int, Figures]] = {}
-        for (address, inner, around), times in opened.items():
+        for (address, inner, around), times in nested.items():
             for below, (applied, figures) in self.by_address(inner, around).items():
                 if inner.module is None and not below:  # the work of a function belongs to the module that applies it
                     here.append((figures, times))

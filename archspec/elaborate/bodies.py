@@ -75,8 +75,8 @@ class BodyInterpreter(Applications):
         body.size = sum(c.body.size if c.body is not None else 1 for c in body.calls)
         self.limits.check_operations(body.size, self.definition.span)
         if self.module is not None:
-            body.idle = find_unused(self.module, self.applied, self.builder.reads)
-            self.limits.check_unused(len(body.idle), self.definition.span)
+            body.unused = find_unused(self.module, self.applied, self.builder.reads)
+            self.limits.check_unused(len(body.unused), self.definition.span)
         if self.observer is not None:
             self.observer.body(self.target, given, body)
         return body

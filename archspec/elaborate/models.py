@@ -234,10 +234,10 @@ def _input_types(program: Program, definition: Definition, values: dict[str, Val
 
 def _check_unused(program: Program, module: Module, body: Body) -> None:
     """Reports tensors that nothing uses under any of their names."""
-    unused = set(body.idle)
+    unused = set(body.unused)
     said: set[Span] = set()
     used_by_tie = {counted for alias, counted in module.aliases.items() if alias not in unused}
-    for name in body.idle:
+    for name in body.unused:
         counted = canonical(module, name)
         if counted in used_by_tie or (counted != name and counted not in unused):
             continue

@@ -18,7 +18,7 @@ def find_unused(module: Module, applied: dict[str, list[Body]], reads: dict[str,
         if member.unused:
             continue
         bodies = applied.get(address)
-        if bodies is not None and not any(b.idle for b in bodies):
+        if bodies is not None and not any(b.unused for b in bodies):
             continue
         if isinstance(member.target, Weight):
             names = [address]
@@ -26,16 +26,16 @@ def find_unused(module: Module, applied: dict[str, list[Body]], reads: dict[str,
             names = [f"{address}.{n}" for n, _ in leaves(member.target) if not _excused(member, n)]
         else:
             unread = _unread(bodies)
-            names = [f"{address}.{n}" for n in bodies[0].idle if n in unread]
+            names = [f"{address}.{n}" for n in bodies[0].unused if n in unread]
         unused += [n for n in names if n not in deep]
     return unused
 
 
 def _unread(bodies: list[Body]) -> set[str]:
     """What none of several applications of one module reads."""
-    unread = set(bodies[0].idle)
+    unread = set(bodies[0].unused)
     for body in bodies[1:]:
-        unread.intersection_update(body.idle)
+        unread.intersection_update(body.unused)
     return unread
 
 

@@ -29,7 +29,7 @@ class Inputs(NamedTuple):
         optional = frozenset([name for name, may_be_none in inputs if may_be_none])
         return Inputs(names, optional, tuple([name for name in names if name not in optional]), variadic)
 
-    def spread(self, given: int) -> tuple[str, ...]:
+    def numbered(self, given: int) -> tuple[str, ...]:
         """The names of `given` inputs: a variadic one is numbered."""
         more = range(2, given - len(self.names) + 2) if self.variadic else ()
         return (*self.names, *[f"{self.names[-1]}{k}" for k in more])
@@ -51,7 +51,7 @@ def bind(
     if given.piped and not takes.names:
         fault("surplus-argument", f"`{callee}` takes no inputs and cannot be a chain step", node)
         return None
-    names = takes.spread(len(inputs)) if takes.variadic else takes.names
+    names = takes.numbered(len(inputs)) if takes.variadic else takes.names
     found = match(callee, names, inputs, "input", fault)
     if values is None or found is None:
         return None

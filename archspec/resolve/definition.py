@@ -124,7 +124,7 @@ class _Definition:
                 scope.fault("ownership", "a function cannot declare anything", own, help="make it a `layer` or `block`")
         body = self._statements(node.body)
         returns = any(isinstance(statement, tree.Return) for statement in _every(node.body))
-        if not self.unit.tree.broken and not returns and scope.is_news("return"):
+        if not self.unit.tree.broken and not returns and scope.should_report("return"):
             message = f"`{self.definition.name}` does not return a value"
             scope.fault("missing-return", message, node.name, help="add a `return` statement")
         return Resolved(defaults, inputs, outputs, body, scope, returns, scope.broken)
@@ -139,7 +139,7 @@ class _Definition:
                 found[name] = self.expressions.resolve(parameter.default)
             span = parameter.span if own else self._taken_over()
             if name in self.unit.names and parameter.unit is self.unit:
-                scope.twice(name, parameter.span, self.unit.names[name].span)
+                scope.already_defined(name, parameter.span, self.unit.names[name].span)
             scope.locals[name] = scope.hyperparameter(span)
         for entry in self.definition.node.hyperparameters:
             if entry.name == ".." and isinstance(entry.default, tree.Name):
@@ -161,7 +161,7 @@ class _Definition:
         for output in outputs:
             span = self.unit.span(output)
             if output.name and named.setdefault(output.name, span) != span:
-                self.scope.twice(output.name, span, named[output.name])
+                self.scope.already_defined(output.name, span, named[output.name])
 
     # Statements
 
@@ -214,7 +214,7 @@ class _Definition:
         value = statement.value
         if not isinstance(value, tree.Own) or len(value.lists) > 1:
             if not any(isinstance(s, tree.Return) for s in _every(self.definition.node.body)):
-                self.scope.is_news("return")  # which is what was forgotten here
+                self.scope.should_report("return")  # which is what was forgotten here
             help = "assign it, as in `name = ...`, or return it"
             self.scope.fault("unused-value", "the value of this statement is unused", value, help=help)
         with self._suffixed(statement.condition, statement.loop):

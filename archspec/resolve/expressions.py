@@ -63,7 +63,7 @@ class Expressions:
             return nodes.Global(expr, name, binding.target) if binding.target is not None else Invalid(expr)
         if name in OPS:
             return nodes.Global(expr, name, OPS[name])
-        if scope.is_news(name, everywhere=scope.in_header):
+        if scope.should_report(name, everywhere=scope.in_header):
             scope.fault("unknown-name", f"unknown name `{name}`", expr, help=self._likely(name))
         return Invalid(expr)
 
@@ -154,7 +154,7 @@ class Expressions:
         if scope.broken or any(covers(d.pattern, pattern) for d in scope.declared):
             return True
         text = pattern_text(pattern)
-        if not scope.is_news(f".{text}"):
+        if not scope.should_report(f".{text}"):
             return False
         if scope.definition is not None and scope.definition.kind == "fn":
             scope.fault("unknown-address", "a function has no addresses; use a `layer` or `block`", node)

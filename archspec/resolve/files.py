@@ -194,13 +194,13 @@ class Library:
                 case tree.Dims():
                     for name in item.names:
                         if name.text in unit.dims:
-                            _twice(report, "dimension", name.text, unit.span(name), unit.dims[name.text])
+                            _already_defined(report, "dimension", name.text, unit.span(name), unit.dims[name.text])
                         else:
                             unit.dims[name.text] = unit.span(name)
                 case tree.Model():
                     name = str(item.name.value)
                     if name in unit.models:
-                        _twice(report, "model", name, unit.span(item.name), unit.span(unit.models[name].name))
+                        _already_defined(report, "model", name, unit.span(item.name), unit.span(unit.models[name].name))
                     else:
                         unit.models[name] = item
                 case tree.Import():
@@ -208,7 +208,7 @@ class Library:
                         for entry in item.names:
                             if entry.alias in unit.exports:
                                 first = unit.span(unit.exports[entry.alias][1])
-                                _twice(report, "export", entry.alias, unit.span(entry), first)
+                                _already_defined(report, "export", entry.alias, unit.span(entry), first)
                             unit.exports.setdefault(entry.alias, (item, entry))
 
     def check_exports(self, unit: Unit, report: Report) -> None:
@@ -230,7 +230,7 @@ class Library:
         first = unit.names.get(name)
         if first is not None:
             earlier, later = sorted((first.span, binding.span), key=lambda span: span.start)
-            _twice(report, "name", name, later, earlier)
+            _already_defined(report, "name", name, later, earlier)
         else:
             unit.names[name] = binding
 
@@ -352,7 +352,7 @@ def expand_hyperparameters(definition: Definition, report: Report, path: list[De
         span = unit.span(entry)
         if entry.name != "..":
             if entry.name in own:
-                _twice(report, "hyperparameter", entry.name, span, own[entry.name])
+                _already_defined(report, "hyperparameter", entry.name, span, own[entry.name])
                 continue
             own[entry.name] = span
             found[entry.name] = Hyperparameter(entry.name, entry.default, definition, span)
@@ -378,7 +378,7 @@ def expand_hyperparameters(definition: Definition, report: Report, path: list[De
     definition.hyperparameters = found
 
 
-def _twice(report: Report, what: str, name: str, span: Span, first: Span) -> None:
+def _already_defined(report: Report, what: str, name: str, span: Span, first: Span) -> None:
     report.error(
         "duplicate-name", f"{what} `{name}` is already defined", span, notes=(Note("first defined here", first),)
     )

@@ -69,7 +69,7 @@ class Scope:
         notes = (Note("first specified here", self.unit.span(first)),) if first is not None else ()
         self.report.error(code, message, self.unit.span(node), notes=notes, help=help)
 
-    def is_news(self, name: str, everywhere: bool = False) -> bool:
+    def should_report(self, name: str, everywhere: bool = False) -> bool:
         """Whether an unknown name is to be reported: once a definition, and not if what failed would have defined it.
 
         `everywhere`: once a file, as for a dimension.
@@ -91,12 +91,12 @@ class Scope:
             carried = first.depth < self.loops and first.what != "index"
             other_branch = what == "value" and exclusive(first.branch, self.branch)
             if not carried and not other_branch:
-                self.twice(name, span, first.span)
+                self.already_defined(name, span, first.span)
             return True
         fits = True
         for known in (self.unit.names.get(name), self.unit.dims.get(name)):
             if known is not None:
-                self.twice(name, span, known if isinstance(known, Span) else known.span)
+                self.already_defined(name, span, known if isinstance(known, Span) else known.span)
                 self.file_names.add(name)
                 fits = False
         self.locals[name] = LocalName(what, span, self.loops, self.branch)
@@ -106,7 +106,7 @@ class Scope:
         """What a hyperparameter's name stands for."""
         return LocalName("hyperparameter", span, 0, ())
 
-    def twice(self, name: str, span: Span, first: Span) -> None:
+    def already_defined(self, name: str, span: Span, first: Span) -> None:
         """Reports a name that is defined already."""
         note = Note("first defined here", first)
         self.report.error("duplicate-name", f"`{name}` is already defined", span, notes=(note,))
