@@ -1,4 +1,4 @@
-"""Repeated blocks whose stream reaches its output only through weights: most likely a forgotten residual connection."""
+"""Warnings about repeated blocks without a residual connection: values pass through them only by way of weights."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from archspec.syntax.node import Located
 def warn_without_residual(
     interpreter: Applications, start: int, before: dict[str, Any], after: dict[str, Any], at: Located
 ) -> None:
-    """Warns if the applications since `start` include a block and carry a value forward through weights only."""
+    """Warn if the applications since `start` include a block and carry a value forward only through weights."""
     calls = interpreter.builder.body.calls[start:]
     if not any(c.kind == "block" for c in calls):
         return
@@ -37,7 +37,7 @@ def warn_without_residual(
 
 
 def _reaches(interpreter: Applications, calls: list[Call], start: int, end: int, through_weights: bool) -> bool:
-    """Whether one slot depends on another, not counting ways through operations that mix (linear layers and such)."""
+    """Whether one slot depends on another without an operation that mixes, such as a linear layer."""
     slots = [False] * len(interpreter.builder.body.types)
     slots[start] = True
 

@@ -1,7 +1,7 @@
-"""The values that the expressions of a model's definitions had, in every use of them: for translating definitions.
+"""The values of the expressions in a model's definitions, in every use: for the translation of definitions to PyTorch.
 
-A compiled body says what one instance computes; the resolved form says what a definition computes. Both together say
-which choices a model settles, and which values are tensors of what type.
+A compiled body describes one instance, the resolved form describes a definition. The trace adds which conditions a
+model decides, and which values are tensors of which type.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from archspec.source import Report
 from archspec.syntax import tree
 
 MOST_OPTIONAL = 6
-"""Optional inputs of a model of which every choice is tried."""
+"""The limit on optional inputs of which every combination is tried."""
 
 Applied = nodes.Apply | nodes.Own
 
@@ -48,7 +48,7 @@ class Seen:
 
 
 class Use(NamedTuple):
-    """One instance of a definition: its hyperparameters, what it owns, what its inputs are given, what it computes."""
+    """One instance of a definition: its hyperparameters, its module, the arguments of its inputs, and its body."""
 
     values: dict[str, Any]
     module: Module | None
@@ -101,16 +101,16 @@ class Trace:
             self.applications.setdefault(id(node), {})[callee] = Application(caller, node, bound)
 
     def declared(self, node: nodes.Own | nodes.Tensor, made: Module | Weight) -> None:
-        """Records what a declaration made."""
+        """Record the module or tensor of a declaration."""
         self.owned.setdefault(id(node), {})[id(made)] = made
 
     def body(self, target: Target, given: tuple[Given, ...], body: Body) -> None:
-        """Records a use of a definition."""
+        """Record a use of a definition."""
         self.uses.setdefault(target.definition, []).append(Use(target.values, target.module, given, body))
 
     def module(self, module: Module, ties: list[tuple[str, str, nodes.Tie]]) -> None:
-        """Records the ties of a module (alias, counted, node), in the order in which they are made."""
-        shared: set[str] = set()  # names of tensors that have several
+        """Record the ties of a module (alias, counted, node), in the order in which they are made."""
+        shared: set[str] = set()  # names of tensors with several names
         for address, member in module.members.items():
             for names in member.target.aliases.items() if isinstance(member.target, Module) else ():
                 shared.update(f"{address}.{name}" for name in names)
@@ -153,7 +153,7 @@ class Trace:
 
 
 def trace_model(unit: Unit, model: tree.Model, overrides: dict[str, Any]) -> Trace:
-    """Compiles a model once more, and records the values of its expressions. The model must be known to compile."""
+    """Compile a model again and record the values of its expressions. The model must compile."""
     binding = unit.names[model.callee.text]
     assert isinstance(binding.target, Definition)
     items = model.arguments.items if model.arguments is not None else ()
@@ -169,9 +169,9 @@ def trace_model(unit: Unit, model: tree.Model, overrides: dict[str, Any]) -> Tra
 
 
 def _trace_options(program: Program, trace: Trace) -> None:
-    """Applies the model's own definition with some of its optional inputs, which compiling it does with all and none.
+    """Apply the model's definition with some of its optional inputs; its compilation uses all and none.
 
-    A choice of inputs that it does not take is no use of it.
+    A combination of inputs with an error is not a use.
     """
     every = trace.uses[trace.root][0]  # with all of them
     entries = trace.root.node.inputs
