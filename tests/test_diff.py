@@ -413,5 +413,5 @@ def test_settings_are_for_all_models_or_for_one(capsys: pytest.CaptureFixture[st
     assert status == 1 and out.startswith("bert-base-uncased, with layers = 2 -> bert-base-uncased, with layers = 3: ")
     for wrong in ("3:layers=2", "0:layers=2", "99999999999999999999:layers=2"):
         status, out, err = run(capsys, *models[:2], "--set", wrong)
-        assert (status, out) == (2, "") and "the models are 1 to 2" in err
+        assert (status, out) == (2, "") and "use a model number from 1 to 2" in err
     assert run(capsys, "bert-base-uncased", "no-such-model")[0] == 2
