@@ -301,4 +301,6 @@ def test_where_anything_fits_there_is_an_end() -> None:
 )
 def test_an_arithmetic_error_beside_at_most_one_adjustment_is_found(number: int, adjustments: int) -> None:
     found = archspec.explain("bert-base-uncased", number)
-    assert any(match.kind == "slip" for answer in found.answers for match in answer.matches) == (adjustments < 2)
+    assert any(match.kind == "arithmetic error" for answer in found.answers for match in answer.matches) == (
+        adjustments < 2
+    )

@@ -42,14 +42,14 @@ def fold(items: Iterable[tuple[str, T]]) -> list[tuple[Fold, T]]:
     """
     alike: dict[tuple[tuple[str, ...], T], dict[tuple[int, ...], str]] = {}
     order: dict[str, int] = {}
-    for name, said in items:
+    for name, described in items:
         around, numbers = _split(name)
-        alike.setdefault((around, said), {})[numbers] = name
+        alike.setdefault((around, described), {})[numbers] = name
         order[name] = len(order)
     folds: list[tuple[Fold, T]] = []
-    for (around, said), names in alike.items():
+    for (around, described), names in alike.items():
         for box in _boxes(sorted(names)):
-            folds.append((_fold(around, box, [names[numbers] for numbers in product(*box)]), said))
+            folds.append((_fold(around, box, [names[numbers] for numbers in product(*box)]), described))
     return sorted(folds, key=lambda folded: min(order[name] for name in folded[0].names))
 
 

@@ -57,9 +57,9 @@ def read_nodes(source: Source, report: Report) -> Node | None:
         if mark is not None and mark.index >= len(source.text.rstrip()) and problem.context_mark is not None:
             mark = problem.context_mark  # an unclosed construct is reported where it opens
         at = mark.index if mark is not None else 0
-        said = " ".join(part for part in (problem.context, problem.problem) if part)
-        help = _QUOTES if "alias" in said or "tag" in said or "%" in said else None
-        report.error("syntax", f"invalid YAML: {said}", reader.point(at), help=help)
+        described = " ".join(part for part in (problem.context, problem.problem) if part)
+        help = _QUOTES if "alias" in described or "tag" in described or "%" in described else None
+        report.error("syntax", f"invalid YAML: {described}", reader.point(at), help=help)
         return None
     except yaml.reader.ReaderError as problem:
         at: Any = problem.position

@@ -65,12 +65,12 @@ _COLUMNS = (
 
 
 def _row(judged: JudgedLine) -> Row:
-    beside = judged.line.claimed[0] if judged.line.claimed else exact(judged.value)
+    reference = judged.line.claimed[0] if judged.line.claimed else exact(judged.value)
     return {
         "line": judged.line.name,
         "claimed": _claimed(judged),
-        "model": shown(judged.counted, beside) if judged.counted is not None else "",
-        "off": f"{'+' if judged.off > 0 else '-'}{shown(abs(judged.off), beside)}" if judged.off is not None else "",
+        "model": shown(judged.counted, reference) if judged.counted is not None else "",
+        "off": f"{'+' if judged.off > 0 else '-'}{shown(abs(judged.off), reference)}" if judged.off is not None else "",
         "verdict": VERDICTS[judged.verdict],
         "why": "; ".join(judged.why),
     }

@@ -294,9 +294,9 @@ def _same(
         for part, model in parts:
             theirs.setdefault(key(part, model), []).append(part)
         found: _Pairs = []
-        for said, those in theirs.items():
-            these = ours.get(said, [])
-            if said and len(these) == len(those) and not (alone and len(those) > 1):
+        for shared, those in theirs.items():
+            these = ours.get(shared, [])
+            if shared and len(these) == len(those) and not (alone and len(those) > 1):
                 found += zip(these, those, strict=True)
         return [(line, part) for line, part in found if _agree(line.first[0], part)]
 

@@ -32,9 +32,9 @@ def svg(names: tuple[str, str], rows: Sequence[Pair]) -> str:
         lines.append("<g>")
         for side, (label, value) in enumerate(zip(labels, row.values, strict=True)):
             if value is not None:
-                said = escape(f"{names[side]}: {row.labels[side]}, {value:,} parameters")
+                text = escape(f"{names[side]}: {row.labels[side]}, {value:,} parameters")
                 length = WIDTH * value / most
-                lines.append(f"<g><title>{said}</title>")
+                lines.append(f"<g><title>{text}</title>")
                 lines.append(f'<text x="20" y="{y + 12}">{escape(label)}</text>')
                 lines.append(f'<rect class="m{side}" x="{left:.0f}" y="{y}" width="{length:.2f}" height="{HEIGHT}"/>')
                 lines.append(f'<text x="{left + length + 6:.1f}" y="{y + 12}">{value:,}</text></g>')
@@ -61,12 +61,12 @@ def svg(names: tuple[str, str], rows: Sequence[Pair]) -> str:
 
 
 def _sentence(names: tuple[str, str], row: Pair) -> str:
-    said = [
+    text = [
         f"{label} of {name} has {value:,} parameters"
         for name, label, value in zip(names, row.labels, row.values, strict=True)
         if value is not None
     ]
-    return ", ".join(said)
+    return ", ".join(text)
 
 
 def _shortened(label: str) -> str:

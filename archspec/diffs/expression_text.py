@@ -89,10 +89,10 @@ def operation_text(operation: Operation, values: Values) -> str:
 def settings(type: str, attributes: dict[str, Any]) -> str:
     """Format the attributes of an operation that differ from the defaults."""
     defaults = {a.name: a.default for a in OPS[type].attributes}
-    said = {name: value for name, value in attributes.items() if value != defaults[name] or defaults[name] is REQUIRED}
-    if len(said) == 1 and next(iter(said)) == OPS[type].attributes[0].name:
-        return literal(next(iter(said.values())))
-    return ", ".join(f"{name} = {literal(value)}" for name, value in said.items())
+    shown = {name: value for name, value in attributes.items() if value != defaults[name] or defaults[name] is REQUIRED}
+    if len(shown) == 1 and next(iter(shown)) == OPS[type].attributes[0].name:
+        return literal(next(iter(shown.values())))
+    return ", ".join(f"{name} = {literal(value)}" for name, value in shown.items())
 
 
 def plain(value: Any) -> Any:

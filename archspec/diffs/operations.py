@@ -44,8 +44,8 @@ def compare(a: Side, b: Side) -> list[OperationChanges]:
     with uncollected():
         found = comparison.models(a, b, a.body, b.body)
         bare = [] if (a.bare, b.bare) == (a.body, b.body) else comparison.models(a, b, a.bare, b.bare)
-    said = {change[:2] for change in found}
-    found += [change._replace(what=_bare(change.what)) for change in bare if change[:2] not in said]
+    reported = {change[:2] for change in found}
+    found += [change._replace(what=_bare(change.what)) for change in bare if change[:2] not in reported]
     return folded(found)
 
 
@@ -221,10 +221,10 @@ class _Comparison:
         return found
 
     def _rounds(
-        self, said: list[OperationChange], patterns: frozenset[str], a: _Listing, b: _Listing
+        self, reported: list[OperationChange], patterns: frozenset[str], a: _Listing, b: _Listing
     ) -> list[OperationChange]:
         """Compare the applications of single repetitions, if no change of the repeated component has been reported."""
-        labels = {change.address for change in said}
+        labels = {change.address for change in reported}
         found: list[OperationChange] = []
         for address in dict.fromkeys((*a.steps, *b.steps)):
             steps, others = a.steps.get(address, []), b.steps.get(address, [])

@@ -94,9 +94,9 @@ def _sentences(found: Difference) -> list[str]:
         tensors = number(len(found.after.tensors) + len(found.after.buffers), "tensor")
         return [f"no differences between {first} and {second}: the same {tensors}, the same operations"]
     counts = Counter(kind for change in found.tensors for kind in change.kinds)
-    said = [_counted(count, kind) for kind, count in counts.items()] or ["the same tensors"]
-    said.append("operations differ" if found.operations else "the same operations")
-    lines = [f"{first} -> {second}: {', '.join(said)}"]
+    changes = [_counted(count, kind) for kind, count in counts.items()] or ["the same tensors"]
+    changes.append("operations differ" if found.operations else "the same operations")
+    lines = [f"{first} -> {second}: {', '.join(changes)}"]
     lines += _prefixed(found.prefix, first, second)
     for repetition in found.repetitions:
         lines.append(f"each additional {repetition.address} has the {repetition.tensors} tensors of {repetition.like}")

@@ -162,8 +162,8 @@ class TensorChanges(NamedTuple):
 
 def folded(steps: Sequence[TensorChange]) -> list[TensorChanges]:
     """Collapse changes over numbers."""
-    said = {step.name: (step.kinds, step.before, step.after) for step in steps}
-    return [TensorChanges(kinds, names, before, after) for names, (kinds, before, after) in fold(said.items())]
+    described = {step.name: (step.kinds, step.before, step.after) for step in steps}
+    return [TensorChanges(kinds, names, before, after) for names, (kinds, before, after) in fold(described.items())]
 
 
 def repetitions(before: Contents, after: Contents, steps: Sequence[TensorChange]) -> list[Repetition]:

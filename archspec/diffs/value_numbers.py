@@ -108,8 +108,8 @@ class Values:
     def _operation(self, call: Call, given: list[Number]) -> list[Number]:
         attributes = self._attributes.get(call)
         if attributes is None:
-            said = OPS[call.type].settings(call.attributes)
-            attributes = self._attributes[call] = tuple(sorted((name, exact(value)) for name, value in said.items()))
+            full = OPS[call.type].settings(call.attributes)
+            attributes = self._attributes[call] = tuple(sorted((name, exact(value)) for name, value in full.items()))
         if OPS[call.type].commutative:
             given = sorted(given, key=lambda number: -1 if number is None else number)
         operands = tuple(given)

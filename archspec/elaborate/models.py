@@ -234,15 +234,15 @@ def _input_types(program: Program, definition: Definition, values: dict[str, Val
 def _check_unused(program: Program, module: Module, body: Body) -> None:
     """Report tensors that are not used under any of their names."""
     unused = set(body.unused)
-    said: set[Span] = set()
+    reported: set[Span] = set()
     used_by_tie = {counted for alias, counted in module.aliases.items() if alias not in unused}
     for name in body.unused:
         counted = canonical(module, name)
         if counted in used_by_tie or (counted != name and counted not in unused):
             continue
         leaf = find(module, name)
-        if isinstance(leaf, Leaf) and not leaf.weight.unused and leaf.weight.span not in said:
-            said.add(leaf.weight.span)
+        if isinstance(leaf, Leaf) and not leaf.weight.unused and leaf.weight.span not in reported:
+            reported.add(leaf.weight.span)
             _report_unused(program, module, name, unused)
 
 

@@ -50,7 +50,7 @@ class Numbers:
         return arithmetic(operator, left, right)
 
     def scalar(self, op: Op, values: list[Value], span: Span) -> Value:
-        """An operation on numbers. Raises StaticError."""
+        """Apply an operation to numbers. Raises StaticError."""
         return computed(op, values, op.name)
 
     def index_text(self, index: Value) -> str | None:
@@ -64,7 +64,7 @@ class Numbers:
     def shape(
         self, walker: Walker, sizes: tuple[Value, ...], written: nodes.Listing
     ) -> tuple[tuple[Expression, ...], int] | None:
-        """The shape of a tensor and its number of elements; None if its sizes are wrong, which is reported."""
+        """Return the shape of a tensor and its number of elements; None after reporting a wrong size."""
         size = 1
         found: list[Expression] = []
         for value, item in zip(sizes, written.items, strict=True):

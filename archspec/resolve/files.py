@@ -115,7 +115,7 @@ class Unit:
         return _new_span(Span, (self.source, node.start, node.end))
 
 
-_new_span = cast("Any", tuple.__new__)  # pyright: ignore[reportUnknownMemberType]  # what Span(...) comes to, in one call
+_new_span = cast("Any", tuple.__new__)  # pyright: ignore[reportUnknownMemberType]  # equivalent to Span(...), in one call
 
 
 class Library:

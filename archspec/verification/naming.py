@@ -78,20 +78,20 @@ def respell(
     prefix, missing = _prefix(dict.fromkeys(called.values()).keys(), spec, norms)
     found: dict[str, str] = {}
     takers: dict[str, str] = {}
-    spelt: dict[str, tuple[bool, bool]] = {}
+    variants: dict[str, tuple[bool, bool]] = {}
     for name, renamed in called.items():
         ours, has_prefix = _placed(renamed, prefix, missing, spec)
         modern = _modern(ours, spec, norms)
         how = (modern != ours, not has_prefix)
-        if modern not in spec or (modern in takers and spelt[takers[modern]] <= how):
+        if modern not in spec or (modern in takers and variants[takers[modern]] <= how):
             continue
         if modern in takers:
             del found[takers[modern]]
-        found[name], takers[modern], spelt[name] = modern, name, how
+        found[name], takers[modern], variants[name] = modern, name, how
     spellings = list(used)
     if prefix or missing:
-        spellings.append(NamingVariant("prefix", prefix, missing, sum(not spelt[name][1] for name in found)))
-    old = Counter(last(called[name]) for name in found if spelt[name][0])
+        spellings.append(NamingVariant("prefix", prefix, missing, sum(not variants[name][1] for name in found)))
+    old = Counter(last(called[name]) for name in found if variants[name][0])
     spellings += [NamingVariant("norm", was, OLD_NORMS[was], count) for was, count in sorted(old.items(), reverse=True)]
     return found, spellings, unmatched
 

@@ -102,9 +102,9 @@ def _heading(found: Verification) -> str:
         counts[finding.kind] += len(finding.fold.names)
     if set(counts) == {"unexpected"}:
         return f"{found.checkpoint} contains all of {model} and {number(counts['unexpected'], 'tensor')} more"
-    said = [f"{number(counts[kind], 'tensor')} {words}" for kind, words in _KINDS.items() if counts[kind]]
-    said += ["wrong total size in the index"] if "total_size" in counts else []
-    return f"{found.checkpoint} does not match {model}: {', '.join(said)}"
+    parts = [f"{number(counts[kind], 'tensor')} {words}" for kind, words in _KINDS.items() if counts[kind]]
+    parts += ["wrong total size in the index"] if "total_size" in counts else []
+    return f"{found.checkpoint} does not match {model}: {', '.join(parts)}"
 
 
 def _summary(found: Verification) -> list[str]:
