@@ -31,7 +31,7 @@ Applied = nodes.Apply | nodes.Own
 
 
 class Seen:
-    """The values that `node` had: the types of tensors, and static values (None for what was absent)."""
+    """The values of `node`: the types of tensors, and static values (None for `none`)."""
 
     __slots__ = ("node", "statics", "types")
 
@@ -87,7 +87,7 @@ class Trace:
     # What a compilation reports
 
     def value(self, node: Any, value: Any) -> None:
-        """Records a value of an expression or step."""
+        """Record a value of an expression or step."""
         if value is not POISON and value is not DYNAMIC:
             key = id(node)
             seen = self.seen.get(key)
@@ -96,7 +96,7 @@ class Trace:
             seen.add(value)
 
     def applied(self, caller: Definition | None, node: Applied, callee: Definition | Op, bound: nodes.Bound) -> None:
-        """Records an application."""
+        """Record an application."""
         if caller is not None:
             self.applications.setdefault(id(node), {})[callee] = Application(caller, node, bound)
 
@@ -124,31 +124,31 @@ class Trace:
     # Questions
 
     def statics(self, node: nodes.Expr) -> Mapping[Any, Any]:
-        """The static values of an expression."""
+        """Return the static values of an expression."""
         seen = self.seen.get(id(node))
         return seen.statics if seen is not None else {}
 
     def targets(self, node: nodes.Own | nodes.Tensor) -> list[Module | Weight]:
-        """What a declaration made in all uses: nothing where it is in a branch that is never taken."""
+        """Return the modules and tensors of a declaration in all uses; none in a branch that is never taken."""
         return list(self.owned.get(id(node), {}).values())
 
     def truth(self, node: nodes.Expr) -> bool | None:
-        """The one truth that a condition had wherever it was evaluated; None if it had both."""
+        """Return the value of a condition if it is the same in all uses; otherwise None."""
         if isinstance(node, nodes.Literal):
             return node.value if isinstance(node.value, bool) else None
         values = list(self.statics(node).values())
         return values[0] if len(values) == 1 else None
 
     def callees(self, node: Applied) -> list[Definition | Op]:
-        """What an application applies, or a declaration is an instance of, in all uses."""
+        """Return the callees of an application or declaration in all uses."""
         return list(self.applications.get(id(node), {}))
 
     def bound(self, node: Applied, callee: Definition | Op) -> nodes.Bound:
-        """The arguments of an application by the names of a callee."""
+        """Return the arguments of an application by the names of a callee."""
         return self.applications[id(node)][callee].bound
 
     def sites(self, callee: Definition) -> list[Application]:
-        """All applications of a definition."""
+        """Return all applications of a definition."""
         return [by_callee[callee] for by_callee in self.applications.values() if callee in by_callee]
 
 
