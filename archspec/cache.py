@@ -14,6 +14,7 @@ from zlib import crc32
 from archspec.resources import grammar_path
 
 MOST_ENTRIES = 512
+LARGEST_ENTRY = 64 * 2**20
 
 _state: str | None = None
 
@@ -31,7 +32,9 @@ def read(kind: str, key: str) -> Any:
             status = os.fstat(file.fileno())
             if hasattr(os, "geteuid") and (status.st_uid != os.geteuid() or status.st_mode & 0o022):
                 return None
-            checksum, _, body = file.read().partition(b"\n")
+            if status.st_size > LARGEST_ENTRY:
+                return None
+            checksum, _, body = file.read(LARGEST_ENTRY).partition(b"\n")
         if checksum != b"%08x" % crc32(body):
             return None
         from json import loads
@@ -39,7 +42,7 @@ def read(kind: str, key: str) -> Any:
         entry = loads(body)
         if entry["is"] != [kind, key, _package_state()]:
             return None
-        if any(contents(path) != text.encode() for path, text in entry["files"]):
+        if not all(has_contents(path, text.encode()) for path, text in entry["files"]):
             return None
         return entry["data"]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -58,6 +61,8 @@ def write(kind: str, key: str, data: Any, files: dict[str, bytes] | None = None)
         body = dumps(
             {"is": [kind, key, _package_state()], "files": texts, "data": data}, separators=(",", ":")
         ).encode()
+        if len(body) + 9 > LARGEST_ENTRY:
+            return
         os.makedirs(directory, mode=0o700, exist_ok=True)
         _evict(directory)
         path = _path(directory, kind, key)
@@ -73,15 +78,15 @@ def write(kind: str, key: str, data: Any, files: dict[str, bytes] | None = None)
         return
 
 
-def contents(path: Any) -> bytes | None:
-    """Return the contents of a regular file, or None if it cannot be read."""
+def has_contents(path: Any, expected: bytes) -> bool:
+    """Whether a path is a regular file with these contents; reads no more than would be equal."""
     try:
         if not isinstance(path, str) or not os.path.isfile(path):  # reading a pipe would block
-            return None
+            return False
         with open(path, "rb") as file:
-            return file.read()
+            return os.fstat(file.fileno()).st_size == len(expected) and file.read(len(expected) + 1) == expected
     except (OSError, ValueError):
-        return None
+        return False
 
 
 def _path(directory: str, kind: str, key: str) -> str:

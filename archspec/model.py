@@ -136,13 +136,17 @@ class Model:
         "block" (applications of blocks as single nodes, from nesting `depth` on, 1 by default; 0 is the whole model)
         or "op" (layers and functions opened into primitive operations). With `fold`, a stack that repeats is drawn
         once: `*` stands for the index and `repeat` is how often; its nodes have the parameters of all repetitions.
+        Repetitions that differ in which parameters are shared or frozen stay separate (`layers.0-2`).
 
         Nodes have `kind` (input, output, layer, op, param, buffer, block), `type`, `params`, `macs`, `flops` and
         `elementwise` (integers, or formulas in symbolic dimensions), `shape` (and `shapes` if there are several
         outputs), `path` (the applications of blocks around it), `source` (file:line), `address` where a layer or block
-        is applied, and `shared_with` where a tensor it uses is on another node. Edges have `shape` and `uses`: pairs of
-        output index and argument name. The graph's own attribute `blocks` gives the type of each application of a block
-        by its name in `path`s. At every level `params` sum to `params.total`, and the work to that of the whole model.
+        is applied, `frozen` (how many of its `params` are, if any), `shared_with` where a tensor it uses is on another
+        node, and `hyperparameters` and `constants` (inputs that are numbers) of an operation.
+
+        Edges have `shape` and `uses`: pairs of output index and argument name. The graph's own attribute `blocks` gives
+        the type of each application of a block by its name in `path`s. At every level `params` sum to
+        `params.total`, and the work to that of the whole model.
 
         Raises ValueError for another level, a negative depth, or a depth with a level other than "block".
         """

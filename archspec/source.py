@@ -191,6 +191,11 @@ def suggest(name: str, candidates: list[str]) -> str | None:
 def printable(text: str) -> str:
     """Return `text` with control characters escaped and very long words truncated, for display in a terminal."""
     text = " ".join(word if len(word) <= LONGEST_NAME else f"{word[: LONGEST_NAME - 3]}..." for word in text.split(" "))
+    return escaped(text)
+
+
+def escaped(text: str) -> str:
+    """Return `text` with control characters escaped."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 

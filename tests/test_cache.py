@@ -395,3 +395,33 @@ def test_an_edit_of_the_package_or_the_grammar_starts_afresh(tmp_path: Path) -> 
             file.write("\n# changed\n" if changed.suffix == ".py" else "\n// changed\n")
         assert total() == TRUE, changed
         shutil.rmtree(home.cache)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits the address space")
+@pytest.mark.parametrize("grown", ["spec", "part", "entry"])
+def test_files_that_have_grown_are_not_read_whole(tmp_path: Path, grown: str) -> None:
+    home = Home(tmp_path)
+    environment = {**os.environ, "XDG_CACHE_HOME": str(home.cache.parent), "PYTHONPATH": str(ROOT)}
+    limited = "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30)); "
+    command = [
+        sys.executable,
+        "-c",
+        limited + "from archspec.cli import main; sys.exit(main())",
+        "count",
+        str(home.spec),
+    ]
+
+    def count() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+
+    assert count().returncode == 0
+    (entry,) = home.cache.glob("table-*.json")
+    path = {"spec": home.spec, "part": home.part, "entry": entry}[grown]
+    os.truncate(path, 8 * 2**30)
+    done = count()
+    assert "Traceback" not in done.stderr
+    if grown == "entry":
+        assert (done.returncode, done.stderr) == (0, "")
+    else:
+        assert done.returncode == 1 and "exceeds the size limit of 256 KiB" in done.stderr
+    path.unlink()

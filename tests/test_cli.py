@@ -324,3 +324,11 @@ def test_a_new_file_has_the_usual_permissions(good: str, tmp_path: Path) -> None
     other.touch()
     assert main(["graph", good, "-o", str(target)]) == 0
     assert target.stat().st_mode == other.stat().st_mode
+
+
+@pytest.mark.parametrize("command", ["count", "check", "graph", "cost", "build"])
+def test_standard_input_may_be_closed(command: str) -> None:
+    program = "import os, sys; os.close(0); os.execv(sys.executable, [sys.executable, '-m', 'archspec', *sys.argv[1:]])"
+    done = subprocess.run([sys.executable, "-c", program, command, "-"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert "error[unreadable]: cannot read <stdin>: it is closed" in done.stderr

@@ -282,6 +282,13 @@ def test_a_list_of_kinds_of_layers_is_one_number(tmp_path: Path) -> None:
         assert archspec.load(write(tmp_path, config)).hyperparameters["period"] == period
     both = {"layer_types": [one, other], "global_attn_every_n_layers": 2, "num_hidden_layers": 2}
     assert archspec.load(write(tmp_path, {"model_type": "modernbert", **both})).hyperparameters["period"] == 2
+    for config in ({}, {"layer_types": None}):
+        older = {"model_type": "modernbert", "global_attn_every_n_layers": 4, **config}
+        assert archspec.load(write(tmp_path, older)).hyperparameters["period"] == 4
+    conflict = {"layer_types": [one, other], "global_attn_every_n_layers": 3, "num_hidden_layers": 2}
+    assert archspec.load(write(tmp_path, {"model_type": "modernbert", **conflict})).hyperparameters["period"] == 3
+    conflict = {"layer_types": [one, other, one], "global_attn_every_n_layers": 3, "num_hidden_layers": 3}
+    assert [code for code, _ in codes(write(tmp_path, {"model_type": "modernbert", **conflict}))] == ["unsupported"]
     mixed = {"layer_types": [one, *[other] * 9_000, "linear"], "num_hidden_layers": 9_002}
     assert [code for code, _ in codes(write(tmp_path, {"model_type": "modernbert", **mixed}))] == ["unsupported"]
 

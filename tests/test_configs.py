@@ -79,7 +79,8 @@ def modernbert(rng: random.Random) -> dict[str, Any]:
     period = rng.randint(1, 4)
     layers = ["sliding_attention" if i % period else "full_attention" for i in range(drawn["num_hidden_layers"])]
     rope = {name: {"rope_theta": rng.choice([5e3, 1e4, 1.6e5])} for name in ("full_attention", "sliding_attention")}
-    more = {} if rng.random() < 0.3 else {"layer_types": layers, "rope_parameters": rope}
+    forms: list[dict[str, Any]] = [{}, {"global_attn_every_n_layers": period}, {"layer_types": layers}]
+    more = rng.choice([*forms, {"layer_types": layers, "rope_parameters": rope}])
     return {**drawn, **flags, "local_attention": rng.choice([6, 7, 12, 20]), **more}
 
 

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -292,3 +293,33 @@ def test_an_override_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert document["params"]["total"] == 109_482_240 - 6 * 7_087_872
     text = run(capsys, "bert-base-uncased", "--set", "layers=6")
     assert text.startswith("bert-base-uncased, with layers = 6\n") and "not checked" in text
+
+
+SMALL_SHARE = """
+dim batch
+layer E(n)(x [batch, n]) -> [batch, n] {
+  weight: param [n]
+  return x * .weight
+}
+block B(total = 46702792704, n = 4096)(x [batch, n]) -> [batch, n] {
+  big: unused param [total - n]
+  return x |> small: E(n)
+}
+model "b" = B()
+"""
+
+
+@pytest.mark.parametrize("n", [4_096, 131_072])
+def test_small_shares_are_not_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str], n: int) -> None:
+    spec = tmp_path / "b.arch"
+    spec.write_text(SMALL_SHARE)
+    arguments = [str(spec), "--set", f"n={n}", "--by", "layer"]
+    for by in ([], ["--by", "tensor"], ["--by", "layer"]):
+        (row,) = [line for line in run(capsys, *arguments, *by).splitlines() if line.startswith("small")]
+        assert "< 0.1 %" in row
+    (row,) = [
+        row for row in json.loads(run(capsys, *arguments, "--format", "json"))["rows"] if row["address"] == "small"
+    ]
+    assert row["share"] == n / 46_702_792_704
+    table = csv.DictReader(io.StringIO(run(capsys, *arguments, "--format", "csv")))
+    assert [float(row["share"]) for row in table if row["address"] == "small"] == [n / 46_702_792_704]

@@ -301,6 +301,56 @@ def test_where_anything_fits_there_is_an_end() -> None:
 )
 def test_an_arithmetic_error_beside_at_most_one_adjustment_is_found(number: int, adjustments: int) -> None:
     found = archspec.explain("bert-base-uncased", number)
-    assert any(match.kind == "arithmetic error" for answer in found.answers for match in answer.matches) == (
-        adjustments < 2
-    )
+    assert any(match.kind == "slip" for answer in found.answers for match in answer.matches) == (adjustments < 2)
+
+
+PLAIN = "every tensor of the model, each counted once"
+TIED = Path(__file__).parent / "faults" / "explain_tied.arch"
+
+
+@pytest.mark.parametrize(
+    ("model", "number", "steps", "parts"),
+    [
+        ("even", "346", [(f"{PLAIN}; 32 names of shared tensors not counted again", 346)], [(4, 82), (1, 18)]),
+        (
+            "even",
+            "1002",
+            [
+                (f"{PLAIN}; 32 names of shared tensors not counted again", 346),
+                ("with shared tensors counted once for each of their names", 656),
+            ],
+            [(12, 82), (1, 18)],
+        ),
+        ("uneven", "834", [(f"{PLAIN}; 8 names of shared tensors not counted again", 834)], [(1, 816), (1, 18)]),
+        (
+            "uneven",
+            "1002",
+            [
+                (f"{PLAIN}; 8 names of shared tensors not counted again", 834),
+                ("with shared tensors counted once for each of their names", 168),
+            ],
+            [(12, 82), (1, 18)],
+        ),
+    ],
+)
+def test_tied_layers_are_counted_as_they_are(
+    model: str, number: str, steps: list[tuple[str, int]], parts: list[tuple[int, int]]
+) -> None:
+    (answer,) = archspec.explain(f"{TIED}:{model}", number).answers
+    (match,) = answer.matches
+    assert [tuple(step) for step in match.steps] == steps
+    assert [(part.times, part.each) for part in match.parts] == parts
+
+
+@pytest.mark.parametrize("model", ["albert-base-v2", "electra-small-discriminator", "bert-base-uncased", "bart-base"])
+def test_the_embedding_tables_are_tables(model: str) -> None:
+    table = archspec.load(model)
+    role = sum(t.params for t in table.tensors if t.role == "embedding")
+    tables = sum(t.params for t in table.tensors if t.role == "embedding" and t.type == "Embedding")
+    for text, params in (("the embedding tables", tables), ("what has the role `embedding`", role)):
+        (answer,) = archspec.explain(model, str(table.params.total - params)).answers
+        found = [step for match in answer.matches for step in match.steps if step.params == -params]
+        assert found
+        if role != tables:
+            assert f"without {text}" in [step.text for step in found]
+        assert role == params or "without what has the role `embedding`" not in [step.text for step in found]

@@ -362,3 +362,54 @@ def test_an_index_may_be_any_integer() -> None:
     assert (i - 1) // i != 0
     assert dim_max(a, 1) == a and (a - 1) // a == 0
     assert symbols(i + a) == {"i", "a"} and substitute(i + a, {"i": 0}) == a
+
+
+# The domain -----------------------------------------------------------------------------------------------------------
+
+FAULTS = Path(__file__).parent / "faults"
+KIN = [f"{FAULTS / 'formula_kin.arch'}:{name}" for name in ("topk", "pick", "conv", "slice")]
+ROOM = str(FAULTS / "formula_room.arch")
+
+
+def common_choices(spec: str) -> list[tuple[str, ...]]:
+    """All hyperparameters open, each alone, and some at random."""
+    names = list(integers(spec))
+    rng = random.Random(spec)
+    some = [rng.sample(names, min(len(names), k)) for k in (2, 3, 4)]
+    return [tuple(names), *[(n,) for n in names], *map(tuple, some)]
+
+
+@pytest.mark.parametrize("spec", [*archspec.models(), *EXAMPLES, *KIN, ROOM])
+def test_all_values_in_the_stated_domain_compile_and_agree(spec: str) -> None:
+    rng = random.Random(spec)
+    for names in common_choices(spec):
+        formula = archspec.formula(spec, names)
+        compared = 0
+        for _ in range(200):
+            values = {n: rng.choice([*SIZES, 7, 20, 32, 64, *[formula.open[n]] * 4]) for n in names}
+            try:
+                claimed = formula.at(**values)
+            except ValueError:
+                continue  # an assumption does not hold
+            assert archspec.load(spec, **values).params.total == claimed, values
+            compared += 1
+            if compared == 3:
+                break
+        assert compared, names
+
+
+@pytest.mark.parametrize(
+    ("spec", "names", "assumed"),
+    [
+        (ROOM, "image patch", ["image >= patch"]),
+        (ROOM, "image", ["image >= 16"]),
+        (KIN[0], "experts k", ["experts >= k"]),
+        (KIN[0], "n rotary", ["n >= rotary", "n >= rotary + 1"]),
+        (KIN[1], "at d", ["d != 1", "6//(d - 1) >= 1", "at <= 5", "d >= 2"]),
+        (KIN[2], "image kernel padding", ["image + 2*padding >= kernel"]),
+        (KIN[3], "window", ["window <= 8", "window <= 6"]),
+    ],
+)
+def test_what_only_has_to_be_large_enough_is_assumed(spec: str, names: str, assumed: list[str]) -> None:
+    formula = archspec.formula(spec, names.split())
+    assert [formula.assumed(a) for a in formula.assumptions] == assumed

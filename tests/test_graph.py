@@ -1,5 +1,6 @@
 """The graph of every bundled model, at every level."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,8 @@ import networkx as nx
 import pytest
 
 import archspec
+from archspec.graph.nodelink import nodelink
+from archspec.graph.picture import Box, arrange
 
 MODELS = archspec.models()
 VIEWS: list[dict[str, Any]] = [
@@ -164,3 +167,108 @@ def test_layers_that_alternate_are_folded_by_their_numbers(tmp_path: Path) -> No
     spec.write_text(ODD.replace("BODY", body))
     graph = archspec.load(str(spec)).graph(fold=True)
     assert {"l.0,3.one", "l.1,4.one", "l.2,5"} <= set(graph)
+
+
+FAULTS = Path(__file__).parent / "faults"
+
+
+def shown(spec: str) -> dict[str, tuple[Any, ...]]:
+    """The lines of every layer in the picture of a collapsed graph."""
+    graph = archspec.load(str(FAULTS / spec)).graph(fold=True)
+    lines: dict[str, tuple[Any, ...]] = {}
+    layers = [node for node in graph if graph.nodes[node]["kind"] == "layer"]
+    for view in VIEWS:
+        whole = archspec.load(str(FAULTS / spec))
+        assert sum(data["params"] for _, data in whole.graph(**view).nodes(data=True)) == whole.params.total
+
+    def collect(box: Box) -> None:
+        for item in box.items:
+            if isinstance(item, Box):
+                collect(item)
+            elif item.kind == "layer":
+                lines[layers[len(lines)]] = item.lines[1:-1]
+
+    collect(arrange(graph).box)
+    return lines
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        (
+            "tied_stack.arch",
+            {
+                "layers.0": ("Linear  20",),
+                "layers.1-3": ("3 x Linear", "shares with layers.0"),
+                "layers.4": ("Linear  20",),
+            },
+        ),
+        (
+            "tied_fold.arch:m",
+            {
+                "layers.0.fc": ("Linear  20",),
+                "layers.1.fc": ("Linear", "shares with layers.0.fc"),
+                "layers.2.fc": ("Linear  20",),
+            },
+        ),
+        (
+            "tied_fold.arch:p",
+            {"layers.0.fc": ("Linear  20",), "layers.1-2.fc": ("Linear  2 x 4", "shares with layers.0.fc")},
+        ),
+        (
+            "fold_frozen.arch:m",
+            {
+                "layers.0-2.fc": ("Linear  3 x 20",),
+                "layers.3.fc": ("Linear  20",),
+                "more.0-1.fc": ("Linear  2 x 20",),
+                "more.2-3.fc": ("Linear  2 x 20",),
+            },
+        ),
+        ("fold_frozen.arch:f", {"a.0-1.fc": ("Linear  2 x 20  frozen",), "a.2-3.fc": ("Linear  2 x 20",)}),
+        (
+            "tied_pairs.arch:pairs",
+            {"layers.0,2,4": ("Linear  3 x 20",), "layers.1,3,5": ("3 x Linear", "shares with layers.0,2,4")},
+        ),
+        (
+            "tied_pairs.arch:reversed",
+            {"layers.3": ("Linear  20",), "layers.0-2": ("3 x Linear", "shares with layers.3")},
+        ),
+        (
+            "tied_pairs.arch:stacks",
+            {"a.*": ("Linear  3 x 20",), "b.*": ("Linear  3 x 4", "shares with a.*")},
+        ),
+        (
+            "tied_pairs.arch:again",
+            {"layers.0": ("Linear, applied 2 times  20",), "layers.1": ("Linear, applied 2 times  20",)},
+        ),
+    ],
+)
+def test_collapsed_stacks_keep_what_differs_apart(spec: str, expected: dict[str, Any]) -> None:
+    assert shown(spec) == expected
+
+
+@pytest.mark.parametrize("view", VIEWS, ids=view_id)
+def test_frozen_parameters_of_all_nodes_sum_to_the_total(view: dict[str, Any]) -> None:
+    for spec in ("transformer-base", str(FAULTS / "fold_frozen.arch:f")):
+        model = archspec.load(spec)
+        frozen = sum(data.get("frozen", 0) for _, data in model.graph(**view).nodes(data=True))
+        assert frozen == model.params.frozen > 0
+
+
+def test_operations_carry_their_hyperparameters_and_constants() -> None:
+    model = archspec.load("bert-base-uncased")
+    nodes = [data for _, data in model.graph("op").nodes(data=True)]
+    assert {data["hyperparameters"]["eps"] for data in nodes if data["type"] == "layer_norm"} == {1e-12}
+    assert {data["hyperparameters"]["axis"] for data in nodes if data["type"] == "softmax"} == {-1}
+    assert {"b": 0.125} in [data.get("constants") for data in nodes if data["type"] == "mul"]
+    assert all("hyperparameters" not in data for data in nodes if data["type"] in ("linear", "tanh"))
+    other = archspec.load("bert-base-uncased", eps=1e-6).graph("op")
+    assert nodelink(model.graph("op")) != nodelink(other)
+    json.dumps(nodelink(other), allow_nan=False)
+
+
+def test_hyperparameters_of_a_graph_are_fresh() -> None:
+    model = archspec.load("bert-base-uncased")
+    node = next(n for n, data in model.graph("op").nodes(data=True) if data["type"] == "layer_norm")
+    model.graph("op").nodes[node]["hyperparameters"]["eps"] = 1
+    assert model.graph("op").nodes[node]["hyperparameters"] == {"eps": 1e-12}

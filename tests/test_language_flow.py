@@ -1,5 +1,7 @@
 """What a spec means, rule by rule: options and repetition."""
 
+from pathlib import Path
+
 import networkx
 import pytest
 from small import DENSE, SCALE, codes, findings, layers, load, operations, output, shapes
@@ -335,3 +337,22 @@ block C(k = 4, n = 3)(x [batch, k]) -> [batch, k] {
 def test_an_initializer_for_matrices_says_that_a_vector_is_none() -> None:
     (found,) = findings("layer A(n = 4)(x [n]) -> [n] {\n  w: param [n] ~ xavier_uniform()\n  return x * .w\n}")
     assert found.message == "`xavier_uniform` expects a tensor with two axes or more, found a vector"
+
+
+FAULTS = Path(__file__).parent / "faults"
+
+
+@pytest.mark.parametrize(
+    ("spec", "warned"),
+    [
+        ("residual_first_round.arch", []),
+        ("residual_widths.arch", []),
+        ("residuals.arch:last", []),
+        ("residuals.arch:beside", []),
+        ("residuals.arch:none", ["no residual connection carries the piped value from one iteration to the next"]),
+        ("residuals.arch:named", ["no residual connection carries `x` from one iteration to the next"]),
+    ],
+)
+def test_a_missing_residual_connection_is_missing_in_every_iteration(spec: str, warned: list[str]) -> None:
+    warnings = archspec.load(str(FAULTS / spec)).warnings
+    assert [warning.message for warning in warnings if warning.code == "no-residual"] == warned

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+import archspec
+from archspec.overrides import parse_override
 from archspec.resources import specs_root
 from archspec.source import Report, Source
 from archspec.syntax import tree
@@ -364,3 +366,16 @@ def test_no_message_names_a_terminal() -> None:
         for message in messages(text):
             assert "expected  " not in message
             assert not re.search(r"\b(NAME|WORD|INT|REAL|STRING|BAD|_NL|END|ANON|[A-Z]{3,})\b", message), message
+
+
+@pytest.mark.parametrize("number", ["1_.5", "1__2.0", "1_e5", "1__2", "12_", "1_0_e-3", "1_2_"])
+def test_underscores_are_between_two_digits(number: str, tmp_path: Path) -> None:
+    spec = tmp_path / "b.arch"
+    text = 'dim batch\nblock B(n = 1)(x [batch]) -> [batch] {\n  return x * n * NUMBER\n}\nmodel "b" = B()\n'
+    spec.write_text(text.replace("NUMBER", number))
+    with pytest.raises(archspec.ArchError, match=r"expected a number or name, found `1") as caught:
+        archspec.load(str(spec))
+    (found,) = caught.value.diagnostics
+    assert (found.code, found.help) == ("syntax", "put a single `_` between two digits")
+    with pytest.raises(archspec.ArchError, match="invalid value for `n`"):
+        parse_override(f"n={number}")

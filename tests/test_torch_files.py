@@ -280,3 +280,41 @@ def test_structures_that_grow_when_looked_at_are_not_looked_at(tmp_path: Path) -
     assert said(tmp_path, torch_zip(key, {"0": 24}), "m.bin") == "expected strings as the keys of tensors"
     endless = b"\x80\x02}q\x01(" + encode("state_dict") + b"h\x01u."
     assert said(tmp_path, torch_zip(endless, {}), "m.bin") == "expected a mapping of names to tensors"
+
+
+LOCAL_HEADER = {
+    "signature": (0, 4),
+    "flags": (6, 8),
+    "compression": (8, 10),
+    "length of the name": (26, 28),
+    "length of the extra field": (28, 30),
+    "name": (30, 40),
+}
+"""The bytes of a header before a member that decide which data are its own."""
+
+
+@pytest.mark.parametrize("field", LOCAL_HEADER)
+@pytest.mark.parametrize("writer", ["torch", "zipfile"])
+def test_damaged_headers_in_an_archive_are_refused(tmp_path: Path, writer: str, field: str) -> None:
+    value = {"a": tensor(storage("0", 3), (3,)), "b": tensor(storage("1", 3), (3,))}
+    data = torch_zip(value, {"0": 12, "1": 12})
+    if writer == "torch":
+        torch = pytest.importorskip("torch")
+        stream = io.BytesIO()
+        torch.save({"a": torch.ones(3), "b": torch.ones(3)}, stream)
+        data = stream.getvalue()
+    assert len(read_bytes(tmp_path, data, "m.bin").entries) == 2
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        starts = [info.header_offset for info in archive.infolist()]
+    for start in starts:
+        for at in range(*LOCAL_HEADER[field]):
+            for changed in (0, 1, 0x55, 0xFF):
+                damaged = bytearray(data)
+                damaged[start + at] = changed
+                if damaged != data:
+                    said(tmp_path, bytes(damaged), "m.bin")
+
+
+def test_a_pickle_of_brackets_ends_soon(tmp_path: Path) -> None:
+    data = archive(("a/data.pkl", b"\x80\x02" + b"]" * 4_900_000 + b"."))
+    assert said(tmp_path, data, "m.bin") == "too many values on the stack of a pickle: the limit is 1,000,000"

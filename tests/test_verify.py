@@ -398,7 +398,16 @@ def test_names_that_would_act_on_a_terminal_or_a_page(inside: Path, capsys: pyte
         assert capsys.readouterr().out.replace("\n", "").isprintable()
     for format in ("json", "yaml", "csv"):
         assert main(["verify", "bert-base-uncased", "m.safetensors", *SETTINGS, "--format", format]) == 1
-        assert capsys.readouterr().out
+        assert capsys.readouterr().out.replace("\n", "").isprintable()
+
+
+def test_no_cell_of_a_spreadsheet_is_a_formula(inside: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = {"=1+1": (1,), "+x": (2,), "-x": (3,), "@x": (4,), "a=b": (5,), "\t=x": (6,), "'x": (7,)}
+    write(inside / "m.safetensors", names)
+    assert main(["verify", "bert-base-uncased", "m.safetensors", *SETTINGS, "--format", "csv"]) == 1
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    found = [row["name"] for row in rows if row["kind"] == "unexpected"]
+    assert found == ["'=1+1", "'+x", "'-x", "'@x", "a=b", "\\t=x", "'x"]
 
 
 def test_the_python_function(tmp_path: Path) -> None:

@@ -60,7 +60,11 @@ def fold_body(
 
 
 def fold_calls(
-    calls: Iterable[Call], slots: list[V], value_of: Callable[[Operand], V], visit_op: Visit[V], visit_call: Visit[V]
+    calls: Iterable[Call],
+    slots: list[V] | dict[int, V],
+    value_of: Callable[[Operand], V],
+    visit_op: Visit[V],
+    visit_call: Visit[V],
 ) -> None:
     """Sets the slots that calls fill; see `fold_body`."""
     for call in calls:

@@ -31,6 +31,8 @@ class Faults:
         if len(name) > LONGEST_NAME:
             self.add("long name", f"tensor name of {len(name):,} characters exceeds the limit of {LONGEST_NAME:,}")
             return False
+        if name.isascii():
+            return True
         try:
             name.encode("utf-8")
         except UnicodeEncodeError:  # an unpaired surrogate

@@ -12,6 +12,7 @@ from typing import BinaryIO, cast
 
 LARGEST = 32 * 1024 * 1024
 MOST_OPERATIONS = 5_000_000
+MOST_PENDING = 1_000_000
 
 
 class PickleError(Exception):
@@ -28,7 +29,8 @@ class Global:
 
 
 class Reader:
-    """Reader of consecutive pickles in a stream, limited to LARGEST bytes and MOST_OPERATIONS opcodes in total.
+    """Reader of consecutive pickles in a stream, limited to LARGEST bytes and MOST_OPERATIONS opcodes in total, and to
+    MOST_PENDING values on its stack.
 
     `names` lists the globals (`module.name`) that are allowed. `persistent` resolves a persistent identifier, `call`
     replaces the call of a global, and both raise PickleError for unknown input. Values are None, bool, int, float, str,
@@ -63,6 +65,8 @@ class Reader:
             if operation == 0x2E:  # STOP
                 return self._pop()
             if operation in _VALUES:
+                if len(self._stack) >= MOST_PENDING:
+                    raise PickleError(f"too many values on the stack of a pickle: the limit is {MOST_PENDING:,}")
                 self._stack.append(_VALUES[operation](self))
             elif operation in _STEPS:
                 _STEPS[operation](self)

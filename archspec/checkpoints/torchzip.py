@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from struct import Struct
 from struct import error as StructError
 from typing import BinaryIO, cast
 from zipfile import ZIP_STORED, BadZipFile, LargeZipFile, ZipFile, ZipInfo
@@ -11,7 +12,13 @@ from zlib import error as ZlibError
 from archspec.checkpoints.pickled import LARGEST, PickleError
 
 LARGEST_DIRECTORY = 100_000_000
-_LOCAL_HEADER = 30
+_LOCAL = Struct("<4s2xHH16xHH")
+"""A local header: signature, flags, compression, and the lengths of the name and of the extra field."""
+
+_HAS_DESCRIPTOR, _UTF8 = 0x8, 0x800
+_FLAGS = _HAS_DESCRIPTOR | _UTF8 | 0x6  # and the level of compression
+_LONGEST_DESCRIPTOR = 24
+_DIRECTORY = 0x10
 _PICKLE = "/data.pkl"
 
 
@@ -30,7 +37,7 @@ class Archive:
                     found = f"expected one `data.pkl`, found {len(pickles)}"
                     raise PickleError(f"this zip archive was not written by `torch.save`: {found}")
                 self._root = pickles[0].filename.removesuffix(_PICKLE)
-                _check_overlaps(infos, archive.start_dir)
+                _check_members(file, infos, archive.start_dir)
                 self.pickle = io.BytesIO(_unpack(archive, pickles[0]))
         except _ERRORS as error:
             raise PickleError(f"invalid zip archive: {error}") from None
@@ -62,13 +69,43 @@ _ERRORS = (
 )
 
 
-def _check_overlaps(infos: list[ZipInfo], end: int) -> None:
-    """Raise PickleError if members overlap each other or the directory at `end`."""
+def _check_members(file: BinaryIO, infos: list[ZipInfo], end: int) -> None:
+    """Raise PickleError unless the members follow each other up to `end`, and their headers match the directory.
+
+    PyTorch locates the data of a member by the header before it, so a damaged one changes what is loaded.
+    """
     ordered = sorted(infos, key=lambda info: info.header_offset)
     for info, after in zip(ordered, [info.header_offset for info in ordered[1:]] + [end], strict=True):
-        stop = info.header_offset + _LOCAL_HEADER + len(info.orig_filename) + info.compress_size
+        start = info.header_offset
+        file.seek(start)
+        head = file.read(_LOCAL.size)
+        signature, flags, method, name_length, extra_length = _LOCAL.unpack(head.ljust(_LOCAL.size, b"\0"))
+        name = file.read(name_length)
+        stop = start + _LOCAL.size + name_length + extra_length + info.compress_size
         if stop > after:
             raise PickleError(f"archive member `{info.filename}` overlaps the data that follows it")
+        file.seek(stop)
+        rest = file.read(min(after - stop, _LONGEST_DESCRIPTOR + 1))
+        is_stored = info.compress_type == ZIP_STORED and info.file_size == info.compress_size
+        if (
+            signature != b"PK\x03\x04"
+            or (flags, method) != (info.flag_bits, info.compress_type)
+            or flags & ~_FLAGS
+            or info.volume
+            or info.external_attr & _DIRECTORY
+            or name != info.orig_filename.encode("utf-8" if flags & _UTF8 else "cp437")
+            or not (is_stored or info.compress_type != ZIP_STORED)
+            or not _is_descriptor(rest, info)
+        ):
+            raise PickleError(f"the header of archive member `{info.filename}` is damaged")
+
+
+def _is_descriptor(rest: bytes, info: ZipInfo) -> bool:
+    """Whether these bytes after the data are the descriptor that the flags announce, or nothing."""
+    if not info.flag_bits & _HAS_DESCRIPTOR:
+        return not rest
+    known = Struct("<4sIII" if len(rest) == 16 else "<4sIQQ")
+    return rest == known.pack(b"PK\x07\x08", info.CRC, info.compress_size, info.file_size)
 
 
 def _unpack(archive: ZipFile, info: ZipInfo) -> bytes:

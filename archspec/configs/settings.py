@@ -42,7 +42,8 @@ class Settings:
             full = prefix + name
             field = self.family.fields.get(full)
             if field is not None and field.kind == "cycle":
-                self._cycles.append((full, field, member))
+                if member.value.plain is not None:
+                    self._cycles.append((full, field, member))
             elif field is not None:
                 self._field(full, field, member)
             elif full in self.family.ignored:
@@ -62,7 +63,9 @@ class Settings:
             self._field(name, field, member)
         fields = [f for f in {id(f): f for f in self.family.fields.values()}.values() if self._applies(f)]
         for field in fields:
-            if field.name not in self._given and field.has_default:
+            # A list of the cycle is only a longer form of the hyperparameter, which another field may have set.
+            is_set = field.kind == "cycle" and field.sets in self.found
+            if field.name not in self._given and field.has_default and not is_set:
                 for name, value in _settings(field, field.default):
                     self._set(field.name, name, value, None)
             self._check_needs(field)

@@ -125,7 +125,7 @@ def _tensor_row(counted: Count, tensor: Tensor, params: int) -> Row:
 def _share(counted: Count, params: int) -> float:
     """Return the fraction of the total, or of the selected parameters."""
     whole = counted.selection.total if counted.rules else counted.table.params.total
-    return round(params / whole, 6) if whole else 0.0
+    return params / whole if whole else 0.0
 
 
 def _share_title(counted: Count) -> str:

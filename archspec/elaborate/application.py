@@ -146,7 +146,8 @@ class Applications(Interpreter):
     ) -> Value:
         """Apply an operation to tensors, numbers or `none`; `place` returns the node of an explicit argument."""
         try:
-            outputs = op.rule([type_of(value) for _, value in inputs], attributes)
+            types = [type_of(value) for _, value in inputs]
+            outputs = self.program.numbers.outputs(op, types, attributes, self.unit.span(at))
         except OpError as problem:
             where = place(problem.argument or "") or at
             return self.fault("dimension", problem.message, where, help=problem.help)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from archspec.elaborate.application import Applications, Given, Target
 from archspec.elaborate.body_builder import number_type
 from archspec.elaborate.program import Frame, Program, Refused
-from archspec.elaborate.residual import warn_without_residual
+from archspec.elaborate.residual import ResidualCheck
 from archspec.elaborate.shapes import shape_text
 from archspec.elaborate.unused_tensors import find_unused
 from archspec.elaborate.values import POISON, Several, Tensor, Value, describe, key_of
@@ -176,16 +176,14 @@ class BodyInterpreter(Applications):
             self.env.setdefault(name, None if known else POISON)
 
     def _for(self, statement: nodes.For) -> None:
-        before = len(self.builder.body.calls)
-
-        def after_first(carried: dict[str, Value], after: dict[str, Value]) -> None:
-            warn_without_residual(self, before, carried, after, statement.loop.at)
-
+        check = ResidualCheck(self, statement.loop.at)
         length = statement.at.end - statement.at.start
         done = self.program.numbers.iterate(
-            self, statement.loop, statement.binds, lambda: self._execute(statement.body), length, after_first
+            self, statement.loop, statement.binds, lambda: self._execute(statement.body), length, check.iteration
         )
-        if not done:
+        if done:
+            check.report()
+        else:
             self.env.update(dict.fromkeys(statement.binds, POISON))
         self.env.pop(statement.loop.variable, None)
 
@@ -208,18 +206,20 @@ class BodyInterpreter(Applications):
     def _step(self, step: nodes.Step, piped: Value) -> Value:
         if step.loop is None:
             return self._step_once(step, piped)
-        before = len(self.builder.body.calls)
+        check = ResidualCheck(self, step.value.at)
         self.env["_"] = piped
 
         def run() -> None:
             if self.env["_"] is not POISON:
                 self.env["_"] = self._step_once(step, self.env["_"])
 
-        def after_first(carried: dict[str, Value], after: dict[str, Value]) -> None:
-            warn_without_residual(self, before, {"": carried["_"]}, {"": after["_"]}, step.value.at)
+        def after_each(before: dict[str, Value], after: dict[str, Value]) -> None:
+            check.iteration({"": before["_"]}, {"": after["_"]})
 
         length = step.at.end - step.at.start
-        done = self.program.numbers.iterate(self, step.loop, ("_",), run, length, after_first)
+        done = self.program.numbers.iterate(self, step.loop, ("_",), run, length, after_each)
+        if done:
+            check.report()
         self.env.pop(step.loop.variable, None)
         return self.env["_"] if done else POISON
 

@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from archspec.algebra import LARGEST, Expression
 from archspec.elaborate.limits import Limits
 from archspec.elaborate.values import POISON, Value, arithmetic, computed, describe, is_integer
-from archspec.ir import Module
+from archspec.ir import Module, Type
 from archspec.ops import Op
 from archspec.resolve import nodes
 from archspec.resolve.files import Definition, Unit
@@ -53,6 +53,12 @@ class Numbers:
         """Apply an operation to numbers. Raises StaticError."""
         return computed(op, values, op.name)
 
+    def outputs(
+        self, op: Op, inputs: Sequence[Type | None], attributes: Mapping[str, Value], span: Span
+    ) -> tuple[Type, ...]:
+        """The types of the results of an operation. Raises OpError."""
+        return op.rule(inputs, attributes)
+
     def index_text(self, index: Value) -> str | None:
         """Return the text of an index in an address; None if it cannot be an index."""
         return str(index) if is_integer(index) and index >= 0 else None
@@ -91,12 +97,12 @@ class Numbers:
         names: Collection[str],
         run: Callable[[], None],
         length: int,
-        after_first: Callable[[dict[str, Value], dict[str, Value]], None] | None = None,
+        after_each: Callable[[dict[str, Value], dict[str, Value]], None] | None = None,
     ) -> bool:
         """Run every iteration of a loop over `length` characters that binds `names`; False if its bounds are wrong.
 
-        Names bound before the loop carry their values from one iteration to the next; others start unbound.
-        `after_first` receives the carried values before and after the first of several iterations.
+        What is bound before the loop is carried from one iteration to the next; anything else begins anew.
+        `after_each` takes what was carried into and out of each iteration of several.
         """
         bounds = walker.bounds(loop, length)
         if bounds is None:
@@ -110,8 +116,9 @@ class Numbers:
                 env.pop(name, None)
             env[loop.variable] = index
             run()
-            if index == first and last - first > 1 and after_first is not None:
-                after_first(carried, {name: env[name] for name in carried})
+            if last - first > 1 and after_each is not None:
+                before, carried = carried, {name: env[name] for name in carried}
+                after_each(before, carried)
         return True
 
     # Hooks for proofs about symbols

@@ -123,10 +123,8 @@ def _removals(universe: TensorGroups) -> Iterator[tuple[str, int]]:
     for address, head in heads.items():
         yield f"without the head `{address}`", head
     for role in roles:
-        yield (
-            f"without {_ROLES.get(role, f'the tensors with role `{role}`')}",
-            _set([e for e in groups if e[1].role == role]),
-        )
+        yield f"without {_role_text(groups, role)}", _set([e for e in groups if e[1].role == role])
+    yield "without the embedding tables", _set([e for e in groups if e[1].is_table])
     biases = [(bit, group) for bit, group in groups if group.is_bias]
     yield "without the biases", _set(biases)
     yield "without the biases outside the norms", _set([e for e in biases if e[1].role != "norm"])
@@ -150,12 +148,19 @@ def _alone(universe: TensorGroups, groups: list[tuple[int, TensorGroup]]) -> Ite
     for bit, group in groups:
         names = [f"`{address}`" for address in (stack_of(group), first(group.name)) if address]
         if group.role is not None:
-            names.append(_ROLES.get(group.role, f"the tensors with role `{group.role}`"))
+            names.append(_role_text(groups, group.role))
         if group.role == "embedding":
             names.append(f"`{group.layer}`")
         parts += [(name, bit) for name in names]
     for name, part in _grouped(parts).items():
         yield f"{name} alone", _everything(universe) & ~part
+
+
+def _role_text(groups: list[tuple[int, TensorGroup]], role: str) -> str:
+    """Words for the tensors of a role; not all of the role `embedding` need be tables."""
+    if role == "embedding" and not all(group.is_table for _, group in groups if group.role == role):
+        return "what has the role `embedding`"
+    return _ROLES.get(role, f"what has the role `{role}`")
 
 
 _ROLES = {"norm": "the norms", "embedding": "the embedding tables", "pooler": "the pooler"}

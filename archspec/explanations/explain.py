@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from math import gcd
 from typing import NamedTuple
 
 from archspec.addresses import first
@@ -200,40 +199,46 @@ class Explainer:
         universe = self.universe
         base = universe.bases[0]
         frozen = sum(bit for bit, group in universe.members(base.counted) if not group.trainable)
-        shared = [group.name for _, group in universe.members(base.more) if group.alias and group.part != "use"]
         text = "every tensor of the model, each counted once"
         if frozen:
             text += f"; {universe.total(frozen):,} frozen included"
-        again = list(dict.fromkeys(group.layer for _, group in universe.members(base.more) if group.part == "use"))
+        again = [group.layer for _, group in universe.members(base.more) if group.part == "use"]
         if again:
-            text += f"; {_few(again, 'layers')} counted once, although applied repeatedly"
+            text += f"; {_few(again, universe.again, 'layers')} once, however often applied"
+        shared = [group for _, group in universe.members(base.more) if group.alias and group.part != "use"]
         if shared:
-            text += f"; {_few(shared, 'names of shared tensors')} not counted again"
+            names = sum(group.times for group in shared)
+            text += f"; {_few([group.name for group in shared], names, 'names of shared tensors')} not counted again"
         return text
 
     def _parts(self, groups: int, omitted: Sequence[Omission]) -> Iterator[Addend]:
         """Yield the addends of a count: one per stack and, outside the stacks, one per first segment of the address."""
         changed = {omission.group: omission.params for omission in omitted if omission.group}
-        totals: dict[str, int] = {}
-        times: dict[str, int] = {}
+        totals: dict[str, dict[int, int]] = {}
+        uneven: dict[str, int] = {}
         for bit, group in self.universe.members(groups):
-            address = stack_of(group) or first(group.name)
-            total = group.times * group.each + changed.pop(bit, 0)
-            totals[address] = totals.get(address, 0) + total
-            times[address] = gcd(times.get(address, 0), group.times if total % group.times == 0 else 1)
-        for omission in omitted:
-            if omission.stack:
-                each = totals[omission.stack] // times[omission.stack]
-                totals[omission.stack] += omission.params
-                times[omission.stack] = totals[omission.stack] // each
-        for address, total in totals.items():
-            if total:
-                yield Addend(address, times[address], total // times[address])
+            stack = stack_of(group)
+            found = totals.setdefault(stack or first(group.name), {})
+            found[group.spread] = found.get(group.spread, 0) + group.times * group.each
+            change = changed.pop(bit, 0)
+            if change % (group.times * group.each):  # in one layer alone
+                uneven[stack] = change
+            else:
+                found[group.spread] += change
+        for address, found in totals.items():
+            times, each = self.universe.layers(found)
+            if address in uneven:
+                times, each = 1, times * each + uneven[address]
+            for omission in omitted:
+                if omission.stack == address:
+                    times += omission.params // each
+            if times * each:
+                yield Addend(address, times, each)
 
 
-def _few(names: Sequence[str], what: str) -> str:
-    """List the names if they are few, otherwise their number."""
-    return _listed(names) if len(names) <= 2 else f"{len(names)} {what}"
+def _few(names: Sequence[str], count: int, what: str) -> str:
+    """The names if they are few, else their number."""
+    return _listed(list(dict.fromkeys(names))) if count <= 2 else f"{count:,} {what}"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -6,7 +6,6 @@ Each adds one to the rank, as an adjustment does; an error in a single layer and
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from math import gcd
 from typing import NamedTuple
 
 from archspec.explanations.arithmetic_errors import arithmetic_error
@@ -142,21 +141,22 @@ def one_layer(universe: TensorGroups, groups: int) -> Iterator[Omission]:
 
 
 def stacks(universe: TensorGroups, groups: int) -> dict[str, tuple[int, int]]:
-    """Return the stacks in a set of groups: the number of layers, and the parameters of each."""
-    totals: dict[str, tuple[int, int]] = {}
+    """The stacks in a set of groups: how many equal layers, and what each has; layers that differ count as one."""
+    totals: dict[str, dict[int, int]] = {}
     for _, group in universe.members(groups):
         address = stack_of(group)
         if address:
-            times, total = totals.get(address, (0, 0))
-            totals[address] = (gcd(times, group.times), total + group.times * group.each)
-    return {address: (times, total // times) for address, (times, total) in totals.items()}
+            found = totals.setdefault(address, {})
+            found[group.spread] = found.get(group.spread, 0) + group.times * group.each
+    return {address: universe.layers(found) for address, found in totals.items()}
 
 
 def _arithmetic_errors(universe: TensorGroups, groups: int, difference: int) -> Iterator[Omission]:
     """Yield the single lines of a calculation in which one arithmetic error changes the count by `difference`."""
     lines: dict[tuple[int, int], list[str]] = {(1, universe.total(groups)): ["the total"]}
     for address, (times, each) in stacks(universe, groups).items():
-        lines.setdefault((times, each), []).append(f"a layer of `{address}`")
+        if times > 1:
+            lines.setdefault((times, each), []).append(f"a layer of `{address}`")
     for _, group in universe.members(groups):
         lines.setdefault((group.times, group.each), []).append(f"`{group.name}`")
     for (times, meant), names in lines.items():

@@ -18,8 +18,9 @@ from archspec.table import Table, Tensor
 class TensorGroup(NamedTuple):
     """`times` tensors of `each` elements, called `name` with `*` for numbers.
 
-    `part` is "" for tensors of the model, the address of a head of its family, "buffer", or "use" for further
-    applications of a module. `alias` means that the tensors are counted elsewhere; these are further names or uses.
+    `part` is "" for what the model has, the address of a head of its family, "buffer", or "use": further applications
+    of what is owned once. `alias` says that the tensors are counted elsewhere, and these are further names or uses.
+    `type` is the definition that declares them, and `spread` the number of their `TensorGroups.spreads`.
     """
 
     name: str
@@ -31,6 +32,13 @@ class TensorGroup(NamedTuple):
     layer: str
     part: str
     alias: bool
+    type: str
+    spread: int
+
+    @property
+    def is_table(self) -> bool:
+        """Whether these are certain to be embedding tables, and no other tensors of the role."""
+        return self.role == "embedding" and self.dimensions == 2 and self.type.endswith("Embedding")
 
     @property
     def is_bias(self) -> bool:
@@ -60,23 +68,30 @@ class TensorGroups:
     """All groups of a model and of the heads of its family.
 
     `bases` begins with the model itself. `heads` are the model's own heads by address, and those of its family.
+    `spreads` are the ways in which groups are spread over repeated layers: how many tensors by the number of the layer,
+    or of its application.
+    `again` is how many layers are applied more than once.
     """
 
     def __init__(self, table: Table, relatives: Sequence[Relative], uses: Mapping[str, int]) -> None:
         self.groups: list[TensorGroup] = []
         self.heads: dict[str, int] = {}
+        self.spreads: list[dict[str, int]] = []
+        self.again = len({t.layer for t in table.tensors if not t.tied_to and uses.get(t.layer, 1) > 1})
         self._bits: dict[_Key, int] = {}
         own = _grouped(table.tensors, "", "")
         tensors = self._add(own)
         once = [buffer for buffer in table.buffers if buffer.name not in table.buffer_ties]
-        buffers = self._add(Counter({_Key(b.name, b.shape, None, False, b.name, "buffer", False): 1 for b in once}))
+        buffers = self._add(Counter({_Key(b.name, b.shape, None, False, b.name, "buffer", False, ""): 1 for b in once}))
         again = Counter[_Key]()
+        spreads: dict[_Key, Counter[str]] = {}
         for tensor in table.tensors:
             if not tensor.tied_to and uses.get(tensor.layer, 1) > 1:
-                again[
-                    _key(tensor, pattern_of(tensor.name), pattern_of(tensor.layer))._replace(part="use", alias=True)
-                ] += uses[tensor.layer] - 1
-        uncounted = buffers | self._add(again)
+                key = _key(tensor, pattern_of(tensor.name), pattern_of(tensor.layer))._replace(part="use", alias=True)
+                again[key] += uses[tensor.layer] - 1
+                number = _number(tensor.name)
+                spreads.setdefault(key, Counter()).update(f"{number}@{use}" for use in range(1, uses[tensor.layer]))
+        uncounted = buffers | self._add(_spread(again, spreads))
         counted = self._counted(tensors)
         roles: dict[str, set[str | None]] = {}
         outer = {pattern_of(address) for address in _outermost(table)}
@@ -105,6 +120,22 @@ class TensorGroups:
         bits = reversed(f"{groups:b}")
         return [(1 << i, group) for i, (bit, group) in enumerate(zip(bits, self.groups, strict=False)) if bit == "1"]
 
+    def layers(self, totals: Mapping[int, int]) -> tuple[int, int]:
+        """How many equal layers share the elements `totals`, given by spread, and the elements of one.
+
+        Where the layers are not equal, all of them are one.
+        """
+        by_layer = Counter[str]()
+        for spread, total in totals.items():
+            counts = self.spreads[spread]
+            if not counts:
+                return 1, sum(totals.values())
+            each = total // sum(counts.values())
+            for layer, count in counts.items():
+                by_layer[layer] += count * each
+        sizes = set(by_layer.values())
+        return (len(by_layer), sizes.pop()) if len(sizes) == 1 else (1, sum(totals.values()))
+
     def _counted(self, groups: int) -> int:
         return sum(bit for bit, group in self.members(groups) if not group.alias)
 
@@ -115,7 +146,10 @@ class TensorGroups:
             bit = self._bits.get(key)
             if bit is None:
                 bit = self._bits[key] = 1 << len(self.groups)
-                self.groups.append(_group(key, times))
+                spread = dict(key.spread)
+                if spread not in self.spreads:
+                    self.spreads.append(spread)
+                self.groups.append(_group(key, times, self.spreads.index(spread)))
             found |= bit
         return found
 
@@ -166,6 +200,8 @@ class _Key(NamedTuple):
     layer: str
     part: str
     alias: bool
+    type: str
+    spread: tuple[tuple[str, int], ...] = ()
 
 
 def _grouped(tensors: Sequence[Tensor], body: str, home: str) -> Counter[_Key]:
@@ -175,13 +211,27 @@ def _grouped(tensors: Sequence[Tensor], body: str, home: str) -> Counter[_Key]:
     """
     names: dict[_Key, tuple[str, str]] = {}
     grouped: Counter[_Key] = Counter()
+    spreads: dict[_Key, Counter[str]] = {}
     for tensor in tensors:
         name, layer = _moved(tensor.name, body, home), _moved(tensor.layer, body, home)
         key = _key(tensor, pattern_of(name), pattern_of(layer))
         grouped[key] += 1
         names.setdefault(key, (name, layer))
+        spreads.setdefault(key, Counter())[_number(name)] += 1
     single = {key: key._replace(name=names[key][0], layer=names[key][1]) for key, n in grouped.items() if n == 1}
-    return Counter({single.get(key, key): times for key, times in grouped.items()})
+    whole = _spread(Counter({key: n for key, n in grouped.items() if n > 1}), spreads)
+    groups = {key._replace(spread=()): key for key in whole}
+    return Counter({single.get(key) or groups[key]: times for key, times in grouped.items()})
+
+
+def _spread(grouped: Counter[_Key], spreads: Mapping[_Key, Counter[str]]) -> Counter[_Key]:
+    """The same groups, with how they are spread over layers."""
+    return Counter({key._replace(spread=tuple(sorted(spreads[key].items()))): n for key, n in grouped.items()})
+
+
+def _number(name: str) -> str:
+    """The first number in a name; "" if there is none."""
+    return next((segment for segment in name.split(".") if segment.isdigit()), "")
 
 
 def _outermost(table: Table) -> list[str]:
@@ -199,18 +249,19 @@ def _around(name: str, addresses: set[str]) -> str | None:
 
 
 def _key(tensor: Tensor, name: str, layer: str) -> _Key:
-    return _Key(name, tensor.shape, tensor.role, tensor.trainable, layer, "", tensor.tied_to is not None)
+    return _Key(name, tensor.shape, tensor.role, tensor.trainable, layer, "", tensor.tied_to is not None, tensor.type)
 
 
 def _moved(name: str, body: str, home: str) -> str:
     return join(home, relative(name, body)) if is_inside(name, body) else name
 
 
-def _group(key: _Key, times: int) -> TensorGroup:
+def _group(key: _Key, times: int, spread: int) -> TensorGroup:
     each = 1
     for size in key.shape:
         each *= size
-    return TensorGroup(key.name, times, each, len(key.shape), key.role, key.trainable, key.layer, key.part, key.alias)
+    where = (key.layer, key.part, key.alias, key.type, spread)
+    return TensorGroup(key.name, times, each, len(key.shape), key.role, key.trainable, *where)
 
 
 def _sums(values: list[int]) -> list[int]:

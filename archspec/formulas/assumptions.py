@@ -25,6 +25,7 @@ from archspec.algebra import (
     substitute,
     symbol,
     symbols,
+    terms_of,
     to_text,
 )
 from archspec.elaborate.program import Program
@@ -41,7 +42,10 @@ from archspec.formulas.restarts import (
     Solved,
     State,
     Widened,
+    divided,
+    divided_by,
     slope_of,
+    threshold,
 )
 from archspec.ops import Op
 from archspec.source import Span
@@ -52,6 +56,8 @@ if TYPE_CHECKING:
 MOST_CASES = 8
 MOST_PEELED = 16
 MOST_STRIDE = 16
+_LEAST_REAL = {"log": 1, "sqrt": 0}
+"""The least integers of which operations with a real result have one."""
 
 
 class Solver:
@@ -82,6 +88,8 @@ class Solver:
             if isinstance(left, float) or isinstance(right, float):
                 self.refuse("cannot compare a real number that depends on an open hyperparameter", span)
             return self.decide(operator, left, right, span)
+        if operator in ("/", "//", "%") and isinstance(right, Polynomial) and self.known("!=", right) is not True:
+            self.assume("!=", right, 0, span)
         if real or operator == "/" or (operator == "**" and not (isinstance(right, int) and right >= 0)):
             return UNKNOWN
         try:
@@ -102,6 +110,9 @@ class Solver:
                 pass
             except ArithmeticError as problem:
                 self.refuse(f"`{op.name}`: {problem}", span)
+        least = _LEAST_REAL.get(op.name)
+        if least is not None and isinstance(values[0], Polynomial):
+            self.assume_least(values[0], least, span)
         if op.dtype() in ("int", "bool"):
             self.refuse(f"cannot apply `{op.name}` to a real number that depends on an open hyperparameter", span)
         return UNKNOWN
@@ -130,8 +141,8 @@ class Solver:
         }[operator]
         return True if yes else False if no else None
 
-    def _bounds(self, dim: Dim) -> Bounds:
-        """Like `bounds`, with each index between its first and its last value."""
+    def _limits(self, dim: Dim) -> tuple[Dim, Dim]:
+        """The least and the greatest value over the indices of loops, as far as it is linear in these."""
         limits: list[Dim] = [dim, dim]
         for segment in reversed(self.active):
             for side, limit in enumerate(limits):
@@ -139,8 +150,13 @@ class Solver:
                 if slope:
                     extreme = 1 if (slope > 0) == (side == 0) else segment.number
                     limits[side] = substitute(limit, {segment.symbol: extreme})
+        return limits[0], limits[1]
+
+    def _bounds(self, dim: Dim) -> Bounds:
+        """As `dims.bounds`; an index is between its first and its last value."""
         known = bounds(dim)
-        low, high = bounds(limits[0])[0], bounds(limits[1])[1]
+        least, most = self._limits(dim)
+        low, high = bounds(least)[0], bounds(most)[1]
         return known[0] if low is None else low, known[1] if high is None else high
 
     def _split(self, difference: Dim, span: Span) -> None:
@@ -151,19 +167,19 @@ class Solver:
         names = symbols(difference)
         if len(names) == 1 and names <= self.state.point.keys():
             (only,) = names
-            upto = _threshold(difference, only)
+            upto = threshold(difference, only)
             if upto is not None and 1 <= upto <= MOST_CASES:
                 raise Cases(only, upto, span)
 
     def _split_loop(self, difference: Dim, segment: Segment) -> None:
         schedule = self.state.schedules.get(segment.key, Schedule())
-        upto = _threshold(difference, segment.symbol)
+        upto = threshold(difference, segment.symbol)
         if upto is not None and upto >= 1:
             singles = substitute(segment.position, {segment.symbol: upto}) - segment.first + 1
             if isinstance(singles, int):
                 self.reschedule(segment.key, schedule._replace(prefix=schedule.prefix + singles))
         back = segment.number + 1 - symbol(segment.symbol)
-        upto = _threshold(substitute(difference, {segment.symbol: back}), segment.symbol)
+        upto = threshold(substitute(difference, {segment.symbol: back}), segment.symbol)
         if upto is not None and upto >= 1 and schedule.stride == 1:
             self.reschedule(segment.key, schedule._replace(tail=schedule.tail + upto))
         steps = lcm(*_moduli(difference, segment.symbol))
@@ -180,21 +196,63 @@ class Solver:
     # Assumptions
 
     def assume(self, operator: str, left: Dim, right: Dim, span: Span) -> None:
-        """Make `left operator right` hold, or record it as an assumption. Raises Restart or Refusal."""
+        """Makes `left operator right` hold, or takes down that it must. Raises Step or Refusal."""
+        assumption = self._possible(operator, left, right, span)
+        difference = left - right
+        if operator == "==":
+            parts = divided(difference)
+            if parts is not None:
+                self._assume_divisible(*parts, span)
+                return
+        if operator in (">=", ">", "<=", "<"):
+            self._raise_least(difference if operator[0] == ">" else -difference, operator, assumption)
+        if operator == ">=":
+            assumption = self._possible(operator, self._undivided(difference), 0, span)
+        self._note(assumption)
+
+    def _possible(self, operator: str, left: Dim, right: Dim, span: Span) -> Assumption:
+        """The assumption that `left operator right`, which must hold for the values in the model."""
         assumption = Assumption(operator, left, right, span)
         point = {name: value for name, value in self.state.point.items() if value is not None}
         names = symbols(left) | symbols(right)
         if not names <= self.state.point.keys() or (names <= point.keys() and not assumption.holds(point)):
-            self.refuse(f"cannot prove `{self.describe(left)} {operator} {self.describe(right)}` for all values", span)
-        difference = left - right
-        if operator == "==":
-            divided = _divided(difference)
-            if divided is not None:
-                self._assume_divisible(*divided, span)
+            self.refuse(f"cannot prove `{self.told(left)} {operator} {self.told(right)}` for all values", span)
+        return assumption
+
+    def assume_least(self, size: Dim, least: int, span: Span) -> None:
+        """Makes a size that an operation checks at least `least`, or takes down that it must be.
+
+        A dimension of an input is any positive integer, and the size has to be large enough for one of them.
+        """
+        difference = size - least
+        if self.known(">=", difference) is True:
+            return
+        limit = self._limits(difference)[0]
+        free = symbols(limit) - self.state.point.keys() - {segment.symbol for segment in self.active}
+        if free and symbols(limit) == free:
+            return
+        if free:
+            terms = [(expression(((m, 1),)), scale) for m, scale in terms_of(limit)]
+            terms = [(term, scale) for term, scale in terms if symbols(term) & free]
+            if any(scale > 0 and bounds(term)[1] is None for term, scale in terms):
                 return
-        if operator in (">=", ">", "<=", "<"):
-            self._raise_least(difference if operator[0] == ">" else -difference, operator, assumption)
-        self._note(assumption)
+            if any(atom.kind != "symbol" for term, _ in terms for atom in atoms(term)):
+                self.refuse(f"cannot prove `{self.told(size)} >= {least}` for all values", span)
+            limit = substitute(limit, dict.fromkeys(free, 1))
+            if self.known(">=", limit) is True:
+                return
+        # Nothing else is decided by it, so the compilation goes on with the same symbols.
+        self._note(self._possible(">=", self._undivided(limit), 0, span))
+
+    def _undivided(self, limit: Dim) -> Dim:
+        """An expression that is at least 0 where `limit` is, and nowhere else: a // b >= n where a >= n * b."""
+        for atom in atoms(limit):
+            rest = limit - expression(((((atom, 1),), 1),))
+            if atom.kind == "//" and atom not in atoms(rest):
+                part, divisor = map(expression, atom.arguments)
+                if self.known(">", divisor) is True:
+                    return part + rest * divisor
+        return limit
 
     def _note(self, assumption: Assumption) -> None:
         self.assumptions.setdefault(assumption[:3], assumption)
@@ -228,7 +286,7 @@ class Solver:
                 by = divisor // gcd(divisor, scale)
             elif scale == 1 and only not in symbols(divisor):
                 by = divisor
-            inverse = _inverse(only, by) if by is not None else None
+            inverse = divided_by(only, by) if by is not None else None
             if by is not None and inverse is not None:
                 fresh = self.fresh(only)
                 raise Solved(only, by * symbol(fresh), fresh, inverse, assumption)
@@ -320,23 +378,6 @@ def _operand(text: str) -> str:
     return text if text.isidentifier() else f"({text})"
 
 
-def _inverse(name: str, by: Dim) -> Expression | None:
-    """The symbol of that name divided by `by`; None if that is not a polynomial."""
-    try:
-        return ratio(symbol(name), by)
-    except ValueError:
-        return None
-
-
-def _threshold(dim: Dim, name: str) -> int | None:
-    """Return the integer above which the sign of `dim` = a * name + b is constant."""
-    slope = slope_of(dim, name)
-    if not slope:
-        return None
-    rest = dim - slope * symbol(name)
-    return -rest // slope if isinstance(rest, int) else None
-
-
 def _moduli(value: Expression, name: str) -> Iterator[int]:
     """Yield the integers by which expressions of `name` are divided."""
     for atom in atoms(value):
@@ -345,14 +386,3 @@ def _moduli(value: Expression, name: str) -> Iterator[int]:
             yield abs(arguments[1])
         for argument in arguments:
             yield from _moduli(argument, name)
-
-
-def _divided(dim: Dim) -> tuple[Dim, Dim] | None:
-    """Return (a, b) if `dim` is 0 exactly when a is divisible by b."""
-    if not isinstance(dim, Polynomial) or len(dim.terms) != 1:
-        return None
-    compound = [atom for atom in atoms(dim) if atom.kind != "symbol"]
-    if len(compound) != 1 or compound[0].kind != "%":
-        return None
-    part, divisor = compound[0].arguments
-    return expression(part), expression(divisor)

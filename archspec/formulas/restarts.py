@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from archspec.algebra import Dim, Expression, by_power, number, substitute
+from archspec.algebra import (
+    Dim,
+    Expression,
+    Polynomial,
+    atoms,
+    by_power,
+    expression,
+    number,
+    ratio,
+    substitute,
+    symbol,
+)
 from archspec.source import Span
 
 MARK = "\u02b9"  # cannot occur in a name of a spec
@@ -159,3 +170,31 @@ def slope_of(dim: Dim, name: str) -> int | None:
         return None
     slope = powers.get(1, 0)
     return slope if isinstance(slope, int) else None
+
+
+def divided_by(name: str, by: Dim) -> Expression | None:
+    """The symbol of that name divided by `by`; None if that is not a polynomial."""
+    try:
+        return ratio(symbol(name), by)
+    except ValueError:
+        return None
+
+
+def threshold(dim: Dim, name: str) -> int | None:
+    """The integer from which on, exclusive, the sign of `dim` = a * name + b stays what it is."""
+    slope = slope_of(dim, name)
+    if not slope:
+        return None
+    rest = dim - slope * symbol(name)
+    return -rest // slope if isinstance(rest, int) else None
+
+
+def divided(dim: Dim) -> tuple[Dim, Dim] | None:
+    """(a, b) if `dim` is 0 where a is divisible by b, and nowhere else."""
+    if not isinstance(dim, Polynomial) or len(dim.terms) != 1:
+        return None
+    compound = [atom for atom in atoms(dim) if atom.kind != "symbol"]
+    if len(compound) != 1 or compound[0].kind != "%":
+        return None
+    part, divisor = compound[0].arguments
+    return expression(part), expression(divisor)

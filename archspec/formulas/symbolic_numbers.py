@@ -6,7 +6,7 @@ by induction. See `assumptions` for the values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from archspec.algebra import Dim, Expression, Polynomial, at_least
@@ -17,6 +17,7 @@ from archspec.formulas.assumptions import Solver
 from archspec.formulas.restarts import Iterations, Probed, Rescheduled, Schedule, Segment, slope_of
 from archspec.ir import Member, Module, Type, Weight, find
 from archspec.ops import Op
+from archspec.ops.check import undecided
 from archspec.resolve import nodes
 from archspec.source import Span
 
@@ -45,6 +46,15 @@ class SymbolicNumbers(Numbers):
         if any(isinstance(value, OPEN) for value in values):
             return self.solver.scalar(op, values, span)
         return super().scalar(op, values, span)
+
+    def outputs(
+        self, op: Op, inputs: Sequence[Type | None], attributes: Mapping[str, Value], span: Span
+    ) -> tuple[Type, ...]:
+        with undecided() as sizes:
+            types = super().outputs(op, inputs, attributes, span)
+        for size, least in sizes:
+            self.opening.assume_least(size, least, span)
+        return types
 
     def index_text(self, index: Any) -> str | None:
         return self.solver.index_text(index) if isinstance(index, Polynomial) else super().index_text(index)
@@ -90,11 +100,11 @@ class SymbolicNumbers(Numbers):
         names: Collection[str],
         run: Callable[[], None],
         length: int,
-        after_first: Callable[[dict[str, Any], dict[str, Any]], None] | None = None,
+        after_each: Callable[[dict[str, Any], dict[str, Any]], None] | None = None,
     ) -> bool:
-        iterations = self._iterations(walker, loop)
-        if iterations is None:
-            return super().iterate(walker, loop, names, run, length, after_first)
+        rounds = self._rounds(walker, loop)
+        if rounds is None:
+            return super().iterate(walker, loop, names, run, length, after_each)
         carried = sorted(name for name in names if name in walker.env)
         fresh = [name for name in names if name not in carried]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from archspec.graph.sheet import Edges, Nodes
 from archspec.graph.walk import LARGEST_KEPT, OPENS, Walker
@@ -26,11 +26,15 @@ def graph_of(body: Body, level: str = "layer", depth: int | None = None, fold: b
     with uncollected():
         nodes, edges, blocks = _parts(body, level, depth, fold)
         graph: DiGraph[str] = networkx.DiGraph(blocks=dict(blocks))
-        graph.add_nodes_from(nodes.items())
+        graph.add_nodes_from([(name, _fresh(data)) for name, data in nodes.items()])
         graph.add_edges_from(
             [(a, b, {"shape": data["shape"], "uses": [*data["uses"]]}) for (a, b), data in edges.items()]
         )
     return graph
+
+
+def _fresh(data: dict[str, Any]) -> dict[str, Any]:
+    return {key: dict(cast(dict[str, Any], value)) if isinstance(value, dict) else value for key, value in data.items()}
 
 
 def _parts(body: Body, level: str, depth: int | None, fold: bool) -> tuple[Nodes, Edges, dict[str, str]]:

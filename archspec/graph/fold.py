@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import NamedTuple
+import re
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
 
-from archspec.addresses import ANY_INDEX, is_index, join, segments
+from archspec.addresses import ANY_INDEX, is_index, join, ranges, segments
 from archspec.ir import Call
 
 LONGEST_PERIOD = 24
-MOST_NUMBERS = 6
+MOST_RANGES = 6
 
 
 class Run(NamedTuple):
@@ -24,38 +25,58 @@ class Run(NamedTuple):
     addresses: tuple[str, ...]
 
 
-def runs(calls: list[Call]) -> list[Run]:
+class Earlier(NamedTuple):
+    """The first use of a tensor, at an earlier call of the same body: its position and the name within it."""
+
+    call: int
+    name: str
+
+
+Place: TypeAlias = Earlier | str
+"""Where a parameter is counted: at an earlier call of the body, or on a node outside it, by its name."""
+
+
+class Held(NamedTuple):
+    """A parameter that a call reads: whether it is frozen, and where it is counted, None for this call."""
+
+    frozen: bool
+    at: Place | None
+
+
+Holders = Sequence[Sequence[Held]]
+"""The parameters that each call of a body reads, in program order."""
+
+
+def runs(calls: Sequence[Call], holders: Holders) -> list[Run]:
     """Return the non-overlapping runs of a body that contain a layer or block.
 
-    Runs that would have the same address with a `*` show their numbers instead.
+    The calls of a run are equal in all iterations, and so are which of their parameters are shared or frozen. A `*` in
+    an address stands for all numbers that the body applies there; a run of some of them shows its numbers instead.
     """
     found: list[Run] = []
+    nodes = [*range(len(calls))]  # the first call that has the same node
     start = 0
     while start < len(calls):
-        run = _run_at(calls, start)
+        run = _run_at(calls, holders, nodes, start)
         if run is not None:
             found.append(run)
+            for i in range(run.period * run.iterations):
+                nodes[start + i] = start + i % run.period
         start += 1 if run is None else run.period * run.iterations
-    shown = Counter(address for run in found for address in run.addresses if "*" in address)
-    return [
-        run._replace(
-            addresses=tuple([a if shown[a] < 2 else _numbered(calls, run, i) for i, a in enumerate(run.addresses)])
-        )
-        for run in found
-    ]
+    return [run._replace(addresses=_shown(calls, run)) for run in found]
 
 
-def _run_at(calls: list[Call], start: int) -> Run | None:
+def _run_at(calls: Sequence[Call], holders: Holders, nodes: Sequence[int], start: int) -> Run | None:
     """Return the run from `start` that covers the most calls, with the shortest period among equals."""
     best: Run | None = None
     for period in range(1, min(LONGEST_PERIOD, (len(calls) - start) // 2) + 1):
-        addresses = _common_addresses(calls, start, start + period, period)
+        addresses = _common_addresses(calls, holders, nodes, start, start + period, period)
         if addresses is None or not any(addresses):
             continue
         iterations = 2
         while (
             start + (iterations + 1) * period <= len(calls)
-            and _common_addresses(calls, start, start + iterations * period, period) == addresses
+            and _common_addresses(calls, holders, nodes, start, start + iterations * period, period) == addresses
         ):
             iterations += 1
         if best is None or period * iterations > best.period * best.iterations:
@@ -63,20 +84,26 @@ def _run_at(calls: list[Call], start: int) -> Run | None:
     return best
 
 
-def _numbered(calls: list[Call], run: Run, position: int) -> str:
-    """Return the address at a position of a run, with its numbers: `layer.0,3,6`."""
-    before, _, after = run.addresses[position].partition("*")
-    numbers: list[str] = []
-    for iteration in range(run.iterations):
-        address = calls[run.start + iteration * run.period + position].address
-        numbers.append(address[len(before) : len(address) - len(after)])
-    if len(numbers) > MOST_NUMBERS:
-        numbers[2:-1] = ["…"]
-    return f"{before}{','.join(numbers)}{after}"
+def _shown(calls: Sequence[Call], run: Run) -> tuple[str, ...]:
+    """Return the addresses of a run, with numbers for each `*` that would stand for others too: `layer.0-2,6`."""
+    shown: list[str] = []
+    for position, address in enumerate(run.addresses):
+        before, star, after = address.partition(ANY_INDEX)
+        if star:
+            end = run.start + run.period * run.iterations
+            own = {calls[i].address for i in range(run.start + position, end, run.period)}
+            pattern = re.compile(re.escape(before) + r"\d+" + re.escape(after) + r"(\.|$)")
+            if any(pattern.match(call.address) and call.address not in own for call in calls):
+                numbers = sorted(int(a[len(before) : len(a) - len(after)]) for a in own)
+                address = f"{before}{ranges(numbers, MOST_RANGES)}{after}"
+        shown.append(address)
+    return tuple(shown)
 
 
-def _common_addresses(calls: list[Call], first: int, second: int, period: int) -> tuple[str, ...] | None:
-    """Return the common addresses of two iterations, or None if their calls differ."""
+def _common_addresses(
+    calls: Sequence[Call], holders: Holders, nodes: Sequence[int], first: int, second: int, period: int
+) -> tuple[str, ...] | None:
+    """Return the common addresses of two iterations, or None if they differ."""
     addresses: list[str] = []
     for i in range(period):
         a, b = calls[first + i], calls[second + i]
@@ -86,7 +113,21 @@ def _common_addresses(calls: list[Call], first: int, second: int, period: int) -
         if address is None:
             return None
         addresses.append(address)
+        if a.address != b.address and not all(
+            x.frozen == y.frozen and (x.at == y.at or _is_held_alike(x.at, y.at, nodes, first, second))
+            for x, y in zip(holders[first + i], holders[second + i], strict=True)
+        ):
+            return None
     return tuple(addresses)
+
+
+def _is_held_alike(one: Place | None, other: Place | None, nodes: Sequence[int], first: int, second: int) -> bool:
+    """Whether two iterations count a tensor on the same node, or each at the same position within itself."""
+    if not isinstance(one, Earlier) or not isinstance(other, Earlier) or one.name != other.name:
+        return False
+    if one.call < first:
+        return nodes[one.call] == nodes[other.call]
+    return one.call - first == other.call - second
 
 
 def _common_address(a: str, b: str) -> str | None:

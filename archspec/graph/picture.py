@@ -101,14 +101,14 @@ class _Drawing:
     def _type(self, name: str, facts: Any) -> str:
         around = self.frame(facts["path"])
         times = facts.get("repeat", 1) // around.repeat
-        copies, label = _times(_within(name, facts["path"]), times, facts["type"])
-        if copies > 1:  # shown with the parameter count instead
-            label = facts["type"]
-        copies *= around.copies
-        params = facts["params"]
-        if copies > 1 and params % copies == 0 and params:
-            return f"{label}  {copies} x {params // copies:,}"
-        return f"{label}  {params:,}" if params else label
+        own, label = _times(_within(name, facts["path"]), times, facts["type"])
+        copies = own * around.copies
+        params, frozen = facts["params"], facts.get("frozen", 0)
+        note = "" if not frozen else "  frozen" if frozen == params else f"  {frozen:,} frozen"
+        if copies > 1 and params % copies == 0 and params:  # the copies are shown with the parameter count
+            label = facts["type"] if own > 1 else label
+            return f"{label}  {copies} x {params // copies:,}{note}"
+        return f"{label}  {params:,}{note}" if params else label
 
     def _repeats_input_shape(self, name: str, shape: str) -> bool:
         """Whether the shape of an operation is equal to that of one of its inputs."""
@@ -127,11 +127,9 @@ def _times(name: str, times: int, type: str) -> tuple[int, str]:
     """
     if times == 1:
         return 1, type
-    return (
-        (times, f"{times} x {type}".rstrip())
-        if "*" in name or "," in name
-        else (1, f"{type}, applied {times} times".lstrip(", "))
-    )
+    if any(sign in name for sign in "*,-"):  # `layer.*`, or the numbers meant: `layer.0,3`, `layer.0-2`
+        return times, f"{times} x {type}".rstrip()
+    return 1, f"{type}, applied {times} times".lstrip(", ")
 
 
 def _shape(facts: Any) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from archspec.addresses import join
-from archspec.ir import Body, Leaf, Module, Operand, Type, Weight, find
+from archspec.graph.fold import Earlier, Held
+from archspec.ir import Body, Leaf, Module, Operand, Type, Weight, find, is_frozen
 from archspec.work import NONE, Work
 
 Iterations: TypeAlias = tuple[tuple[int, int], ...]
@@ -20,6 +21,16 @@ class Producer(NamedTuple):
     iterations: Iterations
     tensor: bool = False
 
+
+class Counted(NamedTuple):
+    """The parameters counted on a node, how many of them are frozen, and the nodes that hold its shared parameters."""
+
+    params: int = 0
+    frozen: int = 0
+    shared: tuple[str, ...] = ()
+
+
+UNCOUNTED = Counted()
 
 Nodes: TypeAlias = dict[str, dict[str, Any]]
 Edges: TypeAlias = dict[tuple[str, str], dict[str, Any]]
@@ -57,12 +68,11 @@ class Sheet:
         name: str,
         kind: str,
         type: str,
-        params: int,
+        counted: Counted,
         types: tuple[Type | None, ...],
         path: tuple[str, ...],
         source: str,
         address: str | None = None,
-        shared: tuple[str, ...] = (),
         work: Work = NONE,
     ) -> dict[str, Any]:
         """Add a node and return its attributes, which `Model.graph` describes."""
@@ -70,7 +80,7 @@ class Sheet:
         data: dict[str, Any] = {
             "kind": kind,
             "type": type,
-            "params": params,
+            "params": counted.params,
             "macs": work.macs,
             "flops": work.flops,
             "elementwise": work.elementwise,
@@ -82,8 +92,10 @@ class Sheet:
             data["shapes"] = tuple([t.shape if t is not None else None for t in types])
         if address is not None:
             data["address"] = address
-        if shared:
-            data["shared_with"] = shared
+        if counted.frozen:
+            data["frozen"] = counted.frozen
+        if counted.shared:
+            data["shared_with"] = counted.shared
         self.nodes[name] = data
         return data
 
@@ -112,31 +124,49 @@ class Sheet:
         name = producer.node
         if name not in self.nodes:
             weight = _within(self.module, name)
-            params, shared = (0, ())
-            if weight.kind == "param":
-                params, shared = self._charge(name, weight.size, name, ())
-            self.node(name, weight.kind, weight.type.dtype, params, (weight.type,), path, weight.span.place)
-            if shared:
-                self.nodes[name]["shared_with"] = shared
+            counted = self._charge(name, weight.size, name, UNCOUNTED) if weight.kind == "param" else UNCOUNTED
+            self.node(name, weight.kind, weight.type.dtype, counted, (weight.type,), path, weight.span.place)
         return name
 
-    def count(self, body: Body, prefix: str, node: str) -> tuple[int, tuple[str, ...]]:
-        """Return the parameter count of a node that applies `body`, and the nodes that hold its shared parameters."""
-        params = 0
-        shared: tuple[str, ...] = ()
+    def count(self, body: Body, prefix: str, node: str) -> Counted:
+        """Count the parameters of a node that applies `body`."""
+        counted = UNCOUNTED
         for name, size in self._reads(body):
-            more, shared = self._charge(prefix + name, size, node, shared)
-            params += more
-        return params, shared
+            counted = self._charge(prefix + name, size, node, counted)
+        return counted
 
-    def _charge(self, name: str, size: int, node: str, shared: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
+    def _charge(self, name: str, size: int, node: str, counted: Counted) -> Counted:
         name = self.module.aliases.get(name, name)
         holder = self.counted.get(name)
         if holder is None:
             self.counted[name] = node
             self.total += size
-            return size, shared
-        return 0, shared if holder == node or holder in shared else (*shared, holder)
+            frozen = size if is_frozen(self.module, name) else 0
+            return counted._replace(params=counted.params + size, frozen=counted.frozen + frozen)
+        if holder == node or holder in counted.shared:
+            return counted
+        return counted._replace(shared=(*counted.shared, holder))
+
+    def holders(self, body: Body, prefix: str) -> list[list[Held]]:
+        """Return where the parameters of each call of a body will be counted, if the body is applied at `prefix`."""
+        found: list[list[Held]] = []
+        earlier: dict[str, Earlier] = {}
+        own = {slot: prefix + name for name, slot in body.weights}
+        for position, call in enumerate(body.calls):
+            held: list[Held] = []
+            for relative, _ in self._reads(call.body) if call.body is not None and call.address else ():
+                name = f"{prefix}{call.address}.{relative}"
+                name = self.module.aliases.get(name, name)
+                at = self.counted.get(name) or earlier.get(name)
+                held.append(Held(is_frozen(self.module, name), at))
+                if at is None:
+                    earlier[name] = Earlier(position, relative)
+            for _, operand in call.inputs:  # a tensor that is read directly has a node of its own
+                if isinstance(operand, int) and operand in own:
+                    name = self.module.aliases.get(own[operand], own[operand])
+                    earlier.setdefault(name, Earlier(position, own[operand]))
+            found.append(held)
+        return found
 
     def _reads(self, body: Body) -> list[tuple[str, int]]:
         """Return the parameters that a body reads, in program order, with their sizes."""
@@ -173,7 +203,8 @@ class Sheet:
                 weight = member.target
                 self.counted[name] = name
                 self.total += weight.size
-                data = self.node(name, "param", weight.type.dtype, weight.size, (weight.type,), (), weight.span.place)
+                counted = Counted(weight.size, weight.size if is_frozen(self.module, name) else 0)
+                data = self.node(name, "param", weight.type.dtype, counted, (weight.type,), (), weight.span.place)
                 data["unused"] = True
 
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from archspec.addresses import prefixes, relative
 from archspec.graph.fold import Run, runs
-from archspec.graph.sheet import OUTSIDE, Edges, Iterations, Nodes, Producer, Sheet, outside
-from archspec.ir import Body, Call, Module, Type, find
+from archspec.graph.sheet import OUTSIDE, UNCOUNTED, Edges, Iterations, Nodes, Producer, Sheet, outside
+from archspec.ir import Body, Call, Constant, Module, Type, find, is_frozen
 from archspec.source import fail
 from archspec.work import call_work, work_of
 
@@ -103,7 +103,7 @@ class Walker:
         place = self.module.span.place
         for slot, (name, type) in enumerate(body.inputs):
             node = f"input:{name}"
-            self.sheet.node(node, "input", type.dtype, 0, (type,), (), place)
+            self.sheet.node(node, "input", type.dtype, UNCOUNTED, (type,), (), place)
             slots[slot] = Producer(node, 0, ())
         scope = Scope(body, "", "", "", (), slots, {}, 0, (), 1)
         if self.depth is not None and self.depth <= 0:
@@ -114,7 +114,7 @@ class Walker:
         for i, (name, slot) in enumerate(present):
             node = f"output:{name or ('output' if len(present) == 1 else i)}"
             type = body.types[slot]
-            self.sheet.node(node, "output", type.dtype, 0, (type,), (), place)
+            self.sheet.node(node, "output", type.dtype, UNCOUNTED, (type,), (), place)
             self.sheet.edge(slots[slot], node, name or "output", type, scope)
         if self.sheet.total < self.module.total:
             self.sheet.unused(self.module, "")
@@ -125,9 +125,9 @@ class Walker:
     def _whole(self, scope: Scope, place: str) -> None:
         """Add the whole model as one node."""
         body = scope.body
-        params, shared = self.sheet.count(body, "", WHOLE)
+        counted = self.sheet.count(body, "", WHOLE)
         types = tuple(body.types[o] for _, o in body.outputs if isinstance(o, int))
-        self.sheet.node(WHOLE, body.kind, body.type, params, types, (), place, "", shared, work_of(body))
+        self.sheet.node(WHOLE, body.kind, body.type, counted, types, (), place, "", work_of(body))
         for slot, (name, type) in enumerate(body.inputs):
             self.sheet.edge(scope.slots[slot], WHOLE, name, type, scope)
         for i, (_, slot) in enumerate((n, o) for n, o in body.outputs if isinstance(o, int)):
@@ -146,7 +146,7 @@ class Walker:
                 self._call(call, scope, call.address)
             return
         done = 0
-        for run in runs(calls):
+        for run in runs(calls, self.sheet.holders(scope.body, scope.prefix)):
             for call in calls[done : run.start]:
                 self._call(call, scope, call.address)
             self._run(run, scope)
@@ -228,10 +228,13 @@ class Walker:
     def _copy(self, call: Call, body: Body, scope: Scope, name: str) -> None:
         """Add a copy of the template of a body at the address `name`, for its first application."""
         template = self._template(body, scope.depth + 1)
+        frozen = is_frozen(self.module, name)
         nodes, path = self.sheet.nodes, (*scope.path, name)
         for suffix, data in template.nodes.items():
             copy = data.copy()
             copy["path"] = (*path, *[name + part for part in data["path"]]) if data["path"] else path
+            if frozen and data["params"]:
+                copy["frozen"] = data["params"]
             if "address" in data:
                 copy["address"] = f"{name}.{data['address']}"
             if "shared_with" in data:
@@ -273,17 +276,18 @@ class Walker:
         return address if count == 1 else f"{address}@{count}"
 
     def _leaf(self, call: Call, scope: Scope, name: str, shown: str) -> None:
-        params: int = 0
-        shared: tuple[str, ...] = ()
+        counted = UNCOUNTED
         address = None
         if call.address:
             address = scope.shown + shown
             assert call.body is not None
-            params, shared = self.sheet.count(call.body, f"{scope.prefix}{call.address}.", name)
+            counted = self.sheet.count(call.body, f"{scope.prefix}{call.address}.", name)
         work = call_work(call, scope.body)
         if name in self.sheet.nodes:
             data = self.sheet.nodes[name]
-            data["params"] += params
+            data["params"] += counted.params
+            if counted.frozen:
+                data["frozen"] = data.get("frozen", 0) + counted.frozen
             data["macs"] += work.macs
             data["flops"] += work.flops
             data["elementwise"] += work.elementwise
@@ -292,14 +296,18 @@ class Walker:
                 name,
                 "op" if call.kind == "fn" else call.kind,
                 call.type,
-                params,
+                counted,
                 call.outputs,
                 scope.path,
                 call.span.place,
                 address,
-                shared,
                 work,
             )
+            if call.attributes:
+                data["hyperparameters"] = dict(call.attributes)
+            constants = {name: operand.value for name, operand in call.inputs if isinstance(operand, Constant)}
+            if constants:
+                data["constants"] = constants
             if self.fold and scope.repeat > 1:
                 data["repeat"] = scope.repeat
         types = scope.body.types

@@ -1,13 +1,16 @@
 """Checks that shape rules share: hyperparameters, element types, and sizes.
 
-Sizes that must be equal must be equal as expressions. If a size only has to be large enough (the axis of a slice, the
-image of a convolution), a symbolic one is an error only if it is wrong for all values of its symbols.
+Sizes that are to be equal must be equal as expressions. Where one is only to be large enough (the axis under a slice,
+the image under a convolution), a symbolic one is wrong only if it is wrong for all values of its symbols. What was not
+decided is available from `undecided`, for formulas.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Generator, Iterable, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, TypeAlias, TypeGuard
 
 from archspec.algebra import LARGEST, Dim, Polynomial, at_least, bounds
@@ -140,8 +143,27 @@ def certainly_below(value: Dim, least: int) -> bool:
     """Whether `value < least` for all values of the symbols."""
     if isinstance(value, int):
         return value < least
-    most = bounds(value)[1]
-    return most is not None and most < least
+    low, high = bounds(value)
+    if high is not None and high < least:
+        return True
+    pending = _undecided.get()
+    if pending is not None and (low is None or low < least):
+        pending.append((value, least))
+    return False
+
+
+_undecided: ContextVar[list[tuple[Dim, int]] | None] = ContextVar("undecided", default=None)
+
+
+@contextmanager
+def undecided() -> Generator[list[tuple[Dim, int]]]:
+    """Collect the symbolic sizes that pass a check meanwhile but may be too small, each with its least value."""
+    pending: list[tuple[Dim, int]] = []
+    token = _undecided.set(pending)
+    try:
+        yield pending
+    finally:
+        _undecided.reset(token)
 
 
 def non_negative(value: object, argument: str) -> float:

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from types import EllipsisType
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
-from archspec.algebra import LARGEST, Dim, bounds, checked
+from archspec.algebra import LARGEST, Dim, checked
 from archspec.ir import Type
-from archspec.ops.check import MOST_DIMENSIONS, OpError, Shape, accept, element_type, promoted, unmixed
+from archspec.ops.check import MOST_DIMENSIONS, OpError, Shape, accept, certainly_below, element_type, promoted, unmixed
 
 Group: TypeAlias = Literal["Elementwise", "Along an axis", "Weights and positions", "Shape", "Creation"]
 
@@ -240,7 +240,5 @@ def _check_shape(type: Type) -> None:
         if isinstance(size, int):
             if not 1 <= size <= LARGEST:
                 raise OpError(f"produces a size that {'is below 1' if size < 1 else 'does not fit in 64 bits'}")
-        else:
-            most = bounds(checked(size))[1]
-            if most is not None and most < 1:
-                raise OpError(f"produces the size {size}, which is always below 1")
+        elif certainly_below(checked(size), 1):
+            raise OpError(f"produces the size {size}, which is always below 1")

@@ -100,7 +100,13 @@ def _once(path: str, load: Callable[[Library], Unit | None], report: Report) -> 
 
 
 def _load_stdin(report: Report) -> Loaded:
-    text = decode(sys.stdin.buffer.read(LARGEST_FILE + 1), "<stdin>", report)
+    if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]
+        raise fail("unreadable", "cannot read <stdin>: it is closed", help="pipe a spec into it, or name a file")
+    try:
+        data = sys.stdin.buffer.read(LARGEST_FILE + 1)
+    except OSError as problem:
+        raise fail("unreadable", f"cannot read <stdin>: {(problem.strerror or str(problem)).lower()}") from None
+    text = decode(data, "<stdin>", report)
     report.check()
     assert text is not None
     library, program = fresh()
@@ -140,7 +146,7 @@ def fresh() -> tuple[Library, Program]:
 def _current(path: str) -> Loaded | None:
     """What was loaded from `path` before, if no file of it has changed."""
     loaded = _loaded.get(path)
-    if loaded is not None and any(cache.contents(p) != t for p, t in loaded.library.raw.items()):
+    if loaded is not None and not all(cache.has_contents(p, t) for p, t in loaded.library.raw.items()):
         del _loaded[path]
         return None
     return loaded

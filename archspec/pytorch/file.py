@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -205,8 +206,20 @@ def _annotation(output: Output) -> str:
 
 
 def _doc(emitted: Emitted, indent: int) -> list[str]:
-    paragraphs = [" ".join(p.split()) for p in emitted.definition.node.doc.split("\n\n")]
-    return docstring(paragraphs, indent)
+    """The documentation of a definition, without the sentences about parameters that the model settles."""
+    definition = emitted.definition
+    taken = {*emitted.kept, *[slot.name for slot in emitted.inputs if slot is not None]}
+    settled = {*definition.hyperparameters, *definition.takes.names} - taken
+    paragraphs = [" ".join(paragraph.split()) for paragraph in definition.node.doc.split("\n\n")]
+    kept = [
+        " ".join(s for s in _SENTENCES.split(paragraph) if settled.isdisjoint(_QUOTED.findall(s)))
+        for paragraph in paragraphs
+    ]
+    return docstring([paragraph for paragraph in kept if paragraph], indent)
+
+
+_SENTENCES = re.compile(r"(?<=[.!?])\s+(?=[A-Z`])")
+_QUOTED = re.compile(r"`(\w+)`")
 
 
 def _signature(emitted: Emitted) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from archspec.reporting.colour import coloured
-from archspec.source import printable
+from archspec.source import escaped, printable
 
 
 class Column(NamedTuple):
@@ -33,13 +33,17 @@ class View(NamedTuple):
 
 
 def csv(view: View) -> str:
-    """Format a view as comma-separated values under a line of keys, quoted if necessary."""
+    """Comma-separated values under a line of keys.
+
+    Text is quoted where necessary. Control characters are escaped, and text that a spreadsheet would take for a formula
+    begins with `'`.
+    """
     import csv as library
     from io import StringIO
 
     out = StringIO()
     writer = library.writer(out, lineterminator="\n")
-    writer.writerow([column.key for column in view.columns])
+    writer.writerow([_plain(column.key) for column in view.columns])
     for row in view.rows:
         writer.writerow([_plain(row[column.key]) for column in view.columns])
     return out.getvalue()
@@ -129,7 +133,13 @@ def shape(sizes: Iterable[int]) -> str:
 def _plain(value: Cell) -> str | int | float | None:
     if isinstance(value, bool):
         return "true" if value else "false"
-    return value if value is None or isinstance(value, str | int | float) else "x".join(map(str, value))
+    if isinstance(value, str):
+        return f"'{escaped(value)}" if value.startswith(_FORMULAS) else escaped(value)
+    return value if value is None or isinstance(value, int | float) else "x".join(map(str, value))
+
+
+_FORMULAS = ("=", "+", "-", "@")
+"""The first characters of what spreadsheets evaluate."""
 
 
 def _used(view: View) -> View:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -136,7 +137,8 @@ def _character(context: Context) -> Advice | None:
         return None
     text = found.text
     if text[0].isdigit():
-        return Advice(f"expected a number or name, found `{_short(text)}`")
+        help = "put a single `_` between two digits" if re.match(r"[0-9_]*(?:__|_\Z|_[eE][0-9]*\Z)", text) else None
+        return Advice(f"expected a number or name, found `{_short(text)}`", help)
     if text == '"':
         return Advice("invalid escape sequence in this string", 'use only `\\"` and `\\\\`')
     if text in "&|" and context.next.text == text and context.next.start == found.end:

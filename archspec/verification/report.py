@@ -40,13 +40,12 @@ def contents(found: Verification) -> Document:
 
 
 def page(found: Verification, format: str) -> str:
-    """Render the report as a table, markdown or csv; csv contains only the differences."""
-    rows = [_row(finding) for finding in found.findings]
+    """The report as a table, markdown or csv; csv has the findings only."""
     if format == "csv":
         keys = ("kind", "name", "numbers", "tensors", "what", "spec", "checkpoint", "dtype", "other")
-        return csv(View(tuple(Column(key, key) for key in keys), rows))
+        return csv(View(tuple(Column(key, key) for key in keys), [*map(_row, found.findings)]))
     heading, summary = _heading(found), _summary(found)
-    if not rows and format == "table":
+    if not found.findings and format == "table":
         return "".join(f"{printable(line)}\n" for line in (heading, *summary))
     columns = [
         Column("kind", "difference"),
@@ -55,8 +54,8 @@ def page(found: Verification, format: str) -> str:
         Column("tensors", "tensors"),
     ]
     columns += [Column("spec", "in the spec"), Column("checkpoint", "in the checkpoint"), Column("remark", "")]
-    shown = [row | {"remark": _remark(finding)} for row, finding in zip(rows, found.findings, strict=True)]
-    view = View(tuple(columns), shown[:MOST_ROWS])
+    rows = [_row(finding) | {"remark": _remark(finding)} for finding in found.findings[:MOST_ROWS]]
+    view = View(tuple(columns), rows)
     return render(heading, [view, summary] if rows else [summary], format)
 
 

@@ -86,6 +86,7 @@ def compare(table: Table, checkpoint: Checkpoint, renames: Sequence[Rename] = ()
     ours, spellings, unmatched = respell(names, specified.keys(), norms, renames)
     found = {ours[entry.name]: entry for entry in checkpoint.entries if entry.name in ours}
     groups = _groups(table)
+    whole = stored(checkpoint.entries)
     findings = [
         *_missing(specified, groups, found),
         *_unexpected(entry for entry in checkpoint.entries if entry.name not in ours),
@@ -100,8 +101,8 @@ def compare(table: Table, checkpoint: Checkpoint, renames: Sequence[Rename] = ()
         buffers=len(table.buffers),
         checkpoint=checkpoint.label,
         files=checkpoint.files,
-        stored=stored(checkpoint.entries),
-        dtypes=_by_dtype(checkpoint.entries),
+        stored=whole,
+        dtypes=_by_dtype(checkpoint.entries, whole),
         spellings=tuple(spellings),
         findings=tuple(findings),
         notes=(*checkpoint.notes, *_notes(groups, found), *_overlaps(checkpoint.entries)),
@@ -118,11 +119,11 @@ def stored(entries: Iterable[Entry]) -> StoredTotals:
     )
 
 
-def _by_dtype(entries: Sequence[Entry]) -> dict[str, StoredTotals]:
+def _by_dtype(entries: Sequence[Entry], whole: StoredTotals) -> dict[str, StoredTotals]:
     parts: dict[str, list[Entry]] = {}
     for entry in entries:
         parts.setdefault(entry.dtype, []).append(entry)
-    return {dtype: stored(part) for dtype, part in parts.items()}
+    return {dtype: whole if len(parts) == 1 else stored(part) for dtype, part in parts.items()}
 
 
 def _groups(table: Table) -> dict[str, list[str]]:
@@ -168,9 +169,11 @@ def _tied(groups: dict[str, list[str]], found: dict[str, Entry]) -> Iterator[Fin
 
 
 def _claims(checkpoint: Checkpoint) -> Iterator[Finding]:
-    """Compare the size in an index with the totals, counting each tensor once or once per name: both are common."""
+    """The size an index claims: each tensor counted once, or once a name; programs differ in this."""
+    if checkpoint.total_size is None:
+        return
     sums = {stored(checkpoint.entries).bytes, sum(entry.bytes for entry in checkpoint.entries)}
-    if checkpoint.total_size is not None and checkpoint.total_size not in sums:
+    if checkpoint.total_size not in sums:
         yield Finding("total_size", Fold("", (), ()), other=str(checkpoint.total_size))
 
 
