@@ -47,10 +47,10 @@ def fold(items: Iterable[tuple[str, T]]) -> list[tuple[Fold, T]]:
         alike.setdefault((around, described), {})[numbers] = name
         order[name] = len(order)
     folds: list[tuple[Fold, T]] = []
-    for (around, said), names in alike.items():
+    for (around, described), names in alike.items():
         if len(names) == 1:
             (name,) = names.values()
-            folds.append((Fold(name, (), (name,)), said))
+            folds.append((Fold(name, (), (name,)), described))
             continue
         for box in _boxes(sorted(names)):
             folds.append((_fold(around, box, [names[numbers] for numbers in product(*box)]), described))

@@ -159,8 +159,8 @@ def _alone(universe: TensorGroups, groups: list[tuple[int, TensorGroup]]) -> Ite
 def _role_text(groups: list[tuple[int, TensorGroup]], role: str) -> str:
     """Words for the tensors of a role; not all of the role `embedding` need be tables."""
     if role == "embedding" and not all(group.is_table for _, group in groups if group.role == role):
-        return "what has the role `embedding`"
-    return _ROLES.get(role, f"what has the role `{role}`")
+        return "the tensors with role `embedding`"
+    return _ROLES.get(role, f"the tensors with role `{role}`")
 
 
 _ROLES = {"norm": "the norms", "embedding": "the embedding tables", "pooler": "the pooler"}

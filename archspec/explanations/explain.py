@@ -204,7 +204,7 @@ class Explainer:
             text += f"; {universe.total(frozen):,} frozen included"
         again = [group.layer for _, group in universe.members(base.more) if group.part == "use"]
         if again:
-            text += f"; {_few(again, universe.again, 'layers')} once, however often applied"
+            text += f"; {_few(again, universe.again, 'layers')} counted once, although applied repeatedly"
         shared = [group for _, group in universe.members(base.more) if group.alias and group.part != "use"]
         if shared:
             names = sum(group.times for group in shared)
@@ -237,7 +237,7 @@ class Explainer:
 
 
 def _few(names: Sequence[str], count: int, what: str) -> str:
-    """The names if they are few, else their number."""
+    """List the names if they are few, otherwise their number."""
     return _listed(list(dict.fromkeys(names))) if count <= 2 else f"{count:,} {what}"
 
 

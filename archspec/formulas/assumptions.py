@@ -153,7 +153,7 @@ class Solver:
         return limits[0], limits[1]
 
     def _bounds(self, dim: Dim) -> Bounds:
-        """As `dims.bounds`; an index is between its first and its last value."""
+        """Like `bounds`, with each index between its first and its last value."""
         known = bounds(dim)
         least, most = self._limits(dim)
         low, high = bounds(least)[0], bounds(most)[1]
@@ -216,7 +216,7 @@ class Solver:
         point = {name: value for name, value in self.state.point.items() if value is not None}
         names = symbols(left) | symbols(right)
         if not names <= self.state.point.keys() or (names <= point.keys() and not assumption.holds(point)):
-            self.refuse(f"cannot prove `{self.told(left)} {operator} {self.told(right)}` for all values", span)
+            self.refuse(f"cannot prove `{self.describe(left)} {operator} {self.describe(right)}` for all values", span)
         return assumption
 
     def assume_least(self, size: Dim, least: int, span: Span) -> None:
@@ -237,7 +237,7 @@ class Solver:
             if any(scale > 0 and bounds(term)[1] is None for term, scale in terms):
                 return
             if any(atom.kind != "symbol" for term, _ in terms for atom in atoms(term)):
-                self.refuse(f"cannot prove `{self.told(size)} >= {least}` for all values", span)
+                self.refuse(f"cannot prove `{self.describe(size)} >= {least}` for all values", span)
             limit = substitute(limit, dict.fromkeys(free, 1))
             if self.known(">=", limit) is True:
                 return

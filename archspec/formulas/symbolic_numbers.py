@@ -53,7 +53,7 @@ class SymbolicNumbers(Numbers):
         with undecided() as sizes:
             types = super().outputs(op, inputs, attributes, span)
         for size, least in sizes:
-            self.opening.assume_least(size, least, span)
+            self.solver.assume_least(size, least, span)
         return types
 
     def index_text(self, index: Any) -> str | None:
@@ -102,8 +102,8 @@ class SymbolicNumbers(Numbers):
         length: int,
         after_each: Callable[[dict[str, Any], dict[str, Any]], None] | None = None,
     ) -> bool:
-        rounds = self._rounds(walker, loop)
-        if rounds is None:
+        iterations = self._iterations(walker, loop)
+        if iterations is None:
             return super().iterate(walker, loop, names, run, length, after_each)
         carried = sorted(name for name in names if name in walker.env)
         fresh = [name for name in names if name not in carried]

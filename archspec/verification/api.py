@@ -39,7 +39,7 @@ def verify(
 
 
 def verify_table(table: Table, path: str, renames: Sequence[Rename] = ()) -> Verification:
-    """As `verify`, of a model's table."""
+    """Compare a checkpoint with the table of a model, as `verify` does."""
     was_enabled = gc.isenabled()
     gc.disable()  # with many tensors, most of the time would be spent in it
     try:

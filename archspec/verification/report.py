@@ -40,7 +40,7 @@ def contents(found: Verification) -> Document:
 
 
 def page(found: Verification, format: str) -> str:
-    """The report as a table, markdown or csv; csv has the findings only."""
+    """Render the report as a table, markdown or csv; csv contains only the differences."""
     if format == "csv":
         keys = ("kind", "name", "numbers", "tensors", "what", "spec", "checkpoint", "dtype", "other")
         return csv(View(tuple(Column(key, key) for key in keys), [*map(_row, found.findings)]))

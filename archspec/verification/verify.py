@@ -169,7 +169,7 @@ def _tied(groups: dict[str, list[str]], found: dict[str, Entry]) -> Iterator[Fin
 
 
 def _claims(checkpoint: Checkpoint) -> Iterator[Finding]:
-    """The size an index claims: each tensor counted once, or once a name; programs differ in this."""
+    """Compare the size in an index with the totals, counting each tensor once or once per name: both are common."""
     if checkpoint.total_size is None:
         return
     sums = {stored(checkpoint.entries).bytes, sum(entry.bytes for entry in checkpoint.entries)}
