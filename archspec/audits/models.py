@@ -13,7 +13,7 @@ from archspec.counts.select import Rule, select
 from archspec.explanations.explain import Explainer
 from archspec.explanations.family import relatives_of
 from archspec.explanations.relative import Relative
-from archspec.explanations.uses import uses
+from archspec.explanations.uses import table_types, uses
 from archspec.model import internals
 from archspec.pipeline.compile import model_of
 from archspec.pipeline.spec import parse_spec
@@ -25,11 +25,12 @@ MOST_MODELS = 32
 
 
 class _Family(NamedTuple):
-    """A model's table, its relatives, and the number of applications of its layers."""
+    """A model's table, its relatives, how often its layers are applied, and the definitions of its embedding tables."""
 
     table: Table
     relatives: tuple[Relative, ...]
     uses: Mapping[str, int]
+    tables: frozenset[str]
 
 
 class Models:
@@ -61,9 +62,9 @@ class Models:
         return self._explainers[key]
 
     def _explainer(self, line: AuditLine) -> Explainer:
-        table, relatives, applied = self._family(line)
+        table, relatives, applied, tables = self._family(line)
         if self.is_whole(line):
-            return Explainer(table, relatives, applied)
+            return Explainer(table, relatives, applied, tables)
         selection = select(table, line.select)
         rows = zip(table.tensors, selection.chosen, selection.params, strict=True)
         tensors = [
@@ -73,7 +74,7 @@ class Models:
         ]
         frozen = sum(tensor.params for tensor in tensors if not tensor.trainable)
         params = Params(selection.total, selection.total - frozen, frozen)
-        return Explainer(table._replace(tensors=tuple(tensors), buffers=(), params=params), (), applied)
+        return Explainer(table._replace(tensors=tuple(tensors), buffers=(), params=params), (), applied, tables)
 
     def is_whole(self, line: AuditLine) -> bool:
         """Whether a line selects all tensors of its model."""
@@ -153,7 +154,8 @@ class Models:
             name = line.spec
         try:
             model = model_of(name, line.overrides)
-            return _Family(internals(model).table, relatives_of(model), uses(internals(model).body))
+            body = internals(model).body
+            return _Family(internals(model).table, relatives_of(model), uses(body), table_types(body))
         except ArchError as error:
             found = [d if d.span is not None else d._replace(span=_blamed(d, line)) for d in error.diagnostics]
             code = "unknown-name"  # an error in this file, not in the use of the command

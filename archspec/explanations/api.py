@@ -8,7 +8,7 @@ from archspec.explanations.explain import Explanation
 from archspec.explanations.explain import explain as explained
 from archspec.explanations.family import relatives_of
 from archspec.explanations.numbers import read_number
-from archspec.explanations.uses import uses
+from archspec.explanations.uses import table_types, uses
 from archspec.model import ModelLike, internals
 from archspec.pipeline.compile import model_of
 from archspec.source import fail
@@ -33,4 +33,5 @@ def explain(model: ModelLike, number: str | int, /, **overrides: Any) -> Explana
         raise fail("usage", str(problem), help=help) from None
     compiled = model_of(model, overrides)
     compilation = internals(compiled)
-    return explained(compilation.table, read, relatives_of(compiled), uses(compilation.body))
+    body = compilation.body
+    return explained(compilation.table, read, relatives_of(compiled), uses(body), table_types(body))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -88,18 +88,30 @@ class Explanation(NamedTuple):
 
 
 def explain(
-    table: Table, number: PublishedNumber, relatives: Sequence[Relative] = (), uses: Mapping[str, int] = _ONCE
+    table: Table,
+    number: PublishedNumber,
+    relatives: Sequence[Relative] = (),
+    uses: Mapping[str, int] = _ONCE,
+    tables: Collection[str] = (),
 ) -> Explanation:
-    """Explain a parameter count by a model and its relatives; `uses` has the number of applications of each layer."""
-    return Explainer(table, relatives, uses).explain(number)
+    """Explain a parameter count by a model and its relatives. `uses` is how often its layers are applied, and `tables`
+    the definitions of its embedding tables.
+    """
+    return Explainer(table, relatives, uses, tables).explain(number)
 
 
 class Explainer:
     """Explains numbers by the same model; its conventions are enumerated rank by rank, once."""
 
-    def __init__(self, table: Table, relatives: Sequence[Relative] = (), uses: Mapping[str, int] = _ONCE) -> None:
+    def __init__(
+        self,
+        table: Table,
+        relatives: Sequence[Relative] = (),
+        uses: Mapping[str, int] = _ONCE,
+        tables: Collection[str] = (),
+    ) -> None:
         self.table = table
-        self.universe = universe = TensorGroups(table, relatives, uses)
+        self.universe = universe = TensorGroups(table, relatives, uses, tables)
         self.conventions = Conventions(universe)
         self.omissions = Omissions(universe, self._settled, self.conventions.reached)
         self.tried = 0

@@ -7,7 +7,7 @@ are integers with one bit per group.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from archspec.addresses import is_inside, join, last, pattern_of, prefixes, relative
@@ -20,7 +20,7 @@ class TensorGroup(NamedTuple):
 
     `part` is "" for what the model has, the address of a head of its family, "buffer", or "use": further applications
     of what is owned once. `alias` says that the tensors are counted elsewhere, and these are further names or uses.
-    `type` is the definition that declares them, and `spread` the number of their `TensorGroups.spreads`.
+    `is_table`: rows are looked up in them. `spread` is the number of their `TensorGroups.spreads`.
     """
 
     name: str
@@ -32,13 +32,8 @@ class TensorGroup(NamedTuple):
     layer: str
     part: str
     alias: bool
-    type: str
+    is_table: bool
     spread: int
-
-    @property
-    def is_table(self) -> bool:
-        """Whether these are certain to be embedding tables, and no other tensors of the role."""
-        return self.role == "embedding" and self.dimensions == 2 and self.type.endswith("Embedding")
 
     @property
     def is_bias(self) -> bool:
@@ -73,7 +68,11 @@ class TensorGroups:
     `again` is how many layers are applied more than once.
     """
 
-    def __init__(self, table: Table, relatives: Sequence[Relative], uses: Mapping[str, int]) -> None:
+    def __init__(
+        self, table: Table, relatives: Sequence[Relative], uses: Mapping[str, int], tables: Collection[str] = ()
+    ) -> None:
+        """`tables` are the definitions whose tensors rows are looked up in."""
+        self._tables = tables
         self.groups: list[TensorGroup] = []
         self.heads: dict[str, int] = {}
         self.spreads: list[dict[str, int]] = []
@@ -149,7 +148,7 @@ class TensorGroups:
                 spread = dict(key.spread)
                 if spread not in self.spreads:
                     self.spreads.append(spread)
-                self.groups.append(_group(key, times, self.spreads.index(spread)))
+                self.groups.append(_group(key, times, key.type in self._tables, self.spreads.index(spread)))
             found |= bit
         return found
 
@@ -256,11 +255,11 @@ def _moved(name: str, body: str, home: str) -> str:
     return join(home, relative(name, body)) if is_inside(name, body) else name
 
 
-def _group(key: _Key, times: int, spread: int) -> TensorGroup:
+def _group(key: _Key, times: int, is_table: bool, spread: int) -> TensorGroup:
     each = 1
     for size in key.shape:
         each *= size
-    where = (key.layer, key.part, key.alias, key.type, spread)
+    where = (key.layer, key.part, key.alias, is_table, spread)
     return TensorGroup(key.name, times, each, len(key.shape), key.role, key.trainable, *where)
 
 

@@ -7,6 +7,7 @@ from functools import cache
 
 from archspec.addresses import join
 from archspec.ir import Body
+from archspec.ops import OPS
 
 
 def uses(body: Body) -> Counter[str]:
@@ -22,3 +23,22 @@ def uses(body: Body) -> Counter[str]:
         return found
 
     return counted(body)
+
+
+def table_types(body: Body) -> frozenset[str]:
+    """The definitions that look rows up in a tensor of their own: those of embedding tables."""
+
+    @cache
+    def found(body: Body) -> frozenset[str]:
+        stored = {slot for _, slot in body.weights}
+        types: set[str] = set()
+        for call in body.calls:
+            if call.body is not None:
+                types |= found(call.body)
+                continue
+            given = dict(call.inputs)
+            if any(given.get(entry.indexes) in stored for entry in OPS[call.type].inputs if entry.indexes):
+                types.add(body.type)
+        return frozenset(types)
+
+    return found(body)

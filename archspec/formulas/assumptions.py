@@ -56,8 +56,6 @@ if TYPE_CHECKING:
 MOST_CASES = 8
 MOST_PEELED = 16
 MOST_STRIDE = 16
-_LEAST_REAL = {"log": 1, "sqrt": 0}
-"""The least integers of which operations with a real result have one."""
 
 
 class Solver:
@@ -110,9 +108,8 @@ class Solver:
                 pass
             except ArithmeticError as problem:
                 self.refuse(f"`{op.name}`: {problem}", span)
-        least = _LEAST_REAL.get(op.name)
-        if least is not None and isinstance(values[0], Polynomial):
-            self.assume_least(values[0], least, span)
+        if op.least is not None and isinstance(values[0], Polynomial):
+            self.assume_least(values[0], op.least, span)
         if op.dtype() in ("int", "bool"):
             self.refuse(f"cannot apply `{op.name}` to a real number that depends on an open hyperparameter", span)
         return UNKNOWN

@@ -206,9 +206,10 @@ def _unary(
     )
 
 
-def _real(name: str, doc: str, scalar: Function, python: str = "") -> Op:
-    """A function of reals that has the same name in `math` and `torch`."""
-    return _unary(name, doc, "number", "real", _known(scalar), python or f"math.{name}(x)", f"torch.{name}(x)")
+def _real(name: str, doc: str, scalar: Function, python: str = "", least: int | None = None) -> Op:
+    """A function of the reals, known to `math` and to `torch` under its own name."""
+    op = _unary(name, doc, "number", "real", _known(scalar), python or f"math.{name}(x)", f"torch.{name}(x)")
+    return op._replace(least=least)
 
 
 def _binary(
@@ -270,8 +271,8 @@ OPS = (
     _unary("neg", "-x.", "number", "x", _within(operator.neg), "-x", "-x", "-"),
     _unary("abs", "x where x >= 0, else -x.", "number", "x", _known(abs), "abs(x)", "torch.abs(x)"),
     _real("exp", "e to the power x.", math.exp),
-    _real("log", "The natural logarithm of x.", math.log),
-    _real("sqrt", "The square root of x.", math.sqrt),
+    _real("log", "The natural logarithm of x.", math.log, least=1),
+    _real("sqrt", "The square root of x.", math.sqrt, least=0),
     _real("sin", "The sine of x, in radians.", math.sin),
     _real("cos", "The cosine of x, in radians.", math.cos),
     _real("tanh", "The hyperbolic tangent, (exp(x) - exp(-x)) / (exp(x) + exp(-x)).", math.tanh),

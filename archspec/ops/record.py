@@ -112,7 +112,8 @@ class Op(NamedTuple):
     each result if there are several; `("x", ...)` stands for any number of results.
 
     Meaning: `symbol` is the operator for it. `scalar` computes the same on plain numbers and dimensions at compile
-    time; it raises ArithmeticError, ValueError or TypeError where the result is undefined. `interval` takes the
+    time; it raises ArithmeticError, ValueError or TypeError where the result is undefined. `least` is the least integer
+    at which that is not so, if not at all of them. `interval` takes the
     intervals of the inputs, the type of the result and the hyperparameters, and returns the interval of the result,
     whose ends are reached for some input; None if it is unknown. `casts` marks conversions of the element type, and
     `mixes` operations that apply weights to their input or mix positions. `attention` is its role in attention: a
@@ -139,6 +140,7 @@ class Op(NamedTuple):
     commutative: bool = False
     associative: bool = False
     scalar: Callable[..., Any] | None = None
+    least: int | None = None
     interval: Callable[[Sequence[Interval], Type, Mapping[str, Any]], Interval | None] | None = None
     casts: bool = False
     mixes: bool = False
