@@ -1,7 +1,7 @@
-"""What a spec compiles to: modules that own weights, and bodies of applications over values.
+"""The intermediate representation: modules that own tensors, and bodies of applications over values.
 
-Both are stored once for each distinct set of hyperparameters (and input shapes) and used wherever they repeat: names in
-them are relative, and the whole is spelt out only when somebody asks for it.
+Both exist once per distinct set of hyperparameters (and input types) and are shared by all uses: names in them are
+relative, and are expanded only on demand.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Operand: TypeAlias = int | Constant | None
 
 
 class Initial(NamedTuple):
-    """How a parameter starts out: `normal`, with arguments (0.02,)."""
+    """The initialization of a parameter: `normal`, with arguments (0.02,)."""
 
     name: str
     arguments: tuple[float, ...]
@@ -102,18 +102,16 @@ class Call:
 
 
 class Body:
-    """What a definition computes for given hyperparameters and input types.
+    """The computation of a definition for given hyperparameters and input types.
 
-    `inputs` are (name, type) of those present, in slots 0, 1, ...; `weights` are (relative tensor name, slot) for
-    each stored tensor that is read in this body itself; `types` gives every slot's type; `outputs` are (name,
-    operand), the operand None where absent, and `results` their types. `module` is what it owns (None for a
-    function). `idle` are the relative names of tensors in the module that nothing in here reads; `size` counts the
-    operations once everything is opened.
+    `inputs` are (name, type) of those given, in slots 0, 1, ...; `weights` are (relative tensor name, slot) for each
+    stored tensor that is read directly in this body; `types` has the type of every slot; `outputs` are (name, operand),
+    with None for `none`, and `results` their types. `module` is the module (None for a function). `unused` are the
+    relative names of its tensors that are not read here; `size` counts the operations after full expansion.
     """
 
     __slots__ = (
         "calls",
-        "idle",
         "inputs",
         "kind",
         "module",
@@ -122,6 +120,7 @@ class Body:
         "size",
         "type",
         "types",
+        "unused",
         "views",
         "weights",
     )
@@ -136,13 +135,13 @@ class Body:
         self.calls: list[Call] = []
         self.outputs: list[tuple[str, Operand]] = []
         self.results: tuple[Type | None, ...] = ()
-        self.idle: list[str] = []
+        self.unused: list[str] = []
         self.size = 0
         self.views: dict[Any, Any] = {}
 
 
 class Module:
-    """A layer or block with its hyperparameters: what it owns.
+    """A layer or block with its hyperparameters: the owner of tensors and modules.
 
     `members` maps relative addresses, in program order, to modules and weights. `aliases` maps each relative tensor
     name that a `tie` anywhere inside made another name of a tensor to the name that is counted. `roles` pairs
@@ -183,7 +182,7 @@ class Module:
 
 
 class Member(NamedTuple):
-    """One thing owned: `frozen` freezes everything in it, `unused` says that nothing need use it."""
+    """A module or tensor that is owned: `frozen` freezes everything in it, `unused` means that it need not be used."""
 
     target: Module | Weight
     frozen: bool
@@ -192,14 +191,14 @@ class Member(NamedTuple):
 
 
 class Leaf(NamedTuple):
-    """A tensor found at an address; `frozen` takes in what encloses it."""
+    """A tensor at an address; `frozen` includes the enclosing modules."""
 
     weight: Weight
     frozen: bool
 
 
 def find(module: Module, address: str) -> Module | Leaf | None:
-    """What is owned at a relative address, however deep; None if nothing is."""
+    """Return the module or tensor at a relative address, at any depth; None if there is none."""
     frozen = False
     while True:
         own = member_around(module, address)
@@ -215,14 +214,14 @@ def find(module: Module, address: str) -> Module | Leaf | None:
 
 
 def member_around(module: Module, address: str) -> str | None:
-    """The address of the member that a relative address is at or inside; None if there is none."""
+    """Return the address of the member that is or contains a relative address; None if there is none."""
     if address in module.members:
         return address
     return next((outer for outer in prefixes(address) if outer in module.members), None)
 
 
 def is_frozen(module: Module, address: str) -> bool:
-    """Whether what is owned at a relative address is frozen, there or further out."""
+    """Whether a relative address is frozen, itself or by an enclosing module."""
     while True:
         own = member_around(module, address)
         if own is None:
@@ -234,7 +233,7 @@ def is_frozen(module: Module, address: str) -> bool:
 
 
 def leaves(module: Module, prefix: str = "", frozen: bool = False) -> Iterator[tuple[str, Leaf]]:
-    """Every tensor of a module with its address, in program order."""
+    """Yield every tensor of a module with its address, in program order."""
     for address, member in module.members.items():
         name = prefix + address
         if isinstance(member.target, Weight):
@@ -244,7 +243,7 @@ def leaves(module: Module, prefix: str = "", frozen: bool = False) -> Iterator[t
 
 
 def canonical(module: Module, address: str) -> str:
-    """The name under which the tensor at `address` is counted; every alias on the way is made to say so at once."""
+    """Return the name under which the tensor at `address` is counted; aliases on the way are mapped directly to it."""
     aliases = module.aliases
     way: list[str] = []
     while address in aliases:
@@ -257,8 +256,8 @@ def canonical(module: Module, address: str) -> str:
 
 @contextmanager
 def uncollected() -> Generator[None]:
-    """Pauses the collection of garbage: much is made, all of it stays, and searching it again and again takes
-    longest.
+    """Pause garbage collection: a compilation creates many objects that all stay alive, and searching them repeatedly
+    would dominate its time.
     """
     running = gc.isenabled()
     gc.disable()

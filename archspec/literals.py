@@ -1,4 +1,4 @@
-"""Values written in the language outside a spec."""
+"""Literals of the language outside a spec."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from archspec.syntax.simple import parse_simple
 
 
 def literal(text: str, label: str) -> Any:
-    """The value of a number, `true`, `false`, `none`, string, name or list of these; Ellipsis for any other text."""
+    """Parse a number, `true`, `false`, `none`, string, name or list of these; Ellipsis for any other text."""
     expr = parse_simple(text) or _expression(text, label)
     return _value(expr) if expr is not None else ...
 
@@ -22,7 +22,7 @@ def _expression(text: str, label: str) -> tree.Expr | None:
 
 
 def _value(expr: tree.Expr) -> Any:
-    """The value of a literal expression; Ellipsis for any other."""
+    """Return the value of a literal expression; Ellipsis for any other."""
     match expr:
         case tree.Literal():
             return expr.value

@@ -1,4 +1,4 @@
-"""A compiled model as the Python API shows it, and what it was compiled from, for the package itself."""
+"""The public compiled model, and for internal use how it was compiled."""
 
 from __future__ import annotations
 

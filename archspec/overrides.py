@@ -1,4 +1,4 @@
-"""Overrides of hyperparameters, as `--set` writes them."""
+"""Overrides of hyperparameters in `--set` options."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 def parse_overrides(settings: Iterable[str]) -> dict[str, Any]:
-    """The overrides in `--set NAME=VALUE` options. Raises ArchError."""
+    """Parse `--set NAME=VALUE` options. Raises ArchError."""
     return dict(map(parse_override, settings))
 
 
 def overrides_for(count: int, settings: Iterable[str]) -> list[dict[str, Any]]:
-    """The overrides of each of `count` models: NAME=VALUE is for all of them, K:NAME=VALUE for the K-th alone.
+    """Parse the overrides of each of `count` models: NAME=VALUE is for all of them, K:NAME=VALUE only for the K-th.
 
     Raises ArchError.
     """
@@ -32,26 +32,26 @@ def overrides_for(count: int, settings: Iterable[str]) -> list[dict[str, Any]]:
         if 1 <= position <= count:
             found[position - 1].append(rest)
         else:
-            raise fail("usage", f"`--set {setting}` is for model {number}", help=f"the models are 1 to {count}")
+            raise fail(
+                "usage", f"`--set {setting}` is for model {number}", help=f"use a model number from 1 to {count}"
+            )
     return list(map(parse_overrides, found))
 
 
 def parse_override(text: str) -> tuple[str, Any]:
-    """The name and value in `name=value`.
+    """Parse `name=value`.
 
-    A value is written as in the language: a number, `true`, `false`, `none`, a string, a list of these; a word stands
-    for a string, or for the definition or function that it names. Raises ArchError (`bad-override`) for anything else.
+    A value has the syntax of the language: a number, `true`, `false`, `none`, a string, or a list of these; a name
+    stands for a string, or for the definition or function of that name. Raises ArchError (`bad-override`) otherwise.
     """
     name, separator, written = text.partition("=")
     name = name.strip()
     if not separator or not _WORD.fullmatch(name):
-        raise fail(
-            "bad-override", f"invalid --set `{text}`: expected name=value", help="write it as in `--set layers=6`"
-        )
+        raise fail("bad-override", f"invalid --set `{text}`: expected name=value", help="write it as `--set layers=6`")
     written = written.strip()
     if _WORD.fullmatch(written) and written not in ("true", "false", "none", "inf"):
         return name, written
-    from archspec.literals import literal  # which a count without overrides does not need
+    from archspec.literals import literal  # not needed by a count without overrides
 
     value = literal(written, "--set")
     if value is ...:

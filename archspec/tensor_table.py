@@ -1,4 +1,4 @@
-"""From a compiled module to the table of its tensors."""
+"""Expansion of a compiled module to the table of its tensors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from archspec.table import Buffer, ModuleRow, Params, Table, Tensor
 
 
 def table_of(name: str, module: Module, hyperparameters: dict[str, Any], overrides: dict[str, Any]) -> Table:
-    """The table of a module that is a whole model."""
+    """Return the table of a module that is a whole model."""
     walk = _TableBuilder(module)
     walk.visit(module, "", None, False)
     params = Params(module.total, module.total - module.frozen, module.frozen)
@@ -28,7 +28,7 @@ def table_of(name: str, module: Module, hyperparameters: dict[str, Any], overrid
 
 
 class _TableBuilder:
-    """Spells out every module and tensor of a model."""
+    """Expands every module and tensor of a model."""
 
     def __init__(self, root: Module) -> None:
         self.aliases = root.aliases
@@ -40,10 +40,10 @@ class _TableBuilder:
     def visit(
         self, module: Module, address: str, role: str | None, frozen: bool, outer: dict[str, str] | None = None
     ) -> None:
-        """Walks a module at an address.
+        """Visit a module at an address.
 
-        `role` is that of the definition around it; `outer` are the roles that definitions further out give to addresses
-        in here, which yield to what this one says.
+        `role` is that of the enclosing definition; `outer` are the roles that enclosing definitions give to addresses
+        in this module; the module's own roles take precedence.
         """
         self.modules.append(ModuleRow(address, module.type, module.kind))
         roles = dict(module.roles)
@@ -69,7 +69,7 @@ class _TableBuilder:
 
 
 def _nearest(address: str, roles: dict[str, str] | None) -> str | None:
-    """The role given to an address, or to what encloses it most closely."""
+    """Return the role of an address, or of its closest enclosing address with one."""
     if not roles:
         return None
     role = None
@@ -79,7 +79,7 @@ def _nearest(address: str, roles: dict[str, str] | None) -> str | None:
 
 
 def _below(module: Module, *roles: dict[str, str]) -> dict[str, dict[str, str]]:
-    """For each member the roles given to what is inside it, relative to it; later ones go before earlier ones."""
+    """Return, for each member, the roles of addresses inside it, relative to it; later ones take precedence."""
     found: dict[str, dict[str, str]] = {}
     for given in roles:
         for name, role in given.items():

@@ -44,14 +44,14 @@ def verdicts(found: dict[str, JudgedLine], verdict: str) -> dict[str, Fraction |
     return {name: judged.off for name, judged in found.items() if judged.verdict == verdict}
 
 
-def test_a_slip_is_said_once_and_a_fraction_in_full(tmp_path: Path) -> None:
+def test_an_error_is_reported_once_and_a_fraction_in_full(tmp_path: Path) -> None:
     text = "title: t\nspec: gpt2\nlines:\n"
     text += "  - {line: a, claimed: 38597367, arithmetic: vocab * hidden, select: transformer.wte.weight}\n"
     text += "  - {line: b, claimed: 17777115, arithmetic: params / 7}\n"
     (tmp_path / "t.yaml").write_text(text)
-    slip, part = archspec.audit(tmp_path / "t.yaml").lines
+    error, part = archspec.audit(tmp_path / "t.yaml").lines
     swapped = "9 too little, two digits are swapped: 67 for 76"
-    assert slip.why == ("`vocab * hidden` is 38,597,376", swapped, "the model has 38,597,376")
+    assert error.why == ("`vocab * hidden` is 38,597,376", swapped, "the model has 38,597,376")
     assert part.why == ("`params / 7` is 17,777,115.43", "0.42857 too little")
 
 
@@ -81,16 +81,16 @@ def test_a_calculation_that_leaves_things_out_is_right_under_its_convention() ->
     ]
 
 
-def test_a_slip_is_found_where_it_was_made_and_what_rests_on_it_is_judged_on_its_own() -> None:
+def test_an_error_is_found_in_its_line_and_later_lines_are_judged_on_their_own() -> None:
     found = lines("bert-by-hand")
     assert verdicts(found, "wrong") == {"a layer": 1_000, "token embedding": 8_960, "total": 21_960}
     assert verdicts(found, "carried") == {"embeddings": 8_960, "12 layers": 12_000}
     assert found["a layer"].own == 7_080_960
     assert found["total"].own == 109_417_952 and found["total"].meant == 109_396_992
     assert "1,000 too much, one digit is wrong: 8 for 7" in found["total"].why
-    assert [why for why in found["total"].why if "carried on" in why] == [
-        '12,000 too much carried on from "12 layers"',
-        '8,960 too much carried on from "embeddings"',
+    assert [why for why in found["total"].why if "carried forward" in why] == [
+        '12,000 too much carried forward from "12 layers"',
+        '8,960 too much carried forward from "embeddings"',
     ]
 
 
@@ -103,7 +103,7 @@ def test_a_total_that_is_short_names_every_candidate() -> None:
     assert verdicts(found, "carried") == {"large, 24 layers": -98_304, "large, total": -98_304}
     assert list(verdicts(found, "wrong")) == ["the quoted claim", "large, a layer"]
     assert "it is 1,000 times too large" in found["the quoted claim"].why
-    assert found["large, heading"].why[-1].endswith("no way of counting gives 340M")
+    assert found["large, heading"].why[-1].endswith("no convention gives 340M")
 
 
 def test_a_calculation_without_a_mistake() -> None:
@@ -228,7 +228,7 @@ BAD = {
     "no unit": GOOD.replace("3072", "3 X"),
     "a mapping for a number": GOOD.replace("3072", "{a: b}"),
     "an unknown name": GOOD.replace("ffn", "1 + fnn"),
-    "a name that is no number": GOOD.replace("ffn", "Layer"),
+    "a name that is not a number": GOOD.replace("ffn", "Layer"),
     "a line that is not above": GOOD.replace("ffn", "'2 * \"b\"'"),
     "an expression that does not parse": GOOD.replace("ffn", "'2 * (3 + '"),
     "a call": GOOD.replace("ffn", "f(1)"),

@@ -125,9 +125,9 @@ def test_show_prints_the_file_that_holds_the_model(capsys: pytest.CaptureFixture
 
 def test_check_of_clean_files(capsys: pytest.CaptureFixture[str], good: str) -> None:
     assert main(["check", good]) == 0
-    assert capsys.readouterr() == ("1 file, no findings\n", "")
+    assert capsys.readouterr() == ("1 file, no errors or warnings\n", "")
     assert main(["check", good, good]) == 0
-    assert capsys.readouterr() == ("2 files, no findings\n", "")
+    assert capsys.readouterr() == ("2 files, no errors or warnings\n", "")
 
 
 def test_check_reports_every_finding_of_every_file(capsys: pytest.CaptureFixture[str], good: str, bad: str) -> None:
@@ -301,7 +301,7 @@ def test_graph_writes_a_file_and_never_over_another(
     written = target.read_text()
     assert written.startswith("digraph")
     assert main(["graph", good, "--to", "mermaid", "-o", str(target)]) == 2
-    assert "exists already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
     assert target.read_text() == written
     assert main(["graph", good, "--to", "mermaid", "-o", str(target), "--force"]) == 0
     assert "flowchart" in target.read_text()
@@ -312,7 +312,7 @@ def test_a_picture_that_cannot_be_written_is_told(
     capsys: pytest.CaptureFixture[str], good: str, bad: str, tmp_path: Path
 ) -> None:
     assert main(["graph", good, "-o", str(tmp_path / "no" / "such" / "folder.dot")]) == 2
-    assert "cannot be written" in capsys.readouterr().err
+    assert "cannot write" in capsys.readouterr().err
     assert main(["graph", good, "-o", str(tmp_path), "--force"]) == 2
     target = tmp_path / "never.dot"
     assert main(["graph", bad, "-o", str(target)]) == 1

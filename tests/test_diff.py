@@ -129,7 +129,7 @@ block It(n = 4, tied = true, wide = 4)(x [..., n]) -> [..., n] {
     assert [(c.name, c.kinds) for c in archspec.diff(untied, base).tensors] == [("b.weight", ("tied",))]
     assert [(c.name, c.kinds) for c in archspec.diff(base, frozen).tensors] == [("c.weight", ("frozen",))]
     assert [(c.name, c.kinds) for c in archspec.diff(frozen, base).tensors] == [("c.weight", ("unfrozen",))]
-    with pytest.raises(ValueError, match="start from"):
+    with pytest.raises(ValueError, match="cannot apply the changes"):
         archspec.diff(base, wide).apply(wide)
 
 
@@ -401,7 +401,7 @@ def test_the_document_is_enough_to_make_b_of_a(pair: str, capsys: pytest.Capture
 
 def test_nothing_differs(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = run(capsys, "bert-base-uncased", "bert-base-uncased")
-    assert status == 0 and "do not differ: the same 199 tensors, the same operations" in out
+    assert status == 0 and ": the same 199 tensors, the same operations" in out
     status, out, _ = run(capsys, "bert-base-uncased", "bert-base-uncased", "--format", "json")
     assert status == 0 and json.loads(out)["equal"] is True
 
@@ -413,5 +413,5 @@ def test_settings_are_for_all_models_or_for_one(capsys: pytest.CaptureFixture[st
     assert status == 1 and out.startswith("bert-base-uncased, with layers = 2 -> bert-base-uncased, with layers = 3: ")
     for wrong in ("3:layers=2", "0:layers=2", "99999999999999999999:layers=2"):
         status, out, err = run(capsys, *models[:2], "--set", wrong)
-        assert (status, out) == (2, "") and "the models are 1 to 2" in err
+        assert (status, out) == (2, "") and "use a model number from 1 to 2" in err
     assert run(capsys, "bert-base-uncased", "no-such-model")[0] == 2

@@ -19,6 +19,7 @@ import io
 import os
 import re
 import shlex
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,7 +29,7 @@ import checkpoints
 import pytest
 
 import archspec
-from archspec.bodies import step_budget as effort
+from archspec.bodies import step_budget
 from archspec.cli import main
 from archspec.configs.family import known_types, read_family
 from archspec.diffs import operations
@@ -61,6 +62,7 @@ TOPICS = (
     "scaffold",
     "compare",
     "python",
+    "contributing",
 )
 PAGES = {"README.md": README, **{f"docs/{topic}.md": ROOT / "docs" / f"{topic}.md" for topic in TOPICS}}
 
@@ -285,7 +287,7 @@ def limits() -> Iterator[str]:
         "characters in the names of all tensors": most.MOST_CHARACTERS,
         "operations, with all definitions expanded": most.MOST_OPERATIONS,
         "operations on symbolic sizes": most.MOST_SYMBOLIC,
-        "applications through which costs track values": effort.MOST_FOLLOWED,
+        "applications through which costs track values": step_budget.MOST_FOLLOWED,
         "operations in the two models that `diff` compares": operations.MOST_COMPARED,
     }.items():
         yield f"| {what} | {limit:,} |"
@@ -355,6 +357,44 @@ def test_the_picture_shown_is_the_real_one() -> None:
 def test_the_readme_lists_every_command(tmp_path: Path) -> None:
     commands = re.findall(r"^    (\w+) ", Session(tmp_path).output("archspec --help"), re.MULTILINE)
     assert commands and commands == re.findall(r"^\| `archspec (\w+)", README.read_text(), re.MULTILINE)
+
+
+# The map of the code --------------------------------------------------------------------------------------------------
+
+CONTRIBUTING = PAGES["docs/contributing.md"].read_text()
+DESIGN = (ROOT / "docs" / "design.md").read_text()
+
+
+def test_the_paths_named_exist() -> None:
+    named = re.findall(r"`((?:archspec|benchmarks|docs|grammars|specs|tests)/[\w./-]*)`", CONTRIBUTING + DESIGN)
+    there = {path for path in named if (ROOT / path).is_file() or list((ROOT / path).glob("[!_.]*"))}
+    assert there and not {path for path in named if path not in there and not re.search("[A-Z]{4}", path)}
+
+
+def test_the_functions_named_are_in_their_files() -> None:
+    named = re.findall(r"`(archspec/[\w/]+\.py)`: `(?:\w+\.)?(\w+)`", CONTRIBUTING)
+    assert len(named) > 15
+    assert not {
+        (path, name) for path, name in named if not re.search(rf"(def|class) {name}\b", (ROOT / path).read_text())
+    }
+
+
+def test_every_package_is_in_the_map() -> None:
+    ours = {path.name for path in (ROOT / "archspec").iterdir() if (path / "__init__.py").exists()}
+    assert ours and not {name for name in ours if f"`archspec/{name}/`" not in CONTRIBUTING}
+
+
+def test_the_tests_named_exist() -> None:
+    named = re.findall(r"`(test_[\w*]+\.py)`", CONTRIBUTING)
+    assert named and not {name for name in named if not list((ROOT / "tests").glob(name))}
+
+
+def test_the_commits_named_exist() -> None:
+    done = subprocess.run(["git", "log", "--format=%s"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode or not (ROOT / ".git").exists():
+        pytest.skip("no history")
+    subjects = re.findall(r'^Commit: "([^"]+)"', CONTRIBUTING, re.MULTILINE)
+    assert len(subjects) == 5 and not {s for s in subjects if f"\n{s}" not in f"\n{done.stdout}"}
 
 
 # Writing them anew ----------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""`archspec explain`: which way of counting gives a number."""
+"""`archspec explain`: the counting conventions that give a number."""
 
 import contextlib
 import io
@@ -67,7 +67,7 @@ def test_a_number_that_leaves_out_biases_and_pooler() -> None:
 
 
 @pytest.mark.parametrize("number", ["109482240", "109,482,240", "109_482_240", "109 482 240"])
-def test_the_plain_count_takes_no_deviation(number: str) -> None:
+def test_the_plain_count_takes_no_adjustment(number: str) -> None:
     (answer,) = archspec.explain("bert-base-uncased", number).answers
     assert [(match.rank, texts(match)) for match in answer.matches] == [(0, [])]
 
@@ -93,7 +93,7 @@ def test_a_number_that_was_cut_off_and_not_rounded_is_said_and_is_no_match() -> 
     (answer,) = explanation.answers
     assert answer.cut_off and not explanation.fits
     out, status = printed("explain", "llama-3.1-405b", "405B")
-    assert "cut off after 3 significant digits, and not rounded, the plain count 405,853,388,800 is 405B" in out
+    assert "truncated rather than rounded to 3 significant digits, the plain count 405,853,388,800 is 405B" in out
     assert status == 1
     for spec, number in (("llama-3.1-405b", "406B"), ("llama-3.1-405b", "404B"), ("bert-large-uncased", "340M")):
         assert not any(answer.cut_off for answer in archspec.explain(spec, number).answers)
@@ -120,12 +120,12 @@ def test_a_tie_is_counted_once_or_at_each_name() -> None:
     (once,) = archspec.explain("transformer-seq2seq", "10152448").answers
     assert "33,792 frozen included" in once.matches[0].steps[0].text
     (each,) = archspec.explain("transformer-seq2seq", 10_152_448 + 2 * 2_762_240).answers
-    assert texts(each.matches[0]) == ["with shared tensors counted once for each of their names"]
+    assert texts(each.matches[0]) == ["with shared tensors counted once per name"]
 
 
 def test_a_shared_layer_is_counted_once_or_at_each_use() -> None:
     (answer,) = archspec.explain("albert-base-v2", 11_683_584 + 11 * 7_087_872).answers
-    assert list(map(texts, answer.matches)) == [["with each layer counted as often as it is applied"]]
+    assert list(map(texts, answer.matches)) == [["with each layer counted once per application"]]
 
 
 def test_buffers_are_counted_or_not(tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ def test_readings() -> None:
 
 
 @given(st.integers(1, 10**9), st.integers(0, 8), st.integers(0, 9))
-def test_a_wrong_digit_is_a_slip(meant: int, place: int, digit: int) -> None:
+def test_a_wrong_digit_is_an_arithmetic_error(meant: int, place: int, digit: int) -> None:
     digits = list(str(meant))
     place %= len(digits)
     digits[place] = str(digit)
@@ -219,7 +219,7 @@ def test_a_wrong_digit_is_a_slip(meant: int, place: int, digit: int) -> None:
     assert arithmetic_error(meant, meant) is None
 
 
-# All ways of counting, and back
+# All conventions, and back
 
 
 @pytest.mark.parametrize("name", archspec.models())
@@ -239,7 +239,7 @@ def test_relatives_and_kinds_hold_what_their_tables_hold(name: str) -> None:
 @settings(max_examples=8, deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_every_convention_is_found_again(name: str, seed: int) -> None:
-    """A number made by some deviations is explained with no more of them, and every match sums to it."""
+    """A number made by some adjustments is explained with no more of them, and every match sums to it."""
     model = archspec.load(name)
     relatives = relatives_of(model)
     applied = uses(internals(model).body)
@@ -253,7 +253,7 @@ def test_every_convention_is_found_again(name: str, seed: int) -> None:
     assert answer.matches and answer.matches[0].rank <= rank
     for match in answer.matches:
         assert match.params == number == sum(step.params for step in match.steps)
-        if match.kind != "slip":
+        if match.kind != "arithmetic error":
             assert sum(part.times * part.each for part in match.parts) == number
     if answer.matches[0].rank == rank:
         plainly = [m for m in answer.matches if m.kind == "convention"]
@@ -301,7 +301,8 @@ def test_where_anything_fits_there_is_an_end() -> None:
 )
 def test_an_arithmetic_error_beside_at_most_one_adjustment_is_found(number: int, adjustments: int) -> None:
     found = archspec.explain("bert-base-uncased", number)
-    assert any(match.kind == "slip" for answer in found.answers for match in answer.matches) == (adjustments < 2)
+    kinds = {match.kind for answer in found.answers for match in answer.matches}
+    assert ("arithmetic error" in kinds) == (adjustments < 2)
 
 
 PLAIN = "every tensor of the model, each counted once"
@@ -317,7 +318,7 @@ TIED = Path(__file__).parent / "faults" / "explain_tied.arch"
             "1002",
             [
                 (f"{PLAIN}; 32 names of shared tensors not counted again", 346),
-                ("with shared tensors counted once for each of their names", 656),
+                ("with shared tensors counted once per name", 656),
             ],
             [(12, 82), (1, 18)],
         ),
@@ -327,7 +328,7 @@ TIED = Path(__file__).parent / "faults" / "explain_tied.arch"
             "1002",
             [
                 (f"{PLAIN}; 8 names of shared tensors not counted again", 834),
-                ("with shared tensors counted once for each of their names", 168),
+                ("with shared tensors counted once per name", 168),
             ],
             [(12, 82), (1, 18)],
         ),
@@ -347,10 +348,10 @@ def test_the_embedding_tables_are_tables(model: str) -> None:
     table = archspec.load(model)
     role = sum(t.params for t in table.tensors if t.role == "embedding")
     tables = sum(t.params for t in table.tensors if t.role == "embedding" and t.type == "Embedding")
-    for text, params in (("the embedding tables", tables), ("what has the role `embedding`", role)):
+    for text, params in (("the embedding tables", tables), ("the tensors with role `embedding`", role)):
         (answer,) = archspec.explain(model, str(table.params.total - params)).answers
         found = [step for match in answer.matches for step in match.steps if step.params == -params]
         assert found
         if role != tables:
             assert f"without {text}" in [step.text for step in found]
-        assert role == params or "without what has the role `embedding`" not in [step.text for step in found]
+        assert role == params or "without the tensors with role `embedding`" not in [step.text for step in found]

@@ -138,7 +138,7 @@ def test_graph() -> None:
 def test_cost() -> None:
     assert archspec.cost(load(SPEC), batch=5).work.elementwise == 30 * (4 + 1 + 1 + 1)
     assert archspec.cost(load(PLACES), dims={"n": 50}).work.macs == 0
-    with pytest.raises(ArchError, match="looks up index 100, and its indices end at 99"):
+    with pytest.raises(ArchError, match="is indexed with 100, but its largest index is 99"):
         archspec.cost(load(PLACES), dims={"n": 51})
 
 

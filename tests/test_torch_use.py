@@ -95,7 +95,7 @@ def test_training_reaches_every_trainable_parameter_and_none_of_the_frozen(name:
     loss.backward()
     parameters = dict(module.named_parameters(remove_duplicate=False))
     read = {
-        torch_compare.canonical_of(model, t.name) for t in model.tensors if t.name not in internals(model).body.idle
+        torch_compare.canonical_of(model, t.name) for t in model.tensors if t.name not in internals(model).body.unused
     }
     for tensor in model.tensors:
         grad = parameters[tensor.name].grad

@@ -133,18 +133,18 @@ def test_either_name_of_a_tied_tensor_is_enough(tmp_path: Path) -> None:
     found = verify(tmp_path, HEADS, stored)
     assert found.is_exact
     assert found.notes == (
-        f"not stored, as it is tied to `{TIED[1]}`: `{TIED[0]}`",
-        "not stored, as it is tied to `cls.predictions.bias`: `cls.predictions.decoder.bias`",
+        f"not stored because it is tied to `{TIED[1]}`: `{TIED[0]}`",
+        "not stored because it is tied to `cls.predictions.bias`: `cls.predictions.decoder.bias`",
     )
     stored[TIED[0]] = stored.pop(TIED[1])
     found = verify(tmp_path, HEADS, stored)
-    assert found.is_exact and found.notes[0] == f"not stored, as it is tied to `{TIED[0]}`: `{TIED[1]}`"
+    assert found.is_exact and found.notes[0] == f"not stored because it is tied to `{TIED[0]}`: `{TIED[1]}`"
 
 
 def test_a_tied_tensor_that_is_stored_twice_is_said(tmp_path: Path) -> None:
     found = verify(tmp_path, HEADS, tensors(HEADS, tied=True))
     assert found.is_exact and found.stored.elements == HEADS.params.total + 20 * 8 + 20
-    assert found.notes[0] == f"stored apart (whether equal was not checked) from `{TIED[1]}`: `{TIED[0]}`"
+    assert found.notes[0] == f"stored separately (equality was not checked) from `{TIED[1]}`: `{TIED[0]}`"
 
 
 def test_one_wrong_shape_of_two_names(tmp_path: Path) -> None:
@@ -203,7 +203,7 @@ def test_stretches_that_overlap_are_said(tmp_path: Path) -> None:
     path = tmp_path / "model.bin"
     path.write_bytes(torch_zip({"scale": tensor(run, (4,)), "steps": tensor(run, (4,), 2)}, {"0": 48}))
     found = archspec.verify(load(BUFFERED), path)
-    assert found.notes == ("`scale` and `steps` may have elements in common, which the sums count for each",)
+    assert found.notes == ("`scale` and `steps` may share elements; the totals count them for each tensor",)
     path.write_bytes(torch_zip({"scale": tensor(run, (4,)), "steps": tensor(run, (4,), 4)}, {"0": 48}))
     assert archspec.verify(load(BUFFERED), path).notes == ()
 
@@ -283,7 +283,7 @@ def test_renamings_apply_in_order_and_say_so(tmp_path: Path) -> None:
 
 def test_renaming_two_names_into_one_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "m.safetensors", {"a.w": (1,), "b.w": (1,)})
-    with pytest.raises(ArchError, match=r"by --rename `a\.w` and `b.w` would both be `b\.w`"):
+    with pytest.raises(ArchError, match=r"--rename maps both `a\.w` and `b.w` to `b\.w`"):
         archspec.verify(ENCODER, path, {"a.*": "b.*"})
 
 
@@ -368,7 +368,7 @@ def test_an_index_that_is_wrong_about_its_size(inside: Path, capsys: pytest.Capt
     write_shards(inside, shards, metadata={"total_size": 12})
     assert main(["verify", "bert-base-uncased", ".", *SETTINGS]) == 1
     out = capsys.readouterr().out
-    assert "an index that is wrong about its size" in out and "the index claims 12 bytes" in out
+    assert "wrong total size in the index" in out and "the index specifies 12 bytes" in out
 
 
 def test_a_shard_alone_lacks_the_others(inside: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -386,7 +386,7 @@ def test_a_table_for_people_ends_somewhere(inside: Path, capsys: pytest.CaptureF
     write(inside / "m.safetensors", {f"x{i}.w": (1,) for i in range(1_500)})
     assert main(["verify", "bert-base-uncased", "m.safetensors", *SETTINGS]) == 1
     out = capsys.readouterr().out
-    assert "1,500 tensors unexpected" in out and "\n523 more lines: --format csv or json writes them all\n" in out
+    assert "1,500 tensors unexpected" in out and "\n523 more rows; use --format csv or json to show all\n" in out
     assert main(["verify", "bert-base-uncased", "m.safetensors", *SETTINGS, "--format", "csv"]) == 1
     assert capsys.readouterr().out.count("\nunexpected,") == 1_500
 

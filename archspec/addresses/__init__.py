@@ -22,17 +22,17 @@ INDEX = re.compile(r"(?<![^.])(0|[1-9][0-9]{0,17})(?![^.])")
 
 
 def segments(address: str) -> list[str]:
-    """The segments of an address; none for ""."""
+    """Split an address into its segments; "" has none."""
     return address.split(".") if address else []
 
 
 def join(*parts: str) -> str:
-    """The address of the last part inside all the parts before it; empty parts are skipped."""
+    """Join addresses, each inside the one before; empty ones are skipped."""
     return ".".join([part for part in parts if part])
 
 
 def prefixes(address: str) -> Iterator[str]:
-    """`a`, `a.b` and `a.b.c` of `a.b.c`: the address and every address around it but "", outermost first."""
+    """Yield `a`, `a.b` and `a.b.c` for `a.b.c`: the address and all enclosing ones except "", outermost first."""
     end = address.find(".")
     while end >= 0:
         yield address[:end]
@@ -42,17 +42,17 @@ def prefixes(address: str) -> Iterator[str]:
 
 
 def first(address: str) -> str:
-    """The first segment."""
+    """Return the first segment."""
     return address.partition(".")[0]
 
 
 def last(address: str) -> str:
-    """The last segment."""
+    """Return the last segment."""
     return address.rpartition(".")[2]
 
 
 def parent(address: str) -> str:
-    """The address without its last segment."""
+    """Return the address without its last segment."""
     return address.rpartition(".")[0]
 
 
@@ -67,7 +67,7 @@ def relative(address: str, outer: str) -> str:
 
 
 def ends_with(address: str, end: str) -> bool:
-    """Whether the last segments of an address are those of `end`, with others before them."""
+    """Whether an address ends with the segments of `end`, after at least one other."""
     return address.endswith(f".{end}")
 
 
@@ -77,12 +77,12 @@ def is_index(segment: str) -> bool:
 
 
 def pattern_of(address: str) -> Pattern:
-    """An address with `*` in place of each index."""
+    """Replace each index in an address by `*`."""
     return INDEX.sub(ANY_INDEX, address)
 
 
 def ranges(indices: Sequence[int], most: int | None = None) -> str:
-    """`0-2,5` for 0, 1, 2, 5, which are ascending. With more than `most` ranges, `...` replaces those in the middle."""
+    """Format ascending integers as ranges: `0-2,5` for 0, 1, 2, 5. Beyond `most` ranges, `...` replaces the middle."""
     found: list[list[int]] = []
     for index in indices:
         if found and index == found[-1][-1] + 1:

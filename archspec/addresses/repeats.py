@@ -1,4 +1,4 @@
-"""Names that differ in numbers only (`layer.0.weight`, `layer.1.weight`, ...) said once, with the numbers meant."""
+"""Names that differ only in numbers (`layer.0.weight`, `layer.1.weight`, ...), collapsed to patterns."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 from archspec.addresses import ANY_INDEX, INDEX, Pattern, ranges
 
 MOST_NUMBERS = 6
-"""Numbers in a name that may become a `*`; those further right stay as they are."""
+"""The limit on numbers in a name that may become a `*`; those further right are kept."""
 
 T = TypeVar("T", bound=Hashable)
 
@@ -30,41 +30,41 @@ class Fold(NamedTuple):
 
     @property
     def ranges(self) -> str:
-        """The indices as text: `0-2,5`; those of the second `*` follow a semicolon."""
+        """Return the indices as text: `0-2,5`; those of the second `*` follow a semicolon."""
         return "; ".join(map(ranges, self.numbers))
 
 
 def fold(items: Iterable[tuple[str, T]]) -> list[tuple[Fold, T]]:
-    """Folds names about which the same is to be said: `items` are distinct names, each with what is said of it.
+    """Collapse names with equal descriptions: `items` are distinct names, each with its description.
 
-    Only whole segments of a name count as numbers (`layer.0`, not `layer0` or `layer.00`). Each name is in one of the
-    folds, these have nothing in common, and they stand in the order of the first of their names.
+    Only whole segments of a name count as numbers (`layer.0`, not `layer0` or `layer.00`). Each name is in exactly one
+    fold, and the folds are in the order of the first of their names.
     """
     alike: dict[tuple[tuple[str, ...], T], dict[tuple[int, ...], str]] = {}
     order: dict[str, int] = {}
-    for name, said in items:
+    for name, described in items:
         around, numbers = _split(name)
-        alike.setdefault((around, said), {})[numbers] = name
+        alike.setdefault((around, described), {})[numbers] = name
         order[name] = len(order)
     folds: list[tuple[Fold, T]] = []
-    for (around, said), names in alike.items():
+    for (around, described), names in alike.items():
         if len(names) == 1:
             (name,) = names.values()
-            folds.append((Fold(name, (), (name,)), said))
+            folds.append((Fold(name, (), (name,)), described))
             continue
         for box in _boxes(sorted(names)):
-            folds.append((_fold(around, box, [names[numbers] for numbers in product(*box)]), said))
+            folds.append((_fold(around, box, [names[numbers] for numbers in product(*box)]), described))
     return sorted(folds, key=lambda folded: min(order[name] for name in folded[0].names))
 
 
 def _split(name: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """What stands around the numbers of a name, and these."""
+    """Split a name into its numbers and the text around them."""
     parts = INDEX.split(name, MOST_NUMBERS)
     return tuple(parts[::2]), tuple(map(int, parts[1::2]))
 
 
 def _boxes(points: Sequence[tuple[int, ...]]) -> list[Box]:
-    """Tuples of numbers, distinct and ascending, as products: each is in one of these, and they have no others."""
+    """Partition distinct, ascending tuples of numbers into products."""
     if not points[0]:
         return [()]
     by_first: dict[int, list[tuple[int, ...]]] = {}
@@ -77,7 +77,7 @@ def _boxes(points: Sequence[tuple[int, ...]]) -> list[Box]:
 
 
 def _fold(around: Sequence[str], box: Sequence[tuple[int, ...]], names: Sequence[str]) -> Fold:
-    """A number that is the same in all names stays in the pattern."""
+    """Keep a number that is the same in all names in the pattern."""
     marks = [ANY_INDEX if len(numbers) > 1 else str(min(numbers)) for numbers in box]
     pattern = "".join(part for pair in zip(around, [*marks, ""], strict=True) for part in pair)
     return Fold(pattern, tuple(numbers for numbers in box if len(numbers) > 1), tuple(names))

@@ -1,4 +1,4 @@
-"""A tree of addresses, in which equal numbered parts (`layer.0`, `layer.1`, ...) can be joined to one."""
+"""A tree of addresses, in which equal numbered components (`layer.0`, `layer.1`, ...) can be joined."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Generic, NamedTuple, TypeVar
 from archspec.addresses import ANY_INDEX, is_index, join, ranges, segments
 
 MOST_RANGES = 6
-"""Ranges of indices in a label."""
+"""The limit on ranges of indices in a label."""
 
 Own = TypeVar("Own")
 Sum = TypeVar("Sum")
 
 
 class Node(Generic[Own, Sum]):
-    """A place in the tree, `segment` within the one around it.
+    """A node of the tree; `segment` is its address relative to its parent.
 
-    `type` is the name of the definition there; `own` what is there itself, `each` that with all that is further in.
-    `times` says for how many equal parts the node stands; `numbered` whether its segment is an index, or stands for
-    several.
+    `type` is the name of the definition; `own` has the values of the node itself, `each` their sum including all nested
+    nodes. `times` is the number of equal components that the node represents; `numbered` is whether its segment is an
+    index, or represents several.
     """
 
     __slots__ = ("children", "each", "kind", "numbered", "own", "segment", "times", "type")
@@ -36,10 +36,10 @@ class Node(Generic[Own, Sum]):
 
 
 class TreeRow(NamedTuple, Generic[Own, Sum]):
-    """A row of the tree, `level` 0 outermost: a node, or several in a row that have nothing to say but the last.
+    """A row of the tree, `level` 0 outermost: a node, or a chain of nodes of which only the last has content.
 
-    `label` is its address within the row above, `address` the whole; a folded number is `*`, or the numbers meant
-    where others differ (`0,3,6`). It stands for `times` equal parts, in `copies` repetitions of what is around it.
+    `label` is its address relative to the parent row, `address` the full one; a collapsed number is `*`, or the numbers
+    if others differ (`0,3,6`). It represents `times` equal components, in `copies` repetitions of its parents.
     """
 
     node: Node[Own, Sum]
@@ -51,7 +51,7 @@ class TreeRow(NamedTuple, Generic[Own, Sum]):
 
 
 class AddressTree(Generic[Own, Sum]):
-    """The tree. `nodes` has each one after the one that it is in; the root is first. `nothing` is an empty sum."""
+    """The tree. `nodes` lists parents before children, beginning with the root. `nothing` is an empty sum."""
 
     def __init__(self, nothing: Sum) -> None:
         self._nothing = nothing
@@ -60,7 +60,7 @@ class AddressTree(Generic[Own, Sum]):
         self._homes: dict[str, Node[Own, Sum]] = {}
 
     def at(self, address: str) -> Node[Own, Sum]:
-        """The node at an address, made if it is not there."""
+        """Return the node at an address, which is created if necessary."""
         node = self._homes.get(address)
         if node is None:
             node = self.root
@@ -74,7 +74,7 @@ class AddressTree(Generic[Own, Sum]):
         return node
 
     def find(self, address: str) -> Node[Own, Sum] | None:
-        """The node at an address, if it is there."""
+        """Return the node at an address if it exists."""
         node = self.root
         for segment in segments(address):
             below = node.children.get(segment)
@@ -84,9 +84,9 @@ class AddressTree(Generic[Own, Sum]):
         return node
 
     def settle(self, add: Callable[[Node[Own, Sum]], Hashable], fold: bool) -> None:
-        """Has `add` sum up each node, from the leaves up; with `fold`, joins equal numbered siblings first.
+        """Compute the sum of each node with `add`, from the leaves up; with `fold`, join equal numbered siblings first.
 
-        What `add` returns is equal for nodes that own the same.
+        `add` returns equal values for nodes with equal contents.
         """
         kinds: dict[tuple[object, ...], int] = {}
         for node in reversed(self.nodes):
@@ -97,7 +97,7 @@ class AddressTree(Generic[Own, Sum]):
             node.kind = kinds.setdefault((node.type, own, below), len(kinds))
 
     def rows(self, depth: int | None) -> Iterator[TreeRow[Own, Sum]]:
-        """The rows from the top, the root's if it owns something; what is nested deeper than `depth` is left out."""
+        """Return the rows in order, including the root if it has content, down to `depth`."""
         root = self.root
         waiting = [(child, 0, "", 1) for child in reversed(root.children.values())]
         if root.own:

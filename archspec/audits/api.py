@@ -1,4 +1,4 @@
-"""Audits: a published calculation, line by line, with what is right in it and what is not.
+"""Audits: verdicts on the lines of a published calculation.
 
 archspec.audit("path/to/audit.yaml").lines
 """
@@ -16,7 +16,7 @@ from archspec.source import Report, Source, decode, fail, read_bytes, suggest
 
 
 class Audit(NamedTuple):
-    """An audited calculation: its title, where it was published, a note, and its lines with their verdicts."""
+    """An audited calculation: its title, its place of publication, a note, and its lines with their verdicts."""
 
     title: str
     where: str
@@ -43,7 +43,7 @@ def audit(path: str | os.PathLike[str]) -> Audit:
 
 
 def bundled_audits() -> list[str]:
-    """The names of the bundled audits."""
+    """Return the names of the bundled audits."""
     folder = _folder()
     return sorted(name[:-5] for name in os.listdir(folder) if name.endswith(".yaml")) if os.path.isdir(folder) else []
 
@@ -53,13 +53,13 @@ def _folder() -> str:
 
 
 def _find(path: str) -> tuple[str, str]:
-    """Where an audit lies, and the label it is known by."""
+    """Return the path of an audit, and its label in diagnostics."""
     if path.endswith((".yaml", ".yml")) or "/" in path or os.sep in path:
         return path, path
     known = bundled_audits()
     if path not in known:
-        help = suggest(path, known) or f"bundled are {', '.join(known)}; a file's name has a `/` or ends in .yaml"
-        raise fail("missing-file", f"no bundled audit is called `{path}`", help=help)
+        help = suggest(path, known) or f"use {', '.join(known)}, or a path that has a `/` or ends in .yaml"
+        raise fail("missing-file", f"unknown bundled audit `{path}`", help=help)
     return os.path.join(_folder(), f"{path}.yaml"), f"specs/audits/{path}.yaml"
 
 
@@ -68,7 +68,7 @@ def _text(path: str, label: str) -> str:
     data = read_bytes(path, label, report) if "\0" not in path else None
     text = decode(data, label, report) if data is not None else None
     if "\0" in path:
-        report.error("missing-file", "no file has a zero byte in its name")
+        report.error("missing-file", "a file name cannot contain a zero byte")
     report.check()
     assert text is not None
     return text

@@ -1,4 +1,4 @@
-"""The arithmetic of a published calculation, in exact numbers."""
+"""The arithmetic of a published calculation, evaluated exactly."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ class Arithmetic(NamedTuple):
         return " ".join(self.written.text.split())
 
     def span(self, node: tree.Expr) -> Span:
-        """Where a part of the expression stands in the file."""
+        """Return the location of a subexpression in the file."""
         return self.written.part(node.start, node.end)
 
     def lines(self) -> Iterator[tuple[str, tree.Expr]]:
-        """The lines that it mentions."""
+        """Return the lines that the expression uses."""
         for node in _nodes(self.expr):
             if isinstance(node, tree.Literal) and isinstance(node.value, str):
                 yield node.value, node
 
 
 class EvaluationError(Exception):
-    """What an expression has no value for: a code, a sentence, and the part at fault."""
+    """An expression without a value: a code, a message, and the subexpression that is wrong."""
 
     def __init__(self, code: str, message: str, node: tree.Expr, help: str | None = None) -> None:
         super().__init__(message)
@@ -47,7 +47,7 @@ class EvaluationError(Exception):
 
 
 def read_arithmetic(written: Text, report: Report) -> Arithmetic | None:
-    """The expression that a text is; None with a diagnostic."""
+    """Parse an expression; None after reporting a diagnostic."""
     found = Report()
     expr = parse_expression(Source("expression", written.text), found)
     for problem in found.diagnostics:
@@ -59,14 +59,14 @@ def read_arithmetic(written: Text, report: Report) -> Arithmetic | None:
         is_number = isinstance(node, tree.Literal) and not isinstance(node.value, bool) and node.value is not None
         if not (is_number or isinstance(node, tree.Name) or _is_operation(node)):
             at = written.part(node.start, node.end)
-            message = "arithmetic is numbers, names, lines in quotes, and + - * / // ** between them"
+            message = "expected arithmetic: numbers, names, lines in quotes, and + - * / // **"
             report.error("wrong-kind", message, at)
             return None
     return Arithmetic(written, expr)
 
 
 def evaluate(expr: tree.Expr, name: Callable[[tree.Name], Fraction], line: Callable[[str], Fraction]) -> Fraction:
-    """The value of an expression, with what its names and its lines stand for. Raises EvaluationError."""
+    """Evaluate an expression with the values of its names and lines. Raises EvaluationError."""
     match expr:
         case tree.Name():
             value = name(expr)
@@ -97,13 +97,13 @@ def _combined(expr: tree.Binary, left: Fraction, right: Fraction) -> Fraction:
             return _power(expr, left, right)
         case _:
             if right == 0:
-                raise EvaluationError("arithmetic", f"`{expr.operator}` by zero", expr)
+                raise EvaluationError("arithmetic", "division by zero", expr)
             return left / right if expr.operator == "/" else Fraction(left // right)
 
 
 def _power(expr: tree.Binary, base: Fraction, exponent: Fraction) -> Fraction:
     if exponent.denominator != 1 or exponent < 0:
-        raise EvaluationError("arithmetic", "the exponent of `**` is a whole number, 0 or more", expr)
+        raise EvaluationError("arithmetic", "expected a non-negative integer exponent of `**`", expr)
     bits = max(base.numerator.bit_length(), base.denominator.bit_length())
     if exponent > LARGEST_BITS or bits * exponent > 2 * LARGEST_BITS:
         raise _too_large(expr)
@@ -111,7 +111,7 @@ def _power(expr: tree.Binary, base: Fraction, exponent: Fraction) -> Fraction:
 
 
 def _too_large(expr: tree.Expr) -> EvaluationError:
-    return EvaluationError("budget", "this number is too large to be worked out", expr)
+    return EvaluationError("budget", "this number is too large to compute", expr)
 
 
 def _is_operation(node: tree.Expr) -> bool:
@@ -121,7 +121,7 @@ def _is_operation(node: tree.Expr) -> bool:
 
 
 def _nodes(expr: tree.Expr) -> Iterator[tree.Expr]:
-    """An expression and all its parts."""
+    """Yield an expression and all its subexpressions."""
     waiting = [expr]
     while waiting:
         node = waiting.pop()

@@ -1,4 +1,4 @@
-"""Judges the lines of a calculation: each on its own arithmetic, and against the model."""
+"""Verdicts on the lines of a calculation, from their own arithmetic and from the model."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from archspec.explanations.explain import Answer, Explanation, Match
 from archspec.explanations.numbers import PublishedNumber, Reading, rounded
 from archspec.source import ArchError, Diagnostic
 
-MOST_DEVIATIONS = 3
+MOST_ADJUSTMENTS = 3
 VERDICTS = {
     "right": "right",
     "convention": "right under another convention",
     "wrong": "wrong",
-    "carried": "wrong (carried on)",
+    "carried": "wrong (carried forward)",
 }
 
 
 class JudgedLine(NamedTuple):
     """A line of a calculation and its verdict; numbers are exact.
 
-    `value` is what the line claims, `own` the result of its own arithmetic with what the lines above claim, and
-    `counted` what the model has; None if the line does not have it. `verdict` is "right", "convention" (right under
-    another convention), "wrong" or "carried" (wrong because of lines above). `meant` is the value without any error,
-    and `off` the difference of a wrong exact value from it. `why` are sentences.
+    `value` is the claimed number, `own` the result of the line's own arithmetic with the numbers claimed above, and
+    `counted` the model's number; each is None if the line does not have it. `verdict` is "right", "convention" (right
+    under another convention), "wrong" or "carried" (wrong because of lines above). `meant` is the value without any
+    error, and `off` the difference of a wrong exact value from it. `why` has the reasons.
     """
 
     line: AuditLine
@@ -43,16 +43,17 @@ class JudgedLine(NamedTuple):
 
     @property
     def is_wrong(self) -> bool:
+        """Whether the line is wrong, by its own error or by one carried forward."""
         return self.verdict in ("wrong", "carried")
 
 
 def judge(lines: Sequence[AuditLine], models: Models) -> tuple[JudgedLine, ...]:
-    """Judges lines in order. Raises ArchError with all that is about nothing: models, names, patterns."""
+    """Judge lines in order. Raises ArchError with every unknown model, name or pattern."""
     above: dict[str, JudgedLine] = {}
     found: list[Diagnostic] = []
     for line in lines:
         if line.arithmetic is not None and any(name not in above for name, _ in line.arithmetic.lines()):
-            continue  # a line that it rests upon could not be judged, which has been said
+            continue  # a line that it uses could not be judged, which has been reported
         try:
             above[line.name] = _Judge(line, models, above).judged()
         except ArchError as error:
@@ -63,7 +64,7 @@ def judge(lines: Sequence[AuditLine], models: Models) -> tuple[JudgedLine, ...]:
 
 
 class _Judge:
-    """What is known of one line."""
+    """The facts about one line, and its verdict."""
 
     def __init__(self, line: AuditLine, models: Models, above: Mapping[str, JudgedLine]) -> None:
         self.line = line
@@ -90,10 +91,10 @@ class _Judge:
         return JudgedLine(self.line, self.value, self.own, self.counted, meant, verdict, off, tuple(why))
 
     def _verdict(self, chain: Fraction | None) -> tuple[str, Fraction, list[str]]:
-        """The verdict, what the value would be without any error, and why."""
+        """Return the verdict, the value without any error, and the reasons."""
         meant = self._meant(chain)
         if self.own is not None and not self._fits(self.own):
-            return "wrong", meant, [*self._slipped(self.own), *self._carried(self.own), *self._settled(meant)]
+            return "wrong", meant, [*self._compare_own(self.own), *self._carried(self.own), *self._settled(meant)]
         if chain is not None and chain != self.own and not self._fits(chain):
             why = [*self._carried(self.own or chain), "its own arithmetic is right", *self._settled(meant)]
             return "carried", meant, why
@@ -107,7 +108,7 @@ class _Judge:
         return "wrong", self.counted, [*self._difference(self.counted), *self._guesses()]
 
     def _meant(self, chain: Fraction | None) -> Fraction:
-        """What the line comes to without any error: by its arithmetic, unless that counts nothing there is."""
+        """Return the value without any error: that of the arithmetic, unless it matches nothing in the model."""
         if chain is None or self.counted is None or chain == self.counted:
             return chain if chain is not None else self.counted if self.counted is not None else self.value
         return chain if self._conventions(exact(chain)) else self.counted
@@ -115,21 +116,21 @@ class _Judge:
     def _fits(self, value: Fraction) -> bool:
         return any(reading.fits(value) for reading in self.number.readings)
 
-    # Sentences
+    # Reasons
 
-    def _slipped(self, own: Fraction) -> list[str]:
-        """What the line's own arithmetic gives, and how the number differs from it."""
+    def _compare_own(self, own: Fraction) -> list[str]:
+        """Return the result of the line's own arithmetic, and how the number differs from it."""
         arithmetic = self.line.arithmetic
         assert arithmetic is not None
         gives = f"`{arithmetic.text}` is {self._shown(own)}"
         return [gives, *self._difference(own), *(self._guesses() if not self.used or self.counted == own else [])]
 
     def _difference(self, right: Fraction) -> list[str]:
-        """How the number differs from the right one, where that says more than their difference."""
+        """Describe how the number differs from the right one."""
         number = self.number
         if number.exact:
-            slipped = describe(int(right), int(number.value)) if right.denominator == 1 else None
-            return [f"{self._signed(number.value - right)}{f', {slipped}' if slipped else ''}"]
+            detail = describe(int(right), int(number.value)) if right.denominator == 1 else None
+            return [f"{self._signed(number.value - right)}{f', {detail}' if detail else ''}"]
         for factor, what in ((1000, "1,000"), (1000**2, "1,000,000"), (1024, "1,024")):
             for scaled, how in ((right * factor, "large"), (right / factor, "small")):
                 if self._fits(scaled):
@@ -137,17 +138,17 @@ class _Judge:
         return [f"at its digits that is {_at(right, number, number.readings[-1])}"]
 
     def _carried(self, own: Fraction) -> list[str]:
-        """What comes from the lines above that are wrong, one by one."""
+        """Return the errors carried forward from each of the wrong lines above."""
         found: list[str] = []
         for name in self.used:
             if self.above[name].is_wrong:
                 without = self._evaluate(lambda n, name=name: self.above[n].meant if n == name else self.above[n].value)
                 if without is not None and without != own:
-                    found.append(f'{self._signed(own - without)} carried on from "{name}"')
+                    found.append(f'{self._signed(own - without)} carried forward from "{name}"')
         return found
 
     def _settled(self, meant: Fraction) -> list[str]:
-        """What the model says of the value without any error."""
+        """Compare the value without any error with the model."""
         if self.counted is None:
             return []
         if meant == self.counted:
@@ -158,17 +159,17 @@ class _Judge:
         return [f"{self._shown(meant)} would be right {_either(ways)}"] if ways else []
 
     def _guesses(self) -> list[str]:
-        """What would give the number as it is: guesses, each as good as the other."""
+        """Return guesses that would give the number as claimed; all are equally likely."""
         if self.counted is None or not self._is_count or not self.number.exact:
             return []
         found = [match for match in self._explained(self.number).answers[0].matches if match.rank <= 2]
-        if describe(int(self.counted), int(self.value)):  # which is said already, and is the same slip
-            found = [match for match in found if match.kind != "slip"]
+        if describe(int(self.counted), int(self.value)):  # already reported as an arithmetic error
+            found = [match for match in found if match.kind != "arithmetic error"]
         guesses = list(dict.fromkeys(map(_way, found)))
         return [f"{'a guess' if len(guesses) == 1 else 'guesses'}: {' | or '.join(guesses)}"] if guesses else []
 
     def _rounding(self, right: Fraction | None) -> list[str]:
-        """At which digits a rounded number is right, and what is so at the others."""
+        """Return the digits at which a rounded number is right, and the right number at the others."""
         if self.number.exact or right is None:
             return []
         fits = [r for r in self.number.readings if r.fits(right)]
@@ -179,13 +180,13 @@ class _Judge:
         return why
 
     def _others(self, reading: Reading) -> str:
-        """What else of the model's family a reading fits."""
+        """Return the members of the model's family that match an interpretation of the number."""
         if not self.models.is_whole(self.line) or not self._is_count:
             return ""
         answer = self._answer(reading)
         if answer.matches and answer.matches[0].rank == 0:
             return f"; {self.number.text} is {_either(answer.matches, counts=True)}"
-        return "" if answer.matches else f", and no way of counting gives {self.number.text}"
+        return "" if answer.matches else f", and no convention gives {self.number.text}"
 
     def _answer(self, reading: Reading) -> Answer:
         return next(a for a in self._explained(self.number).answers if a.reading == reading)
@@ -197,9 +198,9 @@ class _Judge:
         return self.counted is not None and not self.line.of
 
     def _conventions(self, number: PublishedNumber) -> tuple[Match, ...]:
-        """The conventions under which a number is right: all of the simplest, of the coarsest reading that has any."""
+        """Return the simplest conventions that give a number, in its coarsest interpretation that has any."""
         for answer in self._explained(number).answers if self._is_count and number.value.denominator == 1 else ():
-            found = tuple([m for m in answer.matches if m.kind == "convention" and m.rank <= MOST_DEVIATIONS])
+            found = tuple([m for m in answer.matches if m.kind == "convention" and m.rank <= MOST_ADJUSTMENTS])
             if found:
                 return found
         return ()
@@ -223,7 +224,7 @@ class _Judge:
 
 
 def exact(value: Fraction) -> PublishedNumber:
-    """A value as a number without any rounding."""
+    """Return a value as an exact number."""
     return PublishedNumber(
         f"{int(value):,}" if value.denominator == 1 else str(float(value)),
         value,
@@ -233,7 +234,7 @@ def exact(value: Fraction) -> PublishedNumber:
 
 
 def shown(value: Fraction, number: PublishedNumber) -> str:
-    """A value as people read it, beside a number: in percent if that is; in full, or at five digits."""
+    """Format a value like a published number: in percent if it is a percentage, else in full or with five digits."""
     if number.unit == Fraction(1, 100):
         return f"{float(100 * value):.2f} %"
     if value.denominator == 1:
@@ -251,10 +252,10 @@ def _digits(readings: Sequence[Reading]) -> str:
 
 
 def _either(matches: Sequence[Match], counts: bool = False) -> str:
-    """The ways of counting, with what they do to the model."""
+    """Join the alternative conventions that matches describe."""
     texts = [f"{match.params:,} {_way(match)}" if counts else _way(match) for match in matches]
     return " | or ".join(dict.fromkeys(texts))
 
 
 def _way(match: Match) -> str:
-    return ", ".join(step.text for step in match.steps[1:]) or "counted plainly"
+    return ", ".join(step.text for step in match.steps[1:]) or "as the plain count"

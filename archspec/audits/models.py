@@ -1,4 +1,4 @@
-"""The models that an audit is about, and the parts of them that its lines choose."""
+"""The models of an audit, and the tensors that its lines select."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _Family(NamedTuple):
 
 
 class Models:
-    """Loads each model once. Specs that are files lie in `folder`, or below it."""
+    """Loads each model once. Specs that are files must be in `folder` or below it."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
@@ -42,7 +42,7 @@ class Models:
         self._families: dict[str, _Family | ArchError] = {}
 
     def counted(self, line: AuditLine) -> Fraction | None:
-        """What the model has of a line: the parameters selected, or their share; None where nothing is selected."""
+        """Return the selected parameters of a line's model, or their share; None if the line has no selection."""
         if not line.select:
             self._family(line)
             return None
@@ -51,11 +51,11 @@ class Models:
             return Fraction(part)
         whole = self._sum(line, "of", line.of)
         if not whole:
-            raise fail("arithmetic", "what this selects has no parameters to take a share of", line.spans["of"])
+            raise fail("arithmetic", "cannot compute a share: this selects no parameters", line.spans["of"])
         return Fraction(part, whole)
 
     def explainer(self, line: AuditLine) -> Explainer:
-        """What explains numbers by what a line selects; by the relatives of the model too where that is all of it."""
+        """Return the explainer for a line's selection; it includes the relatives if the whole model is selected."""
         key = repr((line.spec, line.overrides, line.select))
         if key not in self._explainers:
             self._explainers[key] = self._explainer(line)
@@ -77,11 +77,11 @@ class Models:
         return Explainer(table._replace(tensors=tuple(tensors), buffers=(), params=params), (), applied, tables)
 
     def is_whole(self, line: AuditLine) -> bool:
-        """Whether a line is about all tensors of its model."""
+        """Whether a line selects all tensors of its model."""
         return bool(line.select) and all(select(self._family(line).table, line.select).chosen)
 
     def checked(self, line: AuditLine, evaluate: Callable[[Callable[[tree.Name], Fraction]], Fraction]) -> Fraction:
-        """The value of a line's arithmetic, given what its names stand for. Raises ArchError with the place."""
+        """Evaluate a line's arithmetic with the values of its names. Raises ArchError with the location."""
         assert line.arithmetic is not None
         facts = self._facts(line)
 
@@ -103,12 +103,12 @@ class Models:
 
     def _no_number(self, node: tree.Name, facts: dict[str, object]) -> NoReturn:
         if node.text in facts:
-            raise EvaluationError("wrong-kind", f"the hyperparameter `{node.text}` is no number", node)
-        help = suggest(node.text, list(facts)) or "another line is named in quotes"
-        raise EvaluationError("unknown-name", f"the model has no hyperparameter `{node.text}`", node, help)
+            raise EvaluationError("wrong-kind", f"hyperparameter `{node.text}` is not a number", node)
+        help = suggest(node.text, list(facts)) or "put the name of another line in quotes"
+        raise EvaluationError("unknown-name", f"unknown hyperparameter `{node.text}`", node, help)
 
     def _facts(self, line: AuditLine) -> dict[str, object]:
-        """The hyperparameters of a line's model, and what `expect` knows of it."""
+        """Return the hyperparameters of a line's model, and the totals available to `expect`."""
         table = self._family(line).table
         return {
             **table.hyperparameters,
@@ -121,7 +121,7 @@ class Models:
         selection = select(self._family(line).table, rules)
         if selection.unmatched:
             pattern = selection.unmatched[0].pattern
-            help = f"`archspec count {line.spec} --by tensor` shows the names"
+            help = f"run `archspec count {line.spec} --by tensor` to list the names"
             at = line.spans.get(f"{key} {pattern}", line.spans[key])
             raise fail("no-match", f"`{pattern}` matches no tensor", at, help=help)
         return selection.total
@@ -130,7 +130,7 @@ class Models:
         key = repr((line.spec, line.overrides))
         if key not in self._families:
             if len(self._families) >= MOST_MODELS:
-                raise fail("budget", f"an audit is about more than {MOST_MODELS} models", line.spans["spec"])
+                raise fail("budget", f"too many models in an audit: the limit is {MOST_MODELS}", line.spans["spec"])
             try:
                 self._families[key] = self._load(line)
             except ArchError as error:
@@ -147,8 +147,8 @@ class Models:
             path = os.path.join(self.folder, spec.path)
             inside = os.path.realpath(path).startswith(os.path.realpath(self.folder) + os.sep)
             if spec.path == "-" or "\0" in path or not inside:
-                help = "it is a bundled name, or a file in the folder of the audit or below it"
-                raise fail("import-outside", f"`{line.spec}` is outside the folder of the audit", at, help=help)
+                help = "use a bundled name, or a file in the directory of the audit or below it"
+                raise fail("import-outside", f"`{line.spec}` is outside the directory of the audit", at, help=help)
             name = path if spec.model is None else f"{path}:{spec.model}"
         else:
             name = line.spec
@@ -158,12 +158,12 @@ class Models:
             return _Family(internals(model).table, relatives_of(model), uses(body), table_types(body))
         except ArchError as error:
             found = [d if d.span is not None else d._replace(span=_blamed(d, line)) for d in error.diagnostics]
-            code = "unknown-name"  # a mistake in this file, not in how the command was used
+            code = "unknown-name"  # an error in this file, not in the use of the command
             raise ArchError([d._replace(code=code) if d.code in _NAMES else d for d in found]) from None
 
 
 def _blamed(problem: Diagnostic, line: AuditLine) -> Span:
-    """What in the audit a finding without a place is about: the model's name, or what is set."""
+    """Return the location for a diagnostic that has none: the model's name, or the override."""
     return line.spans["set" if problem.code in ("unknown-argument", "wrong-kind") and line.overrides else "spec"]
 
 

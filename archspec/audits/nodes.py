@@ -1,4 +1,4 @@
-"""YAML as mappings, lists and texts with their places: no types, no tags, no references, nothing that can grow."""
+"""YAML as mappings, lists and texts with locations; no types, tags or references, and thus no expansion."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ DEEPEST = 8
 
 
 class Text(NamedTuple):
-    """A scalar as it is written; `span` covers it with its quotes."""
+    """A scalar, verbatim; `span` includes its quotes."""
 
     span: Span
     text: str
 
     def part(self, start: int, end: int) -> Span:
-        """The place of characters `start` to `end` of the text; the whole, where it was not written in one piece."""
+        """Return the location of characters `start` to `end`, or of the whole if it was not written in one piece."""
         source, at, stop = self.span
         written = source.text[at:stop]
         for skipped in (0, 1):
@@ -34,7 +34,7 @@ class Items(NamedTuple):
 
 
 class Mapping(NamedTuple):
-    """A mapping: for each key its own place and its value."""
+    """A mapping: for each key its location and its value."""
 
     span: Span
     entries: dict[str, tuple[Span, Node]]
@@ -44,7 +44,7 @@ Node: TypeAlias = Text | Items | Mapping
 
 
 def read_nodes(source: Source, report: Report) -> Node | None:
-    """The document in a text; None with a diagnostic where it is no YAML, or more than plain data."""
+    """Parse a document; None with a diagnostic if it is not YAML, or not plain data."""
     import yaml
 
     reader = _Reader(source, report)
@@ -55,29 +55,29 @@ def read_nodes(source: Source, report: Report) -> Node | None:
     except yaml.MarkedYAMLError as problem:
         mark: Any = problem.problem_mark or problem.context_mark
         if mark is not None and mark.index >= len(source.text.rstrip()) and problem.context_mark is not None:
-            mark = problem.context_mark  # what is never closed is shown where it opens
+            mark = problem.context_mark  # an unclosed construct is reported where it opens
         at = mark.index if mark is not None else 0
-        said = " ".join(part for part in (problem.context, problem.problem) if part)
-        help = _QUOTES if "alias" in said or "tag" in said or "%" in said else None
-        report.error("syntax", f"this is no YAML: {said}", reader.point(at), help=help)
+        described = " ".join(part for part in (problem.context, problem.problem) if part)
+        help = _QUOTES if "alias" in described or "tag" in described or "%" in described else None
+        report.error("syntax", f"invalid YAML: {described}", reader.point(at), help=help)
         return None
     except yaml.reader.ReaderError as problem:
         at: Any = problem.position
-        report.error("syntax", "this character cannot stand in YAML", reader.point(at))
+        report.error("syntax", "this character is not allowed in YAML", reader.point(at))
         return None
-    except (ValueError, OverflowError) as problem:  # an escape beyond Unicode, a version that is no number
-        report.error("syntax", f"this is no YAML: {problem}", reader.point(reader.last))
+    except (ValueError, OverflowError) as problem:  # an escape beyond Unicode, an invalid version number
+        report.error("syntax", f"invalid YAML: {problem}", reader.point(reader.last))
         return None
     if reader.root is None:
         report.error("syntax", f"{source.label} is empty", reader.point(0))
     return reader.root
 
 
-_QUOTES = "text that begins with `*`, `!`, `&`, `%` or `@` is put in quotes"
+_QUOTES = "quote text that begins with `*`, `!`, `&`, `%` or `@`"
 
 
 class _Reader:
-    """Builds nodes from events. A mapping under way keeps the key that waits for its value."""
+    """Builds nodes from events. An unfinished mapping stores the key that waits for its value."""
 
     def __init__(self, source: Source, report: Report) -> None:
         self.source = source
@@ -93,16 +93,16 @@ class _Reader:
         return Span(self.source, at, at + 1)
 
     def take(self, event: Any) -> bool:
-        """Takes one event; False where that was reported as wrong."""
+        """Process one event; False after reporting an error."""
         import yaml
 
         start, end = event.start_mark.index, event.end_mark.index
         self.last = end
         span = Span(self.source, start, max(end, start + 1))
         if isinstance(event, yaml.DocumentStartEvent) and self.root is not None:
-            return self._wrong("syntax", "a file holds one document", span)
+            return self._wrong("syntax", "expected a single YAML document", span)
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) or getattr(event, "tag", None):
-            return self._wrong("syntax", "references and tags of YAML are not used here", span, _QUOTES)
+            return self._wrong("syntax", "YAML anchors, aliases and tags are not supported", span, _QUOTES)
         if isinstance(event, yaml.ScalarEvent):
             text: Any = event.value
             return self._add(Text(span, text))
@@ -117,7 +117,7 @@ class _Reader:
 
     def _begin(self, node: Items | Mapping) -> bool:
         if len(self._open) >= DEEPEST:
-            return self._wrong("budget", f"this is nested more than {DEEPEST} deep", node.span)
+            return self._wrong("budget", f"nesting is too deep: the limit is {DEEPEST}", node.span)
         if not self._add(node):
             return False
         self._open.append(node)
@@ -127,7 +127,7 @@ class _Reader:
     def _add(self, node: Node) -> bool:
         self._nodes += 1
         if self._nodes > MOST_NODES:
-            return self._wrong("budget", f"there are more than {MOST_NODES:,} entries", node.span)
+            return self._wrong("budget", f"too many entries: the limit is {MOST_NODES:,}", node.span)
         if not self._open:
             self.root = node
             return True
@@ -143,10 +143,11 @@ class _Reader:
 
     def _key(self, around: Mapping, node: Node) -> bool:
         if not isinstance(node, Text):
-            return self._wrong("wrong-kind", "a key is a word", node.span)
+            return self._wrong("wrong-kind", "expected a scalar key", node.span)
         if node.text in around.entries:
-            first = Note("it was first given here", around.entries[node.text][0])
-            self.report.error("duplicate-name", f"the key `{node.text}` is given twice", node.span, notes=(first,))
+            first = Note("first specified here", around.entries[node.text][0])
+            message = f"key `{node.text}` is specified more than once"
+            self.report.error("duplicate-name", message, node.span, notes=(first,))
             return False
         self._keys[-1] = node
         return True

@@ -1,4 +1,4 @@
-"""An audit file: a published calculation as lines, each with what is claimed and what it can be judged by."""
+"""Audit files: a published calculation as lines, each with its claim and the facts to judge it by."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LINE = ("line", "says", "where", "spec", "set", "claimed", "arithmetic", "selec
 class AuditLine(NamedTuple):
     """One line of a calculation.
 
-    `says` is its wording, and `where` its location in the publication. `claimed` is the number, and other ways to write
+    `says` is its wording, and `where` its location in the publication. `claimed` has the number, and other notations of
     it. The line is judged by its own `arithmetic`, and by the tensors that `select` matches (as a share of those that
     `of` matches) in the model `spec` with `overrides`. `spans` locates its keys and patterns in the file.
     """
@@ -39,7 +39,7 @@ class AuditLine(NamedTuple):
 
 
 class AuditFile(NamedTuple):
-    """A calculation: its title, where it was published, a note on it, and its lines."""
+    """A calculation: its title, its place of publication, a note, and its lines."""
 
     title: str
     where: str
@@ -48,21 +48,21 @@ class AuditFile(NamedTuple):
 
 
 def read_audit(source: Source) -> AuditFile:
-    """The audit in a text. Raises ArchError with every mistake in it."""
+    """Parse an audit. Raises ArchError with every error in it."""
     report = Report()
     root = read_nodes(source, report)
     report.check()
     reader = _Reader(report)
     audit = reader.file(root) if isinstance(root, Mapping) else None
     if root is not None and not isinstance(root, Mapping):
-        report.error("wrong-kind", "an audit is a mapping: `title: ...`, `spec: ...`, `lines: ...`", root.span)
+        report.error("wrong-kind", "expected an audit as a mapping: `title: ...`, `spec: ...`, `lines: ...`", root.span)
     report.check()
     assert audit is not None
     return audit
 
 
 class _Reader:
-    """Makes an audit of nodes, and reports what is wrong with them."""
+    """Converts nodes to an audit, and reports their errors."""
 
     def __init__(self, report: Report) -> None:
         self.report = report
@@ -75,20 +75,20 @@ class _Reader:
         title, where, note = (self._text(node, key) for key in ("title", "where", "note"))
         for key in ("title", "lines"):
             if is_known and key not in node.entries:
-                self.report.error("missing-argument", f"an audit needs `{key}`", self._start(node))
+                self.report.error("missing-argument", f"missing key `{key}` in audit file", self._start(node))
         lines: list[AuditLine] = []
         entry = node.entries.get("lines")
-        items = self._items(entry[1], "`lines` is a list") if entry is not None else []
+        items = self._items(entry[1], "`lines` expects a list") if entry is not None else []
         if len(items) > MOST_LINES:
-            self.report.error("budget", f"there are more than {MOST_LINES:,} lines", items[MOST_LINES].span)
+            self.report.error("budget", f"too many lines: the limit is {MOST_LINES:,}", items[MOST_LINES].span)
             items = []
         for item in items:
             if isinstance(item, Mapping):
                 lines.append(self._line(item, node, is_known))
             else:
-                self.report.error("wrong-kind", "a line is a mapping: `line: ...`, `claimed: ...`", item.span)
+                self.report.error("wrong-kind", "expected a line as a mapping: `line: ...`, `claimed: ...`", item.span)
         if entry is not None and not items and not self.report.failed:
-            self.report.error("wrong-kind", "there are no lines", entry[1].span)
+            self.report.error("wrong-kind", "`lines` is empty", entry[1].span)
         return AuditFile(title, where, note, tuple(lines))
 
     def _line(self, node: Mapping, file: Mapping, is_known: bool) -> AuditLine:
@@ -107,77 +107,71 @@ class _Reader:
             texts = [item for item in value.items if isinstance(item, Text)] if isinstance(value, Items) else []
             spans |= {f"{key} {text.text.removeprefix('!')}": text.span for text in texts}
         if spec is None and is_known and is_line_known:
-            self.report.error(
-                "missing-argument", "a line needs a `spec`, here or for the whole file", self._start(node)
-            )
+            self.report.error("missing-argument", "missing key `spec`, in this line or in the file", self._start(node))
         spec = self._text(node, "spec") or self._text(file, "spec")
         says, where = self._text(node, "says"), self._text(node, "where")
         return AuditLine(name, says, where, spec, overrides, claimed, arithmetic, select, of, spans)
 
     def _check_line(self, node: Mapping, name: str) -> None:
-        """Checks that a line has a name of its own, and something to be judged by."""
+        """Check that a line has a unique name, and something to judge it by."""
         at = self._start(node)
         if not name:
-            self.report.error("missing-argument", "a line needs a name: `line: ...`", at)
+            self.report.error("missing-argument", "missing name of a line: `line: ...`", at)
         elif name in self.names:
-            note = Note("it was first given here", self.names[name])
+            note = Note("first defined here", self.names[name])
             span = node.entries["line"][1].span
-            self.report.error("duplicate-name", f"two lines are called `{name}`", span, notes=(note,))
+            self.report.error("duplicate-name", f"line `{name}` is already defined", span, notes=(note,))
         else:
             self.names[name] = node.entries["line"][1].span
         if sum(key in node.entries for key in ("claimed", "arithmetic", "select")) < 2:
-            help = "give two of `claimed`, `arithmetic` and `select`"
-            self.report.error("missing-argument", f"nothing says how to judge the line `{name}`", at, help=help)
+            help = "specify two of `claimed`, `arithmetic` and `select`"
+            self.report.error("missing-argument", f"line `{name}` has nothing to judge it by", at, help=help)
         if "of" in node.entries and "select" not in node.entries:
-            self.report.error("missing-argument", "`of` needs a `select`: it is a share of something", at)
+            self.report.error("missing-argument", "`of` requires `select`", at)
 
     # Values
 
     def _claimed(self, node: Mapping) -> tuple[PublishedNumber, ...]:
         entry = node.entries.get("claimed")
         numbers: list[PublishedNumber] = []
-        for text in self._texts(entry[1], "`claimed` is a number, or a list of them") if entry is not None else ():
+        for text in self._texts(entry[1], "`claimed` expects a number or a list") if entry is not None else ():
             try:
                 numbers.append(read_number(text.text, self.units))
             except ValueError as problem:
-                help = (
-                    "as in 108808704, 108,808,704, 110M, about 20 %; a number with commas in a [list] is put in quotes"
-                )
+                help = "write it as 108808704, 108,808,704, 110M or about 20 %; in a [list], quote a number with commas"
                 self.report.error("wrong-kind", str(problem), text.span, help=help)
         return tuple(numbers)
 
     def _arithmetic(self, node: Mapping) -> Arithmetic | None:
         entry = node.entries.get("arithmetic")
-        if entry is None or (text := self._scalar(entry[1], "arithmetic is text")) is None:
+        if entry is None or (text := self._scalar(entry[1], "`arithmetic` expects text")) is None:
             return None
         arithmetic = read_arithmetic(text, self.report)
         for name, part in arithmetic.lines() if arithmetic is not None else ():
             if arithmetic is not None and name not in self.names:
-                help = (
-                    suggest(name, list(self.names)) or "arithmetic may use the lines above it, by their names in quotes"
-                )
-                self.report.error("unknown-name", f"no line above is called `{name}`", arithmetic.span(part), help=help)
+                help = suggest(name, list(self.names)) or "use the name, in quotes, of a line above this one"
+                self.report.error("unknown-name", f"unknown line `{name}`", arithmetic.span(part), help=help)
         return arithmetic
 
     def _rules(self, node: Mapping, key: str) -> tuple[Rule, ...]:
         entry = node.entries.get(key)
         texts = (
-            self._texts(entry[1], f"`{key}` is a pattern of tensor names, or a list of them")
+            self._texts(entry[1], f"`{key}` expects a pattern of tensor names or a list of patterns")
             if entry is not None
             else []
         )
         for text in texts:
             if not text.text.lstrip("!"):
-                self.report.error("wrong-kind", "this is no pattern of tensor names", text.span)
+                self.report.error("wrong-kind", "expected a pattern of tensor names", text.span)
         return tuple([Rule(not text.text.startswith("!"), text.text.removeprefix("!")) for text in texts])
 
     def _overrides(self, node: Mapping) -> dict[str, Any]:
         entry = node.entries.get("set")
         values: dict[str, Any] = {}
         for key, (at, value) in self._entries(entry[1]) if entry is not None else ():
-            text = self._scalar(value, "a hyperparameter's value is text here; a list is put in quotes")
+            text = self._scalar(value, "expected the value of a hyperparameter as text; a list must be quoted")
             if not key.isidentifier():
-                self.report.error("wrong-kind", "this is no name of a hyperparameter", at)
+                self.report.error("wrong-kind", "expected the name of a hyperparameter", at)
             elif text is not None:
                 try:
                     values[key] = parse_override(f"{key}={text.text}")[1]
@@ -190,30 +184,34 @@ class _Reader:
         entry = node.entries.get("units")
         units: dict[str, int] = {}
         for key, (at, value) in self._entries(entry[1]) if entry is not None else ():
-            text = self._scalar(value, "a unit is a whole number, as in `M: 1024 * 1024`")
+            text = self._scalar(value, "expected a positive integer as the value of a unit, such as `M: 1024 * 1024`")
             arithmetic = read_arithmetic(text, self.report) if text is not None else None
             if not key.isascii() or not key.isalpha():
-                self.report.error("wrong-kind", "a unit is called by a word of letters", at)
+                self.report.error("wrong-kind", "expected a unit name that consists of letters", at)
             if arithmetic is not None:
                 worth = _constant(arithmetic)
                 if worth is None:
-                    self.report.error("wrong-kind", "a unit is a whole number, as in `M: 1024 * 1024`", value.span)
+                    self.report.error(
+                        "wrong-kind",
+                        "expected a positive integer as the value of a unit, such as `M: 1024 * 1024`",
+                        value.span,
+                    )
                 units[key] = worth or 1
         return units
 
     # Nodes
 
     def _known(self, node: Mapping, keys: Sequence[str], what: str) -> bool:
-        """Whether all keys of a mapping are `keys`; says which are not."""
+        """Whether all keys of a mapping are in `keys`; reports the others."""
         for key, (span, _) in node.entries.items():
             if key not in keys:
-                help = suggest(key, list(keys)) or f"its keys are {', '.join(f'`{k}`' for k in keys)}"
-                self.report.error("unknown-name", f"{what} has no key `{key}`", span, help=help)
+                help = suggest(key, list(keys)) or f"expected keys: {', '.join(f'`{k}`' for k in keys)}"
+                self.report.error("unknown-name", f"unknown key `{key}` in {what}", span, help=help)
         return all(key in keys for key in node.entries)
 
     def _text(self, node: Mapping, key: str) -> str:
         entry = node.entries.get(key)
-        text = self._scalar(entry[1], f"`{key}` is text") if entry is not None else None
+        text = self._scalar(entry[1], f"`{key}` expects text") if entry is not None else None
         return " ".join(text.text.split()) if text is not None else ""
 
     def _texts(self, node: Node, message: str) -> list[Text]:
@@ -237,20 +235,20 @@ class _Reader:
     def _entries(self, node: Node) -> Sequence[tuple[str, tuple[Span, Node]]]:
         if isinstance(node, Mapping):
             return list(node.entries.items())
-        self.report.error("wrong-kind", "this is a mapping of names to values", node.span)
+        self.report.error("wrong-kind", "expected a mapping of names to values", node.span)
         return []
 
     def _start(self, node: Mapping) -> Span:
-        """Where a mapping begins: its first key."""
+        """Return the location of a mapping's first key."""
         first = next(iter(node.entries.values()), None)
         return first[0] if first is not None else node.span
 
 
 def _constant(arithmetic: Arithmetic) -> int | None:
-    """The positive whole number that an expression without names is; None for any other."""
+    """Return the positive integer that an expression without names evaluates to, or None."""
 
     def unknown(node: object) -> NoReturn:
-        raise EvaluationError("unknown-name", "a unit is a number", arithmetic.expr)
+        raise EvaluationError("unknown-name", "names are not allowed in the value of a unit", arithmetic.expr)
 
     try:
         value = evaluate(arithmetic.expr, unknown, unknown)

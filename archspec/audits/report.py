@@ -1,4 +1,4 @@
-"""The report of `archspec audit`: its table and verdicts, and the document."""
+"""The report of `archspec audit`: its table and verdicts, and the JSON document."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from archspec.reporting.text import number
 
 
 def contents(found: Audit) -> Document:
-    """The document that JSON and YAML write."""
+    """Return the document of the JSON and YAML output."""
     return {
         "format": 1,
         "title": found.title,
@@ -42,7 +42,7 @@ def contents(found: Audit) -> Document:
 
 
 def page(found: Audit, format: str) -> str:
-    """The report as a table, markdown or csv; csv has the lines of the document."""
+    """Render the report as a table, markdown or csv; csv contains the lines of the document."""
     if format == "csv":
         lines = contents(found)["lines"]
         columns = [Column(key, key) for key in lines[0]]
@@ -65,19 +65,19 @@ _COLUMNS = (
 
 
 def _row(judged: JudgedLine) -> Row:
-    beside = judged.line.claimed[0] if judged.line.claimed else exact(judged.value)
+    reference = judged.line.claimed[0] if judged.line.claimed else exact(judged.value)
     return {
         "line": judged.line.name,
         "claimed": _claimed(judged),
-        "model": shown(judged.counted, beside) if judged.counted is not None else "",
-        "off": f"{'+' if judged.off > 0 else '-'}{shown(abs(judged.off), beside)}" if judged.off is not None else "",
+        "model": shown(judged.counted, reference) if judged.counted is not None else "",
+        "off": f"{'+' if judged.off > 0 else '-'}{shown(abs(judged.off), reference)}" if judged.off is not None else "",
         "verdict": VERDICTS[judged.verdict],
         "why": "; ".join(judged.why),
     }
 
 
 def _claimed(judged: JudgedLine) -> str:
-    """The numbers as they are written, or what the arithmetic that stands for them gives."""
+    """Return the claimed numbers verbatim, or the result of the arithmetic if there are none."""
     if not judged.line.claimed:
         return f"= {exact(judged.value).text}"
     return ", ".join(number.text for number in judged.line.claimed)

@@ -1,4 +1,4 @@
-"""A limit on following values through bodies: a body is visited again for each different context it is applied in."""
+"""A limit on following values through bodies: a body is visited again for each context in which it is applied."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class StepBudget:
         self._left = MOST_FOLLOWED
 
     def spend(self, body: Body) -> None:
-        """Counts the calls of one body. Raises ArchError if there are too many in all."""
+        """Count the calls of one body. Raises ArchError if the total exceeds the limit."""
         self._left -= len(body.calls)
         if self._left < 0:
-            message = f"this model's values go through more than {MOST_FOLLOWED:,} applications in different ways"
+            message = f"too many applications to follow values through: the limit is {MOST_FOLLOWED:,}"
             raise fail("budget", message)

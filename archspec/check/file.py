@@ -1,4 +1,4 @@
-"""What can be said of a file before anything in it is compiled: names, arguments, and what is never used."""
+"""Static checks of a file: names, arguments, and unused definitions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from archspec.syntax.walk import names_in
 
 
 def check_file(unit: Unit, report: Report) -> None:
-    """Resolves every definition and model of a file, and checks that everything in it is used."""
+    """Resolve every definition and model of a file, and check that everything in it is used."""
     used: set[str] = set()
     for item in unit.tree.items:
         if isinstance(item, tree.Definition):

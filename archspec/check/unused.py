@@ -1,4 +1,4 @@
-"""What a definition declares or binds and never uses."""
+"""Detection of unused names and declarations of a definition."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _HELP = {
 
 
 def check_unused(definition: Definition, resolved: Resolved, report: Report) -> None:
-    """Reports the names and the addresses of a definition that nothing in it uses."""
+    """Report the unused names and addresses of a definition."""
     scope = resolved.scope
     if resolved.broken:
         return
     for name, local in scope.unread:
         _report_name(name, local, report)
     if not resolved.returns and not definition.unit.tree.broken:
-        return  # which was reported, and would explain all that follows
+        return  # reported, and explains all further errors
     for name, local in scope.locals.items():
         if name not in scope.used:
             _report_name(name, local, report)
@@ -36,20 +36,20 @@ def check_unused(definition: Definition, resolved: Resolved, report: Report) -> 
             continue
         if any(covers(declared.pattern, p) for p in referred.get(declared.pattern[0], ())):
             continue
-        if not definition.unit.reaches(declared.pattern):  # else each model is asked whether it does use it
+        if not definition.unit.reaches(declared.pattern):  # otherwise each compiled model is checked for its use
             span = definition.unit.span(declared.node.address)
             text, is_tensor = pattern_text(declared.pattern), isinstance(declared.node, tree.Param)
             report_unused_address(report.error, text, span, tensor=is_tensor)
 
 
 def _report_name(name: str, local: LocalName, report: Report) -> None:
-    """Reports an input, a hyperparameter or a value that nothing reads; the index of a loop need not be read."""
+    """Report an unused input, hyperparameter or value; the index of a loop may be unused."""
     if local.what in _HELP:
         report.error(f"unused-{local.what}", f"unused {local.what} `{name}`", local.span, help=_HELP[local.what])
 
 
 def report_unused_address(error: Callable[..., None], address: str, span: Span, *, tensor: bool = False) -> None:
-    """Reports a layer that is never applied, or a tensor that nothing reads."""
+    """Report a layer that is never applied, or an unused tensor."""
     if tensor:
         help = "use it, remove it, or mark it `unused`"
         error("unused-tensor", f"unused tensor `{address}`", span, help=help)

@@ -1,4 +1,4 @@
-"""The command line: `main`, and what every command shares of a process: its streams, its exit status, its findings."""
+"""The command line: `main`, and the streams, exit status and diagnostics that all commands share."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ USAGE = frozenset(
         "which-model",
     }
 )
-"""Codes of findings about how the command was used, or about a file that cannot be read; others are about a spec."""
+"""Codes of diagnostics about the use of a command or about an unreadable file; all others are about a spec."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command; `arguments` are the process's own unless given.
+    """Run one command; `arguments` default to those of the process.
 
-    Returns the exit status: 0 clean, 1 the input has findings, 2 wrong usage or unreadable files, 130 interrupted.
+    Returns the exit status: 0 success, 1 errors or differences in the input, 2 wrong usage or an unreadable file,
+    130 interrupted.
     """
     try:
         _prepare()
@@ -44,14 +45,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _silence(sys.stdout)
         return 0
-    except OSError as error:  # every file that is named by a user is opened where its own error can be given
+    except OSError as error:  # files named by the user report their errors where they are opened
         _silence(sys.stdout)
-        write_findings([Diagnostic("unreadable", f"cannot go on: {error.strerror or error}")])
+        write_diagnostics([Diagnostic("unreadable", f"cannot continue: {error.strerror or error}")])
         return 2
 
 
-def write_findings(diagnostics: Sequence[Diagnostic]) -> None:
-    """Writes findings to standard error, a blank line between two."""
+def write_diagnostics(diagnostics: Sequence[Diagnostic]) -> None:
+    """Write diagnostics to standard error, separated by blank lines."""
     if not diagnostics or sys.stderr is None:  # pyright: ignore[reportUnnecessaryComparison]
         return
     in_colour = coloured(sys.stderr)
@@ -59,7 +60,7 @@ def write_findings(diagnostics: Sequence[Diagnostic]) -> None:
     try:
         sys.stderr.write(text + "\n")
         sys.stderr.flush()
-    except OSError:  # nobody reads them; the exit status says it all the same
+    except OSError:  # there is no reader; the exit status still reports the result
         _silence(sys.stderr)
 
 
@@ -68,7 +69,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         options = parse(sys.argv[1:] if arguments is None else arguments)
         return options.run(options)
     except ArchError as error:
-        write_findings(error.diagnostics)
+        write_diagnostics(error.diagnostics)
         return 2 if any(d.code in USAGE for d in error.diagnostics) else 1
     except SystemExit as stop:  # argparse: after --help, --version, or a usage error that it has printed
         return stop.code if isinstance(stop.code, int) else 2
@@ -76,12 +77,12 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 def _prepare() -> None:
     """Prepare the process for a short run."""
-    gc.set_threshold(100_000, 20, 20)  # most of what a command makes stays, and searching it would take longest
+    gc.set_threshold(100_000, 20, 20)  # most objects live until the end, and searching them would take longest
     _prepare_output()
 
 
 def _prepare_output() -> None:
-    """Makes standard output able to take any text, whatever its encoding; there may be none (`>&-`)."""
+    """Make standard output accept any text in any encoding; it may be closed (`>&-`)."""
     if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     reconfigure = getattr(sys.stdout, "reconfigure", None)
@@ -90,7 +91,7 @@ def _prepare_output() -> None:
 
 
 def _silence(stream: TextIO) -> None:
-    """Points a stream at nothing, so that the interpreter's last flush cannot fail again."""
+    """Redirect a stream to the null device, so that the interpreter's last flush cannot fail again."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
@@ -99,7 +100,7 @@ _PAINT = {"error[": "\x1b[1;31m", "warning[": "\x1b[1;33m", "note: ": "\x1b[1;36
 
 
 def _paint(text: str) -> str:
-    """Colours the word that begins a sentence; lines of source begin with a number or a space."""
+    """Colour the first word of each line; source lines begin with a number or a space."""
     lines = text.split("\n")
     for i, line in enumerate(lines):
         for start, colour in _PAINT.items():

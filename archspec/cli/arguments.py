@@ -1,6 +1,6 @@
-"""What the command line accepts."""
+"""The commands and their arguments."""
 
-# Without `from __future__ import annotations`, which would have NamedTuple compile each annotation at import.
+# Without `from __future__ import annotations`: with it, NamedTuple would compile each annotation at import.
 import argparse
 import os
 from collections.abc import Callable, Sequence
@@ -19,21 +19,21 @@ _SPEC = (
 
 
 class Command(NamedTuple):
-    """A command: its help, what adds its arguments to a parser, and its module here if that has another name."""
+    """A command: its help, the function that adds its arguments, and its module if that has a different name."""
 
     help: str
     arguments: Callable[[argparse.ArgumentParser], None]
     module: str = ""
 
     def run(self, options: argparse.Namespace) -> int:
-        """Runs the command, whose module is imported only now. Returns the exit status."""
+        """Import the module of the command and run it. Returns the exit status."""
         return import_module(f"archspec.cli.{self.module or options.command}").run(options)
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """The options, with `run`, the command's function, which takes them and returns the exit status.
+    """Parse the arguments. `run` of the result is the command's function: it takes the result, returns the exit status.
 
-    Raises SystemExit after --help, --version or wrong usage, when all has been said.
+    Raises SystemExit after printing --help, --version or a usage error.
     """
     root = argparse.ArgumentParser(
         prog="archspec",
@@ -44,7 +44,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     root.add_argument("--version", action="version", version=f"archspec-dsl {__version__}")
     subparsers = root.add_subparsers(prog="archspec", dest="command", metavar="COMMAND", required=True)
     named = [name for name in arguments[:1] if name in _COMMANDS]
-    for name in named or _COMMANDS:  # the others take time, and cannot be used
+    for name in named or _COMMANDS:  # setting up the other parsers takes time
         command = _COMMANDS[name]
         description = f"{command.help[0].upper()}{command.help[1:]}."
         parser = subparsers.add_parser(
@@ -53,12 +53,12 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         parser.set_defaults(run=command.run)
         if name in arguments:
             command.arguments(parser)
-    # `-:name` is no option, which argparse sees by a space in it.
+    # `-:name` is not an option; a space in it keeps argparse from reading it as one.
     return root.parse_args([f"-: {a[2:]}" if a.startswith("-:") else a for a in arguments])
 
 
 def _formatter(prog: str) -> argparse.HelpFormatter:
-    """As argparse makes it, but for importing `shutil` to measure the terminal."""
+    """Create the default formatter, without importing `shutil` to measure the terminal."""
     try:
         width = int(os.environ.get("COLUMNS") or os.get_terminal_size().columns)
     except (ValueError, OSError):
@@ -69,11 +69,11 @@ def _formatter(prog: str) -> argparse.HelpFormatter:
 def _count(parser: argparse.ArgumentParser) -> None:
     _spec(parser)
     parser.add_argument(
-        "--by", choices=("tensor", "layer", "block", "role"), help="a flat table; without it, a tree of the layers"
+        "--by", choices=("tensor", "layer", "block", "role"), help="print a flat table instead of the tree of layers"
     )
-    parser.add_argument("--depth", metavar="N", type=_depth, help="sum up what is nested deeper than N levels")
+    parser.add_argument("--depth", metavar="N", type=_depth, help="combine everything nested deeper than N levels")
     parser.add_argument(
-        "--select", metavar="GLOB", action=_Rule, dest="rules", default=[], help="count tensors of these names"
+        "--select", metavar="GLOB", action=_Rule, dest="rules", default=[], help="count the tensors with matching names"
     )
     parser.add_argument(
         "--exclude",
@@ -81,38 +81,38 @@ def _count(parser: argparse.ArgumentParser) -> None:
         action=_Rule,
         dest="rules",
         default=[],
-        help="leave these out; `*` crosses dots, and of --select and --exclude the last that matches decides",
+        help="do not count these; `*` also matches dots, and the last matching --select or --exclude applies",
     )
     _format(parser)
 
 
 def _graph(parser: argparse.ArgumentParser) -> None:
     _spec(parser)
-    parser.add_argument("--level", choices=("layer", "block", "op"), default="layer", help="what a node is (layer)")
-    parser.add_argument("--depth", metavar="N", type=_depth, help="with --level block: open N levels of blocks")
-    parser.add_argument("--to", choices=("dot", "mermaid", "json"), default="dot", help="what to write (dot)")
+    parser.add_argument("--level", choices=("layer", "block", "op"), default="layer", help="type of a node (layer)")
+    parser.add_argument("--depth", metavar="N", type=_depth, help="with --level block: expand N levels of blocks")
+    parser.add_argument("--to", choices=("dot", "mermaid", "json"), default="dot", help="output format (dot)")
     parser.add_argument(
         "--fold",
         action=argparse.BooleanOptionalAction,
-        help="draw a stack of equal blocks once; so it is in pictures, and not in json, unless said otherwise",
+        help="show a stack of equal blocks once (default for dot and mermaid)",
     )
     _output(parser)
 
 
 def _build(parser: argparse.ArgumentParser) -> None:
     _spec(parser)
-    parser.add_argument("--to", choices=("torch",), default="torch", help="what to write (torch)")
+    parser.add_argument("--to", choices=("torch",), default="torch", help="output language (torch)")
     _output(parser)
 
 
 def _import(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("config", metavar="CONFIG", help="a configuration that ends in .json")
+    parser.add_argument("config", metavar="CONFIG", help="a configuration file whose name ends in .json")
     _output(parser)
 
 
 def _output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", help="write to a file instead of standard output")
-    parser.add_argument("--force", action="store_true", help="let -o replace a file")
+    parser.add_argument("--force", action="store_true", help="let -o overwrite a file")
 
 
 def _cost(parser: argparse.ArgumentParser) -> None:
@@ -120,55 +120,55 @@ def _cost(parser: argparse.ArgumentParser) -> None:
 
     _spec(parser)
     _dims(parser)
-    parser.add_argument("--dtype", choices=(*BYTES,), default="float32", help="the type of the weights (float32)")
+    parser.add_argument("--dtype", choices=(*BYTES,), default="float32", help="data type of the weights (float32)")
     parser.add_argument(
         "--attention",
         choices=ATTENTION,
-        help="count the memory of activations, with this form of attention (needs torch)",
+        help="include the memory of activations, with this attention implementation (requires torch)",
     )
-    parser.add_argument("--depth", metavar="N", type=_depth, help="sum up what is nested deeper than N levels")
+    parser.add_argument("--depth", metavar="N", type=_depth, help="combine everything nested deeper than N levels")
     _format(parser)
 
 
 def _dims(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--batch", metavar="B", type=_size, help="the size of the dimension `batch`")
-    parser.add_argument("--seq", metavar="S", type=_size, help="the size of the dimension `seq`")
+    parser.add_argument("--batch", metavar="B", type=_size, help="size of the dimension `batch`")
+    parser.add_argument("--seq", metavar="S", type=_size, help="size of the dimension `seq`")
     parser.add_argument(
         "--dim",
         metavar="NAME=N",
         action="append",
         default=[],
         dest="dims",
-        help="the size of any dimension; what depends on one that has none is a formula",
+        help="size of any dimension; values that depend on dimensions without a size are formulas",
     )
 
 
 def _formula(parser: argparse.ArgumentParser) -> None:
     _spec(parser)
     parser.add_argument(
-        "--open", metavar="NAME,...", action="append", default=[], help="the hyperparameters that are left open"
+        "--open", metavar="NAME,...", action="append", default=[], help="hyperparameters to keep symbolic"
     )
     parser.add_argument(
-        "--format", choices=("text", "latex", "json", "yaml"), default="text", help="how to write it (text)"
+        "--format", choices=("text", "latex", "json", "yaml"), default="text", help="output format (text)"
     )
 
 
 def _verify(parser: argparse.ArgumentParser) -> None:
     _spec(parser)
-    parser.add_argument("checkpoint", metavar="CHECKPOINT", help="a file, an index of shards, or a folder of these")
+    parser.add_argument("checkpoint", metavar="CHECKPOINT", help="a file, an index of shards, or their directory")
     parser.add_argument(
         "--rename",
         metavar="OLD=NEW",
         action="append",
         default=[],
         dest="renames",
-        help="read names of the checkpoint that match OLD as NEW; each `*` keeps what it stands for (`model.*=*`)",
+        help="rename tensors of the checkpoint from OLD to NEW; each `*` keeps the text that it matches (`model.*=*`)",
     )
     _format(parser)
 
 
 def _scaffold(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("checkpoint", metavar="CHECKPOINT", help="a file, an index of shards, or a folder of these")
+    parser.add_argument("checkpoint", metavar="CHECKPOINT", help="a file, an index of shards, or their directory")
     _output(parser)
 
 
@@ -182,7 +182,7 @@ def _check(parser: argparse.ArgumentParser) -> None:
 
 def _error(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "code", metavar="CODE", nargs="?", help="the code between brackets in a message; none: all codes"
+        "code", metavar="CODE", nargs="?", help="the code in brackets in a diagnostic; omit it to list all codes"
     )
 
 
@@ -194,7 +194,7 @@ def _spec(parser: argparse.ArgumentParser) -> None:
 
 
 def _format(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--format", choices=FORMATS, default="table", help="how to write it (table)")
+    parser.add_argument("--format", choices=FORMATS, default="table", help="output format (table)")
 
 
 def _depth(text: str) -> int:
@@ -203,7 +203,7 @@ def _depth(text: str) -> int:
     except ValueError:
         depth = 0
     if depth < 1:
-        raise argparse.ArgumentTypeError(f"a depth is a number from 1, not {text!r}")
+        raise argparse.ArgumentTypeError(f"expected a positive integer as the depth, found {text!r}")
     return depth
 
 
@@ -213,12 +213,12 @@ def _size(text: str) -> int:
     except ValueError:
         size = 0
     if not 1 <= size < 2**63:
-        raise argparse.ArgumentTypeError(f"a size is an integer from 1 to 2^63 - 1, not {text[:40]!r}")
+        raise argparse.ArgumentTypeError(f"expected a size from 1 to 2^63 - 1, found {text[:40]!r}")
     return size
 
 
 class _Rule(argparse.Action):
-    """Collects --select and --exclude in one list, as their order matters."""
+    """Collects --select and --exclude in one list, because their order matters."""
 
     def __call__(
         self,
@@ -238,24 +238,24 @@ def _explain(parser: argparse.ArgumentParser) -> None:
 
 
 def _audit(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="an audit (`file.yaml`), or the name of a bundled one")
+    parser.add_argument("file", metavar="FILE", help="an audit file (`file.yaml`), or the name of a bundled audit")
     _format(parser)
 
 
 def _compare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("a", metavar="A", help=_SPEC)
-    parser.add_argument("others", metavar="B", nargs="+", help="what it is compared with, of the same form")
+    parser.add_argument("others", metavar="B", nargs="+", help="the models to compare it with, specified like A")
     _settings(parser)
-    parser.add_argument("--depth", metavar="N", type=_depth, default=1, help="open the parts N levels deep (1)")
+    parser.add_argument("--depth", metavar="N", type=_depth, default=1, help="expand components N levels deep (1)")
     _dims(parser)
-    parser.add_argument("--svg", metavar="FILE", help="draw the parts of two models as bars, in a file")
-    parser.add_argument("--force", action="store_true", help="let --svg replace a file")
+    parser.add_argument("--svg", metavar="FILE", help="write a bar chart of the components of two models to a file")
+    parser.add_argument("--force", action="store_true", help="let --svg overwrite a file")
     _format(parser)
 
 
 def _diff(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("a", metavar="A", help=_SPEC)
-    parser.add_argument("b", metavar="B", help="what it is compared with, of the same form")
+    parser.add_argument("b", metavar="B", help="the model to compare it with, specified like A")
     _settings(parser)
     _format(parser)
 
@@ -267,28 +267,28 @@ def _settings(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         dest="settings",
-        help="override a hyperparameter of every model, or of the K-th alone (`2:layers=6`)",
+        help="override a hyperparameter of every model, or only of the K-th (`2:layers=6`)",
     )
 
 
 _COMMANDS = {
-    "list": Command("the bundled models and their totals", _format, "list_models"),
-    "show": Command("the text of the spec that holds a bundled model", _show),
-    "check": Command("check spec files and report every mistake in them", _check),
-    "count": Command("a model's parameters: by layer, and what the total is made of", _count),
-    "cost": Command("what a model costs: multiply-accumulates, FLOPs, and bytes of memory", _cost),
-    "formula": Command("a model's parameters as a polynomial in its hyperparameters", _formula),
-    "graph": Command("a model's graph as a picture (DOT, Mermaid) or as data (JSON)", _graph),
-    "build": Command("a model as code that runs: a readable Python file for PyTorch", _build),
-    "compare": Command("models side by side: hyperparameters, parameters by part and role, costs", _compare),
-    "diff": Command("what differs between two models: tensors, and operations between layers", _diff),
-    "import": Command("a spec from the configuration of a model (`config.json`)", _import, "import_config"),
-    "explain": Command("which way of counting gives a published number of parameters", _explain),
-    "audit": Command("a published calculation, line by line: what is right, what is not, and why", _audit),
-    "verify": Command("whether a checkpoint holds the tensors of a model, from its headers alone", _verify),
-    "scaffold": Command("a first spec of a checkpoint, from its headers: what it owns", _scaffold),
-    "error": Command("what a diagnostic code means, with an example and the mend", _error),
+    "list": Command("list the bundled models and their parameter counts", _format, "list_models"),
+    "show": Command("print the source of a bundled spec", _show),
+    "check": Command("report all errors in one or more files", _check),
+    "count": Command("count parameters, as a tree or by tensor, layer, block or role", _count),
+    "cost": Command("compute multiply-accumulates, FLOPs, elementwise operations and memory", _cost),
+    "formula": Command("derive the parameter count as a polynomial in open hyperparameters", _formula),
+    "graph": Command("write the computation graph as DOT, Mermaid or JSON", _graph),
+    "build": Command("generate PyTorch code", _build),
+    "compare": Command("compare models side by side: hyperparameters, parameters, costs", _compare),
+    "diff": Command("list the tensors and operations that differ between two models", _diff),
+    "import": Command("convert a Hugging Face `config.json` to a spec", _import, "import_config"),
+    "explain": Command("find the counting conventions that give a published number", _explain),
+    "audit": Command("check a published calculation line by line", _audit),
+    "verify": Command("check that a checkpoint stores exactly the tensors of a model", _verify),
+    "scaffold": Command("draft a spec from a checkpoint", _scaffold),
+    "error": Command("explain a diagnostic code, with an example", _error),
 }
-"""The commands. `run` in a command's module takes the parsed arguments, writes to standard output, and returns the exit
-status.
+"""The commands. `run` in a command's module takes the parsed arguments, writes to standard output, and returns the
+exit status.
 """

@@ -10,7 +10,7 @@ from archspec.cli.output import show
 
 
 def run(options: Namespace) -> int:
-    """Writes the lines as judged; the status is 1 if one is wrong."""
+    """Write the lines with their verdicts; the exit status is 1 if a line is wrong."""
     found = audit(options.file)
     show(found, options.format, contents, page)
     return 0 if found.clean else 1

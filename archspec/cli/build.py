@@ -13,7 +13,7 @@ from archspec.source import Diagnostic
 
 
 def run(options: Namespace) -> int:
-    """Writes a Python file that makes the model."""
+    """Write a Python file that builds the model."""
 
     def source() -> tuple[str, Sequence[Diagnostic]]:
         model = model_of(options.spec, parse_overrides(options.settings))

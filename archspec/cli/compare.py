@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from archspec.cli import write_findings
+from archspec.cli import write_diagnostics
 from archspec.cli.files import refuse_existing, save
 from archspec.cli.output import show
 from archspec.comparisons.api import compare_models
@@ -15,11 +15,11 @@ from archspec.source import fail
 
 
 def run(options: Namespace) -> int:
-    """Writes models side by side."""
+    """Write the comparison of the models."""
     specs = [options.a, *options.others]
     if options.svg is not None:
         if len(specs) != 2:
-            raise fail("usage", "--svg is a picture of two models", help="name two, or leave it out")
+            raise fail("usage", "--svg requires exactly two models", help="name two models, or remove --svg")
         refuse_existing(options.svg, options.force)
     models = list(zip(specs, overrides_for(len(specs), options.settings), strict=True))
     sizes = given_sizes(parse_sizes(options.dims), options.batch, options.seq)
@@ -27,5 +27,5 @@ def run(options: Namespace) -> int:
     if options.svg is not None:
         save(options.svg, picture(found), options.force)
     show(found, options.format, contents, page)
-    write_findings(list(dict.fromkeys(warnings)))
+    write_diagnostics(list(dict.fromkeys(warnings)))
     return 0

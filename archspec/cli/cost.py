@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from archspec.cli import write_findings
+from archspec.cli import write_diagnostics
 from archspec.cli.output import show
 from archspec.costs.api import cost
 from archspec.costs.dimension_sizes import parse_sizes
@@ -15,10 +15,10 @@ from archspec.pipeline.compile import model_of
 
 
 def run(options: Namespace) -> int:
-    """Writes what a model costs."""
+    """Write the cost of a model."""
     sizes = parse_sizes(options.dims)
     model = model_of(options.spec, parse_overrides(options.settings))
     found = cost(model, options.batch, options.seq, dims=sizes, dtype=options.dtype, attention=options.attention)
     show(CostReport(internals(model).table, found, options.depth), options.format, contents, page)
-    write_findings(model.warnings)
+    write_diagnostics(model.warnings)
     return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from archspec.cli import write_findings
+from archspec.cli import write_diagnostics
 from archspec.cli.output import show
 from archspec.counts.count import Count, count
 from archspec.counts.document import contents
@@ -15,18 +15,18 @@ from archspec.source import Diagnostic, fail
 
 
 def run(options: Namespace) -> int:
-    """Writes a model's parameters."""
+    """Write the parameter count of a model."""
     if options.depth is not None and options.by in ("tensor", "role"):
-        raise fail("usage", f"--depth has no meaning with --by {options.by}", help="leave it out, or use --by layer")
+        raise fail("usage", f"--depth cannot be combined with --by {options.by}", help="remove it, or use --by layer")
     table, warnings = table_of(options.spec, parse_overrides(options.settings))
     counted = count(table, options.rules, options.by, options.depth)
     show(counted, options.format, contents, _page)
-    write_findings([*warnings, *map(_unmatched, counted.selection.unmatched)])
+    write_diagnostics([*warnings, *map(_unmatched, counted.selection.unmatched)])
     return 0
 
 
 def _page(counted: Count, format: str) -> str:
-    from archspec.counts.report import page  # imported only here: a document is written without tables
+    from archspec.counts.report import page  # not at the top: a JSON document needs no tables
 
     return page(counted, format)
 
@@ -36,6 +36,6 @@ def _unmatched(rule: Rule) -> Diagnostic:
     return Diagnostic(
         "no-match",
         f"`{option} {rule.pattern}` matches no tensor",
-        help="patterns are compared with whole names; `--by tensor` shows them",
+        help="a pattern must match the whole name; use `--by tensor` to list the names",
         severity="warning",
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from archspec.cli import write_findings
+from archspec.cli import write_diagnostics
 from archspec.cli.output import show
 from archspec.diffs.api import diff
 from archspec.diffs.report import contents, page
@@ -13,10 +13,10 @@ from archspec.pipeline.compile import model_of
 
 
 def run(options: Namespace) -> int:
-    """Writes the differences of two models; the status is 1 if there are any."""
+    """Write the differences between two models; the exit status is 1 if there are any."""
     ours, theirs = overrides_for(2, options.settings)
     a, b = model_of(options.a, ours), model_of(options.b, theirs)
     found = diff(a, b)
     show(found, options.format, contents, page)
-    write_findings([*a.warnings, *(warning for warning in b.warnings if warning not in a.warnings)])
+    write_diagnostics([*a.warnings, *(warning for warning in b.warnings if warning not in a.warnings)])
     return int(bool(found))

@@ -1,4 +1,4 @@
-"""The entries of `docs/errors.md`, one for each code."""
+"""The entries of `docs/errors.md`, one per code."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from archspec.source import fail
 
 
 def entries() -> dict[str, str]:
-    """Each code's entry, its heading included. Raises ArchError where the installation lacks the document."""
+    """Return the entry of each code with its heading. Raises ArchError if the document is not installed."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     for folder in (package, os.path.dirname(package)):
         path = os.path.join(folder, "docs", "errors.md")
@@ -19,7 +19,7 @@ def entries() -> dict[str, str]:
 
 
 def split(text: str) -> dict[str, str]:
-    """The sections under `## code` headings, by code; a heading inside a fenced example does not count."""
+    """Split a page into the sections under its `## code` headings; headings inside fenced examples do not count."""
     sections: dict[str, list[str]] = {}
     code: str | None = None
     fence = ""

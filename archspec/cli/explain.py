@@ -11,7 +11,7 @@ from archspec.overrides import parse_overrides
 
 
 def run(options: Namespace) -> int:
-    """Writes the conventions that give a number; the status is 1 if none does."""
+    """Write the conventions that give a number; the exit status is 1 if none does."""
     found = explain(options.spec, options.number, **parse_overrides(options.settings))
     show(found, options.format, contents, page)
     return 0 if found.fits else 1

@@ -1,4 +1,4 @@
-"""Writing a file whole or not at all, and never over another by accident."""
+"""Atomic writing of output files, which never overwrites a file by accident."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from archspec.cli import write_findings
+from archspec.cli import write_diagnostics
 from archspec.source import Diagnostic, fail
 
 if TYPE_CHECKING:
@@ -15,29 +15,29 @@ if TYPE_CHECKING:
 
 
 def write_text(options: Namespace, make: Callable[[], tuple[str, Sequence[Diagnostic]]]) -> None:
-    """Writes the text that `make` gives to the file of `-o`, or to standard output, and then its findings.
+    """Write the text that `make` returns to the file of `-o` or to standard output, and then its diagnostics.
 
-    A file in the way is refused before anything is made. Raises ArchError as `save` does.
+    An existing file is refused before `make` is called. Raises ArchError as `save` does.
     """
     to_file = options.output and options.output != "-"
     if to_file:
         refuse_existing(options.output, options.force)
-    text, findings = make()
+    text, diagnostics = make()
     if to_file:
         save(options.output, text, options.force)
     else:
         sys.stdout.write(text)
-    write_findings(findings)
+    write_diagnostics(diagnostics)
 
 
 def refuse_existing(path: str, force: bool) -> None:
-    """Raises ArchError if the file exists and is not to be replaced."""
+    """Raise ArchError if the file exists and `force` is not set."""
     if os.path.lexists(path) and not force:
-        raise fail("usage", f"`{path}` exists already", help="add --force to replace it")
+        raise fail("usage", f"`{path}` already exists", help="use --force to overwrite it")
 
 
 def save(path: str, text: str, force: bool) -> None:
-    """Writes the text as UTF-8. Raises ArchError if the file exists and `force` is not set, or cannot be written."""
+    """Write the text as UTF-8. Raises ArchError if the file exists and `force` is not set, or cannot be written."""
     try:
         if force and os.path.exists(path) and not os.path.isfile(path):
             with open(path, "w", encoding="utf-8", opener=_without_waiting) as device:
@@ -49,11 +49,11 @@ def save(path: str, text: str, force: bool) -> None:
         raise
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise fail("usage", f"`{path}` cannot be written: {reason}") from None
+        raise fail("usage", f"cannot write {path}: {reason}") from None
 
 
 def _without_waiting(path: str, flags: int) -> int:
-    """Opens a device, or a pipe that somebody reads; a pipe without a reader is an error."""
+    """Open a device or a pipe; a pipe without a reader is an error."""
     descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
     os.set_blocking(descriptor, True)
     return descriptor
@@ -75,7 +75,7 @@ def _replace(path: str, text: str, force: bool) -> None:
 
 
 def _link(part: str, path: str) -> None:
-    """Gives the file its name, unless the name was taken meanwhile."""
+    """Give the file its name, unless that has been taken in the meantime."""
     try:
         os.link(part, path)
     except FileExistsError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from archspec.cli import write_findings
+from archspec.cli import write_diagnostics
 from archspec.cli.output import show
 from archspec.formulas.api import formula
 from archspec.formulas.report import contents, page
@@ -13,9 +13,9 @@ from archspec.pipeline.compile import model_of
 
 
 def run(options: Namespace) -> int:
-    """Writes a model's parameter count as a polynomial."""
+    """Write the parameter count of a model as a polynomial."""
     names = [name.strip() for part in options.open for name in part.split(",") if name.strip()]
     found = formula(model_of(options.spec, parse_overrides(options.settings)), *names)
     show(found, options.format, contents, page)
-    write_findings(found.warnings)
+    write_diagnostics(found.warnings)
     return 0

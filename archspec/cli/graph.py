@@ -16,9 +16,9 @@ from archspec.source import Diagnostic, fail
 
 
 def run(options: Namespace) -> int:
-    """Writes a model's graph: a picture, or data."""
+    """Write the graph of a model as DOT, Mermaid or JSON."""
     if options.depth is not None and options.level != "block":
-        raise fail("usage", f"--depth has no meaning with --level {options.level}", help="add `--level block`")
+        raise fail("usage", f"--depth cannot be combined with --level {options.level}", help="add `--level block`")
 
     def picture() -> tuple[str, Sequence[Diagnostic]]:
         model = model_of(options.spec, parse_overrides(options.settings))

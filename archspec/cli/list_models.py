@@ -12,7 +12,7 @@ from archspec.reporting.tables import Column, Row, View, write
 
 
 def run(options: Namespace) -> int:
-    """Writes the bundled models with their parameter counts, file by file."""
+    """Write the bundled models with their parameter counts, file by file."""
     rows: list[Row] = [{"model": name, **table_of(name)[0].params._asdict()} for name in models()]
     show(rows, options.format, _contents, _page)
     return 0

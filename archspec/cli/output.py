@@ -1,4 +1,4 @@
-"""Writing reports to standard output."""
+"""Output of reports."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ T = TypeVar("T")
 
 
 def show(found: T, format: str, contents: Callable[[T], documents.Document], page: Callable[[T, str], str]) -> None:
-    """Writes a result: its `contents` as JSON or YAML, or its `page` in any other format."""
+    """Write a result: its `contents` as JSON or YAML, or its `page` in another format."""
     is_document = format in documents.FORMATS
     sys.stdout.write(documents.write(contents(found), format) if is_document else page(found, format))

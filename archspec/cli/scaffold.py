@@ -9,6 +9,6 @@ from archspec.scaffolds.api import scaffold
 
 
 def run(options: Namespace) -> int:
-    """Writes a first spec of a checkpoint."""
+    """Write a draft of a spec for a checkpoint."""
     write_text(options, lambda: (scaffold(options.checkpoint), ()))
     return 0

@@ -9,6 +9,6 @@ from archspec.pipeline.files import text_of
 
 
 def run(options: Namespace) -> int:
-    """Writes the spec that holds a bundled model."""
+    """Write the source of the spec that contains a bundled model."""
     sys.stdout.write(text_of(options.name))
     return 0

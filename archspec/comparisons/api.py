@@ -23,18 +23,19 @@ def compare(
     seq: int | None = None,
     dims: Mapping[str, int] | None = None,
 ) -> Comparison:
-    """Two or more models side by side: the hyperparameters that differ, and parameters in total, by role, by component.
+    """Compare models side by side: the hyperparameters that differ, and parameters in total, by role, by component.
 
-    Each is a Model, or what `archspec.load` takes. Components are opened to `depth`. With sizes of dimensions (`batch`,
-    `seq`, or any by name in `dims`) costs are compared too; a size is for the models that have a dimension of its name.
+    Each is a Model, or what `archspec.load` takes. Components are expanded to `depth`. With sizes of dimensions
+    (`batch`, `seq`, or any by name in `dims`) costs are compared too; a size applies to the models that have a
+    dimension of its name.
 
     Raises ArchError for a size of a dimension that no model has, ValueError for a depth below 1 or a single model, and
-    everything that `archspec.load` does.
+    as `archspec.load` does.
     """
     if depth < 1:
-        raise ValueError(f"depth is 1 or more, not {depth}")
+        raise ValueError(f"expected a depth of at least 1, found {depth}")
     if not others:
-        raise ValueError("there is nothing to compare one model with")
+        raise ValueError("expected at least two models")
     models = [(model, dict[str, Any]()) for model in (first, *others)]
     return compare_models(models, depth, given_sizes(dims, batch, seq))[0]
 
@@ -42,13 +43,13 @@ def compare(
 def compare_models(
     models: Sequence[tuple[ModelLike, Mapping[str, Any]]], depth: int, sizes: Mapping[str, int]
 ) -> tuple[Comparison, list[Diagnostic]]:
-    """A comparison of models with their overrides, and the warnings about these.
+    """Compare models with their overrides; also returns the warnings about the overrides.
 
-    Models are compiled only if there are sizes; without these their tables are enough.
+    Models are compiled only if there are sizes; otherwise their tables are sufficient.
     """
     costs = None
     if sizes:
-        from archspec.comparisons.costs import costs_of  # these compile, and so are slow to import
+        from archspec.comparisons.costs import costs_of  # slow to import, because these compile
         from archspec.pipeline.compile import model_of
 
         compiled = [model_of(model, overrides) for model, overrides in models]

@@ -1,4 +1,4 @@
-"""Models side by side: what they are made with, what they add up to, and what their parts are."""
+"""Comparison of models: hyperparameters, parameter counts and components."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from archspec.work import Quantity
 
 Value: TypeAlias = "Quantity | None"
-"""A number, a formula in dimensions that are left open, or nothing: there is none."""
+"""A number, a formula in symbolic dimensions, or None if the model has no such value."""
 
 
 class Figure(NamedTuple):
@@ -28,17 +28,17 @@ class Figure(NamedTuple):
 
     @property
     def differences(self) -> tuple[int | None, ...]:
-        """Each value minus the first; None unless both are integers."""
+        """Return each value minus the first; None unless both are integers."""
         return self._against(lambda first, value: value - first)
 
     @property
     def ratios(self) -> tuple[float | None, ...]:
-        """Each value divided by the first; None unless both are integers and the first is not 0."""
+        """Return each value divided by the first; None unless both are integers and the first is not 0."""
         return self._against(lambda first, value: value / first if first else None)
 
     @property
     def plain(self) -> tuple[int | str | None, ...]:
-        """The values with formulas as text that Python can read."""
+        """Return the values with formulas as Python expressions."""
         return tuple(value if value is None or isinstance(value, int) else str(value) for value in self.values)
 
     def _against(self, of: Callable[[int, int], Any]) -> tuple[Any, ...]:
@@ -56,14 +56,14 @@ class DifferingHyperparameter(NamedTuple):
 
 
 class ComponentRow(NamedTuple):
-    """Components that correspond, with the parameters of each model's."""
+    """Corresponding components, with the parameter count of each."""
 
     row: Alignment
     params: Figure
 
 
 class CostComparison(NamedTuple):
-    """What models cost with the sizes `dims`: FLOPs, operations, and bytes.
+    """The costs of models with the sizes `dims`: FLOPs, operations, and bytes.
 
     `notes` has one text for each model: dimensions that it does not have or that stay symbolic, or why it has no costs;
     "" for none.
@@ -90,7 +90,7 @@ class Comparison(NamedTuple):
 
 
 def compare_tables(tables: Sequence[Table], depth: int, costs: CostComparison | None = None) -> Comparison:
-    """The models of these tables, their parts opened to a depth of 1 or more."""
+    """Compare the models of these tables, with components expanded to a depth of at least 1."""
     found = [components(table) for table in tables]
     rows = align(found, depth)
     return Comparison(
@@ -126,14 +126,14 @@ def _totals(tables: Sequence[Table], found: Sequence[tuple[Component, ...]]) -> 
 
 
 def _without_embeddings(table: Table) -> int | None:
-    """The parameters of all roles but `embedding`; nothing for a model that does not say which these are."""
+    """Return the parameters of all roles except `embedding`; None for a model without such a role."""
     if all(tensor.role != "embedding" for tensor in table.tensors):
         return None
     return sum(tensor.params for tensor in table.tensors if tensor.role != "embedding")
 
 
 def _each_layer(parts: Sequence[Component]) -> int | None:
-    """The parameters of one layer of a model that has one stack of them."""
+    """Return the parameters of one layer of a model that has a single stack."""
     stacks = [part for part in parts if part.numbered]
     return stacks[0].each if len(stacks) == 1 else None
 
@@ -153,5 +153,5 @@ def _name(row: Alignment) -> str:
 
 
 def addresses(group: Sequence[Component]) -> str:
-    """The addresses of parts, and how often each is there."""
+    """Format the addresses of components, with their number of repetitions."""
     return " + ".join(part.address or "(the model)" for part in group)

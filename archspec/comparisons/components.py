@@ -1,7 +1,7 @@
-"""The parts that a model consists of, and which parts of several models play the same part.
+"""The components of models, and the alignment of corresponding components.
 
-Parts are found by address, by role and by structure: how many matrices of which role one consists of, and how many
-norms. What definitions and addresses are called is not known here.
+Components are aligned by address, by role and by structure: the numbers of matrices per role and of norms. No names
+of definitions or addresses are built in.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from archspec.counts.tree import Own, address_tree
 from archspec.table import Table
 
 Structure: TypeAlias = Counter[tuple[str | None, str]]
-"""How many norms and matrices a part has: for each role, those that widen, narrow, or keep the number of features."""
+"""The numbers of norms and matrices in a component: per role, those that widen, narrow or keep the feature count."""
 
 
 class Component(NamedTuple):
@@ -41,12 +41,12 @@ class Component(NamedTuple):
 
     @property
     def role(self) -> str | None:
-        """The role of most of its elements."""
+        """The role of the majority of its elements."""
         return self.roles.most_common(1)[0][0] if self.roles else None
 
 
 Group: TypeAlias = tuple[Component, ...]
-"""Parts of one model that play one part together; () for none."""
+"""Components of one model that together correspond to those of another; () for none."""
 
 
 class Alignment(NamedTuple):
@@ -62,7 +62,7 @@ class Alignment(NamedTuple):
 
 
 def components(table: Table) -> Group:
-    """The parts of a model. What only holds a row of numbered parts, and what stands beside it, is not one itself."""
+    """Return the components of a model. A module that only contains a stack and its neighbours is not a component."""
     root = address_tree(table, select(table)).root
     if root.own:
         return (_component(root, "", 1, False),)
@@ -70,11 +70,11 @@ def components(table: Table) -> Group:
 
 
 def align(models: Sequence[Group], depth: int) -> list[Alignment]:
-    """The parts of the models side by side, opened to a depth: in the order of the first model, then of the others."""
+    """Align the components of models, expanded to a depth: in the order of the first model, then of the others."""
     return [row for rows in _level(models, [""] * len(models), 0, depth) for row in rows]
 
 
-# Parts of one model ---------------------------------------------------------------------------------------------------
+# Components of one model ----------------------------------------------------------------------------------------------
 
 
 def _opened(node: Node[Own, int], address: str, copies: int) -> Iterator[Component]:
@@ -116,8 +116,8 @@ def _component(node: Node[Own, int], address: str, copies: int, numbered: bool) 
 
 
 def _stacked(parts: Sequence[Component]) -> Iterator[Component]:
-    """The parts, with the layers of a stack as one part also where they are not all alike: the first may have no norm,
-    or a table for all. They are numbered, at one address, by one definition, and several roles come together in each.
+    """Combine the layers of a stack into one component even if they are not all equal: the first may lack a norm, or
+    own a table for all. Such layers are numbered, at one address, by one definition, and contain several roles.
     """
     stacks: dict[tuple[str, str], list[Component]] = {}
     for part in parts:
@@ -132,7 +132,7 @@ def _stacked(parts: Sequence[Component]) -> Iterator[Component]:
 
 
 def _joined(layers: Sequence[Component], address: str, times: int) -> Component:
-    """Parts that are not alike as one, and what they have at the same address within them too."""
+    """Combine unequal components into one, and recursively those at the same addresses within them."""
     usual = max(layers, key=lambda layer: layer.times)
     inside: dict[str, list[Component]] = {}
     for layer in (usual, *(layer for layer in layers if layer is not usual)):
@@ -156,7 +156,7 @@ def _joined(layers: Sequence[Component], address: str, times: int) -> Component:
 
 
 def _direction(shape: tuple[int, ...]) -> str:
-    """What a matrix does to the number of features; a kernel of width 1 is a matrix, a wider one mixes as well."""
+    """Classify a matrix by its effect on the feature count; a kernel of width 1 is a matrix, a wider one also mixes."""
     way = "widens" if shape[0] > shape[1] else "narrows" if shape[0] < shape[1] else "keeps"
     return way if all(size == 1 for size in shape[2:]) else f"{way} and mixes"
 
@@ -171,7 +171,7 @@ def _has_numbered(node: Node[Own, int]) -> bool:
     return False
 
 
-# Parts of several models ----------------------------------------------------------------------------------------------
+# Components of several models -----------------------------------------------------------------------------------------
 
 
 def _level(models: Sequence[Group], around: Sequence[str], level: int, depth: int) -> Iterator[list[Alignment]]:
@@ -188,7 +188,7 @@ def _parts(group: Group) -> Group:
 
 
 def _matched(models: Sequence[Group], around: Sequence[str], level: int) -> list[Alignment]:
-    """Rows for the parts of the first model, each with those of the others that play the same part; then for theirs."""
+    """Align the components of the first model with those of the others, then the remaining ones."""
     rows: list[_OpenAlignment] = []
 
     def address(part: Component, model: int) -> str:
@@ -227,7 +227,7 @@ def _matched(models: Sequence[Group], around: Sequence[str], level: int) -> list
 
 
 def _behind_a_stack(parts: Sequence[Component]) -> set[str]:
-    """The parts that stand behind the numbered ones that are nearest to them by address, as a norm at a stack's end."""
+    """Return the components that follow the numbered ones nearest to them by address, such as a stack's final norm."""
     found: set[str] = set()
     stacks = [(place, part) for place, part in enumerate(parts) if part.numbered]
     for place, part in enumerate(parts):
@@ -239,12 +239,12 @@ def _behind_a_stack(parts: Sequence[Component]) -> set[str]:
 
 
 def _in_common(a: Sequence[str], b: Sequence[str]) -> int:
-    """How many words two addresses begin with alike."""
+    """Return the number of leading segments that two addresses share."""
     return next((i for i, (one, other) in enumerate(zip(a, b, strict=False)) if one != other), min(len(a), len(b)))
 
 
 class _OpenAlignment:
-    """A row while it is made."""
+    """A row under construction."""
 
     def __init__(self, home: int, part: Component, models: int) -> None:
         self.home = home
@@ -275,7 +275,7 @@ class _OpenAlignment:
 
 
 _New: TypeAlias = tuple[Component, int]
-"""A part and which model it is of."""
+"""A component and the index of its model."""
 
 
 _Pairs: TypeAlias = "list[tuple[_OpenAlignment, Component]]"
@@ -284,7 +284,7 @@ _Pairs: TypeAlias = "list[tuple[_OpenAlignment, Component]]"
 def _same(
     key: Callable[[Component, int], object], *, alone: bool = False
 ) -> Callable[[Sequence[_OpenAlignment], Sequence[_New]], _Pairs]:
-    """Pairs lines and parts with the same key, in order, where both have as many of them; or one only (`alone`)."""
+    """Pair rows and components with the same key, in order, if both have equally many of them; or one (`alone`)."""
 
     def pairs(lines: Sequence[_OpenAlignment], parts: Sequence[_New]) -> _Pairs:
         ours: dict[object, list[_OpenAlignment]] = {}
@@ -294,9 +294,9 @@ def _same(
         for part, model in parts:
             theirs.setdefault(key(part, model), []).append(part)
         found: _Pairs = []
-        for said, those in theirs.items():
-            these = ours.get(said, [])
-            if said and len(these) == len(those) and not (alone and len(those) > 1):
+        for shared, those in theirs.items():
+            these = ours.get(shared, [])
+            if shared and len(these) == len(those) and not (alone and len(those) > 1):
                 found += zip(these, those, strict=True)
         return [(line, part) for line, part in found if _agree(line.first[0], part)]
 
@@ -304,12 +304,12 @@ def _same(
 
 
 def _agree(a: Component, b: Component) -> bool:
-    """Whether nothing that is said of two parts keeps them from being the same."""
+    """Whether no known fact about two components prevents them from corresponding."""
     return a.role == b.role or a.role is None or b.role is None
 
 
 def _behind_prefix(lines: Sequence[_OpenAlignment], parts: Sequence[_New]) -> _Pairs:
-    """Lines and parts whose addresses differ by what stands before one of them, where that leaves no choice."""
+    """Yield rows and components whose addresses differ only by a prefix of one of them, if the pairing is unique."""
     found: _Pairs = []
     for line in lines:
         ours = line.first[0]
@@ -326,6 +326,6 @@ def _is_behind(a: str, b: str) -> bool:
 
 
 def _several_roles(part: Component) -> frozenset[str | None]:
-    """The roles in a numbered part that has several: attention, feed-forward and norms make a layer of a stack."""
+    """Return the roles in a numbered component with several of them, such as a layer with attention and norms."""
     roles = frozenset(role for role, _ in part.pattern)
     return roles if part.numbered and len(roles) > 1 else frozenset()

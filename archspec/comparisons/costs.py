@@ -1,4 +1,4 @@
-"""What compared models cost."""
+"""The costs of compared models."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ from archspec.work import Quantity
 
 
 def costs_of(models: Sequence[Model], sizes: Mapping[str, int]) -> CostComparison:
-    """What models cost at sizes, each given those of the dimensions that it has. Raises ArchError for a size that none
-    has a dimension for.
+    """Compute the costs of models; each receives the sizes of the dimensions that it has.
+
+    Raises ArchError for a size of a dimension that no model has.
     """
     open_dims = [dimensions(internals(model).body.inputs) for model in models]
     for name in sizes:
         if all(name not in dims for dims in open_dims):
             known = ", ".join(dict.fromkeys(name for dims in open_dims for name in dims))
-            help = f"they have {known}" if known else "all their sizes are fixed"
-            raise fail("usage", f"none of the models has a dimension called `{name}`", help=help)
+            help = f"dimensions: {known}" if known else "all their sizes are fixed"
+            raise fail("usage", f"unknown dimension `{name}`: no model has it", help=help)
     found: list[Cost | None] = []
     notes: list[str] = []
     for model, dims in zip(models, open_dims, strict=True):
         note = [f"has no dimension `{name}`" for name in sizes if name not in dims]
         left = [name for name in dims if name not in sizes]
-        note += [f"{', '.join(left)} left open"] if left else []
+        note += [f"{', '.join(left)} symbolic"] if left else []
         try:
             found.append(cost(model, dims={name: size for name, size in sizes.items() if name in dims}))
         except ArchError as error:
@@ -46,8 +47,8 @@ def _figures(found: Sequence[Cost | None]) -> list[Figure]:
 
     return [
         figure("FLOPs of matrix products", [cost and cost.work.flops for cost in found]),
-        figure("of these, attention scores", [cost and cost.work.score_flops for cost in found]),
-        figure("of these, attention mixes", [cost and cost.work.mix_flops for cost in found]),
+        figure("of which attention scores", [cost and cost.work.score_flops for cost in found]),
+        figure("of which attention mixes", [cost and cost.work.mix_flops for cost in found]),
         figure("elementwise operations", [cost and cost.work.elementwise for cost in found]),
         figure("bytes of weights, float32", [cost and cost.memory.weights for cost in found]),
         figure("bytes of training, Adam", [cost and training(cost, "Adam") for cost in found]),

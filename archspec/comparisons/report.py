@@ -1,4 +1,4 @@
-"""The report of `archspec compare`: its tables, bars and sentences, its rows for spreadsheets, and the document."""
+"""The report of `archspec compare`: tables, bars and notes, the csv rows, and the JSON document."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ BAR = 40
 
 
 def names(found: Comparison) -> list[str]:
-    """What the models are called; those of one name are numbered."""
+    """Return the names of the models; equal names are numbered."""
     titles = [title(model.model, model.overrides) for model in found.models]
     return [f"{name} ({i + 1})" if titles.count(name) > 1 else name for i, name in enumerate(titles)]
 
 
 def page(found: Comparison, format: str) -> str:
-    """The report as a table, markdown or csv; csv has one row for each value."""
+    """Render the report as a table, markdown or csv; csv contains one row per value."""
     if format == "csv":
         return csv(_rows(found))
     titles = names(found)
@@ -36,7 +36,7 @@ def page(found: Comparison, format: str) -> str:
 
 
 def picture(found: Comparison) -> str:
-    """The parts of two models as bars, in SVG."""
+    """Render the components of two models as bars, in SVG."""
     first, second = map(printable, names(found))
     pairs = [
         Pair(part.row.level, (ours, theirs), (_number(part.params.values[0]), _number(part.params.values[1])))
@@ -68,7 +68,7 @@ def _figures(what: str, figures: Sequence[Figure], titles: Sequence[str]) -> Vie
 
 
 def _numbers(titles: Sequence[str]) -> list[Column]:
-    """The columns of values, and against the first: of two models the difference, of each the ratio."""
+    """Return the columns of values and ratios to the first model, and the difference if there are two models."""
     columns = [Column(str(i), name, "-") for i, name in enumerate(titles)]
     if len(titles) == 2:
         return [*columns, Column("difference 1", "difference"), Column("ratio 1", "ratio")]
@@ -88,14 +88,14 @@ def _cells(figure: Figure) -> Row:
 
 
 def _ratio(ratio: float) -> str:
-    """A ratio to three digits; what differs at all is not shown as 1."""
+    """Format a ratio with three digits; a ratio other than 1 is not shown as 1."""
     text = f"{ratio:.3g}" if ratio < 1000 else f"{ratio:,.0f}"
     return f"x {text}" if ratio == 1 or text != "1" else f"x {ratio:.7g}"
 
 
 def _parts(found: Comparison, titles: Sequence[str]) -> View:
     columns = [Column("part", "part"), *(Column(f"in {i}", f"in {name}") for i, name in enumerate(titles) if i)]
-    columns += [*_numbers(titles), Column("by", "found by")]
+    columns += [*_numbers(titles), Column("by", "matched by")]
     rows: list[Row] = []
     for part, labels in zip(found.parts, _labels(found), strict=True):
         row: Row = {"part": "  " * part.row.level + (labels[0] or "-"), **_cells(part.params)}
@@ -106,7 +106,7 @@ def _parts(found: Comparison, titles: Sequence[str]) -> View:
 
 
 def _labels(found: Comparison) -> list[tuple[str, ...]]:
-    """What each model has for each part: addresses within the part around, and how often they are there."""
+    """Return each model's label of each component: its addresses relative to the parent, and their repetitions."""
     around: list[list[str]] = []
     labels: list[tuple[str, ...]] = []
     for part in found.parts:
@@ -129,10 +129,10 @@ def _label(component: Component, around: str) -> str:
 
 
 def _bars(found: Comparison, titles: Sequence[str]) -> list[View]:
-    """A bar for each part of each of two models, all to one scale."""
+    """Return a bar for each component of two models, all to one scale."""
     if len(titles) != 2 or not found.parts:
         return []
-    encoding = sys.stdout.encoding or "utf-8"  # a stream without one takes any text
+    encoding = sys.stdout.encoding or "utf-8"  # a stream without an encoding accepts any text
     most = max(_number(value) or 0 for part in found.parts for value in part.params.values)
     rows: list[Row] = []
     for part, labels in zip(found.parts, _labels(found), strict=True):
@@ -153,15 +153,15 @@ def _costs(found: Comparison, titles: Sequence[str]) -> list[View]:
 
 
 def _notes(found: Comparison) -> list[str]:
-    """What the tables leave unsaid: sentences, one a line."""
-    notes = ["every tensor is counted once, where it comes first; differences and ratios are against the first model"]
+    """Return remarks on the tables, one per line."""
+    notes = ["each tensor is counted once, at its first name; differences and ratios are relative to the first model"]
     embeddings = next(figure for figure in found.totals if figure.name == "without embeddings")
     for name, value in zip(names(found), embeddings.values, strict=True):
         if value is None:
             notes.append(f"{name}: no tensor has the role `embedding`")
     for name, model in zip(names(found), found.models, strict=True):
         if model.unchecked:
-            notes.append(f"{name}: what the spec expects of the model as written (`expect`) was not checked")
+            notes.append(f"{name}: `expect` statements, which hold without overrides, were not checked")
     if found.costs is not None:
         for name, note in zip(names(found), found.costs.notes, strict=True):
             notes += [f"{name}: {note}"] if note else []
@@ -172,7 +172,7 @@ def _number(value: Value) -> int | None:
     return value if isinstance(value, int) else None
 
 
-# Rows for programs ----------------------------------------------------------------------------------------------------
+# Machine-readable rows ------------------------------------------------------------------------------------------------
 
 
 def _rows(found: Comparison) -> View:
@@ -217,7 +217,7 @@ def _against(figure: Figure, model: int) -> Row:
 
 
 def contents(found: Comparison) -> Document:
-    """The document that JSON and YAML write. Values stand in the order of the models."""
+    """Return the document of the JSON and YAML output. Values are in the order of the models."""
     costs = found.costs
     return {
         "format": 1,

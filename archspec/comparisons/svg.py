@@ -1,4 +1,4 @@
-"""Two models' parts as horizontal bars, in SVG."""
+"""A bar chart of the components of two models, in SVG."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import NamedTuple
 from xml.sax.saxutils import escape
 
 LABEL = 7.3
-"""The width of a character of a label, about; the font is monospaced."""
+"""The approximate width of a character of a label; the font is monospaced."""
 LONGEST = 44
 WIDTH = 440
 HEIGHT = 15
 
 
 class Pair(NamedTuple):
-    """A part as it is called in each model ("" where it has none), nested `level` deep, and its parameters."""
+    """A component: its label in each model ("" if it has none), its nesting `level`, and its parameter counts."""
 
     level: int
     labels: tuple[str, str]
@@ -22,7 +22,7 @@ class Pair(NamedTuple):
 
 
 def svg(names: tuple[str, str], rows: Sequence[Pair]) -> str:
-    """A picture of the parts of two models, a bar each, all to one scale. Light or dark as its reader likes it."""
+    """Draw the components of two models, one bar each, all to one scale. Follows the reader's light or dark theme."""
     most = max((value for row in rows for value in row.values if value is not None), default=0) or 1
     shown = [tuple(_shortened("  " * row.level + label) for label in row.labels) for row in rows]
     left = 20 + LABEL * max((len(label) for pair in shown for label in pair), default=0)
@@ -32,16 +32,16 @@ def svg(names: tuple[str, str], rows: Sequence[Pair]) -> str:
         lines.append("<g>")
         for side, (label, value) in enumerate(zip(labels, row.values, strict=True)):
             if value is not None:
-                said = escape(f"{names[side]}: {row.labels[side]}, {value:,} parameters")
+                text = escape(f"{names[side]}: {row.labels[side]}, {value:,} parameters")
                 length = WIDTH * value / most
-                lines.append(f"<g><title>{said}</title>")
+                lines.append(f"<g><title>{text}</title>")
                 lines.append(f'<text x="20" y="{y + 12}">{escape(label)}</text>')
                 lines.append(f'<rect class="m{side}" x="{left:.0f}" y="{y}" width="{length:.2f}" height="{HEIGHT}"/>')
                 lines.append(f'<text x="{left + length + 6:.1f}" y="{y + 12}">{value:,}</text></g>')
                 y += HEIGHT + 2
         lines.append("</g>")
         y += 9
-    heading = f"{names[0]} and {names[1]}: parameters by part"
+    heading = f"{names[0]} and {names[1]}: parameters by component"
     width, height = max(left + WIDTH + 110, 40 + LABEL * len(heading)), y + 11
     title = escape(heading)
     description = escape(". ".join(_sentence(names, row) for row in rows))
@@ -61,12 +61,12 @@ def svg(names: tuple[str, str], rows: Sequence[Pair]) -> str:
 
 
 def _sentence(names: tuple[str, str], row: Pair) -> str:
-    said = [
+    text = [
         f"{label} of {name} has {value:,} parameters"
         for name, label, value in zip(names, row.labels, row.values, strict=True)
         if value is not None
     ]
-    return ", ".join(said)
+    return ", ".join(text)
 
 
 def _shortened(label: str) -> str:

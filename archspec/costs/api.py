@@ -23,19 +23,19 @@ def cost(
     dtype: str = "float32",
     attention: str | None = None,
 ) -> Cost:
-    """The cost of a model: its work (multiply-accumulates, FLOPs, elementwise operations) and its memory in bytes.
+    """Compute the cost of a model: work (multiply-accumulates, FLOPs, elementwise operations) and memory in bytes.
 
     `model` is a Model, or what `archspec.load` takes. `batch` and `seq` are the sizes of the dimensions of these names,
-    `dims` those of any dimensions. What depends on other dimensions is a `Polynomial`, which `str` writes.
-    `dtype` is the type of the weights: float64, float32, float16 or bfloat16. `attention` is "flash" or "math": it adds
-    the memory of activations with that implementation of attention, which needs PyTorch. `docs/costs.md` describes what
-    is counted.
+    `dims` those of any dimensions. A value that depends on other dimensions is a `Polynomial`: a formula, which `str`
+    formats. `dtype` is the type of the weights: float64, float32, float16 or bfloat16. `attention` is "flash" or
+    "math": it adds the memory of activations with that implementation of attention, which requires PyTorch.
+    `docs/costs.md` describes the counting rules.
 
     Raises ArchError for a dimension that the model does not have, a size that is not from 1 to 2^63 - 1 or that the
-    model cannot run with, another dtype, and everything that `archspec.load` does.
+    model cannot run with, an unknown dtype, and as `archspec.load` does.
     """
     if dtype not in BYTES:
-        raise fail("usage", f"`{dtype}` is no type of weights", help=suggest(dtype, [*BYTES]) or ", ".join(BYTES))
+        raise fail("usage", f"unknown dtype `{dtype}`", help=suggest(dtype, [*BYTES]) or ", ".join(BYTES))
     compiled = model_of(model)
     body = internals(compiled).body
     values = chosen(compiled.name, dimensions(body.inputs), given_sizes(dims, batch, seq))
@@ -48,5 +48,5 @@ def _activations(model: Model, values: Mapping[str, int], dtype: str, attention:
     from archspec.pytorch.activations import activation_bytes  # optional, and slow to import
 
     if attention not in ATTENTION:
-        raise fail("usage", f"`{attention}` is no form of attention", help=f"its forms are {', '.join(ATTENTION)}")
+        raise fail("usage", f"unknown attention implementation `{attention}`", help=f"use {' or '.join(ATTENTION)}")
     return Activations(attention, *activation_bytes(model, values, dtype, attention))

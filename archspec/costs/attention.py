@@ -1,11 +1,11 @@
 """Detection of attention's score and mix products from dataflow, independent of names.
 
-A *score* product is a matmul whose result becomes the argument of a softmax; a *mix* product is a matmul that takes a
-softmax's result. Between them there may be elementwise operations and moves that keep the shape of what passes
-through (a scale, a mask, a bias). A matmul is a score only if a mix follows its softmax, so that a last softmax over a
-vocabulary makes none. (Operations say in their records which part they have: `Op.attention`.)
+A *score* product is a matmul whose result becomes the argument of a softmax; a *mix* product is a matmul that takes the
+result of a softmax. Elementwise operations and moves that keep the shape (a scale, a mask, a bias) may come between
+them. A matmul is a score only if a mix follows its softmax, so a final softmax over a vocabulary does not count.
+(`Op.attention` in the record of an operation states its part.)
 
-Bodies are shared, and attention may be spread over several, so each is analysed for its `Context`.
+Bodies are shared, and attention may extend over several of them, so each is analysed once per `Context`.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ MIXED, SCORED = 1, 2
 
 
 class Context(NamedTuple):
-    """What surrounds a body, by position: which of its inputs hold a softmax's result, and which of its outputs become
-    the argument of a matmul (`mixed`), or of a softmax whose result does (`scored`).
+    """The context of a body, by position: which inputs hold a softmax's result, and which outputs become the argument
+    of a matmul (`mixed`), or of a softmax whose result does (`scored`).
     """
 
     softmaxed: frozenset[int] = frozenset()
@@ -34,13 +34,13 @@ class Context(NamedTuple):
 
 
 class Traced(NamedTuple):
-    """What a `Context` says, for each slot of a body: whether it holds a softmax's result, and its uses."""
+    """The facts of a `Context` for each slot of a body: whether it holds a softmax's result, and its uses."""
 
     softmaxed: Sequence[bool]
     uses: Sequence[int]
 
     def part(self, call: Call) -> str:
-        """ "score", "mix" or "" for an operation of the body."""
+        """Return "score", "mix" or "" for an operation of the body."""
         if OPS[call.type].attention != "product":
             return ""
         if any(self.softmaxed[operand] for _, operand in call.inputs if isinstance(operand, int)):
@@ -48,7 +48,7 @@ class Traced(NamedTuple):
         return "score" if self.uses[call.first] & SCORED else ""
 
     def inside(self, call: Call) -> Context:
-        """What surrounds the body that a call applies."""
+        """Return the context of the body that a call applies."""
         given = [isinstance(operand, int) and self.softmaxed[operand] for _, operand in call.inputs]
         uses = [(i, self.uses[slot]) for i, slot in yielded(call)]
         return Context(
@@ -59,7 +59,7 @@ class Traced(NamedTuple):
 
 
 class Tracer:
-    """Finds the slots of bodies that have to do with attention, once for each context."""
+    """Finds the slots of bodies that take part in attention, once per context."""
 
     def __init__(self) -> None:
         self._budget = StepBudget()
@@ -67,13 +67,13 @@ class Tracer:
         self._backward: Callable[[Body, tuple[int, ...]], list[int]] = cache(self._uses)
 
     def trace(self, body: Body, context: Context) -> Traced:
-        """The slots of a body that have to do with attention. Raises ArchError where that takes too many steps."""
+        """Return the slots of a body that take part in attention. Raises ArchError if that takes too many steps."""
         self._budget.spend(body)
         uses = [MIXED * (i in context.mixed) | SCORED * (i in context.scored) for i in range(len(body.outputs))]
         return Traced(self._forward(body, context.softmaxed).slots, self._backward(body, tuple(uses)))
 
     def _softmaxed(self, body: Body, inputs: frozenset[int]) -> Folded[bool]:
-        """Which slots and outputs hold a softmax's result."""
+        """Find the slots and outputs that hold a softmax's result."""
 
         def visit_op(call: Call, given: list[bool]) -> list[bool]:
             if OPS[call.type].attention == "weights":
@@ -91,7 +91,7 @@ class Tracer:
         return fold_body(body, start, visit_op, visit_call, False, budget=self._budget)
 
     def _uses(self, body: Body, outputs: tuple[int, ...]) -> list[int]:
-        """The uses of each slot, from those of the outputs."""
+        """Derive the uses of each slot from those of the outputs."""
 
         def visit_op(call: Call, results: list[int]) -> list[int]:
             part = OPS[call.type].attention
@@ -116,7 +116,7 @@ def _marked(flags: Iterable[bool]) -> frozenset[int]:
 
 
 def _passes(call: Call, types: list[Type]) -> list[bool]:
-    """Which operands an operation passes on, changed element by element or moved."""
+    """Return the operands that an operation passes through, changed elementwise or moved."""
     group, result = OPS[call.type].group, call.outputs[0]
     if result is None or result.dtype != "real" or group not in ("Elementwise", "Shape"):
         return [False] * len(call.inputs)

@@ -1,6 +1,6 @@
-"""What a model costs: the work of each module and of the whole, and the bytes of what is stored.
+"""The cost of a model: the work of each module and of the whole model, and the memory of its tensors.
 
-`docs/costs.md` says what counts as a multiply-accumulate and as an elementwise operation, and where that comes from.
+`docs/costs.md` defines multiply-accumulates and elementwise operations, and cites the sources.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from archspec.work import Quantity, call_work
 
 
 class Figures(NamedTuple):
-    """Work. `macs` are the multiply-accumulates of all matrix products, of which `score_macs` are those of attention's
-    scores (queries by keys) and `mix_macs` those of its mixes (probabilities by values). `elementwise` operations are
-    apart. FLOPs are 2 a multiply-accumulate.
+    """Work. `macs` are the multiply-accumulates of all matrix products; they include `score_macs`, those of attention
+    scores (queries by keys), and `mix_macs`, those of attention mixes (probabilities by values). `elementwise`
+    operations are separate. A multiply-accumulate is 2 FLOPs.
 
-    Each is an integer, or a `Polynomial` in the dimensions that have no value.
+    Each is an integer, or a `Polynomial` in the dimensions that have no size.
     """
 
     macs: Quantity = 0
@@ -46,11 +46,11 @@ class Figures(NamedTuple):
 
 
 class ModuleCost(NamedTuple):
-    """A layer or block, the whole model under the address "".
+    """A layer or block; the whole model has the address "".
 
-    It is applied `applied` times. `own` is the work of the operations that stand in its definition itself, in all
-    those times: over all modules these add up to the model's. `parameters` are those that it owns itself, each
-    tensor counted once, where it is counted; `trainable` are those of them that are so.
+    It is applied `applied` times. `own` is the work of the operations directly in its definition, in all applications;
+    over all modules it sums to the work of the model. `parameters` are those that it owns directly, each tensor
+    counted once, at its canonical name; `trainable` is the trainable part of them.
     """
 
     address: str
@@ -62,10 +62,10 @@ class ModuleCost(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """What a model costs for sizes of its dimensions (None for one left open), with every optional input given.
+    """The cost of a model for sizes of its dimensions (None for a symbolic one), with all optional inputs given.
 
-    `work` is all there is to do, `modules` say where, in program order; `memory` is in bytes. `activations` is there if
-    the form of attention was named.
+    `work` is the total, and `modules` has the work of each module in program order; `memory` is in bytes.
+    `activations` is set if an attention implementation was specified.
     """
 
     model: str
@@ -77,7 +77,7 @@ class Cost(NamedTuple):
 
 
 def cost_of(table: Table, body: Body, values: Mapping[str, int], dtype: str) -> Cost:
-    """The cost of a model; `values` are sizes that it can run at, `dtype` one of `memory.BYTES`."""
+    """Compute the cost of a model; `values` are valid sizes, and `dtype` is one of `memory.BYTES`."""
     assert body.module is not None
     found = _Work().by_address(body, Context())
     parameters: Counter[str] = Counter()
@@ -85,7 +85,7 @@ def cost_of(table: Table, body: Body, values: Mapping[str, int], dtype: str) -> 
     for tensor in table.tensors:
         parameters[tensor.layer] += tensor.params
         trainable[tensor.layer] += tensor.params if tensor.trainable else 0
-    known: dict[int, Figures] = {}  # most modules share theirs with others
+    known: dict[int, Figures] = {}  # most modules share their costs with others
     modules: list[ModuleCost] = []
     for row in table.modules:
         applied, symbolic = found.get(row.address, (0, NOTHING))
@@ -106,43 +106,43 @@ NOTHING = Figures()
 
 
 def dimensions(inputs: Iterable[tuple[str, Type]]) -> list[str]:
-    """The dimensions that inputs leave open, in the order in which they come."""
+    """Return the symbolic dimensions of the inputs, in order of appearance."""
     return list(dict.fromkeys(name for _, type in inputs for size in type.shape for name in sorted(symbols(size))))
 
 
 def added(parts: Iterable[tuple[Figures, int]]) -> Figures:
-    """The sum of figures, each so many times."""
+    """Add figures, each multiplied by a number."""
     parts = list(parts)
     return Figures(*(total((figures[i], times) for figures, times in parts) for i in range(len(Figures._fields))))
 
 
 class _Work:
-    """The work of modules by address, each body worked out once for each context."""
+    """The work of modules by address; each body is computed once per context."""
 
     def __init__(self) -> None:
         self._tracer = Tracer()
         self.by_address: Callable[[Body, Context], dict[str, tuple[int, Figures]]] = cache(self._by_address)
 
     def _by_address(self, body: Body, context: Context) -> dict[str, tuple[int, Figures]]:
-        """For each module applied in a body: how often, and the work of its own operations in all those times.
+        """Return the number of applications of each module in a body, and the work of its own operations in them.
 
         Addresses are relative; the body's own is "".
         """
         traced = self._tracer.trace(body, context)
         here: list[tuple[Figures, int]] = []
-        opened: Counter[tuple[str, Body, Context]] = Counter()
+        nested: Counter[tuple[str, Body, Context]] = Counter()
         for call in body.calls:
             if call.body is not None:
-                opened[call.address, call.body, traced.inside(call)] += 1
+                nested[call.address, call.body, traced.inside(call)] += 1
                 continue
             work, part = call_work(call, body), traced.part(call)
             if work.macs or work.elementwise:
                 scores, mixes = work.macs if part == "score" else 0, work.macs if part == "mix" else 0
                 here.append((Figures(work.macs, scores, mixes, work.elementwise), 1))
         found: dict[str, tuple[int, Figures]] = {}
-        for (address, inner, around), times in opened.items():
+        for (address, inner, around), times in nested.items():
             for below, (applied, figures) in self.by_address(inner, around).items():
-                if inner.module is None and not below:  # a function is part of what applies it
+                if inner.module is None and not below:  # the work of a function belongs to the module that applies it
                     here.append((figures, times))
                     continue
                 name = join(address, below)

@@ -1,4 +1,4 @@
-"""The sizes of dimensions that functions and commands are given."""
+"""The sizes of dimensions in arguments of functions and commands."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from archspec.source import ArchError, fail
 
 
 def given_sizes(dims: Mapping[str, int] | None, batch: int | None, seq: int | None) -> dict[str, int]:
-    """The sizes in `dims`, and those of `batch` and `seq`. Raises ArchError for two sizes of one dimension."""
+    """Merge `dims` with `batch` and `seq`. Raises ArchError for two sizes of one dimension."""
     sizes = dict(dims or {})
     for name, size in (("batch", batch), ("seq", seq)):
         if size is not None and sizes.setdefault(name, size) != size:
@@ -17,7 +17,7 @@ def given_sizes(dims: Mapping[str, int] | None, batch: int | None, seq: int | No
 
 
 def parse_sizes(settings: Iterable[str]) -> dict[str, int]:
-    """The sizes in `--dim NAME=N` options. Raises ArchError."""
+    """Parse `--dim NAME=N` options. Raises ArchError."""
     sizes: dict[str, int] = {}
     for setting in settings:
         name, _, text = setting.partition("=")
@@ -25,12 +25,12 @@ def parse_sizes(settings: Iterable[str]) -> dict[str, int]:
         try:
             size = int(text)
         except ValueError:
-            message = f"`--dim {setting}` gives no size"
-            raise fail("usage", message, help="write NAME=N with an integer, as in `--dim seq=512`") from None
+            message = f"invalid --dim `{setting}`: expected NAME=N with a positive integer N"
+            raise fail("usage", message, help="write it as `--dim seq=512`") from None
         if sizes.setdefault(name, size) != size:
             raise _conflict(name, sizes[name], size)
     return sizes
 
 
 def _conflict(name: str, first: int, second: int) -> ArchError:
-    return fail("usage", f"the dimension `{name}` is given as {first} and as {second}")
+    return fail("usage", f"dimension `{name}` is specified as {first} and as {second}")

@@ -1,4 +1,4 @@
-"""Values for a model's symbolic dimensions, and whether it can run at them."""
+"""Sizes for a model's symbolic dimensions, and checks that it can run with them."""
 
 from __future__ import annotations
 
@@ -16,40 +16,40 @@ from archspec.source import ArchError, Span, fail, suggest
 from archspec.work import operand_type
 
 Range: TypeAlias = Interval | None
-"""The least and the greatest integer that a tensor holds; None if they do not follow from sizes alone."""
+"""The smallest and the largest integer in a tensor; None if they do not follow from sizes alone."""
 
 
 def chosen(model: str, dimensions: list[str], given: Mapping[str, Any]) -> dict[str, int]:
-    """The sizes given, checked: names of `dimensions`, each with an integer from 1 to 2^63 - 1. Raises ArchError."""
+    """Check sizes: names of `dimensions`, each with an integer from 1 to 2^63 - 1. Raises ArchError."""
     for name, size in given.items():
         if name not in dimensions:
             if not dimensions:
-                raise fail("usage", f"{model} has no dimension called `{name}`: all its sizes are fixed")
-            help = f"it has {', '.join(dimensions)}; `--dim NAME=N` sets one, as `dims={{...}}` does in Python"
+                raise fail("usage", f"unknown dimension `{name}` of {model}: all its sizes are fixed")
+            help = f"dimensions: {', '.join(dimensions)}; set one with `--dim NAME=N`, or `dims={{...}}` in Python"
             near = suggest(name, dimensions)
-            raise fail("usage", f"{model} has no dimension called `{name}`", help=f"{near} {help}" if near else help)
+            raise fail("usage", f"unknown dimension `{name}` of {model}", help=f"{near} {help}" if near else help)
         if not isinstance(size, int) or isinstance(size, bool) or not 1 <= size <= LARGEST:
-            raise fail("usage", f"the dimension `{name}` is an integer from 1 to 2^63 - 1, not {size!r:.40}")
+            raise fail("usage", f"dimension `{name}` expects an integer from 1 to 2^63 - 1, found {size!r:.40}")
     return dict(given)
 
 
 def check_sizes(body: Body, values: Mapping[str, int]) -> None:
-    """Raises ArchError with code `bad-size` if the model cannot run at these sizes: an operation does not take them, or
-    positions counted up to them go beyond the table that they are looked up in.
+    """Raise ArchError with code `bad-size` if the model cannot run with these sizes: an operation does not accept them,
+    or an index that depends on them is outside the table that it selects from.
     """
     if values:
         _Check(values).outputs(body, tuple([None] * len(body.inputs)))
 
 
 class _Place(NamedTuple):
-    """The innermost layer or block that is checked: its address, and where it is applied."""
+    """The innermost layer or block that is being checked: its address, and the location of its application."""
 
     address: str
     span: Span | None
 
 
 class _Check:
-    """Checks every body once for each set of intervals of its inputs."""
+    """Checks every body once per set of intervals of its inputs."""
 
     def __init__(self, values: Mapping[str, int]) -> None:
         self.values = values
@@ -60,7 +60,7 @@ class _Check:
         self._at = "at " + ", ".join(f"{name} = {size}" for name, size in values.items())
 
     def _outputs(self, body: Body, inputs: tuple[Range, ...]) -> list[Range]:
-        """The intervals of a body's outputs."""
+        """Return the intervals of a body's outputs."""
         is_new = body not in self._fitted
         self._fitted.add(body)
 
@@ -84,7 +84,7 @@ class _Check:
         return results
 
     def _fit(self, call: Call, types: list[Type | None]) -> None:
-        """Refuses what an operation does not take at these sizes."""
+        """Check that an operation accepts its inputs at these sizes."""
         try:
             inputs = [self._sized(type) for type in types]
             OPS[call.type].rule(inputs, self._attributes(call.attributes))
@@ -93,10 +93,10 @@ class _Check:
         except OpError as error:
             raise self._refused(error.message, call.span, error.help) from None
         except (ZeroDivisionError, OverflowError) as error:
-            raise self._refused(f"`{call.type}` has no sizes: {error}", call.span) from None
+            raise self._refused(f"the sizes of `{call.type}` are undefined: {error}", call.span) from None
 
     def _look_up(self, call: Call, given: list[Range], types: list[Type | None]) -> None:
-        """Refuses an index beyond the axis that it picks from."""
+        """Check that an index is within the axis that it selects from."""
         inputs = OPS[call.type].inputs
         for place, picked in zip(inputs, given, strict=False):
             if not place.indexes or picked is None:
@@ -108,11 +108,11 @@ class _Check:
             if isinstance(rows, int) and not 0 <= picked[0] <= picked[1] < rows:
                 wrong = picked[1] if picked[1] >= rows else picked[0]
                 where = f"`{self._place.address or call.type}`"
-                message = f"{where} looks up index {wrong}, and its indices end at {rows - 1}"
+                message = f"{where} is indexed with {wrong}, but its largest index is {rows - 1}"
                 raise self._refused(message, self._place.span or call.span)
 
     def _interval(self, op: Op, call: Call, given: list[Range]) -> Range:
-        """The interval of the first result of an operation, whose ends are reached for some input."""
+        """Return the interval of the first result of an operation, whose bounds are attained for some input."""
         known = [r for r in given if r is not None]
         if op.interval is None or len(known) < len(given):
             return None
@@ -130,7 +130,7 @@ class _Check:
         return {name: self._value(value) for name, value in attributes.items()}
 
     def _value(self, value: Any) -> Any:
-        """A static value with the sizes in it."""
+        """Substitute the sizes in a static value."""
         if isinstance(value, tuple):
             return tuple([self._value(item) for item in cast("tuple[Any, ...]", value)])
         return self._size(value) if isinstance(value, Polynomial) else value

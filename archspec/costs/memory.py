@@ -1,4 +1,4 @@
-"""Bytes of what a model stores, and of what training adds to it."""
+"""Memory of a model's tensors, and of their training state, in bytes."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from archspec.ir import Module, leaves
 from archspec.work import Quantity
 
 BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
-"""Bytes of a number by element type."""
+"""Bytes per element, by element type."""
 
 ATTENTION = ("flash", "math")
-"""Forms of attention: PyTorch's fused kernel, which keeps no scores, and its products and softmax one by one."""
+"""Implementations of attention: PyTorch's fused kernel, which does not save scores, and separate operations."""
 
 _STORED = {"int": 8, "bool": 1}
-"""Bytes of what is not real: integers are stored with 64 bits."""
+"""Bytes per element of types other than reals: integers are stored with 64 bits."""
 
 
 class Scheme(NamedTuple):
-    """A way to train: bytes of the weights, of their gradients, and of what the optimizer keeps.
+    """A training scheme: bytes of the weights, of their gradients, and of the optimizer state.
 
-    `holds` says what of: names of numbers with their element types.
+    `holds` describes the optimizer state and the element types.
     """
 
     name: str
@@ -36,9 +36,9 @@ class Scheme(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """Bytes. `weights` of all parameters at `dtype`, each tensor stored once; `buffers`; `schemes` are ways to train.
+    """Memory in bytes: `weights` of all parameters at `dtype`, each tensor once; `buffers`; the training `schemes`.
 
-    Only trainable parameters have gradients and a state of the optimizer.
+    Only trainable parameters have gradients and optimizer state.
     """
 
     dtype: str
@@ -48,9 +48,9 @@ class Memory(NamedTuple):
 
 
 class Activations(NamedTuple):
-    """Bytes that PyTorch keeps of a forward pass for training, with a form of attention.
+    """Bytes that PyTorch saves in a forward pass for the backward pass, with an implementation of attention.
 
-    A formula holds where dimensions have at least the sizes in `least`.
+    A formula holds for dimensions of at least the sizes in `least`.
     """
 
     attention: str
@@ -59,7 +59,7 @@ class Activations(NamedTuple):
 
 
 def memory_of(module: Module, dtype: str) -> Memory:
-    """The bytes of a model's module with weights of type `dtype`, one of `BYTES`."""
+    """Compute the memory of a module with weights of type `dtype`, one of `BYTES`."""
     size = BYTES[dtype]
     buffers = 0
     for name, leaf in leaves(module):

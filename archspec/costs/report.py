@@ -1,4 +1,4 @@
-"""The report of `archspec cost`: the tree, the sentences under it, the memory, and the document."""
+"""The report of `archspec cost`: the tree, the totals, the memory, and the JSON document."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from archspec.work import Quantity
 
 
 class CostReport(NamedTuple):
-    """A cost to be shown: of the model with this table, with parts down to a `depth`."""
+    """A cost to show: the model's table, its cost, and the `depth` of the tree."""
 
     table: Table
     cost: Cost
@@ -26,7 +26,7 @@ class CostReport(NamedTuple):
 
 
 def contents(report: CostReport) -> Document:
-    """The document that JSON and YAML write; what depends on symbolic dimensions is a formula, as text."""
+    """Return the document of the JSON and YAML output; values in symbolic dimensions are formulas, as text."""
     table, cost, depth = report
     memory, kept = cost.memory, cost.activations
     return {
@@ -84,7 +84,7 @@ def _bytes(cost: Cost) -> int:
 
 
 def page(report: CostReport, format: str) -> str:
-    """The report as a table, markdown or csv; csv has the rows of the tree only."""
+    """Render the report as a table, markdown or csv; csv contains only the rows of the tree."""
     table, cost, depth = report
     if format == "csv":
         return csv(_csv(cost, tree(cost, depth, fold=False)))
@@ -97,18 +97,18 @@ def page(report: CostReport, format: str) -> str:
 def _sizes(cost: Cost) -> str:
     set_ = [f"{name} = {size}" for name, size in cost.dims.items() if size is not None]
     left = [name for name, size in cost.dims.items() if size is None]
-    words = ([f"at {', '.join(set_)}"] if set_ else []) + ([f"{', '.join(left)} left open"] if left else [])
+    words = ([f"at {', '.join(set_)}"] if set_ else []) + ([f"{', '.join(left)} symbolic"] if left else [])
     return "; ".join(words) or "all sizes fixed"
 
 
 def _csv(cost: Cost, lines: list[CostRow]) -> View:
-    """The rows for programs."""
+    """Return the machine-readable rows."""
     rows = [_row(cost, line) for line in lines]
     return View(tuple([Column(key, key) for key in rows[0]]), rows)
 
 
 def _tree(cost: Cost, lines: list[CostRow], *, whole_addresses: bool) -> View:
-    """The tree for people."""
+    """Return the human-readable tree."""
     macs = cost.work.macs
 
     def row(line: CostRow) -> Row:
@@ -136,7 +136,7 @@ def _tree(cost: Cost, lines: list[CostRow], *, whole_addresses: bool) -> View:
         Column("weights", "weight bytes"),
         Column("notes", ""),
     ]
-    if not isinstance(macs, int):  # formulas are long, and these say what FLOPs say
+    if not isinstance(macs, int):  # formulas are long, and MACs are half the FLOPs
         columns = [column for column in columns if column.key not in ("macs", "share")]
     return View(tuple(columns), [row(line) for line in lines])
 
@@ -146,15 +146,15 @@ def _readable(amount: Quantity) -> int | str:
 
 
 def _summary(cost: Cost) -> list[str]:
-    """What the figures are: sentences, one a line."""
+    """Describe the figures, one fact per line."""
     work = cost.work
 
     lines = [
-        f"{work.flops:,} FLOPs in matrix products, 2 a multiply-accumulate (MAC)",
+        f"{work.flops:,} FLOPs in matrix products, 2 per multiply-accumulate (MAC)",
         f"attention: {work.score_flops:,} FLOPs in score products (queries by keys), "
         f"{work.mix_flops:,} in mix products (probabilities by values)",
-        f"{work.elementwise:,} elementwise operations (1 for each element of each), apart from the FLOPs",
-        "each line includes what is applied in it; every optional input is given",
+        f"{work.elementwise:,} elementwise operations, counted per element, not included in the FLOPs",
+        "each row includes the modules inside it; all optional inputs are given",
     ]
     if not work.score_macs and not work.mix_macs:
         del lines[1]
@@ -166,11 +166,11 @@ def _summary(cost: Cost) -> list[str]:
 
 
 def _kept(activations: Activations) -> str:
-    return f"activations kept for training, {activations.attention} attention"
+    return f"activations saved for training, {activations.attention} attention"
 
 
 def _memory(cost: Cost) -> View:
-    """The bytes of weights, gradients and what optimizers keep."""
+    """Return the table of memory: weights, gradients and optimizer state."""
     memory = cost.memory
     blank = {"weights": None, "gradients": None, "optimizer": None, "holds": ""}
     rows = [blank | {"to": f"weights, {memory.dtype}", "weights": memory.weights, "total": memory.weights}]
@@ -181,4 +181,4 @@ def _memory(cost: Cost) -> View:
     if cost.activations is not None and isinstance(cost.activations.bytes, int):
         rows.append(blank | {"to": _kept(cost.activations), "total": cost.activations.bytes})
     columns = [Column("to", "bytes"), *(Column(key, key) for key in ("weights", "gradients", "optimizer", "total"))]
-    return View((*columns, Column("holds", "the optimizer keeps")), rows)
+    return View((*columns, Column("holds", "optimizer state")), rows)

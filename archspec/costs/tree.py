@@ -1,6 +1,4 @@
-"""A model's costs as a tree of addresses, equal numbered parts drawn once, attention's two products on lines of their
-own.
-"""
+"""A model's costs as a tree of addresses; equal numbered components are shown once, attention's products separately."""
 
 from __future__ import annotations
 
@@ -12,14 +10,14 @@ from archspec.addresses.tree import AddressTree, Node
 from archspec.costs.cost import NOTHING, Cost, Figures, ModuleCost, added
 
 SCORES, MIX = "(scores)", "(mix)"
-"""The last segment of lines that are attention's products, which no address can have."""
+"""The last segment of the rows of attention's products, which cannot occur in an address."""
 
 
 class CostRow(NamedTuple):
-    """One row of the tree: `level`, `label`, `address` and `times` as `TreeRow` has them.
+    """One row of the tree: `level`, `label`, `address` and `times` are as in `counts.tree.TreeRow`.
 
-    `work` is all there is to do here and further in, in all repetitions; so are `parameters` and `trainable`, each
-    tensor counted once. What is here is applied `applied` times in each repetition, what is around it `around` times.
+    `work` is the work of the component, in all repetitions; so are `parameters` and `trainable`, each tensor counted
+    once. The component is applied `applied` times in each repetition, its parent `around` times.
     """
 
     level: int
@@ -41,9 +39,9 @@ class _Sum(NamedTuple):
 
 
 def tree(cost: Cost, depth: int | None = None, *, fold: bool = True) -> list[CostRow]:
-    """The lines of the tree: the model as a whole, then its parts from the top.
+    """Return the rows of the tree: the whole model, then its components.
 
-    `depth` leaves out what is nested deeper; without `fold` each part has a row of its own.
+    `depth` limits the nesting; without `fold`, each component has a separate row.
     """
     grown = _grow(cost)
     grown.settle(_add, fold)
@@ -73,7 +71,7 @@ def tree(cost: Cost, depth: int | None = None, *, fold: bool = True) -> list[Cos
 
 
 def _grow(cost: Cost) -> AddressTree[ModuleCost, _Sum]:
-    """The tree of all modules; attention's products come after what they are made of."""
+    """Build the tree of all modules; attention's products follow the modules that contain them."""
     grown: AddressTree[ModuleCost, _Sum] = AddressTree(_Sum(NOTHING, 0, 0))
     products: list[ModuleCost] = []
     for module in cost.modules:

@@ -1,6 +1,6 @@
-"""What `archspec count` counts: a model's tensors, all or selected, and how they are shown."""
+"""The data of `archspec count`: a model's tensors, all or selected, and the view to show."""
 
-# Without `from __future__ import annotations`, which would have NamedTuple compile each annotation at import.
+# Without `from __future__ import annotations`: with it, NamedTuple would compile each annotation at import.
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from archspec.table import Table
 
 
 class Count(NamedTuple):
-    """A model's table, the tensors that the `rules` select, and how these are shown.
+    """A model's table, the tensors that the `rules` select, and the view to show.
 
     `by` is "tensor", "layer", "block" or "role" for a flat table, None for the tree of layers; `depth` limits nesting.
     """
@@ -22,5 +22,5 @@ class Count(NamedTuple):
 
 
 def count(table: Table, rules: Sequence[Rule] = (), by: str | None = None, depth: int | None = None) -> Count:
-    """Selects tensors of a model by the rules."""
+    """Select tensors of a model by the rules."""
     return Count(table, rules, select(table, rules), by, depth)

@@ -1,4 +1,4 @@
-"""The document of `archspec count`."""
+"""The JSON document of `archspec count`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from archspec.reporting.documents import Document, finite
 
 
 def contents(counted: Count) -> Document:
-    """The document that JSON and YAML write: the model's facts, and the rows of the view if one was asked for."""
+    """Return the document of the JSON and YAML output: totals, and the rows of the view if one was requested."""
     table, selection = counted.table, counted.selection
     tensors: list[Document] = [tensor._asdict() for tensor in table.tensors]
     if counted.rules:
@@ -24,7 +24,7 @@ def contents(counted: Count) -> Document:
         "buffers": [buffer._asdict() for buffer in table.buffers],
     }
     if counted.by:
-        from archspec.counts.report import view  # imported only here: a document without rows is written without tables
+        from archspec.counts.report import view  # not at the top: a document without rows needs no tables
 
         shown = view(counted)
         whole["by"] = counted.by

@@ -1,4 +1,4 @@
-"""Parameters summed by layer, block or role, and what can be said of a total: heads, poolers, ties."""
+"""Parameters by layer, block or role, and the components with a role (heads, poolers)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from archspec.table import Table, Tensor
 
 
 class Subtotal(NamedTuple):
-    """Tensors summed: the `name` they have in common (an address, or a role), their number, their parameters.
+    """A sum over tensors: their common `name` (an address or a role), their number, and their parameters.
 
-    `type` is the definition's name where `name` is an address, else "". `trainable` is the part of `params` that is so.
+    `type` is the name of the definition if `name` is an address, otherwise "". `trainable` is the trainable part of
+    `params`.
     """
 
     name: str
@@ -24,7 +25,7 @@ class Subtotal(NamedTuple):
 
 
 class RoleComponent(NamedTuple):
-    """A head or a pooler: where it is, what is directly in it (() for a layer), the parameters counted in it."""
+    """A head or a pooler: its address, its direct members (() for a layer), and the parameters counted in it."""
 
     address: str
     members: tuple[str, ...]
@@ -32,17 +33,17 @@ class RoleComponent(NamedTuple):
 
 
 def by_layer(table: Table, selection: Selection, depth: int | None = None) -> list[Subtotal]:
-    """A group for each layer or block that owns tensors; what is nested deeper than `depth` adds to what it is in."""
+    """Sum the parameters of each layer or block that owns tensors; those deeper than `depth` add to their ancestor."""
     return _by_module(table, selection, depth, {module.address for module in table.modules})
 
 
 def by_block(table: Table, selection: Selection, depth: int | None = None) -> list[Subtotal]:
-    """A group for each block: its tensors and those of its layers, without those of a block in it (up to `depth`)."""
+    """Sum the parameters of each block and its layers, without those of nested blocks (up to `depth`)."""
     return _by_module(table, selection, depth, {m.address for m in table.modules if m.kind == "block"})
 
 
 def by_role(table: Table, selection: Selection) -> list[Subtotal]:
-    """A group for each role, under "" for the tensors that have none."""
+    """Sum the parameters of each role; "" is for tensors without a role."""
     groups: dict[str, Subtotal] = {}
     for tensor, params in _chosen(table, selection):
         _add(groups, tensor.role or "", "", tensor, params)
@@ -50,9 +51,9 @@ def by_role(table: Table, selection: Selection) -> list[Subtotal]:
 
 
 def components_of_role(table: Table, role: str) -> list[RoleComponent]:
-    """The largest parts of the model that are there for the role, in program order.
+    """Return the largest components with a role, in program order.
 
-    All their tensors have the role, but for those of norms, which say what they are wherever they stand.
+    All their tensors have the role, except those of norms, whose role is `norm` everywhere.
     """
     roles: dict[str, set[str | None]] = {}
     for tensor in table.tensors:
@@ -69,7 +70,7 @@ def components_of_role(table: Table, role: str) -> list[RoleComponent]:
 
 
 def _part(address: str, names: list[str], params: int) -> RoleComponent:
-    """Moves the segments that all names share into the address."""
+    """Move the segments that all names share into the address."""
     heads = list(dict.fromkeys(map(first, names)))
     while len(heads) == 1 and all("." in name for name in names):
         address = join(address, heads[0])

@@ -1,4 +1,4 @@
-"""The report of `archspec count`: the tree, the flat tables, and the sentences under them."""
+"""The report of `archspec count`: the tree or a flat table, and the totals below it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from archspec.table import Tensor
 
 
 def page(counted: Count, format: str) -> str:
-    """The report as a table, markdown or csv; csv has the rows only."""
+    """Render the report as a table, markdown or csv; csv contains only the rows."""
     if format == "csv":
         return csv(view(counted))
     rows = view(counted) if counted.by else tree_view(counted, whole_addresses=format == "markdown")
@@ -23,7 +23,7 @@ def page(counted: Count, format: str) -> str:
 
 
 def view(counted: Count) -> View:
-    """The rows of `--by tensor|layer|block|role`; tensors where nothing was asked for."""
+    """Return the rows of `--by tensor|layer|block|role`; of tensors by default."""
     if counted.by in ("layer", "block", "role"):
         return _groups(counted)
     chosen = zip(counted.table.tensors, counted.selection.chosen, counted.selection.params, strict=True)
@@ -35,7 +35,7 @@ def view(counted: Count) -> View:
 
 
 def tree_view(counted: Count, *, whole_addresses: bool) -> View:
-    """The default view: the layers by address, repeated parts once, with their number."""
+    """Return the default view: the layers by address, with repeated components shown once."""
     found = tree(counted.table, counted.selection, counted.depth)
 
     def row(line: CountRow) -> Row:
@@ -66,7 +66,7 @@ def tree_view(counted: Count, *, whole_addresses: bool) -> View:
 
 
 def summary(counted: Count) -> list[str]:
-    """What the total is: sentences, one a line."""
+    """Describe the total, one fact per line."""
     model = counted.table
     params = model.params
     ties = [tensor for tensor in model.tensors if tensor.tied_to]
@@ -80,11 +80,11 @@ def summary(counted: Count) -> list[str]:
         lines.append(f"{role} included: {found}" if found else f"no tensor has the role `{role}`")
     lines += [f"tied: {tensor.name} = {tensor.tied_to} ({tensor.size:,} counted once)" for tensor in ties[:_MOST_TIES]]
     if len(ties) > _MOST_TIES:
-        lines.append(f"tied: {len(ties) - _MOST_TIES:,} more names; --by tensor shows them all")
+        lines.append(f"tied: {len(ties) - _MOST_TIES:,} more names; use --by tensor to show all")
     if model.buffers:
         lines.append(f"not counted: {number(len(model.buffers), 'buffer')} (stored, not parameters)")
     if model.unchecked:
-        lines.append("overridden: what the spec expects of the model as written (`expect`) was not checked")
+        lines.append("overridden: `expect` statements, which hold without overrides, were not checked")
     if counted.rules:
         total = counted.selection.total
         share = percent(total / params.total if params.total else 0.0)
@@ -123,7 +123,7 @@ def _tensor_row(counted: Count, tensor: Tensor, params: int) -> Row:
 
 
 def _share(counted: Count, params: int) -> float:
-    """The part of the total, or of what was selected."""
+    """Return the fraction of the total, or of the selected parameters."""
     whole = counted.selection.total if counted.rules else counted.table.params.total
     return params / whole if whole else 0.0
 
@@ -133,5 +133,5 @@ def _share_title(counted: Count) -> str:
 
 
 def _shapes(shapes: Sequence[tuple[int, ...]]) -> str:
-    """`768 x 768 + 768`: what a reader adds up."""
+    """Format shapes as the sum that gives the count: `768 x 768 + 768`."""
     return " + ".join(map(shape, shapes)) if len(shapes) <= 4 else f"{len(shapes)} tensors"

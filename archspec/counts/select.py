@@ -1,6 +1,6 @@
-"""Which tensors a sum is about: `--select` and `--exclude` patterns over whole tensor names."""
+"""Selection of tensors: `--select` and `--exclude` patterns of whole tensor names."""
 
-# Without `from __future__ import annotations`, which would have NamedTuple compile each annotation at import.
+# Without `from __future__ import annotations`: with it, NamedTuple would compile each annotation at import.
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -17,11 +17,11 @@ class Rule(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """What the rules chose, a tensor of the table each: `chosen` by name, and the `params` that its row stands for.
+    """The tensors that the rules selected: `chosen` by name, with the `params` counted for each.
 
-    A shared tensor's parameters stand on the name that is counted if that is chosen, else on the first of its other
-    names that is; so `params` sums to `total` without counting anything twice. `unmatched` are the rules that match no
-    name.
+    The parameters of a shared tensor are counted at its canonical name if that is chosen, otherwise at the first of its
+    other names that is; `params` thus sums to `total` without counting anything twice. `unmatched` are the rules that
+    match no name.
     """
 
     chosen: tuple[bool, ...]
@@ -31,9 +31,9 @@ class Selection(NamedTuple):
 
 
 def select(table: Table, rules: Sequence[Rule] = ()) -> Selection:
-    """Applies the rules in order; the last match wins.
+    """Apply the rules in order; the last match wins.
 
-    A leading exclusion starts from everything, a leading selection from nothing. Without rules everything is chosen.
+    If the first rule excludes, all tensors start out selected, otherwise none. Without rules all are selected.
     """
     if not rules:
         everything = tuple(tensor.params for tensor in table.tensors)

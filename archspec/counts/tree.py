@@ -1,4 +1,4 @@
-"""A model's layers as a tree of addresses, with equal numbered parts (`layer.0`, `layer.1`, ...) drawn once."""
+"""A model's layers as a tree of addresses, with equal numbered components (`layer.0`, `layer.1`, ...) shown once."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from archspec.table import Table, Tensor
 class CountRow(NamedTuple):
     """One row of the tree, `level` 0 outermost.
 
-    `label` is the address within the row above, `address` the whole; a folded number is `*`, or the numbers meant
-    where others differ (`0,3,6`). `times` says how many equal parts the row stands for. `each` is the parameters of
-    one of them, `total` of all, in all the repetitions around it. `shapes` are those of the tensors owned here and
-    counted here; `frozen` and `tied` say whether some of the tensors owned here are.
+    `label` is the address relative to the parent row, `address` the full one; a collapsed number is `*`, or the numbers
+    if others differ (`0,3,6`). `times` is the number of equal components that the row represents. `each` has the
+    parameters of one of them, `total` those of all, in all enclosing repetitions. `shapes` are those of the tensors
+    owned and counted here; `frozen` and `tied` are whether some of the tensors owned here are.
     """
 
     level: int
@@ -32,19 +32,19 @@ class CountRow(NamedTuple):
 
 
 def tree(table: Table, selection: Selection, depth: int | None = None) -> list[CountRow]:
-    """The lines of the tree from the top, down to layers and to tensors that blocks own themselves.
+    """Return the rows of the tree, down to layers and to tensors that blocks own directly.
 
-    `depth` leaves out what is nested deeper. The outermost lines' `total` sum to the selection's.
+    `depth` limits the nesting. The `total` of the outermost rows sums to that of the selection.
     """
     return [_row(row) for row in address_tree(table, selection).rows(depth)]
 
 
 Own: TypeAlias = tuple[Tensor, int, str]
-"""A tensor, what it counts for, and its name within the node."""
+"""A tensor, the parameters counted for it, and its name within the node."""
 
 
 def address_tree(table: Table, selection: Selection) -> AddressTree[Own, int]:
-    """The tree itself, equal numbered parts joined; each node's sum is the parameters in it."""
+    """Build the tree with equal numbered components joined; the sum of a node is its parameter count."""
     tree: AddressTree[Own, int] = AddressTree(0)
     layers = {module.address for module in table.modules if module.kind == "layer"}
     for tensor, chosen, params in zip(table.tensors, selection.chosen, selection.params, strict=True):

@@ -26,11 +26,11 @@ from archspec.table import Table
 
 
 class Difference(NamedTuple):
-    """The changes that turn a model A into a model B.
+    """The changes that convert a model A to a model B.
 
-    `tensors` has one change for each parameter or buffer that differs, by B's names; `prefix` is how A's names become
-    B's. `operations` are changes of what is computed, those with different indices together. `before` and `after` are
-    the tables of A and B. A Difference is false if there is no change.
+    `tensors` has one change for each parameter or buffer that differs, by B's names; `prefix` converts A's names to
+    B's. `operations` are the changes of the computation, collapsed over indices. `before` and `after` are the tables
+    of A and B. A Difference is false if there is no change.
     """
 
     before: Table
@@ -40,31 +40,31 @@ class Difference(NamedTuple):
     operations: tuple[OperationChanges, ...]
 
     def __bool__(self) -> bool:
-        """Whether anything differs, a prefix of names included."""
+        """Whether anything differs, including a prefix of names."""
         return bool(self.tensors or self.operations or any(self.prefix))
 
     @property
     def folded(self) -> list[TensorChanges]:
-        """The changes of tensors, those with different indices together."""
+        """Return the changes of tensors, collapsed over indices."""
         return folded(self.tensors)
 
     @property
     def repetitions(self) -> list[Repetition]:
-        """The numbered components that one model has more of, where the additional ones are copies of others."""
+        """Return the numbered components of which one model has more, if the additional ones are copies of others."""
         before, after = renamed(contents(self.before), self.prefix), contents(self.after)
         return repetitions(before, after, self.tensors)
 
     def apply(self, model: Model | Table) -> Contents:
-        """What the changes make of A, a model or its table: B's tensors by name, with shape, tie and trainability.
+        """Apply the changes to A, a model or its table: B's tensors by name, with shape, tie and trainability.
 
-        Raises ValueError for a model that does not have the tensors that the changes start from.
+        Raises ValueError for a model whose tensors differ from those of A.
         """
         table = internals(model).table if isinstance(model, Model) else model
         return changed(contents(table), self.prefix, self.tensors)
 
 
 def diff(a: ModelLike, b: ModelLike, /) -> Difference:
-    """The differences between two models: of every tensor, exactly, and of the operations between layers.
+    """Compare two models: every tensor exactly, and the operations between layers.
 
     `a` and `b` are Models, or what `archspec.load` takes. Different names of blocks, functions and hyperparameters are
     not a difference, nor are different roles or initial values.

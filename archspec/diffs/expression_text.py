@@ -1,4 +1,4 @@
-"""Expressions as people read them: `attention.output.dense + x`, `gelu(intermediate.dense)`."""
+"""Expressions as text: `attention.output.dense + x`, `gelu(intermediate.dense)`."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from archspec.ir import Body, Call, Constant, Operand
 from archspec.ops import OPS, REQUIRED
 
 DEEPEST = 4
-"""Operations inside one another that are written out; what is further in is `...`."""
+"""The limit on nested operations; deeper ones are `...`."""
 WIDEST = 5
-"""Operands of one operation that are written out."""
+"""The limit on the operands of one operation."""
 
 
 class Wording:
-    """What the operands of a body are called: layers and blocks by `label`, inputs by their names."""
+    """Text of the operands of a body: layers and blocks by `label`, inputs by name."""
 
     def __init__(self, body: Body, label: Callable[[str], str]) -> None:
         self._body = body
@@ -26,11 +26,11 @@ class Wording:
         self._made = {slot: (call, i) for call in body.calls for i, slot in yielded(call)}
 
     def given(self, call: Call) -> str:
-        """What an application is given."""
+        """Format the operands of an application."""
         return ", ".join(self.operand(operand) for _, operand in call.inputs if operand is not None)
 
     def operand(self, operand: Operand, depth: int = 0) -> str:
-        """What an operand is, written out down to layers, blocks, inputs and tensors."""
+        """Format an operand, expanded down to layers, blocks, inputs and tensors."""
         if operand is None:
             return "none"
         if isinstance(operand, Constant):
@@ -53,11 +53,11 @@ class Wording:
         return f"{call.type}({', '.join(inner)}){end}"
 
     def sources(self, call: Call) -> set[str]:
-        """The layers and blocks whose outputs an application is given, through operations."""
+        """Return the layers and blocks whose outputs an application receives, through operations."""
         return {label for _, operand in call.inputs for label in self.behind(operand)}
 
     def behind(self, operand: Operand, depth: int = 0) -> Iterator[str]:
-        """The layers and blocks that an operand comes from, through at most DEEPEST operations."""
+        """Return the layers and blocks that an operand comes from, through at most DEEPEST operations."""
         if isinstance(operand, int) and operand in self._made:
             call, _ = self._made[operand]
             if call.address:
@@ -72,7 +72,7 @@ class Wording:
 
 
 def operation_text(operation: Operation, values: Values) -> str:
-    """An operation by itself: its name, its attributes, and those operands that are constants."""
+    """Format an operation alone: its name, its attributes, and its constant operands."""
     known = [values.known[number] for number in operation.operands if number is not None]
     constants = [plain(value.what) for value in known if isinstance(value, Atom) and value.origin == "constant"]
     symbol = OPS[operation.type].symbol
@@ -87,16 +87,16 @@ def operation_text(operation: Operation, values: Values) -> str:
 
 
 def settings(type: str, attributes: dict[str, Any]) -> str:
-    """The attributes of an operation that are not its defaults."""
+    """Format the attributes of an operation that differ from the defaults."""
     defaults = {a.name: a.default for a in OPS[type].attributes}
-    said = {name: value for name, value in attributes.items() if value != defaults[name] or defaults[name] is REQUIRED}
-    if len(said) == 1 and next(iter(said)) == OPS[type].attributes[0].name:
-        return literal(next(iter(said.values())))
-    return ", ".join(f"{name} = {literal(value)}" for name, value in said.items())
+    shown = {name: value for name, value in attributes.items() if value != defaults[name] or defaults[name] is REQUIRED}
+    if len(shown) == 1 and next(iter(shown)) == OPS[type].attributes[0].name:
+        return literal(next(iter(shown.values())))
+    return ", ".join(f"{name} = {literal(value)}" for name, value in shown.items())
 
 
 def plain(value: Any) -> Any:
-    """What `canonical.exact` was made of."""
+    """Invert `value_numbers.exact`."""
     if isinstance(value, tuple):
         kind, *rest = cast("tuple[Any, ...]", value)
         if kind == "list":
@@ -106,7 +106,7 @@ def plain(value: Any) -> Any:
 
 
 def literal(value: Any) -> str:
-    """A number, list or dimension as the language writes it."""
+    """Format a number, list or dimension in the syntax of the language."""
     if isinstance(value, tuple | list):
         return f"[{', '.join(map(literal, cast('Sequence[Any]', value)))}]"
     if value is None:
@@ -115,7 +115,7 @@ def literal(value: Any) -> str:
 
 
 def _applied(type: str, attributes: str, operands: list[str], depth: int) -> str:
-    """An operation on operands, with the operator that stands for it where there is one."""
+    """Format an operation on operands, with its operator if it has one."""
     symbol = OPS[type].symbol
     if symbol and len(operands) == 2:
         text = f"{operands[0]} {symbol} {operands[1]}"

@@ -1,4 +1,4 @@
-"""Differences between what two models compute, as they are said: one at an address, and folded over numbers."""
+"""Descriptions of differences between computations: at one address, and collapsed over numbers."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from archspec.addresses.repeats import Fold, fold
 
 
 class OperationChange(NamedTuple):
-    """A change of what is computed at `address`, that of a layer or block ("" for the model).
+    """A change of the computation at `address`, that of a layer or block ("" for the model).
 
-    `kind` is "reads" (its inputs differ), "moved" (so do the readers of its outputs), "computes" (a layer that computes
-    something else), "returns" (the output `what` of a block), "times" (how often it is applied), "added", "removed",
-    "input" or "output" (of the model), "table" (the values of a constant tensor), or "differs" (no description was
-    found).
+    `kind` is "reads" (its inputs differ), "moved" (the readers of its outputs differ too), "computes" (the computation
+    of a layer differs), "returns" (the output `what` of a block differs), "times" (the number of applications),
+    "added", "removed", "input" or "output" (of the model), "table" (the values of a constant tensor), or "differs" (no
+    description was found).
     """
 
     kind: str
@@ -25,7 +25,7 @@ class OperationChange(NamedTuple):
 
 
 class OperationChanges(NamedTuple):
-    """The same change at all addresses of `fold`; the other fields are those of OperationChange."""
+    """One change at all addresses of `fold`; the other fields are those of OperationChange."""
 
     kind: str
     fold: Fold
@@ -35,7 +35,7 @@ class OperationChanges(NamedTuple):
 
 
 def folded(changes: Sequence[OperationChange]) -> list[OperationChanges]:
-    """Changes that differ in the numbers of their addresses only, as one."""
+    """Combine changes that differ only in the numbers in their addresses."""
     alike: dict[tuple[str, str, str, str], dict[str, None]] = {}
     for kind, address, what, before, after in changes:
         alike.setdefault((kind, what, before, after), {})[address] = None

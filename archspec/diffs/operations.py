@@ -1,8 +1,8 @@
-"""Which operations between the layers of two models differ: what feeds what, and what layers do with it.
+"""Differences between the operations of two models: the inputs of layers, and the computations of layers.
 
-Whether anything differs is decided by the values that the models compute (`canonical.py`). What differs is then said of
-each block by itself: what its layers and blocks are given, as expressions of what stands before them, and what it
-returns. Where that finds no words for a difference, there is a line that says so.
+The values that the models compute decide whether anything differs (`value_numbers.py`). Differences are then described
+block by block: the operands of its layers and blocks, as expressions of preceding ones, and its outputs. If this yields
+no description of a difference, one change states that the operations differ.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from archspec.ir import Body, Call, Leaf, Type, leaves, uncollected
 from archspec.source import fail
 
 MOST_COMPARED = 2_000_000
-"""Operations of two models, with everything opened, that are compared."""
+"""The limit on the operations of both models, with all definitions expanded."""
 
 
 class Side(NamedTuple):
-    """A model: what it computes with all optional inputs and with none; `home` is the address in it that the whole of
-    the other model is compared with ("" but for a prefix).
+    """A model: its bodies with all optional inputs and with none; `home` is the address in it that the whole other
+    model is compared with ("" unless there is a prefix).
     """
 
     body: Body
@@ -34,18 +34,18 @@ class Side(NamedTuple):
 
 
 def compare(a: Side, b: Side) -> list[OperationChanges]:
-    """What differs. Nothing only if both compute the same from equal inputs and equal tensors, with every optional
-    input given and with none. Raises ArchError for models of more than MOST_COMPARED operations together.
+    """Return the differences. There are none only if both models compute the same from equal inputs and equal tensors,
+    with all optional inputs and with none. Raises ArchError for models with more than MOST_COMPARED operations.
     """
     if a.body.size + b.body.size > MOST_COMPARED:
-        message = f"these models have {a.body.size + b.body.size:,} operations; the limit is {MOST_COMPARED:,}"
-        raise fail("budget", message, help="compare them with fewer layers")
+        message = f"too many operations in these models ({a.body.size + b.body.size:,}): the limit is {MOST_COMPARED:,}"
+        raise fail("budget", message, help="compare the models with fewer layers")
     comparison = _Comparison()
     with uncollected():
         found = comparison.models(a, b, a.body, b.body)
         bare = [] if (a.bare, b.bare) == (a.body, b.body) else comparison.models(a, b, a.bare, b.bare)
-    said = {change[:2] for change in found}
-    found += [change._replace(what=_bare(change.what)) for change in bare if change[:2] not in said]
+    reported = {change[:2] for change in found}
+    found += [change._replace(what=_bare(change.what)) for change in bare if change[:2] not in reported]
     return folded(found)
 
 
@@ -57,7 +57,7 @@ _Typed: TypeAlias = tuple[str, Type]
 
 
 class _Step(NamedTuple):
-    """One application of a layer or block: what it is given, as values and in words."""
+    """One application of a layer or block: its operands, as values and as text."""
 
     address: str
     given: tuple[Number, ...]
@@ -65,8 +65,8 @@ class _Step(NamedTuple):
 
 
 class _Listing(NamedTuple):
-    """A block: its applications by label, what each k-th application of an address applies, the outputs, and which
-    labels read each label.
+    """A block: its applications by label, the body of each k-th application of an address, the outputs, and the labels
+    that read each label.
     """
 
     steps: dict[str, list[_Step]]
@@ -83,7 +83,7 @@ class _Comparison:
     # Models
 
     def models(self, a: Side, b: Side, ours: Body, theirs: Body) -> list[OperationChange]:
-        """What differs between two models; of `body` or of `bare` each."""
+        """The differences between two models, with all optional inputs or with none."""
         values = self.values
         found = self._interface("input", ours.inputs, theirs.inputs)
         found += self._interface("output", _results(ours), _results(theirs))
@@ -95,7 +95,7 @@ class _Comparison:
         if whole_a == whole_b:
             return found
         inner_a, inner_b = _at(ours, a.home), _at(theirs, b.home)
-        if inner_a is None or inner_b is None:  # the prefix is one of names only
+        if inner_a is None or inner_b is None:  # the prefix affects names only
             found += self._blocks(ours, theirs, prefix_a, prefix_b, by_name=True)
         elif inner_a is ours and inner_b is theirs and ours.kind == theirs.kind == "block":
             found += self._blocks(ours, theirs, by_name=True)
@@ -106,7 +106,7 @@ class _Comparison:
         return found or [OperationChange("differs", "", "", "", "")]
 
     def _interface(self, kind: str, ours: Sequence[_Typed], theirs: Sequence[_Typed]) -> list[OperationChange]:
-        """Inputs or outputs of the model that are not the same, by name."""
+        """Compare the inputs or outputs of the models, by name."""
         before, after = ({name: _type_text(type) for name, type in side} for side in (ours, theirs))
         names = [*before, *(name for name in after if name not in before)]
         pairs = [(name, before.get(name, ""), after.get(name, "")) for name in names]
@@ -116,7 +116,7 @@ class _Comparison:
         return found
 
     def _tables(self, a: Side, b: Side, ours: Body, theirs: Body) -> list[OperationChange]:
-        """Tensors of both that hold other constants, or elements of another type."""
+        """Compare the constants and element types of common tensors."""
         assert ours.module is not None and theirs.module is not None
         before = {_prefix(b.home) + name: leaf for name, leaf in leaves(ours.module)}
         after = {_prefix(a.home) + name: leaf for name, leaf in leaves(theirs.module)}
@@ -135,7 +135,7 @@ class _Comparison:
         return found
 
     def _around(self, kind: str, body: Body, home: str) -> list[OperationChange]:
-        """What a model has around the part that is compared with the other."""
+        """Describe what a model contains around the component that is compared with the other model."""
         listing = self._listing(body, _starred(body, ""), "")
         found = [
             OperationChange(kind, address, "", *_sided(kind, steps[0].words))
@@ -149,7 +149,7 @@ class _Comparison:
     # Blocks and layers
 
     def _pair(self, ours: Body, theirs: Body) -> list[OperationChange]:
-        """What differs between two definitions as they are used; addresses are relative to them."""
+        """Return the differences between two definitions; addresses are relative to them."""
         found = self._pairs.get((ours, theirs))
         if found is None:
             found = []
@@ -166,8 +166,8 @@ class _Comparison:
     def _blocks(
         self, ours: Body, theirs: Body, prefix_a: str = "", prefix_b: str = "", *, by_name: bool = False
     ) -> list[OperationChange]:
-        """What differs between two blocks. Their inputs are the same by position, or `by_name`: those of whole models
-        are, and those of blocks of which one has all that the other has, and more.
+        """Return the differences between two blocks. Their inputs correspond by position, or `by_name` for whole models
+        and for blocks of which one has all inputs of the other and more.
         """
         before, after = ({name for name, _ in body.inputs} for body in (ours, theirs))
         by_name = by_name or before < after or after < before
@@ -196,7 +196,7 @@ class _Comparison:
         return found + returned
 
     def _applications(self, label: str, a: _Listing, b: _Listing) -> list[OperationChange]:
-        """What is given to the same layer or block in both, and how often it is applied."""
+        """Compare the operands of a layer or block, and its number of applications."""
         ours, theirs = a.steps[label], b.steps[label]
         found: list[OperationChange] = []
         before, after = ({step.given: step.words for step in steps} for steps in (ours, theirs))
@@ -213,7 +213,7 @@ class _Comparison:
             found.append(OperationChange(kind, label, what, old, new))
         if len(ours) != len(theirs):
             before, after = (Counter(s.address for s in steps) for steps in (ours, theirs))
-            if before.keys() == after.keys():  # as many, of which some are applied more often
+            if before.keys() == after.keys():  # the same addresses; some are applied more often
                 pairs = [(address, before[address], after[address]) for address in before]
             else:
                 pairs = [(label, len(ours), len(theirs))]
@@ -221,10 +221,10 @@ class _Comparison:
         return found
 
     def _rounds(
-        self, said: list[OperationChange], patterns: frozenset[str], a: _Listing, b: _Listing
+        self, reported: list[OperationChange], patterns: frozenset[str], a: _Listing, b: _Listing
     ) -> list[OperationChange]:
-        """How often single repetitions are applied, and to what, where nothing is said of the part that repeats yet."""
-        labels = {change.address for change in said}
+        """Compare the applications of single repetitions, if no change of the repeated component has been reported."""
+        labels = {change.address for change in reported}
         found: list[OperationChange] = []
         for address in dict.fromkeys((*a.steps, *b.steps)):
             steps, others = a.steps.get(address, []), b.steps.get(address, [])
@@ -234,7 +234,7 @@ class _Comparison:
             if len(steps) != len(others):
                 found.append(OperationChange("times", address, "", _times(len(steps)), _times(len(others))))
             elif before == after:
-                before, after = "", "other applications of the same"
+                before, after = "", "different applications of the same modules"
             if steps and others and before != after:
                 found.append(OperationChange("reads", address, "", before, after))
         for (name, number, words), (_, other, new) in zip(a.outputs, b.outputs, strict=False):
@@ -243,7 +243,7 @@ class _Comparison:
         return found
 
     def _others(self, a: _Listing, b: _Listing, patterns: frozenset[str]) -> list[OperationChange]:
-        """Repetitions that one model has more, and that do not compute what the others of the same label do."""
+        """Return additional repetitions in one model whose computation differs from those with the same label."""
         found: list[OperationChange] = []
         for kind, here, there in (("removed", a, b), ("added", b, a)):
             kinds: dict[str, set[tuple[Number, ...]]] = {}
@@ -257,7 +257,7 @@ class _Comparison:
                     label, {self.values.whole(body)}
                 ):
                     text = self._summary(self.values.whole(body))
-                    found.append(OperationChange(kind, address, "unlike the others", *_sided(kind, text)))
+                    found.append(OperationChange(kind, address, "different from the others", *_sided(kind, text)))
         return found
 
     def _returned(self, a: _Listing, b: _Listing) -> list[OperationChange]:
@@ -275,13 +275,13 @@ class _Comparison:
             found.append(OperationChange("returns", "", what, old, new))
         return found
 
-    # Words
+    # Descriptions
 
     def _inside(self, ours: Sequence[Number], theirs: Sequence[Number]) -> tuple[str, str]:
-        """The operations that only one of two computations has; in words what differs in their wiring alone."""
+        """Return the operations that occur in only one of two computations, or that only their operands differ."""
         before, after = (Counter(map(self._operation, self.values.operations(side))) for side in (ours, theirs))
         if before == after:
-            return "", "the same operations on other operands"
+            return "", "the same operations on different operands"
         old, new = before - after, after - before
         return ", ".join(_counted(old)), ", ".join(_counted(new))
 
@@ -294,9 +294,9 @@ class _Comparison:
     def _listing(
         self, body: Body, patterns: frozenset[str], prefix: str, *, single: bool = False, by_name: bool = False
     ) -> _Listing:
-        """The layers and blocks of a block and what each is given; functions are opened in values, not in words.
+        """List the layers and blocks of a block with their operands; functions are expanded in values, not in text.
 
-        What goes by one label has the same outputs, unless each application is to be told apart (`single`).
+        Applications with one label have the same outputs, unless each is to be distinguished (`single`).
         """
         values = self.values
         steps: dict[str, list[_Step]] = {}
@@ -337,14 +337,14 @@ def _label(address: str, patterns: frozenset[str]) -> str:
 
 
 def _starred(body: Body, prefix: str) -> frozenset[str]:
-    """Addresses with `*` for numbers that stand for more than one layer or block of a body."""
+    """Return the address patterns that match more than one layer or block of a body."""
     addresses = {prefix + call.address for call in body.calls if call.address}
     found = Counter(pattern_of(address) for address in addresses)
     return frozenset(pattern for pattern, number in found.items() if number > 1)
 
 
 def _at(body: Body, home: str) -> Body | None:
-    """The block at an address of a model, if it is applied once and is what stands there."""
+    """Return the block at an address of a model if it is applied once."""
     if not home:
         return body
     found = [call.body for call in body.calls if call.address == home]
@@ -365,7 +365,7 @@ def _type_text(type: Type) -> str:
 
 
 def _holds(leaf: Leaf) -> str:
-    table = "a constant table" if leaf.weight.value is not None else "no constant"
+    table = "a constant table" if leaf.weight.value is not None else "not a constant"
     return table if leaf.weight.type.dtype == "real" else f"{table} of {leaf.weight.type.dtype}"
 
 
@@ -378,7 +378,7 @@ def _sided(kind: str, text: str) -> tuple[str, str]:
 
 
 def _between(words: str, label: str, listing: _Listing) -> str:
-    """Where a layer or block stands: after what, and before what reads it."""
+    """Describe the position of a layer or block: what it follows, and what reads it."""
     readers = listing.readers.get(label, {})
     return f"after {words}, before {', '.join(reader or 'the result' for reader in readers)}"
 

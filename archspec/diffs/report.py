@@ -1,4 +1,4 @@
-"""The report of `archspec diff`: its tables and sentences, and the document."""
+"""The report of `archspec diff`: its tables and notes, and the JSON document."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from archspec.reporting.tables import Column, Row, View, csv, shape
 from archspec.reporting.text import number, title
 
 MOST_ROWS = 1_000
-"""Changes in a table for people; csv, JSON and YAML have all of them."""
+"""The limit on rows of a table; csv, JSON and YAML contain all changes."""
 
 
 # Documents ------------------------------------------------------------------------------------------------------------
 
 
 def contents(found: Difference) -> Document:
-    """The document that JSON and YAML write: all there is to know to make B's tensors of A's."""
+    """Return the document of the JSON and YAML output: everything needed to convert A's tensors to B's."""
     return {
         "format": 1,
         "models": [
@@ -62,7 +62,7 @@ def _tensor_entry(change: TensorChanges) -> Document:
 
 
 def page(found: Difference, format: str) -> str:
-    """The report as a table, markdown or csv; csv has the rows only, every tensor in them."""
+    """Render the report as a table, markdown or csv; csv contains only the rows, one per tensor."""
     tensors = [_tensor_row(change) for change in found.folded]
     operations = [_operation_row(change) for change in found.operations]
     if format == "csv":
@@ -78,7 +78,7 @@ def page(found: Difference, format: str) -> str:
             columns += [Column("before", before), Column("after", after)]
             views.append(View(tuple(columns), rows[:MOST_ROWS]))
             if len(rows) > MOST_ROWS:
-                notes.append(f"{len(rows) - MOST_ROWS:,} more lines of {what}: --format csv or json writes them all")
+                notes.append(f"{len(rows) - MOST_ROWS:,} more rows of {what}; use --format csv or json to show all")
     return render(heading, [*views, notes] if notes else views, format)
 
 
@@ -88,18 +88,18 @@ def _titles(found: Difference) -> tuple[str, str]:
 
 
 def _sentences(found: Difference) -> list[str]:
-    """The heading, and what the tables leave unsaid."""
+    """Return the heading, and remarks on the tables."""
     first, second = _titles(found)
     if not found:
         tensors = number(len(found.after.tensors) + len(found.after.buffers), "tensor")
-        return [f"{first} and {second} do not differ: the same {tensors}, the same operations"]
+        return [f"no differences between {first} and {second}: the same {tensors}, the same operations"]
     counts = Counter(kind for change in found.tensors for kind in change.kinds)
-    said = [_counted(count, kind) for kind, count in counts.items()] or ["the same tensors"]
-    said.append("operations differ" if found.operations else "the same operations")
-    lines = [f"{first} -> {second}: {', '.join(said)}"]
+    changes = [_counted(count, kind) for kind, count in counts.items()] or ["the same tensors"]
+    changes.append("operations differ" if found.operations else "the same operations")
+    lines = [f"{first} -> {second}: {', '.join(changes)}"]
     lines += _prefixed(found.prefix, first, second)
     for repetition in found.repetitions:
-        lines.append(f"each further {repetition.address} has the {repetition.tensors} tensors of {repetition.like}")
+        lines.append(f"each additional {repetition.address} has the {repetition.tensors} tensors of {repetition.like}")
     return lines
 
 
@@ -110,16 +110,14 @@ def _counted(count: int, kind: str) -> str:
 
 def _prefixed(prefix: NamePrefix, first: str, second: str) -> list[str]:
     if prefix.added:
-        return [
-            f"`{prefix.added}` stands before every name of {first} in {second}, and is no difference in these lines"
-        ]
+        return [f"all names of {first} have the prefix `{prefix.added}` in {second}; the rows ignore it"]
     if prefix.removed:
-        return [f"`{prefix.removed}` stands before names in {first} only, which is no difference in these lines"]
+        return [f"names have the prefix `{prefix.removed}` in {first} only; the rows ignore it"]
     return []
 
 
 def _shown(found: Difference) -> list[Row]:
-    """The rows of tensors, with a repetition in one row."""
+    """Return the rows of tensors, with one row per repetition."""
     repetitions = found.repetitions
     within = tuple(covered(repetitions))
     rest = [change for change in found.tensors if not within or not change.name.startswith(within)]
@@ -132,8 +130,8 @@ def _repetition_row(repetition: Repetition) -> Row:
         "name": repetition.address,
         "numbers": ranges(repetition.numbers),
         "names": repetition.tensors * len(repetition.numbers),
-        "before": f"{repetition.before:,} of them",
-        "after": f"{repetition.after:,} of them",
+        "before": f"{repetition.before:,} in total",
+        "after": f"{repetition.after:,} in total",
     }
 
 
@@ -162,14 +160,14 @@ def _stored(tensor: StoredTensor | None) -> str:
 
 
 def _operation_row(change: OperationChanges) -> Row:
-    unsaid = "the operations differ, in a way that there are no words for" if change.kind == "differs" else ""
+    fallback = "the operations differ (no description available)" if change.kind == "differs" else ""
     return {
         "part": "operations",
         "change": change.kind,
         "name": change.fold.pattern,
         "numbers": change.fold.ranges,
         "names": len(change.fold.names),
-        "what": change.what or unsaid,
+        "what": change.what or fallback,
         "before": change.before,
         "after": change.after,
     }

@@ -1,4 +1,4 @@
-"""What changes from the tensors of one model to those of another: exactly, by name, and folded for people."""
+"""Changes of tensors between two models: exactly, by name, and collapsed for display."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class StoredTensor(NamedTuple):
     """A tensor as a checkpoint and an optimizer see it.
 
     `kind` is "param" or "buffer"; a buffer is never `trainable`. `tied_to` is the name under which it is counted, if
-    that is another one.
+    that is a different one.
     """
 
     kind: str
@@ -25,11 +25,11 @@ class StoredTensor(NamedTuple):
 
 
 Contents = dict[str, StoredTensor]
-"""All tensors of a model by name."""
+"""Return all tensors of a model by name."""
 
 
 def contents(table: Table) -> Contents:
-    """The parameters and buffers of a model by name."""
+    """Return the parameters and buffers of a model by name."""
     found = {t.name: StoredTensor("param", t.shape, t.trainable, t.tied_to) for t in table.tensors}
     return found | {
         b.name: StoredTensor("buffer", b.shape, False, table.buffer_ties.get(b.name)) for b in table.buffers
@@ -37,15 +37,15 @@ def contents(table: Table) -> Contents:
 
 
 class NamePrefix(NamedTuple):
-    """A prefix that the names of one model have and those of the other do not: `added` to all of A's names, or
-    `removed` from those of A that have it. At most one of the two is not empty.
+    """A prefix of the names of one model only: `added` to all of A's names, or `removed` from those of A that have it.
+    At most one of the two is not empty.
     """
 
     added: str = ""
     removed: str = ""
 
     def rename(self, name: str) -> str:
-        """A name of A as B has it."""
+        """Convert a name of A to B's."""
         return self.added + name.removeprefix(self.removed)
 
 
@@ -58,7 +58,7 @@ class TensorChange(NamedTuple):
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """What changes: added, removed, reshaped, tied, untied, retied, frozen, unfrozen, param, buffer."""
+        """The kinds of change: added, removed, reshaped, tied, untied, retied, frozen, unfrozen, param, buffer."""
         before, after = self.before, self.after
         if before is None or after is None:
             return ("added",) if before is None else ("removed",)
@@ -75,8 +75,8 @@ class TensorChange(NamedTuple):
 class Repetition(NamedTuple):
     """A numbered component (`encoder.layer.*`) of which one model has more: `before` in A, `after` in B.
 
-    `numbers` are the indices that are new or gone. Each of these has `tensors` tensors, the same as the component
-    `like`, which is in both models.
+    `numbers` are the indices that were added or removed. Each of these components has `tensors` tensors, the same as
+    the component `like`, which is in both models.
     """
 
     address: str
@@ -88,7 +88,7 @@ class Repetition(NamedTuple):
 
 
 def renamed(tensors: Contents, prefix: NamePrefix) -> Contents:
-    """The tensors under the names that B has for them."""
+    """Return the tensors under B's names."""
     rename = prefix.rename
     return {
         rename(name): stored._replace(tied_to=rename(stored.tied_to)) if stored.tied_to else stored
@@ -97,18 +97,18 @@ def renamed(tensors: Contents, prefix: NamePrefix) -> Contents:
 
 
 def changes(before: Contents, after: Contents) -> tuple[TensorChange, ...]:
-    """Every tensor that is not the same in both, in A's order, and what is added behind in B's."""
+    """Return the tensors that differ, in A's order, followed by the added ones in B's order."""
     names = [*before, *(name for name in after if name not in before)]
     pairs = ((name, before.get(name), after.get(name)) for name in names)
     return tuple([TensorChange(*pair) for pair in pairs if pair[1] != pair[2]])
 
 
 def changed(tensors: Contents, prefix: NamePrefix, steps: Sequence[TensorChange]) -> Contents:
-    """What `steps` make of A's tensors. Raises ValueError if these are not what the steps start from."""
+    """Apply `steps` to A's tensors. Raises ValueError if these do not match the steps."""
     found = renamed(tensors, prefix)
     for name, before, after in steps:
         if found.get(name) != before:
-            raise ValueError(f"{name} is not what these changes start from")
+            raise ValueError(f"cannot apply the changes: {name} differs from the model that they were made for")
         if after is None:
             del found[name]
         else:
@@ -117,8 +117,8 @@ def changed(tensors: Contents, prefix: NamePrefix, steps: Sequence[TensorChange]
 
 
 def common_prefix(before: Contents, after: Contents) -> NamePrefix:
-    """The prefix under which most of the models' names agree, if that is more of them than do as they are, and more
-    than half of the names of the model without it. A name agrees where its kind and its number of dimensions do.
+    """Detect the prefix under which the most names of the models agree, if these are more than without it, and more
+    than half of the names of the model without it. Names agree if their kinds and their numbers of axes do.
     """
     plain = _agreeing(before, after)
     best, most = NamePrefix(), plain
@@ -139,7 +139,7 @@ def _agreeing(before: Contents, after: Contents) -> int:
 
 
 def _candidates(shorter: Contents, longer: Contents) -> Counter[str]:
-    """How many names of `longer` are names of `shorter` behind each prefix."""
+    """Count, for each prefix, the names of `longer` that are names of `shorter` without it."""
     found: Counter[str] = Counter()
     for name, stored in longer.items():
         for outer in prefixes(name):
@@ -148,11 +148,11 @@ def _candidates(shorter: Contents, longer: Contents) -> Counter[str]:
     return found
 
 
-# Folding --------------------------------------------------------------------------------------------------------------
+# Collapsing -----------------------------------------------------------------------------------------------------------
 
 
 class TensorChanges(NamedTuple):
-    """The same change of tensors whose names differ only in indices; `kinds` are as in TensorChange."""
+    """One change of tensors whose names differ only in indices; `kinds` are as in TensorChange."""
 
     kinds: tuple[str, ...]
     fold: Fold
@@ -161,13 +161,13 @@ class TensorChanges(NamedTuple):
 
 
 def folded(steps: Sequence[TensorChange]) -> list[TensorChanges]:
-    """All changes, folded over numbers."""
-    said = {step.name: (step.kinds, step.before, step.after) for step in steps}
-    return [TensorChanges(kinds, names, before, after) for names, (kinds, before, after) in fold(said.items())]
+    """Collapse changes over numbers."""
+    described = {step.name: (step.kinds, step.before, step.after) for step in steps}
+    return [TensorChanges(kinds, names, before, after) for names, (kinds, before, after) in fold(described.items())]
 
 
 def repetitions(before: Contents, after: Contents, steps: Sequence[TensorChange]) -> list[Repetition]:
-    """Numbered parts of which one model has more, each of these exactly what the model has at a number of both."""
+    """Return the numbered components of which one model has more, each equal to one at a number in both models."""
     ours, theirs = _numbered(before), _numbered(after)
     touched = {step.name for step in steps}
     found: list[Repetition] = []
@@ -191,13 +191,13 @@ def repetitions(before: Contents, after: Contents, steps: Sequence[TensorChange]
 
 
 def covered(found: Sequence[Repetition]) -> Iterator[str]:
-    """The prefixes of the names that repetitions are about."""
+    """Yield the prefixes of the names in repetitions."""
     for repetition in found:
         yield from (f"{join(parent(repetition.address), str(i))}." for i in repetition.numbers)
 
 
 def _numbered(tensors: Mapping[str, StoredTensor]) -> dict[str, dict[int, Contents]]:
-    """For each address before a number (`encoder.layer`), what is at each number, ties within it relative to it."""
+    """Return, for each address before a number (`encoder.layer`), the tensors at each number, with relative ties."""
     found: dict[str, dict[int, Contents]] = {}
     for name, stored in tensors.items():
         for outer in prefixes(name):

@@ -1,8 +1,8 @@
-"""What bodies compute, as values that are numbered so that equal computations have equal numbers.
+"""Value numbering of bodies: equal computations have equal numbers.
 
 A value is an input, a tensor that is read, a constant, or an operation on values with its attributes. Definitions are
-opened: how a computation is cut into blocks and functions, and what these are called, makes no difference. Sizes of
-weights make none either; those stand in a table. Operands of operations that do not depend on their order have none.
+expanded, so the division of a computation into blocks and functions, and their names, have no effect. The sizes of
+weights have no effect either; the tensor table covers them. Operands of commutative operations are unordered.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from archspec.ir import Body, Call, Leaf, find
 from archspec.ops import OPS
 
 Number: TypeAlias = int | None
-"""A value's number; None for what is absent."""
+"""The number of a value; None for `none`."""
 
 
 class Operation(NamedTuple):
-    """A value that is the result number `output` of an operation."""
+    """A value: result number `output` of an operation."""
 
     type: str
     attributes: tuple[tuple[str, Hashable], ...]
@@ -29,14 +29,14 @@ class Operation(NamedTuple):
 
 
 class Atom(NamedTuple):
-    """A value that comes from elsewhere: of an `origin` ("input", "tensor", "constant", "output") and `what` it is."""
+    """A value that is not computed: its `origin` ("input", "tensor", "constant", "output") and its identity `what`."""
 
     origin: str
     what: Hashable
 
 
 class Values:
-    """Numbers values, those of several models alike. Equal numbers are equal values."""
+    """Numbers the values of one or several models. Equal numbers mean equal values."""
 
     def __init__(self) -> None:
         self.known: list[Operation | Atom] = []
@@ -47,7 +47,7 @@ class Values:
         self._leaves: dict[tuple[Body, str], tuple[str, Number]] = {}
 
     def number(self, value: Operation | Atom) -> int:
-        """The number of a value, the next one for a new one."""
+        """Return the number of a value; a new value receives the next one."""
         found = self._numbers.get(value)
         if found is None:
             found = self._numbers[value] = len(self.known)
@@ -55,7 +55,7 @@ class Values:
         return found
 
     def whole(self, body: Body) -> tuple[Number, ...]:
-        """The outputs of a body as values of its inputs, by position, and of the tensors in it."""
+        """Return the outputs of a body as values of its inputs, by position, and its tensors."""
         found = self._whole.get(body)
         if found is None:
             inputs = [self.number(Atom("input", i)) for i in range(len(body.inputs))]
@@ -63,7 +63,7 @@ class Values:
         return found
 
     def outputs(self, body: Body, inputs: Sequence[Number], prefix: str) -> list[Number]:
-        """The outputs of a body, with everything in it opened. What it owns is called by its name behind `prefix`."""
+        """Return the outputs of a body, fully expanded. The names of its tensors begin with `prefix`."""
 
         def opened(call: Call, given: list[Number]) -> list[Number]:
             assert call.body is not None
@@ -79,9 +79,9 @@ class Values:
         prefix: str,
         applied: Callable[[Call, list[Number]], list[Number]],
     ) -> Folded[Number]:
-        """The values in a body; `applied` gives those that come from a definition, from its inputs.
+        """Return the values in a body; `applied` returns the outputs of a definition for its inputs.
 
-        Raises ArchError where there is too much to follow.
+        Raises ArchError if that takes too many steps.
         """
 
         def constant(value: Any) -> Number:
@@ -93,7 +93,7 @@ class Values:
         return fold_body(body, inputs, self._operation, applied, None, constant, weight, self._budget)
 
     def tensor(self, body: Body, name: str, prefix: str) -> int:
-        """The value of a stored tensor: by its name, its type of elements, and what it holds if it is a table."""
+        """Return the value of a stored tensor: its name, its element type, and its contents if it is constant."""
         known = self._leaves.get((body, name))
         if known is None:
             leaf = find(body.module, name) if body.module is not None else None
@@ -102,21 +102,21 @@ class Values:
         return self.number(Atom("tensor", (prefix + name, *known)))
 
     def table(self, leaf: Leaf) -> Number:
-        """The value of a constant table; None for a tensor that is none."""
+        """Return the value of a constant tensor; None for any other."""
         return self.whole(leaf.weight.value)[0] if leaf.weight.value is not None else None
 
     def _operation(self, call: Call, given: list[Number]) -> list[Number]:
         attributes = self._attributes.get(call)
         if attributes is None:
-            said = OPS[call.type].settings(call.attributes)
-            attributes = self._attributes[call] = tuple(sorted((name, exact(value)) for name, value in said.items()))
+            full = OPS[call.type].settings(call.attributes)
+            attributes = self._attributes[call] = tuple(sorted((name, exact(value)) for name, value in full.items()))
         if OPS[call.type].commutative:
             given = sorted(given, key=lambda number: -1 if number is None else number)
         operands = tuple(given)
         return [self.number(Operation(call.type, attributes, operands, i)) for i in range(len(call.outputs))]
 
     def operations(self, numbers: Sequence[Number]) -> Iterator[Operation]:
-        """Every operation that values depend on, once, whichever of its outputs they use."""
+        """Yield every operation that values depend on, once, regardless of which of its outputs they use."""
         waiting = [number for number in numbers if number is not None]
         seen = set(waiting)
         yielded: set[Operation] = set()
@@ -133,7 +133,7 @@ class Values:
 
 
 def exact(value: Any) -> Hashable:
-    """A number, text, dimension or list, with what the language tells apart told apart: 1, 1.0, true; 0.0, -0.0."""
+    """Convert a number, text, dimension or list to a key that distinguishes 1, 1.0 and true, and 0.0 and -0.0."""
     if isinstance(value, tuple | list):
         return ("list", *map(exact, cast("Sequence[Any]", value)))
     if isinstance(value, bool | float):

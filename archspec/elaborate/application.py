@@ -1,4 +1,4 @@
-"""Applying things to tensors: operators, operations, functions, layers and blocks."""
+"""Application of operators, operations, functions, layers and blocks to tensors."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from archspec.source import suggest
 from archspec.syntax.node import Located
 
 MOST_NEIGHBOURS = 2000
-"""How many addresses a misspelt one is compared with."""
+"""The limit on the addresses that a misspelt one is compared with."""
 
 Given = Type | Constant | None
-"""What an input of a definition is given: a tensor's type, a number, or nothing."""
+"""The argument of an input: a tensor's type, a number, or None."""
 
 
 class Target(NamedTuple):
-    """What is applied: a definition with hyperparameters, and the module if it owns something."""
+    """An applied definition with its hyperparameters, and its module unless it is a function."""
 
     definition: Definition
     values: dict[str, Value]
@@ -36,7 +36,7 @@ class Target(NamedTuple):
 
 
 BodyOf = Callable[[Program, Target, tuple[Given, ...], Frame], Body | None]
-"""Compiles the body of a target for input types."""
+"""Compile the body of a target for input types."""
 
 
 class Applied(NamedTuple):
@@ -48,7 +48,7 @@ class Applied(NamedTuple):
 
 
 class Applications(Interpreter):
-    """Interprets expressions into a body: tensors are slots of it, and what is applied to them its calls."""
+    """Interprets expressions as a body: tensors become slots, and applications become calls."""
 
     definition: Definition
 
@@ -96,7 +96,7 @@ class Applications(Interpreter):
     # Addresses
 
     def read(self, expr: nodes.Read) -> Value:
-        """A stored tensor."""
+        """Read a stored tensor."""
         value = self.declared(expr)
         if isinstance(value, Owned):
             message = f"expected a value, found the {value.module.kind} `.{value.address}`"
@@ -105,7 +105,7 @@ class Applications(Interpreter):
         return value
 
     def declared(self, expr: nodes.Read) -> Value:
-        """What is declared at an address: a tensor to read, or a layer or block to apply."""
+        """Return the declaration at an address: a tensor to read, or a layer or block to apply."""
         address = self.address_text(expr.address)
         if address is None or self.module is None:
             return POISON
@@ -144,7 +144,7 @@ class Applications(Interpreter):
         at: Located,
         place: Callable[[str], Located | None],
     ) -> Value:
-        """Applies an operation to tensors, numbers or `none`; `place` gives the node of an argument that is written."""
+        """Apply an operation to tensors, numbers or `none`; `place` returns the node of an explicit argument."""
         try:
             types = [type_of(value) for _, value in inputs]
             outputs = self.program.numbers.outputs(op, types, attributes, self.unit.span(at))
@@ -192,9 +192,9 @@ class Applications(Interpreter):
         address = self.address_text(expr.address)
         member = self.module.members.get(address) if address is not None and self.module is not None else None
         if address is None or member is None or not isinstance(member.target, Module):
-            return POISON  # the first pass reported why
+            return POISON  # reported by the first pass
         if member.span != self.unit.span(expr.address.at):
-            return POISON  # a second owner of the address, which was reported
+            return POISON  # the address is declared twice, which was reported
         definition = self.program.definitions.get(member.target)
         if definition is None:
             return POISON
@@ -234,7 +234,7 @@ class Applications(Interpreter):
                 constant = None if value is None else Constant(value)
                 given.append(constant)
                 operands.append((name, constant))
-        last = self._last  # most often, what is applied is what was applied just before
+        last = self._last  # usually the same target as in the previous application
         if (
             last is not None
             and target.module is not None
@@ -284,7 +284,7 @@ class Applications(Interpreter):
         return self.apply_op(op, tuple(zip(bound.names, values, strict=True)), attributes, expr.at, bound.place)
 
     def _inputs(self, callee: str, optional: frozenset[str], bound: Bound) -> list[Value] | None:
-        """The values of inputs, None where absent; None for all if one is wrong, which is reported."""
+        """Evaluate the inputs; None after reporting a wrong one."""
         values: list[Value] = []
         failed = False
         for name, argument in zip(bound.names, bound.inputs, strict=True):
@@ -300,7 +300,7 @@ class Applications(Interpreter):
         return None if failed else values
 
     def _is_input(self, callee: str, name: str, value: Value, at: Located, optional: bool) -> bool:
-        """Whether `value`, which is not a tensor, can be the input `name`; reported if not."""
+        """Whether `value`, which is not a tensor, can be the input `name`; reports an error if not."""
         if value is POISON:
             return False
         if value is None:

@@ -1,4 +1,4 @@
-"""The second pass: what a definition computes, with the type of every value."""
+"""The second pass: the body of a definition, with the type of every value."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from archspec.resolve.files import Definition
 
 
 def body_of(program: Program, target: Target, given: tuple[Given, ...], frame: Frame | None = None) -> Body | None:
-    """The body of a definition for input types; the same object for the same types. None if it has errors.
+    """Return the body of a definition for input types, the same object for the same types. None if it has errors.
 
-    `frame` is the use that asks for it.
+    `frame` is the use that requires it.
     """
     owner: object = target.module
     if owner in program.refused:
@@ -49,7 +49,7 @@ def body_of(program: Program, target: Target, given: tuple[Given, ...], frame: F
 
 
 class BodyInterpreter(Applications):
-    """Interprets a definition for what it computes: one body, statement by statement."""
+    """Interprets a definition as one body, statement by statement."""
 
     def __init__(self, program: Program, target: Target) -> None:
         super().__init__(program, target, body_of)
@@ -75,8 +75,8 @@ class BodyInterpreter(Applications):
         body.size = sum(c.body.size if c.body is not None else 1 for c in body.calls)
         self.limits.check_operations(body.size, self.definition.span)
         if self.module is not None:
-            body.idle = find_unused(self.module, self.applied, self.builder.reads)
-            self.limits.check_unused(len(body.idle), self.definition.span)
+            body.unused = find_unused(self.module, self.applied, self.builder.reads)
+            self.limits.check_unused(len(body.unused), self.definition.span)
         if self.observer is not None:
             self.observer.body(self.target, given, body)
         return body
@@ -84,7 +84,7 @@ class BodyInterpreter(Applications):
     # Inputs and outputs
 
     def _take(self, form: Resolved, given: tuple[Given, ...]) -> bool:
-        """Binds the inputs and the dimensions in their shapes."""
+        """Bind the inputs and the dimensions in their shapes."""
         fits = True
         for entry, item in zip(form.inputs, given, strict=True):
             if item is None:
@@ -100,7 +100,7 @@ class BodyInterpreter(Applications):
         return fits
 
     def _give(self, declared: tuple[nodes.Entry, ...]) -> bool:
-        """Checks the results against the declared outputs."""
+        """Check the results against the declared outputs."""
         assert self.results is not None
         if declared and len(declared) != len(self.results):
             message = (
@@ -110,7 +110,7 @@ class BodyInterpreter(Applications):
             return False
         fits = True
         places = [value.at for value in self._return.values]
-        if len(places) != len(self.results):  # one value with all outputs
+        if len(places) != len(self.results):  # a single value with all outputs
             places *= len(self.results)
         for i, (value, place) in enumerate(zip(self.results, places, strict=True)):
             name = declared[i].name if declared else ""
@@ -148,7 +148,7 @@ class BodyInterpreter(Applications):
                     if not self.require(statement):
                         raise Refused
                 case _:
-                    pass  # ownership, which the first pass settled
+                    pass  # declarations were processed in the first pass
 
     def _bind(self, statement: nodes.Bind) -> None:
         value = self.value(statement.value)
@@ -196,7 +196,7 @@ class BodyInterpreter(Applications):
             if piped is not POISON:
                 piped = self._step(step, piped)
             elif step.operator and step.loop is None:
-                self.value(step.value)  # what is wrong in it is reported all the same
+                self.value(step.value)  # its errors are still reported
         if outer is None:
             self.env.pop("_", None)
         else:
@@ -259,7 +259,7 @@ BodyInterpreter.handlers = {
 def constant_body(
     program: Program, definition: Definition, env: dict[str, Value], expr: nodes.Expr, type: Type
 ) -> Body | None:
-    """The body that computes a constant table, checked to have the shape declared."""
+    """Compile the body that computes a constant tensor, and check its shape."""
     interpreter = BodyInterpreter(program, Target(definition, env, None))
     body = interpreter.builder.body
     body.kind, body.type = "fn", "value"

@@ -1,4 +1,4 @@
-"""A body as it grows: slots for values, calls that fill them, and the tensors of the module that are read."""
+"""Construction of bodies: slots for values, calls that fill them, and the tensors of the module that are read."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ class BodyBuilder:
         self.reads: dict[str, Tensor] = {}
 
     def slot(self, type: Type) -> Tensor:
-        """A tensor in a new slot."""
+        """Add a slot for a tensor."""
         types = self.body.types
         types.append(type)
         return Tensor(len(types) - 1, type)
 
     def read(self, address: str, leaf: Leaf) -> Tensor:
-        """The slot of a stored tensor."""
+        """Return the slot of a stored tensor."""
         tensor = self.reads.get(address)
         if tensor is None:
             tensor = self.reads[address] = self.slot(leaf.weight.type)
@@ -40,7 +40,7 @@ class BodyBuilder:
         outputs: tuple[Type | None, ...],
         span: Span,
     ) -> Value:
-        """Adds a call; its result as a value."""
+        """Add a call and return its result as a value."""
         self.body.calls.append(Call(kind, type, address, body, inputs, attributes, outputs, len(self.body.types), span))
         if len(outputs) == 1:
             return self.slot(outputs[0]) if outputs[0] is not None else None
@@ -48,12 +48,12 @@ class BodyBuilder:
 
 
 def number_type(value: Value) -> Type:
-    """The type of a number: a tensor without dimensions."""
+    """Return the type of a number: a tensor without axes."""
     return Type((), element_type(value))
 
 
 def type_of(value: Value) -> Type | None:
-    """The type of an operand; None where it is absent."""
+    """Return the type of an operand; None for `none`."""
     if isinstance(value, Tensor):
         return value.type
     return None if value is None else number_type(value)

@@ -1,4 +1,4 @@
-"""How tensors start out: the distributions after `~`."""
+"""Initial values of tensors: the distributions after `~`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from archspec.resolve import nodes
 
 
 class Distribution(NamedTuple):
-    """How many numbers a distribution takes, which ones, and for tensors with how many axes at least."""
+    """The arguments of a distribution: their number, a description, and the minimum number of axes of the tensor."""
 
     numbers: int
     takes: str
@@ -30,7 +30,7 @@ INITIALS = {
 
 
 def initial_of(interpreter: Interpreter, node: nodes.Initial, axes: int) -> Initial | None:
-    """How a tensor with so many axes starts out; None if that is wrong, which has been reported."""
+    """Return the initialization of a tensor with so many axes; None after reporting an error."""
     known = INITIALS.get(node.name)
     if known is None:
         help = f"supported: {', '.join(f'`{n}`' for n in INITIALS)}"
@@ -56,7 +56,7 @@ def initial_of(interpreter: Interpreter, node: nodes.Initial, axes: int) -> Init
 
 
 def _is_allowed(name: str, values: Sequence[float]) -> bool:
-    """Whether there is such a distribution; a constant may be infinite."""
+    """Whether the arguments are valid; a constant may be infinite."""
     match name, values:
         case "normal", (std,):
             return 0 <= std < math.inf

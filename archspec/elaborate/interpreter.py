@@ -1,4 +1,4 @@
-"""Evaluation of resolved expressions: what both passes share."""
+"""Evaluation of resolved expressions, shared by both passes."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ LONGEST_LIST = 10_000
 
 
 class Interpreter:
-    """Evaluates expressions of a definition of `unit` whose names have the values `env`.
+    """Evaluates the expressions of a definition of `unit` whose names have the values `env`.
 
-    What depends on tensors is DYNAMIC here; what could not be evaluated was reported and is POISON.
+    A value that depends on tensors is DYNAMIC; one with a reported error is POISON.
     """
 
     handlers: ClassVar[dict[type, Callable[[Any, Any], Value]]]
@@ -73,7 +73,7 @@ class Interpreter:
         help: str | None = None,
         first: Located | None = None,
     ) -> Value:
-        """Reports an error at a node of the syntax tree; `first` is where the same was specified first."""
+        """Report an error at a node of the syntax tree; `first` locates the first specification of the same thing."""
         if first is not None:
             notes = (*notes, Note("first specified here", self.unit.span(first)))
         self.program.error(code, message, self.unit.span(at), notes=notes, help=help)
@@ -116,7 +116,7 @@ class Interpreter:
         return self.bounded_list(values, expr)
 
     def bounded_list(self, values: tuple[Value, ...], expr: nodes.Listing) -> Value:
-        """A list, unless lists within lists make it too long."""
+        """Return a list after checking its length, nested lists included."""
         parts = list(values)
         for count, part in enumerate(parts):
             if count >= LONGEST_LIST:
@@ -177,7 +177,7 @@ class Interpreter:
     def combine(
         self, operator: str, left: Value, right: Value, at: Located, left_at: Located, right_at: Located
     ) -> Value:
-        """`left operator right`, at compile time or as an operation."""
+        """Evaluate `left operator right`, at compile time or as an operation."""
         if left is POISON or right is POISON:
             return POISON
         if left is DYNAMIC or right is DYNAMIC:
@@ -212,13 +212,13 @@ class Interpreter:
         return right
 
     def operate(self, name: str, values: Sequence[Value], at: Located, places: Sequence[Located]) -> Value:
-        """An operator on tensors."""
+        """Apply an operator to tensors."""
         return DYNAMIC
 
     # Decisions
 
     def condition(self, expr: nodes.Expr) -> Value:
-        """True, False, DYNAMIC or POISON."""
+        """Evaluate a condition to True, False, DYNAMIC or POISON."""
         value = self.value(expr)
         if value.__class__ is bool or value is POISON or value is DYNAMIC:
             return value
@@ -238,7 +238,7 @@ class Interpreter:
         return condition
 
     def bounds(self, loop: nodes.Loop, length: int) -> tuple[int, int] | None:
-        """First and last (exclusive) index of a loop over `length` characters; None if that is wrong and reported."""
+        """Return the first and last (exclusive) index of a loop over `length` characters; None after an error."""
         first, last = self.value(loop.first), self.value(loop.last)
         for value, part in ((first, loop.first), (last, loop.last)):
             if value is DYNAMIC:
@@ -258,11 +258,11 @@ class Interpreter:
         return first, last
 
     def count_iterations(self, number: int, length: int, loop: nodes.Loop) -> None:
-        """Counts the iterations of a loop over `length` characters against the limits."""
+        """Count the iterations of a loop over `length` characters against the limits."""
         self.limits.count_text(number * length, self.unit.span(loop.at))
 
     def require(self, statement: nodes.Require) -> bool:
-        """Whether a `require` is met; reported if not, with the values that decided it."""
+        """Whether a `require` is met; reports an error if not, with the values of the names in it."""
         if self.program.numbers.requires(self, statement.condition):
             return True
         names = dict.fromkeys(nodes.local_names(statement.condition))
@@ -276,7 +276,7 @@ class Interpreter:
     # Addresses
 
     def address_text(self, address: nodes.Address) -> str | None:
-        """An address with its indices filled in; None if one is wrong, which is reported."""
+        """Return an address with its indices evaluated; None after reporting an error."""
         if address.fixed is not None:
             return address.fixed
         if address.variable is not None:
@@ -303,7 +303,7 @@ class Interpreter:
     # Applications
 
     def apply(self, expr: nodes.Apply) -> Value:
-        """`min(a, b)` and the like on numbers; DYNAMIC if it is anything else."""
+        """Evaluate an operation such as `min(a, b)` on numbers; DYNAMIC for other operands."""
         arguments = expr.arguments
         if arguments.hyperparameters or arguments.forward or arguments.inputs is None:
             return DYNAMIC
@@ -320,14 +320,14 @@ class Interpreter:
         return self.scalar(target, values, expr.at)
 
     def scalar(self, op: Op, values: list[Value], at: Located) -> Value:
-        """An operation on numbers."""
+        """Apply an operation to numbers."""
         try:
             return self.program.numbers.scalar(op, values, self.unit.span(at))
         except StaticError as problem:
             return self.fault(problem.code, problem.message, at)
 
     def bound(self, expr: nodes.Apply | nodes.Own, callee: Definition | Op) -> Bound | None:
-        """The arguments of an application by the names of its callee; None where they are wrong, which is reported."""
+        """Return the arguments of an application by the names of its callee; None after reporting an error."""
         bound = expr.arguments.bound
         if bound is None:
             key = (id(expr), id(callee))
@@ -359,9 +359,9 @@ class Interpreter:
         at: Located,
         overrides: Mapping[str, Value] | None = None,
     ) -> dict[str, Value] | None:
-        """The values of a definition's hyperparameters in a use; None if one is wrong, which is reported.
+        """Return the values of a definition's hyperparameters in a use; None after reporting an error.
 
-        `overrides` take precedence over what is given.
+        `overrides` take precedence over the arguments.
         """
         if callee.open:
             return None
@@ -396,7 +396,7 @@ class Interpreter:
         return None if failed else values
 
     def _fits(self, callee: Definition, name: str, default: Value, value: Value, place: Located | None) -> bool:
-        """Whether `value` may be the hyperparameter `name`; reported if not."""
+        """Whether `value` may be the hyperparameter `name`; reports an error if not."""
         if value is POISON:
             return False
         if place is None:
@@ -412,7 +412,7 @@ class Interpreter:
         return False
 
     def _default(self, callee: Definition, name: str, values: dict[str, Value]) -> Value:
-        """A hyperparameter's default, which may use those before it."""
+        """Evaluate the default of a hyperparameter, which may use those before it."""
         parameter = callee.hyperparameters[name]
         if isinstance(parameter.default, tree.Literal):
             return parameter.default.value

@@ -1,4 +1,4 @@
-"""Resource limits: what one compilation may use up, counted as it goes."""
+"""Resource limits of a compilation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from archspec.source import Report, Span
 MOST_ITERATIONS = 100_000
 MOST_INSTANCES = 10_000
 MOST_TEXT = 20_000_000
-FIRST_TIME = 5  # how much longer text takes when it is processed with new values than in a further iteration
+FIRST_TIME = 5  # the cost of processing text with new values, relative to a further iteration
 MOST_UNUSED = 10_000
 MOST_TENSORS = 500_000
 MOST_CHARACTERS = 50_000_000
@@ -17,11 +17,11 @@ DEEPEST = 60
 
 
 class OverLimit(Exception):
-    """A resource limit is exceeded, which has been reported; compiling ends here."""
+    """A resource limit is exceeded, which has been reported; the compilation stops."""
 
 
 class Limits:
-    """Counts what a compilation uses up. Every method raises OverLimit beyond its limit."""
+    """Counts the resources that a compilation uses. Every method raises OverLimit if its limit is exceeded."""
 
     def __init__(self, report: Report) -> None:
         self.report = report
@@ -31,13 +31,13 @@ class Limits:
         self.instances = 0
 
     def count_iterations(self, number: int, span: Span) -> None:
-        """Counts iterations of loops that declare something."""
+        """Count iterations of loops that declare something."""
         self.iterations += number
         if self.iterations > MOST_ITERATIONS:
             self.stop(f"too many loop iterations: the limit is {MOST_ITERATIONS:,}", span)
 
     def count_text(self, characters: int, span: Span) -> None:
-        """Counts the text that is processed, again for each iteration of a loop and each use with other values."""
+        """Count the processed text, once for each iteration of a loop and each use with other values."""
         self.text += characters
         if self.text > MOST_TEXT:
             self.stop(f"too much text to process: the limit is {MOST_TEXT:,} characters, repetitions included", span)
@@ -48,7 +48,7 @@ class Limits:
             self.stop(f"too many operations on symbolic sizes: the limit is {MOST_SYMBOLIC:,}", span)
 
     def count_instance(self, characters: int, depth: int, span: Span) -> None:
-        """Counts a definition of so many characters, compiled with other hyperparameters or other types of input."""
+        """Count a definition of so many characters that is compiled with new hyperparameters or input types."""
         self.instances += 1
         if self.instances > 2 * MOST_INSTANCES:
             self.stop(f"too many distinct instances of definitions: the limit is {MOST_INSTANCES:,}", span)

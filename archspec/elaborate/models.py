@@ -1,4 +1,4 @@
-"""A model of a file, compiled: its hyperparameters, what it owns, what it computes."""
+"""Compilation of a model of a file: its hyperparameters, its module and its body."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from archspec.source import Span, suggest
 from archspec.syntax import tree
 
 _HARMLESS = {"unused-import", "unused-dimension", "expect"}
-"""Codes of errors that say nothing against a model's numbers."""
+"""Codes of errors that do not affect the counts of a model."""
 
 
 class Compiled(NamedTuple):
-    """A compiled model. `body` is what it computes when every optional input is given.
+    """A compiled model. `body` is its computation with all optional inputs given.
 
-    `expectations` are how many `expect` lines it has.
+    `expectations` is the number of its `expect` lines.
     """
 
     name: str
@@ -61,7 +61,7 @@ def check_files(program: Program, library: Library, root: Unit) -> None:
 
 
 def compile_model(program: Program, unit: Unit, model: tree.Model, overrides: dict[str, Value]) -> Compiled | None:
-    """Compiles a model; None where what is in the program's report kept it from being compiled."""
+    """Compile a model; None if errors in the program's report prevent that."""
     before = program.report.errors
     form = resolve_model(unit, model, program.report)
     if form is None:
@@ -81,9 +81,9 @@ def compile_model(program: Program, unit: Unit, model: tree.Model, overrides: di
 def compile_definition(
     program: Program, definition: Definition, values: dict[str, Value], use: Frame
 ) -> tuple[Module, Body] | None:
-    """What a definition with hyperparameters owns and computes, for symbolic input shapes.
+    """Compile a definition with hyperparameters to its module and body, for symbolic input shapes.
 
-    `use` is what asks for it. Raises OverLimit.
+    `use` is the use that requires it. Raises OverLimit.
     """
     program.frames[:] = [use]
     module = instantiate(program, definition, values)
@@ -106,7 +106,7 @@ def compile_definition(
 
 
 def bare_body(program: Program, unit: Unit, model: tree.Model, compiled: Compiled) -> Body | None:
-    """What a model that was compiled computes when no optional input is given."""
+    """Return the body of a compiled model without optional inputs."""
     form = resolve_model(unit, model, program.report)
     assert form is not None
     definition, values = form.definition, compiled.hyperparameters
@@ -123,15 +123,14 @@ def _without_optional(definition: Definition, types: tuple[Type, ...]) -> tuple[
 
 
 def _is_right(program: Program) -> bool:
-    """Whether nothing was found that speaks against a model's numbers."""
+    """Whether no reported error affects the counts of a model."""
     return all(d.severity != "error" or d.code in _HARMLESS for d in program.report.diagnostics)
 
 
 def check_definitions(program: Program, unit: Unit) -> None:
-    """Compiles the definitions of a file that can stand on their own.
+    """Compile the definitions of a file that can be compiled alone.
 
-    Those are the ones whose hyperparameters all have defaults, and whose inputs have shapes: `[...]` alone fits too
-    much.
+    These are the definitions whose hyperparameters all have defaults, and whose inputs have shapes other than `[...]`.
     """
     for binding in unit.names.values():
         definition = binding.target
@@ -149,14 +148,14 @@ def check_definitions(program: Program, unit: Unit) -> None:
 def defaults(
     program: Program, unit: Unit, definition: Definition, given: dict[str, Value] | None = None
 ) -> dict[str, Value] | None:
-    """The values of a definition's hyperparameters where only `given` have other values than their defaults."""
+    """Return the values of a definition's hyperparameters: `given`, and the defaults of the others."""
     return Interpreter(program, unit, None, {}).hyperparameters(definition, {}, None, definition.node.name, given)
 
 
 def hyperparameters(
     program: Program, unit: Unit, form: ResolvedModel, overrides: dict[str, Value]
 ) -> dict[str, Value] | None:
-    """The values of a model's hyperparameters; None where what is in the program's report left one without."""
+    """Return the values of a model's hyperparameters; None after errors in the program's report."""
     definition, bound = form.definition, form.arguments.bound
     if bound is None:
         return None
@@ -181,7 +180,7 @@ def hyperparameters(
 
 
 def _override(program: Program, unit: Unit, name: str, written: Value, value: Value) -> Value:
-    """An override as a static value; a word stands for the definition, operation or string that it names."""
+    """Convert an override to a static value; a name stands for a definition, an operation or a string."""
     value = _frozen(value)
     if isinstance(value, str) and not isinstance(written, str):
         binding = unit.names.get(value)
@@ -201,14 +200,14 @@ def _override(program: Program, unit: Unit, name: str, written: Value, value: Va
 
 
 def _frozen(value: Value) -> Value:
-    """A Python value with lists as tuples."""
+    """Convert lists in a Python value to tuples."""
     if not isinstance(value, list | tuple) or isinstance(value, Op):
         return value
     return tuple([_frozen(item) for item in cast("Sequence[Value]", value)])
 
 
 def _input_types(program: Program, definition: Definition, values: dict[str, Value]) -> tuple[Type, ...] | None:
-    """The types of the inputs of a definition that nothing applies: its dimensions stay symbols, `...` is one of
+    """Return the types of the inputs of the outermost definition: its dimensions are symbols, and `...` is one of
     them.
     """
     unit = definition.unit
@@ -233,22 +232,22 @@ def _input_types(program: Program, definition: Definition, values: dict[str, Val
 
 
 def _check_unused(program: Program, module: Module, body: Body) -> None:
-    """Reports tensors that nothing uses under any of their names."""
-    unused = set(body.idle)
-    said: set[Span] = set()
+    """Report tensors that are not used under any of their names."""
+    unused = set(body.unused)
+    reported: set[Span] = set()
     used_by_tie = {counted for alias, counted in module.aliases.items() if alias not in unused}
-    for name in body.idle:
+    for name in body.unused:
         counted = canonical(module, name)
         if counted in used_by_tie or (counted != name and counted not in unused):
             continue
         leaf = find(module, name)
-        if isinstance(leaf, Leaf) and not leaf.weight.unused and leaf.weight.span not in said:
-            said.add(leaf.weight.span)
+        if isinstance(leaf, Leaf) and not leaf.weight.unused and leaf.weight.span not in reported:
+            reported.add(leaf.weight.span)
             _report_unused(program, module, name, unused)
 
 
 def _report_unused(program: Program, root: Module, name: str, unused: set[str]) -> None:
-    """Reports an unused tensor, or the outermost layer or block around it of which nothing is used."""
+    """Report an unused tensor, or the outermost layer or block around it that is unused."""
     module, address = root, ""
     for prefix in prefixes(name):
         member = module.members.get(prefix[len(address) :])
@@ -280,7 +279,7 @@ def _check_expectations(
 
 
 def _report_expectation(interpreter: Interpreter, model: str, condition: nodes.Expr) -> None:
-    """Reports an `expect` that is not met, with the numbers it compares and their difference."""
+    """Report an `expect` that is not met, with the numbers that it compares and their difference."""
     message = f'"{model}" does not meet this expectation'
     if isinstance(condition, nodes.Binary) and condition.operator not in ("and", "or"):
         left, right = interpreter.value(condition.left), interpreter.value(condition.right)

@@ -1,6 +1,6 @@
-"""How a compilation computes with hyperparameters: as integers, every loop iteration by iteration.
+"""Computation with hyperparameters: as integers, running every iteration of a loop.
 
-With open hyperparameters the same decisions are taken on symbols: `archspec.formulas` has a subclass that does.
+`archspec.formulas.symbolic_numbers` makes the same decisions for symbols.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from archspec.syntax.node import Located
 
 
 class Walker(Protocol):
-    """What interprets a definition, as far as numbers concern it."""
+    """The part of an interpreter that `Numbers` uses."""
 
     env: dict[str, Value]
     unit: Unit
@@ -41,16 +41,16 @@ class Walker(Protocol):
 
 
 class Numbers:
-    """Computes with known numbers. `counts_elements`: tensors have numbers of elements."""
+    """Computes with known numbers. `counts_elements` means that tensors have a number of elements."""
 
     counts_elements = True
 
     def combine(self, operator: str, left: Value, right: Value, span: Span) -> Value:
-        """`left operator right` on numbers, one of which is symbolic. Raises StaticError."""
+        """Evaluate `left operator right` on numbers, one of which is symbolic. Raises StaticError."""
         return arithmetic(operator, left, right)
 
     def scalar(self, op: Op, values: list[Value], span: Span) -> Value:
-        """An operation on numbers. Raises StaticError."""
+        """Apply an operation to numbers. Raises StaticError."""
         return computed(op, values, op.name)
 
     def outputs(
@@ -60,7 +60,7 @@ class Numbers:
         return op.rule(inputs, attributes)
 
     def index_text(self, index: Value) -> str | None:
-        """An index as it is written in an address; None if it cannot be one."""
+        """Return the text of an index in an address; None if it cannot be an index."""
         return str(index) if is_integer(index) and index >= 0 else None
 
     def requires(self, walker: Walker, condition: nodes.Expr) -> bool:
@@ -70,7 +70,7 @@ class Numbers:
     def shape(
         self, walker: Walker, sizes: tuple[Value, ...], written: nodes.Listing
     ) -> tuple[tuple[Expression, ...], int] | None:
-        """The shape of a tensor and its number of elements; None if its sizes are wrong, which is reported."""
+        """Return the shape of a tensor and its number of elements; None after reporting a wrong size."""
         size = 1
         found: list[Expression] = []
         for value, item in zip(sizes, written.items, strict=True):
@@ -86,7 +86,7 @@ class Numbers:
         return tuple(found), size
 
     def indices(self, walker: Walker, loop: nodes.Loop, length: int) -> Iterable[Value] | None:
-        """The indices of a loop whose iterations pass nothing on; None if its bounds are wrong, which is reported."""
+        """Return the indices of a loop whose iterations pass no values on; None after reporting wrong bounds."""
         bounds = walker.bounds(loop, length)
         return None if bounds is None else range(*bounds)
 
@@ -99,7 +99,7 @@ class Numbers:
         length: int,
         after_each: Callable[[dict[str, Value], dict[str, Value]], None] | None = None,
     ) -> bool:
-        """Runs every iteration of a loop over `length` characters that binds `names`; False if its bounds are wrong.
+        """Run every iteration of a loop over `length` characters that binds `names`; False if its bounds are wrong.
 
         What is bound before the loop is carried from one iteration to the next; anything else begins anew.
         `after_each` takes what was carried into and out of each iteration of several.
@@ -121,23 +121,23 @@ class Numbers:
                 after_each(before, carried)
         return True
 
-    # What symbols have to prove
+    # Hooks for proofs about symbols
 
     def declared(self, walker: Walker, module: Module, address: str, at: nodes.Address) -> None:
         """Something was declared at an address."""
 
     def tied(self, walker: Walker, tie: nodes.Tie) -> None:
-        """Two addresses are going to be tied."""
+        """Two addresses will be tied."""
 
     def missing(self, module: Module, address: str) -> None:
         """Nothing is declared at an address."""
 
     def finish(self, walker: Walker, module: Module, ties: list[tuple[str, str]]) -> None:
-        """Everything in a module is declared; `ties` are going to be made."""
+        """All declarations of a module are processed; `ties` will be made."""
 
 
 def wrong_size(walker: Walker, value: Value, item: nodes.Expr) -> None:
-    """Reports a value that cannot be a size."""
+    """Report a value that is not a valid size."""
     help = None
     if value.__class__ is float:
         help = "use `//` for integer division"

@@ -1,4 +1,4 @@
-"""The first pass: what a definition owns, from its hyperparameters alone."""
+"""The first pass: the module of a definition, from its hyperparameters alone."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from archspec.source import Note
 
 
 def instantiate(program: Program, definition: Definition, values: dict[str, Value]) -> Module:
-    """The module of a definition with hyperparameters; the same object for the same values."""
+    """Return the module of a definition with hyperparameters, the same object for the same values."""
     key = (definition, *[key_of(v) for v in values.values()])
     module = program.modules.get(key)
     if module is not None:
@@ -41,7 +41,7 @@ def instantiate(program: Program, definition: Definition, values: dict[str, Valu
 
 
 class Ownership(Interpreter):
-    """Interprets a definition for what it declares: one module. Inputs, and what depends on them, are DYNAMIC."""
+    """Interprets a definition as one module. Inputs, and values that depend on them, are DYNAMIC."""
 
     definition: Definition
 
@@ -72,7 +72,7 @@ class Ownership(Interpreter):
             self.observer.module(self.module, self.ties)
 
     def _add_up(self) -> None:
-        """Totals from what is owned directly."""
+        """Compute the totals from the direct members."""
         module = self.module
         for address, member in module.members.items():
             target = member.target
@@ -147,7 +147,7 @@ class Ownership(Interpreter):
             self.env.update(dict.fromkeys(statement.binds, POISON))
 
     def _skip(self, statements: tuple[nodes.Statement, ...]) -> None:
-        """Notes what a branch that is not taken would declare."""
+        """Record the declarations of a branch that is not taken."""
         for statement in statements:
             match statement:
                 case nodes.Bind() | nodes.Declare() | nodes.Return():
@@ -163,7 +163,7 @@ class Ownership(Interpreter):
                     pass
 
     def _indices(self, loop: nodes.Loop | None, length: int) -> Iterable[Value]:
-        """Binds the index of a loop to each of its values; once for no loop, never where its bounds are wrong."""
+        """Yield once for each value of a loop's index, which is bound; once without a loop, never for wrong bounds."""
         if loop is None:
             yield 0
             return
@@ -178,7 +178,7 @@ class Ownership(Interpreter):
         super().count_iterations(number, length, loop)
 
     def _tie(self, statement: nodes.Tie) -> None:
-        """Notes a tie, to be made when everything is declared."""
+        """Record a tie, which is made after all declarations."""
         self.program.numbers.tied(self, statement)
         for _ in self._indices(statement.loop, _length(statement)):
             if statement.condition is not None:
@@ -297,7 +297,7 @@ class Ownership(Interpreter):
         return module
 
     def _key(self, callee: Definition, own: nodes.Own) -> Hashable:
-        """What a statement declares depends on this only, from iteration to iteration of a loop."""
+        """Return a key for the values on which a declaration depends in each iteration of a loop."""
         values = [key_of(self.value(argument.value)) for argument in own.arguments.hyperparameters]
         if own.arguments.forward is not None:
             values.append(key_of(tuple(self.env.values())))
@@ -339,7 +339,7 @@ class Ownership(Interpreter):
     # Checks
 
     def _check_roles(self, broken: bool) -> None:
-        """A role for an address must be about something that is owned, or that the hyperparameters leave out."""
+        """Check that the addresses of roles are declared, or excluded by the hyperparameters."""
         if not self._roles or self.unit.broken or broken or self.module in self.program.incomplete:
             return
         around = {prefix for own in (*self.module.members, *self.module.absent) for prefix in prefixes(own)}
@@ -349,7 +349,7 @@ class Ownership(Interpreter):
                 self.fault("unknown-address", f"nothing is declared at `{address}`", node.at)
 
     def _check_nesting(self) -> None:
-        """An address inside another's would belong to two owners."""
+        """Report addresses inside other declared addresses, because they would have two owners."""
         members = self.module.members
         for address, member in members.items():
             end = address.find(".")
@@ -371,7 +371,7 @@ def _length(node: nodes.Own | nodes.Tensor | nodes.Tie | nodes.Loop) -> int:
 
 
 def _declares(statement: nodes.Statement) -> bool:
-    """Whether a statement declares or ties anything, under any conditions."""
+    """Whether a statement declares or ties anything, under any condition."""
     match statement:
         case nodes.Bind() | nodes.Declare() | nodes.Return():
             return bool(statement.declares)

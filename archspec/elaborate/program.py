@@ -1,4 +1,4 @@
-"""What one compilation shares: diagnostics, the uses that led to where it is, limits, and what was compiled before."""
+"""The state of a compilation: diagnostics, the stack of uses, limits, and compiled modules and bodies."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ class Frame(NamedTuple):
         return self.unit.span(self.node)
 
     def argument(self, name: str) -> Span:
-        """Where the input `name` is written."""
+        """Return the location of the argument for the input `name`."""
         node = self.bound.place(name) if self.bound is not None else None
         return self.unit.span(node) if node is not None else self.span
 
 
 class Refused(Exception):
-    """A `require` does not hold; it has been reported, and nothing else is said of the definition."""
+    """A `require` does not hold, which has been reported; no other errors of the definition are."""
 
 
 class Observer(Protocol):
-    """What is told of a compilation as it goes on."""
+    """Receives the events of a compilation."""
 
     def value(self, node: Any, value: Any) -> None:
-        """The resolved expression or step `node` had a value."""
+        """The resolved expression or step `node` was evaluated."""
         ...
 
     def applied(self, caller: Definition | None, node: Any, callee: Any, bound: Bound) -> None:
@@ -49,7 +49,7 @@ class Observer(Protocol):
         ...
 
     def declared(self, node: Any, made: Module | Weight) -> None:
-        """The declaration `node` made a module or a tensor."""
+        """The declaration `node` created a module or a tensor."""
         ...
 
     def module(self, module: Module, ties: list[Any]) -> None:
@@ -75,13 +75,13 @@ class Program:
         self.modules: dict[Any, Module] = {}
         self.definitions: dict[Module, Definition] = {}
         self.bodies: dict[Any, Body | None] = {}
-        self.bound: dict[tuple[int, int], tuple[Any, Any, Bound | None]] = {}  # by application and callee, kept with it
+        self.bound: dict[tuple[int, int], tuple[Any, Any, Bound | None]] = {}  # by application and callee
         self.checked: set[Any] = set()
         self.kept = 0  # members and applications in them
         self.begin(Report(), None)
 
     def begin(self, report: Report, root: Source | None) -> None:
-        """Starts a compilation whose diagnostics are shown, where possible, in the file `root`."""
+        """Start a compilation whose diagnostics are located, where possible, in the file `root`."""
         if self.kept > MOST_KEPT:
             self.kept = 0
             self.modules.clear()
@@ -91,8 +91,8 @@ class Program:
         self.limits = Limits(report)
         self.root = root
         self.frames: list[Frame] = []
-        self.incomplete: set[Module] = set()  # something they own is in error
-        self.refused: set[Module | None] = set()  # a `require` of theirs does not hold
+        self.incomplete: set[Module] = set()  # modules with an error in a member
+        self.refused: set[Module | None] = set()  # modules with a `require` that does not hold
 
     def error(
         self,
@@ -104,9 +104,9 @@ class Program:
         help: str | None = None,
         caller: bool = False,
     ) -> None:
-        """Reports an error at `span`, or at the use that led there if `span` is not in the file being compiled.
+        """Report an error at `span`, or at the use that led there if `span` is not in the compiled file.
 
-        `caller` says that the use is at fault, wherever the definition stands.
+        `caller` means that the use is wrong, wherever the definition is.
         """
         place = span
         if self.frames and (caller or span.source is not self.root):
@@ -121,6 +121,6 @@ class Program:
             raise OverLimit
 
     def count_instance(self, definition: Definition, span: Span) -> None:
-        """Counts a definition with other hyperparameters, or with other types of input."""
+        """Count a definition with new hyperparameters or new input types."""
         node = definition.node
         self.limits.count_instance(node.end - node.start, len(self.frames), span)

@@ -1,4 +1,4 @@
-"""Declared shapes against actual ones: binds dimensions and `...`, and says where a size was first bound."""
+"""Checks of actual shapes against declared ones, which bind dimensions and `...`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from archspec.syntax.node import Located
 
 
 class Header:
-    """The dimensions that one application of a definition has bound so far."""
+    """The dimensions bound by one application of a definition."""
 
     def __init__(self, interpreter: Interpreter, name: str) -> None:
         self.interpreter = interpreter
@@ -23,9 +23,9 @@ class Header:
         self._bound: dict[str, tuple[str, Entry]] = {}
 
     def match(self, entry: Entry, actual: Type, result: Located | None = None) -> bool:
-        """Checks `actual` against what `entry` declares, binding what is still open.
+        """Check `actual` against the declaration `entry`, and bind its unbound dimensions.
 
-        A mismatch is reported at `result`, the expression of an output, or where an input is given.
+        A mismatch is reported at `result`, the expression of an output, or at the argument of an input.
         """
         declared = entry.dtype
         if actual.dtype != declared:
@@ -111,12 +111,12 @@ class Header:
         self.interpreter.program.error(code, message, at, notes=notes)
 
     def _first(self, name: str) -> Note:
-        """Where a dimension was first bound."""
+        """Return a note that locates the first binding of a dimension."""
         size, entry = self._bound[name]
         return Note(f"`{name}` was bound to {size} by {self._what(entry)}", self._place(entry))
 
     def _place(self, entry: Entry) -> Span:
-        """Where an input is given; where it is declared, if nothing applies the definition."""
+        """Return the location of the argument of an input, or of its declaration in the outermost definition."""
         frames = self.interpreter.program.frames
         return frames[-1].argument(entry.name) if frames else self.interpreter.unit.span(entry.at)
 
@@ -125,7 +125,7 @@ class Header:
         return f"{kind}{f' `{entry.name}`' if entry.name else ''} of `{self.name}`"
 
     def _declared(self, shape: nodes.Listing) -> str:
-        """A declared shape with the sizes known so far."""
+        """Format a declared shape with the known sizes."""
         interpreter = self.interpreter
         words: list[str] = []
         for item in shape.items:
@@ -148,5 +148,5 @@ def _is_input(entry: Entry) -> bool:
 
 
 def shape_text(shape: tuple[Dim, ...]) -> str:
-    """A shape as the language writes it."""
+    """Format a shape in the syntax of the language."""
     return f"[{', '.join(map(str, shape))}]"

@@ -1,4 +1,4 @@
-"""Ties: two addresses that are one tensor, or two subtrees whose tensors are one each."""
+"""Ties of tensors, or of all tensors in two subtrees."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from archspec.syntax import tree
 
 
 def close_aliases(module: Module) -> None:
-    """Points every alias at the name that is counted, skipping those between."""
+    """Map every alias directly to the counted name."""
     for alias in module.aliases:
         module.aliases[alias] = canonical(module, alias)
 
 
 def tie(program: Program, module: Module, alias: str, counted: str, unit: Unit, node: tree.Tie) -> None:
-    """Makes `alias` another name of `counted` in `module`, or says why it cannot be."""
+    """Make `alias` another name of `counted` in `module`, or report why that is impossible."""
     pairs = list(_pairs(program, module, alias, counted, unit, node))
     tied_inside = [pair for pair in pairs if pair[0][0] in module.aliases]
     for (name, leaf), (other, _) in pairs:
@@ -89,7 +89,7 @@ def _pairs(
 
 
 def _is_incomplete(program: Program, module: Module, address: str) -> bool:
-    """Whether something on the way to an address is in error, so that what is missing there has been explained."""
+    """Whether a module on the path of an address has a reported error, which explains a missing declaration."""
     while True:
         if module in program.incomplete or module in program.refused:
             return True

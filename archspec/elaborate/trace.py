@@ -1,7 +1,7 @@
-"""The values that the expressions of a model's definitions had, in every use of them: for translating definitions.
+"""The values of the expressions in a model's definitions, in every use: for the translation of definitions to PyTorch.
 
-A compiled body says what one instance computes; the resolved form says what a definition computes. Both together say
-which choices a model settles, and which values are tensors of what type.
+A compiled body describes one instance, the resolved form describes a definition. The trace adds which conditions a
+model decides, and which values are tensors of which type.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from archspec.source import Report
 from archspec.syntax import tree
 
 MOST_OPTIONAL = 6
-"""Optional inputs of a model of which every choice is tried."""
+"""The limit on optional inputs of which every combination is tried."""
 
 Applied = nodes.Apply | nodes.Own
 
 
 class Seen:
-    """The values that `node` had: the types of tensors, and static values (None for what was absent)."""
+    """The values of `node`: the types of tensors, and static values (None for `none`)."""
 
     __slots__ = ("node", "statics", "types")
 
@@ -48,7 +48,7 @@ class Seen:
 
 
 class Use(NamedTuple):
-    """One instance of a definition: its hyperparameters, what it owns, what its inputs are given, what it computes."""
+    """One instance of a definition: its hyperparameters, its module, the arguments of its inputs, and its body."""
 
     values: dict[str, Any]
     module: Module | None
@@ -87,7 +87,7 @@ class Trace:
     # What a compilation reports
 
     def value(self, node: Any, value: Any) -> None:
-        """Records a value of an expression or step."""
+        """Record a value of an expression or step."""
         if value is not POISON and value is not DYNAMIC:
             key = id(node)
             seen = self.seen.get(key)
@@ -96,21 +96,21 @@ class Trace:
             seen.add(value)
 
     def applied(self, caller: Definition | None, node: Applied, callee: Definition | Op, bound: nodes.Bound) -> None:
-        """Records an application."""
+        """Record an application."""
         if caller is not None:
             self.applications.setdefault(id(node), {})[callee] = Application(caller, node, bound)
 
     def declared(self, node: nodes.Own | nodes.Tensor, made: Module | Weight) -> None:
-        """Records what a declaration made."""
+        """Record the module or tensor of a declaration."""
         self.owned.setdefault(id(node), {})[id(made)] = made
 
     def body(self, target: Target, given: tuple[Given, ...], body: Body) -> None:
-        """Records a use of a definition."""
+        """Record a use of a definition."""
         self.uses.setdefault(target.definition, []).append(Use(target.values, target.module, given, body))
 
     def module(self, module: Module, ties: list[tuple[str, str, nodes.Tie]]) -> None:
-        """Records the ties of a module (alias, counted, node), in the order in which they are made."""
-        shared: set[str] = set()  # names of tensors that have several
+        """Record the ties of a module (alias, counted, node), in the order in which they are made."""
+        shared: set[str] = set()  # names of tensors with several names
         for address, member in module.members.items():
             for names in member.target.aliases.items() if isinstance(member.target, Module) else ():
                 shared.update(f"{address}.{name}" for name in names)
@@ -124,36 +124,36 @@ class Trace:
     # Questions
 
     def statics(self, node: nodes.Expr) -> Mapping[Any, Any]:
-        """The static values of an expression."""
+        """Return the static values of an expression."""
         seen = self.seen.get(id(node))
         return seen.statics if seen is not None else {}
 
     def targets(self, node: nodes.Own | nodes.Tensor) -> list[Module | Weight]:
-        """What a declaration made in all uses: nothing where it is in a branch that is never taken."""
+        """Return the modules and tensors of a declaration in all uses; none in a branch that is never taken."""
         return list(self.owned.get(id(node), {}).values())
 
     def truth(self, node: nodes.Expr) -> bool | None:
-        """The one truth that a condition had wherever it was evaluated; None if it had both."""
+        """Return the value of a condition if it is the same in all uses; otherwise None."""
         if isinstance(node, nodes.Literal):
             return node.value if isinstance(node.value, bool) else None
         values = list(self.statics(node).values())
         return values[0] if len(values) == 1 else None
 
     def callees(self, node: Applied) -> list[Definition | Op]:
-        """What an application applies, or a declaration is an instance of, in all uses."""
+        """Return the callees of an application or declaration in all uses."""
         return list(self.applications.get(id(node), {}))
 
     def bound(self, node: Applied, callee: Definition | Op) -> nodes.Bound:
-        """The arguments of an application by the names of a callee."""
+        """Return the arguments of an application by the names of a callee."""
         return self.applications[id(node)][callee].bound
 
     def sites(self, callee: Definition) -> list[Application]:
-        """All applications of a definition."""
+        """Return all applications of a definition."""
         return [by_callee[callee] for by_callee in self.applications.values() if callee in by_callee]
 
 
 def trace_model(unit: Unit, model: tree.Model, overrides: dict[str, Any]) -> Trace:
-    """Compiles a model once more, and records the values of its expressions. The model must be known to compile."""
+    """Compile a model again and record the values of its expressions. The model must compile."""
     binding = unit.names[model.callee.text]
     assert isinstance(binding.target, Definition)
     items = model.arguments.items if model.arguments is not None else ()
@@ -169,9 +169,9 @@ def trace_model(unit: Unit, model: tree.Model, overrides: dict[str, Any]) -> Tra
 
 
 def _trace_options(program: Program, trace: Trace) -> None:
-    """Applies the model's own definition with some of its optional inputs, which compiling it does with all and none.
+    """Apply the model's definition with some of its optional inputs; its compilation uses all and none.
 
-    A choice of inputs that it does not take is no use of it.
+    A combination of inputs with an error is not a use.
     """
     every = trace.uses[trace.root][0]  # with all of them
     entries = trace.root.node.inputs

@@ -1,4 +1,4 @@
-"""Tensors that nothing reads."""
+"""Detection of unused tensors."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from archspec.ir import Body, Member, Module, Weight, leaves
 
 
 def find_unused(module: Module, applied: dict[str, list[Body]], reads: dict[str, Any]) -> list[str]:
-    """The relative names of tensors of `module` that a body reads neither itself (`reads`) nor in what it applies."""
+    """Return the relative names of tensors of `module` that a body reads neither itself (`reads`) nor in its calls."""
     deep: set[str] = set(reads)
     for address, bodies in applied.items():
-        if address not in module.members:  # something further down, applied from here
+        if address not in module.members:  # a nested module, applied from here
             deep.update(_used_within(module, address, bodies))
     unused: list[str] = []
     for address, member in module.members.items():
         if member.unused:
             continue
         bodies = applied.get(address)
-        if bodies is not None and not any(b.idle for b in bodies):
+        if bodies is not None and not any(b.unused for b in bodies):
             continue
         if isinstance(member.target, Weight):
             names = [address]
@@ -26,16 +26,16 @@ def find_unused(module: Module, applied: dict[str, list[Body]], reads: dict[str,
             names = [f"{address}.{n}" for n, _ in leaves(member.target) if not _excused(member, n)]
         else:
             unread = _unread(bodies)
-            names = [f"{address}.{n}" for n in bodies[0].idle if n in unread]
+            names = [f"{address}.{n}" for n in bodies[0].unused if n in unread]
         unused += [n for n in names if n not in deep]
     return unused
 
 
 def _unread(bodies: list[Body]) -> set[str]:
-    """What none of several applications of one module reads."""
-    unread = set(bodies[0].idle)
+    """Return the tensors that none of several applications of a module reads."""
+    unread = set(bodies[0].unused)
     for body in bodies[1:]:
-        unread.intersection_update(body.idle)
+        unread.intersection_update(body.unused)
     return unread
 
 
@@ -47,7 +47,7 @@ def _used_within(module: Module, address: str, bodies: list[Body]) -> set[str]:
 
 
 def _excused(member: Member, name: str) -> bool:
-    """Whether something inside is marked `unused` where it is declared."""
+    """Whether a declaration inside is marked `unused`."""
     target = member.target
     while isinstance(target, Module):
         address = next((a for a in target.members if name == a or name.startswith(a + ".")), None)

@@ -1,8 +1,8 @@
-"""Values known when a spec is compiled, and their arithmetic.
+"""Compile-time values and their arithmetic.
 
-A static value is an int, float, bool, str, None (absent), a tuple (a list), a symbolic dimension, a definition, or an
-operation. Two markers stand for what is not known: DYNAMIC (a tensor's business, while only ownership is worked out)
-and POISON (something already reported, which nothing should be said about again).
+A static value is an int, float, bool, str, None (`none`), a tuple (a list), a symbolic dimension, a definition, or an
+operation. Two markers represent unknown values: DYNAMIC (it depends on a tensor, in the first pass) and POISON (it has
+a reported error; further errors about it are suppressed).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MOST_SHOWN = 12
 
 
 class Marker:
-    """A value that is not known; compared by identity."""
+    """An unknown value; compared by identity."""
 
     __slots__ = ("name",)
 
@@ -38,7 +38,7 @@ POISON = Marker("POISON")
 
 
 class Unknown(float):
-    """A real number that depends on hyperparameters left open; UNKNOWN is the one there is."""
+    """A real number that depends on open hyperparameters; UNKNOWN is its only instance."""
 
     __slots__ = ()
 
@@ -51,7 +51,7 @@ class Unknown(float):
 
 UNKNOWN = Unknown("nan")
 OPEN = (Polynomial, Unknown)
-"""The classes of numbers that are not known when a spec is compiled."""
+"""The classes of numbers that are not compile-time constants."""
 
 
 class Tensor(NamedTuple):
@@ -62,7 +62,7 @@ class Tensor(NamedTuple):
 
 
 class Several:
-    """The outputs of something that has several; None for one that is absent."""
+    """The outputs of an application with several; None for `none`."""
 
     __slots__ = ("values",)
 
@@ -71,7 +71,7 @@ class Several:
 
 
 class Owned(NamedTuple):
-    """A layer or block that a definition owns, named to be applied (again)."""
+    """A layer or block of a definition, referred to by its address."""
 
     address: str
     module: Module
@@ -83,7 +83,7 @@ Value: TypeAlias = "_Static | Tensor | Several | Owned | Marker | None"
 
 
 class StaticError(Exception):
-    """Arithmetic that has no answer; `code` is the diagnostic's."""
+    """Undefined arithmetic; `code` is that of the diagnostic."""
 
     def __init__(self, code: str, message: str, help: str | None = None) -> None:
         super().__init__(message)
@@ -93,7 +93,7 @@ class StaticError(Exception):
 
 
 def describe(value: Value) -> str:
-    """A value as a message names it: `the integer 12`, `the string "x"`, `none`."""
+    """Describe a value in a message: `the integer 12`, `the string "x"`, `none`."""
     kind = kind_of(value)
     match kind:
         case "none":
@@ -111,7 +111,7 @@ def describe(value: Value) -> str:
 
 
 def kind_of(value: Value) -> str:
-    """The kind of a static value or tensor, as messages name it."""
+    """Return the type of a static value or tensor, for messages."""
     match value:
         case None:
             return "none"
@@ -142,7 +142,7 @@ def kind_of(value: Value) -> str:
 
 
 def show(value: Value) -> str:
-    """A static value as the language writes it."""
+    """Format a static value in the syntax of the language."""
     match value:
         case None:
             return "none"
@@ -167,7 +167,7 @@ def show(value: Value) -> str:
 
 
 def plain(value: Value) -> Any:
-    """A hyperparameter as JSON can hold it: definitions and operations by name."""
+    """Convert a hyperparameter for JSON: definitions and operations by name."""
     match value:
         case tuple() if is_list(value):
             return [plain(v) for v in value]
@@ -178,7 +178,7 @@ def plain(value: Value) -> Any:
 
 
 def key_of(value: Value) -> Hashable:
-    """What tells static values apart as dictionary keys (True is not 1, 1 is not 1.0)."""
+    """Return a dictionary key that distinguishes True, 1 and 1.0."""
     kind = value.__class__
     if kind is int or kind is str:
         return value
@@ -190,7 +190,7 @@ def key_of(value: Value) -> Hashable:
 
 
 def accepts(default: Value, value: Value) -> bool:
-    """Whether a hyperparameter whose default is `default` may be `value`."""
+    """Whether `value` is allowed for a hyperparameter with this default."""
     if value is None or default is None or isinstance(value, Marker):
         return True
     wanted, got = kind_of(default), kind_of(value)
@@ -223,7 +223,7 @@ def negative(value: Value) -> Value:
 
 
 def arithmetic(operator: str, left: Value, right: Value) -> Value:
-    """The value of a binary operator on two static values. Raises StaticError."""
+    """Apply a binary operator to two static values. Raises StaticError."""
     if left.__class__ is not int or right.__class__ is not int:
         if not (is_number(left) and is_number(right)):
             if operator in _EQUALITY:

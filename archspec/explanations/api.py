@@ -15,10 +15,10 @@ from archspec.source import fail
 
 
 def explain(model: ModelLike, number: str | int, /, **overrides: Any) -> Explanation:
-    """The conventions for counting a model's parameters that give a number.
+    """Find the counting conventions under which a model has a published number of parameters.
 
     `model` is a Model, or what `archspec.load` takes, with its `overrides`. `number` is exact (`108808704`,
-    "108,808,704") or rounded ("110M", "0.34B", "about 110 million"); a rounded number is read at each number of
+    "108,808,704") or rounded ("110M", "0.34B", "about 110 million"); a rounded number is interpreted at each number of
     significant digits that it may have.
 
     Raises ArchError if `number` is not a number (`usage`), and as `archspec.load` does.
@@ -27,9 +27,9 @@ def explain(model: ModelLike, number: str | int, /, **overrides: Any) -> Explana
     try:
         read = read_number(text)
         if text.strip().endswith("%"):
-            raise ValueError(f"`{text.strip():.60}` is a share, not a number of parameters")
+            raise ValueError(f"`{text.strip():.60}` is a percentage, not a parameter count")
     except ValueError as problem:
-        help = "as in 108808704, 108,808,704, 110M, 0.34B, `about 110 million`"
+        help = "write it as 108808704, 108,808,704, 110M, 0.34B or `about 110 million`"
         raise fail("usage", str(problem), help=help) from None
     compiled = model_of(model, overrides)
     compilation = internals(compiled)

@@ -1,10 +1,10 @@
-"""Slips of arithmetic: how a number that was written differs from the one that was meant."""
+"""Arithmetic errors: how a written number differs from the intended one."""
 
 from __future__ import annotations
 
 
 def arithmetic_error(meant: int, written: int) -> str | None:
-    """The one slip that turns `meant` into `written`: a digit, two neighbours swapped, a carry; None if none does."""
+    """Return the single error that turns `meant` into `written` (wrong digit, swapped digits, carry), or None."""
     if meant <= 0 or written <= 0 or meant == written:
         return None
     a, b = str(meant), str(written)
@@ -26,7 +26,7 @@ def arithmetic_error(meant: int, written: int) -> str | None:
 
 
 def describe(meant: int, written: int) -> str | None:
-    """How two numbers differ as digits, where that says something; None where it does not."""
+    """Describe how the digits of two numbers differ; None if that is not informative."""
     found = arithmetic_error(meant, written)
     if found is not None or min(meant, written) <= 0:
         return found

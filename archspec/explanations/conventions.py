@@ -1,4 +1,4 @@
-"""Counting conventions: what people take into a count of parameters, or leave out, and all their combinations."""
+"""Counting conventions: adjustments to a plain parameter count, and their combinations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_REMOVALS = 500
 
 
 class Adjustment(NamedTuple):
-    """One thing counted otherwise: `text` says what, `adds` and `removes` are the sets of groups."""
+    """One change to a count, described by `text`; `adds` and `removes` are sets of groups."""
 
     text: str
     adds: int
@@ -23,31 +23,31 @@ class Adjustment(NamedTuple):
 
 
 class Convention(NamedTuple):
-    """A base with deviations: `groups` are what is counted, `rank` how many deviations it takes from a whole model."""
+    """A base with adjustments: `groups` is the counted set, `rank` the number of adjustments to a whole model."""
 
     base: Base
-    deviations: tuple[int, ...]
+    adjustments: tuple[int, ...]
     groups: int
     rank: int
 
 
 class Conventions:
-    """All combinations of up to DEEPEST deviations, by rank; of those that count the same groups, the simplest.
+    """All combinations of up to DEEPEST adjustments, by rank; of those that count the same groups, the simplest.
 
-    A rank is either gone through as a whole or, where that would take too long, not at all. `reached` are the sets of
-    groups so far, with their ranks.
+    A rank is enumerated completely or, if that would take too long, not at all. `reached` maps the sets of groups found
+    so far to their ranks.
     """
 
     def __init__(self, universe: TensorGroups) -> None:
         self.universe = universe
-        self.deviations = _deviations(universe)
+        self.adjustments = _adjustments(universe)
         self._levels: list[list[Convention]] = []
         self._frontier: dict[int, list[Convention]] = {}
         self.reached: dict[int, int] = {}
         self._expanded: list[set[int]] = [set() for _ in universe.bases]
 
     def of_rank(self, rank: int) -> list[Convention] | None:
-        """The combinations that take `rank` deviations, in order; None from the first rank that is not gone through."""
+        """Return the combinations of `rank` adjustments, in order; None from the first rank that is not enumerated."""
         while len(self._levels) <= rank:
             if len(self._levels) > DEEPEST or (level := self._next()) is None:
                 return None
@@ -57,8 +57,8 @@ class Conventions:
     def _next(self) -> list[Convention] | None:
         rank = len(self._levels)
         before = self._frontier.get(rank - 1, [])
-        words = 1 + len(self.universe.groups) // 64  # what it takes to combine two sets
-        if len(before) * len(self.deviations) * words > 8 * MOST_STATES:
+        words = 1 + len(self.universe.groups) // 64  # the cost of combining two sets
+        if len(before) * len(self.adjustments) * words > 8 * MOST_STATES:
             return None
         fresh: list[Convention] = []
         for base, done in zip(self.universe.bases, self._expanded, strict=True):
@@ -79,19 +79,19 @@ class Conventions:
         return level
 
     def _extend(self, fresh: list[Convention], state: Convention, rank: int) -> None:
-        """Adds a state with one deviation more, from those after its last (what adds comes before what removes)."""
+        """Add each state with one more adjustment after its last one (additions come before removals)."""
         base, groups = state.base, state.groups
         done = self._expanded[self.universe.bases.index(base)]
-        for index in range(state.deviations[-1] + 1 if state.deviations else 0, len(self.deviations)):
-            _, adds, removes = self.deviations[index]
+        for index in range(state.adjustments[-1] + 1 if state.adjustments else 0, len(self.adjustments)):
+            _, adds, removes = self.adjustments[index]
             after = (groups | (adds & base.more)) & ~removes
             if after and after not in done:
                 done.add(after)
-                fresh.append(Convention(base, (*state.deviations, index), after, rank))
+                fresh.append(Convention(base, (*state.adjustments, index), after, rank))
 
 
-def _deviations(universe: TensorGroups) -> list[Adjustment]:
-    """The deviations that change anything, those that add first; of equal ones the one that is said most simply."""
+def _adjustments(universe: TensorGroups) -> list[Adjustment]:
+    """Return the adjustments that change the count, additions first; of equal ones, the one described most simply."""
     found: dict[tuple[int, int], str] = {}
     for text, groups in _additions(universe):
         if groups:
@@ -106,11 +106,11 @@ def _deviations(universe: TensorGroups) -> list[Adjustment]:
 def _additions(universe: TensorGroups) -> Iterator[tuple[str, int]]:
     groups = universe.members(_everything(universe))
     aliases = [(bit, group) for bit, group in groups if group.alias and group.part != "use"]
-    yield "with shared tensors counted once for each of their names", _set(aliases)
+    yield "with shared tensors counted once per name", _set(aliases)
     if len(aliases) > 1:
         for bit, group in aliases:
             yield f"with `{group.name}` counted although it is shared", bit
-    yield "with each layer counted as often as it is applied", _set([e for e in groups if e[1].part == "use"])
+    yield "with each layer counted once per application", _set([e for e in groups if e[1].part == "use"])
     yield "with the buffers", _set([(bit, group) for bit, group in groups if group.part == "buffer"])
 
 
@@ -136,14 +136,14 @@ def _removals(universe: TensorGroups) -> Iterator[tuple[str, int]]:
     for stack, inside in _grouped([(stack_of(group), bit) for bit, group in norms]).items():
         yield f"without the norms {f'in `{stack}`' if stack else 'outside the repeated layers'}", inside
     yield "without the frozen tensors", _set([e for e in groups if not e[1].trainable])
-    yield "without the tensors of one dimension", _set([e for e in groups if e[1].dimensions == 1])
+    yield "without the one-dimensional tensors", _set([e for e in groups if e[1].dimensions == 1])
     for address, inside in _grouped([(first(group.name), bit) for bit, group in groups]).items():
         yield f"without all of `{address}`", inside
     yield from _alone(universe, groups)
 
 
 def _alone(universe: TensorGroups, groups: list[tuple[int, TensorGroup]]) -> Iterator[tuple[str, int]]:
-    """Leaving out everything but one part."""
+    """Yield the adjustments that count one component only."""
     parts: list[tuple[str, int]] = []
     for bit, group in groups:
         names = [f"`{address}`" for address in (stack_of(group), first(group.name)) if address]
@@ -159,15 +159,15 @@ def _alone(universe: TensorGroups, groups: list[tuple[int, TensorGroup]]) -> Ite
 def _role_text(groups: list[tuple[int, TensorGroup]], role: str) -> str:
     """Words for the tensors of a role; not all of the role `embedding` need be tables."""
     if role == "embedding" and not all(group.is_table for _, group in groups if group.role == role):
-        return "what has the role `embedding`"
-    return _ROLES.get(role, f"what has the role `{role}`")
+        return "the tensors with role `embedding`"
+    return _ROLES.get(role, f"the tensors with role `{role}`")
 
 
 _ROLES = {"norm": "the norms", "embedding": "the embedding tables", "pooler": "the pooler"}
 
 
 def stack_of(group: TensorGroup) -> str:
-    """The address of the repeated layers that a group is in (`encoder.layer.*`); "" for what stands once."""
+    """Return the address of the repeated layers that contain a group (`encoder.layer.*`), or ""."""
     head, star, _ = group.name.partition("*")
     return head + star if star else ""
 
@@ -177,7 +177,7 @@ def _everything(universe: TensorGroups) -> int:
 
 
 def _grouped(bits: list[tuple[str, int]]) -> dict[str, int]:
-    """The sets of the bits with the same name."""
+    """Combine the bits with equal names into sets."""
     found: dict[str, int] = {}
     for name, bit in bits:
         found[name] = found.get(name, 0) | bit

@@ -1,4 +1,4 @@
-"""Which way of counting gives a number: conventions, small omissions, one slip of arithmetic; the simplest that fit."""
+"""Search for the simplest conventions, small omissions and arithmetic errors that give a number."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from archspec.table import Table
 
 NEAREST_RANK = 1
 ONE_LAYER_RANK = 2
-"""The rank at which a rounded number may be one layer of a stack: beyond it, much would fit by chance."""
+"""The rank at which a rounded number may be one layer of a stack; at higher ranks, many would match by chance."""
 MOST_MATCHES = 100
-"""So many ways of one rank are given, or counted, where unlike tensors by the thousand make any number fit."""
+"""The limit on the matches of one rank, because with thousands of different tensors any number matches."""
 _ONCE: Mapping[str, int] = {}
 
 
 class CountStep(NamedTuple):
-    """One step of a count: what is counted or not counted, and the parameters that this adds (or subtracts)."""
+    """One step of a count: its description, and the parameters that it adds (or subtracts)."""
 
     text: str
     params: int
@@ -38,10 +38,10 @@ class Addend(NamedTuple):
 
 
 class Match(NamedTuple):
-    """A way of counting that gives `params`.
+    """A combination of adjustments that gives `params`.
 
-    `kind` is "convention", "omission" (a small one, in addition to a convention) or "slip" (an arithmetic error, which
-    is a guess). `rank` is the number of adjustments to a plain count of the model, or of a relative of it. The `steps`
+    `kind` is "convention", "omission" (a small one, in addition to a convention) or "arithmetic error"; the last two
+    are guesses. `rank` is the number of adjustments to a plain count of the model, or of a relative of it. The `steps`
     sum to `params`, and so do the `parts`, except for the last step of an arithmetic error.
     """
 
@@ -55,10 +55,10 @@ class Match(NamedTuple):
 class Answer(NamedTuple):
     """The matches for one reading of a number.
 
-    `matches` are all of the lowest rank that has any, and `more` is the number of those of the next rank; of each at
-    most MOST_MATCHES. Without a match, `nearest` are the conventions of at most one adjustment with the next smaller
-    and the next larger count. `cut_off` is whether the plain count, which does not match, gives the number if it is
-    truncated instead of rounded.
+    `matches` are all matches of the lowest rank that has any, and `more` is the number of matches of the next rank;
+    both are limited to MOST_MATCHES. Without a match, `nearest` are the conventions of at most one adjustment with the
+    next smaller and the next larger count. `cut_off` is whether the plain count, which does not match, gives the
+    number if it is truncated instead of rounded.
     """
 
     reading: Reading
@@ -71,7 +71,7 @@ class Answer(NamedTuple):
 class Explanation(NamedTuple):
     """The answers for the readings of a number, coarsest first, and the `total` of the model.
 
-    `conventions` is how many were tried: all of those with up to `depth` adjustments.
+    `conventions` is the number of conventions tried: all of those with up to `depth` adjustments.
     """
 
     model: str
@@ -83,6 +83,7 @@ class Explanation(NamedTuple):
 
     @property
     def fits(self) -> bool:
+        """Whether any interpretation of the number has a match."""
         return any(answer.matches for answer in self.answers)
 
 
@@ -100,7 +101,7 @@ def explain(
 
 
 class Explainer:
-    """Explains one number after the other by the same model: goes through its conventions rank by rank."""
+    """Explains numbers by the same model; its conventions are enumerated rank by rank, once."""
 
     def __init__(
         self,
@@ -118,7 +119,7 @@ class Explainer:
         self._totals: list[list[int]] = []
 
     def explain(self, number: PublishedNumber) -> Explanation:
-        """Explains a number of parameters."""
+        """Explain a parameter count."""
         answers = tuple([self._answer(reading) for reading in number.readings])
         return Explanation(self.table.model, self.table.params.total, number, answers, self.tried, self.depth)
 
@@ -136,11 +137,11 @@ class Explainer:
         return Answer(reading, tuple(found), 0, nearest, reading.cuts(self.table.params.total))
 
     def _ends(self, rank: int) -> bool:
-        """Whether no rank beyond `rank` has anything: conventions, omissions beside them."""
+        """Whether no rank after `rank` can have conventions, with or without omissions."""
         return rank > self.depth + 2
 
     def _of_rank(self, rank: int, reading: Reading, seen: set[Counted]) -> Iterator[Match]:
-        """What fits, of exactly this rank."""
+        """Yield the matches of exactly this rank."""
         for convention, total in self._level(rank) if reading.digits is None else self._settled(rank):
             if reading.fits(total):
                 yield self._match("convention", rank, convention)
@@ -154,11 +155,11 @@ class Explainer:
         for convention, omitted in self.omissions.of_rank(rank, number, seen):
             kind = "convention" if all(o.part for o in omitted) else "omission"
             yield self._match(kind, rank, convention, omitted)
-        for convention, omission in self.omissions.slips(rank, number):
-            yield self._match("slip", rank, convention, (omission,))
+        for convention, omission in self.omissions.arithmetic_errors(rank, number):
+            yield self._match("arithmetic error", rank, convention, (omission,))
 
     def _level(self, rank: int) -> list[tuple[Convention, int]]:
-        """The conventions of a rank with their counts."""
+        """Return the conventions of a rank with their counts."""
         level = self.conventions.of_rank(rank) if rank >= 0 else None
         if level is None:
             return []
@@ -169,14 +170,14 @@ class Explainer:
         return list(zip(level, self._totals[rank], strict=True))
 
     def _settled(self, rank: int) -> list[tuple[Convention, int]]:
-        """The conventions that give no number exactly, by themselves: a guess counted plainly is one rank later."""
+        """Return a rank's conventions, with guesses that need no adjustment one rank later: they match easily."""
         if rank > 1:
             return self._level(rank)
-        late = [(c, n) for c, n in self._level(rank - 1) if c.base.guess and not c.deviations]
-        return [(c, n) for c, n in self._level(rank) if not c.base.guess or c.deviations] + late
+        late = [(c, n) for c, n in self._level(rank - 1) if c.base.guess and not c.adjustments]
+        return [(c, n) for c, n in self._level(rank) if not c.base.guess or c.adjustments] + late
 
     def _nearest(self, reading: Reading) -> Iterator[Match]:
-        """The simplest of the conventions whose counts are next below and next above."""
+        """Yield the simplest conventions with the next smaller and the next larger count."""
         known = [(total, c) for rank in range(NEAREST_RANK + 1) for c, total in self._level(rank)]
         below = max((e for e in known if e[0] < reading.low), key=lambda e: (e[0], -e[1].rank), default=None)
         above = min((e for e in known if e[0] > reading.high), key=lambda e: (e[0], e[1].rank), default=None)
@@ -199,14 +200,14 @@ class Explainer:
         if model & ~base.counted:
             yield CountStep(f"without {_listed(base.missing)}", -universe.total(model & ~base.counted))
         groups = base.counted
-        for index in convention.deviations:
-            text, adds, removes = self.conventions.deviations[index]
+        for index in convention.adjustments:
+            text, adds, removes = self.conventions.adjustments[index]
             after = (groups | (adds & base.more)) & ~removes
             yield CountStep(text, universe.total(after) - universe.total(groups))
             groups = after
 
     def _plainly(self) -> str:
-        """What the plain count of the model is."""
+        """Describe the plain count of the model."""
         universe = self.universe
         base = universe.bases[0]
         frozen = sum(bit for bit, group in universe.members(base.counted) if not group.trainable)
@@ -215,7 +216,7 @@ class Explainer:
             text += f"; {universe.total(frozen):,} frozen included"
         again = [group.layer for _, group in universe.members(base.more) if group.part == "use"]
         if again:
-            text += f"; {_few(again, universe.again, 'layers')} once, however often applied"
+            text += f"; {_few(again, universe.again, 'layers')} counted once, although applied repeatedly"
         shared = [group for _, group in universe.members(base.more) if group.alias and group.part != "use"]
         if shared:
             names = sum(group.times for group in shared)
@@ -223,7 +224,7 @@ class Explainer:
         return text
 
     def _parts(self, groups: int, omitted: Sequence[Omission]) -> Iterator[Addend]:
-        """The count, stack by stack, and by the first word of the address outside them."""
+        """Yield the addends of a count: one per stack and, outside the stacks, one per first segment of the address."""
         changed = {omission.group: omission.params for omission in omitted if omission.group}
         totals: dict[str, dict[int, int]] = {}
         uneven: dict[str, int] = {}
@@ -248,7 +249,7 @@ class Explainer:
 
 
 def _few(names: Sequence[str], count: int, what: str) -> str:
-    """The names if they are few, else their number."""
+    """List the names if they are few, otherwise their number."""
     return _listed(list(dict.fromkeys(names))) if count <= 2 else f"{count:,} {what}"
 
 

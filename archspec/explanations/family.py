@@ -1,4 +1,4 @@
-"""A model's family: what else its file makes of the same body, with the same hyperparameters."""
+"""A model's family: the definitions of its file with the same body and hyperparameters."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ MOST_CANDIDATES = 8
 
 
 class Related(NamedTuple):
-    """A definition compiled with a model's hyperparameters, and where the body is that both have: its address in
-    this one, and in the model (`home`). `models` are the models of the file that compile to the same. It is `guessed`
-    if it has a size that is no hyperparameter of the model, at its default.
+    """A definition compiled with a model's hyperparameters, and the address of the shared body in it and in the model
+    (`home`). `models` are the models of the file that compile to the same module. It is `guessed` if it has a size
+    that is not a hyperparameter of the model, at its default.
     """
 
     compiled: Compiled
@@ -35,12 +35,12 @@ class Related(NamedTuple):
 
 
 def family(program: Program, unit: Unit, model: tree.Model, compiled: Compiled) -> list[Related]:
-    """The definitions that own the model's own definition, or the body that it owns itself, with its hyperparameters.
+    """Yield the definitions that declare the model's definition, or its body, with the model's hyperparameters.
 
-    They are looked for in the file of the model, or if there are none in that of its definition. A hyperparameter that
-    one of them declares anew (`(..Body, option = false)`) it has once as the model has it, and once as it is declared.
-    What cannot be compiled with these hyperparameters is no relative; nothing is reported of it, and nothing of it is
-    kept: each is compiled in a program of its own.
+    They are searched for in the file of the model or, if it has none, in the file of its definition. If one redeclares
+    a hyperparameter (`(..Body, option = false)`), it is compiled both with the model's value and with its own default.
+    A definition that does not compile with these hyperparameters is skipped without a diagnostic. Each is compiled in
+    a separate program, so that no failed one leaves anything behind.
     """
     binding = unit.names.get(model.callee.text)
     definition = binding.target if binding is not None else None
@@ -59,7 +59,7 @@ def family(program: Program, unit: Unit, model: tree.Model, compiled: Compiled) 
 
 
 def _bodies(definition: Definition, module: Module, program: Program) -> dict[str, Definition]:
-    """What a definition owns directly and takes the hyperparameters of over (`..Body`), by address."""
+    """Return the modules that a definition declares directly and whose hyperparameters it inherits, by address."""
     taken = {
         e.default.text for e in definition.node.hyperparameters if e.name == ".." and isinstance(e.default, tree.Name)
     }
@@ -72,7 +72,7 @@ def _bodies(definition: Definition, module: Module, program: Program) -> dict[st
 
 
 def _candidates(unit: Unit, definition: Definition, bodies: dict[str, Definition]) -> list[Definition]:
-    """Definitions of a file in whose text one of the bodies is named."""
+    """Yield the definitions of a file whose source contains the name of one of the bodies."""
     found: list[Definition] = []
     for binding in unit.names.values():
         target = binding.target
@@ -87,7 +87,7 @@ def _candidates(unit: Unit, definition: Definition, bodies: dict[str, Definition
 def _related(
     unit: Unit, candidate: Definition, bodies: dict[str, Definition], model: Compiled, anew: set[str]
 ) -> Iterator[Related]:
-    """A candidate with the model's hyperparameters: all, or those that neither declares anew (`anew`: the model)."""
+    """Compile a candidate with the model's hyperparameters: all, or those that neither redeclares (`anew`: model)."""
     seen: list[list[Any]] = []
     for kept in (set[str](), _anew(candidate), _anew(candidate) | anew):
         program = Program()
@@ -106,7 +106,7 @@ def _related(
 
 
 def _anew(definition: Definition) -> set[str]:
-    """The hyperparameters that a definition gives a default besides those that it takes over."""
+    """Return the hyperparameters with defaults that a definition declares in addition to the inherited ones."""
     entries = definition.node.hyperparameters
     if all(entry.name != ".." for entry in entries):
         return set()
@@ -114,7 +114,7 @@ def _anew(definition: Definition) -> set[str]:
 
 
 def _compile(program: Program, unit: Unit, definition: Definition, given: dict[str, Any]) -> Compiled | None:
-    """A definition with those of the hyperparameters `given` that it has, and its defaults; None where that fails."""
+    """Compile a definition with those of the hyperparameters `given` that it has, or return None if that fails."""
     declared = definition.hyperparameters
     if any(name not in given and parameter.default is None for name, parameter in declared.items()):
         return None
@@ -135,7 +135,7 @@ def _compile(program: Program, unit: Unit, definition: Definition, given: dict[s
 
 
 def _models(program: Program, unit: Unit, definition: Definition, module: Module) -> tuple[str, ...]:
-    """The models of a file that are this module."""
+    """Return the models of a file that compile to this module."""
     found: list[str] = []
     for name, node in unit.models.items():
         target = unit.names.get(node.callee.text)
@@ -149,7 +149,7 @@ def _models(program: Program, unit: Unit, definition: Definition, module: Module
 
 
 def relatives_of(model: Model) -> tuple[Relative, ...]:
-    """The relatives of a model: what else its file makes of the same body and hyperparameters."""
+    """Return the relatives of a model: the definitions of its file with the same body and hyperparameters."""
     own = internals(model)
     with uncollected():
         related = family(own.program, own.unit, own.node, own.compiled)

@@ -1,4 +1,4 @@
-"""Numbers as people write them: exact (108,808,704), or rounded (110M, about 20 %) and read at the digits they have."""
+"""Published numbers: exact (108,808,704), or rounded (110M, about 20 %) with the digits that they have."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ UNITS: dict[str, int] = {
     **dict.fromkeys(("T", "t", "trillion"), 1000**4),
     **{"Ki": 1024, "Mi": 1024**2, "Gi": 1024**3, "Ti": 1024**4},
 }
-"""What a word after a number stands for, unless whoever writes it says otherwise."""
+"""The default values of the units that may follow a number."""
 
 _NUMBER = re.compile(
     r"(?P<about>about|approx\.?|around|[~≈≃])?\s*"
@@ -29,18 +29,18 @@ _NUMBER = re.compile(
 
 
 class Reading(NamedTuple):
-    """A number at `digits` significant digits (None: exact). It matches values from `low` to `high`, both included."""
+    """A number at `digits` significant digits (None: exact). It matches values from `low` to `high`, both inclusive."""
 
     digits: int | None
     low: Fraction
     high: Fraction
 
     def fits(self, value: Fraction | int) -> bool:
-        """Whether `value`, rounded to these digits, is the number; half a unit may go either way."""
+        """Whether `value`, rounded to these digits, is the number; half a unit may be rounded up or down."""
         return self.low <= value <= self.high
 
     def cuts(self, value: int) -> bool:
-        """Whether `value`, which does not fit, is the number once the digits after these are dropped."""
+        """Whether `value`, which does not match, gives the number if it is truncated to these digits."""
         written = (self.low + self.high) / 2
         return self.digits is not None and self.high < value < written + (self.high - self.low)
 
@@ -63,16 +63,16 @@ class PublishedNumber(NamedTuple):
 
 
 def read_number(text: str, units: Mapping[str, int] = UNITS) -> PublishedNumber:
-    """The number that a text is. Raises ValueError, with a sentence, for any other text."""
+    """Parse a number. Raises ValueError, with a message, if `text` is not one."""
     text = text.strip()
     found = _NUMBER.fullmatch(text)
     whole = re.sub(r"\D", "", found["whole"]) if found else ""
     decimals = (found and found["decimals"]) or ""
     if not found or len(whole + decimals) > MOST_DIGITS:
-        raise ValueError(f"`{text:.60}` is no number")
+        raise ValueError(f"invalid number `{text:.60}`")
     word = found["unit"] or ""
     if word and word != "%" and word not in units:
-        raise ValueError(f"`{word}` is no unit of numbers; {', '.join(units)} are")
+        raise ValueError(f"unknown unit `{word}`; expected one of {', '.join(units)}")
     unit = Fraction(1, 100) if word == "%" else Fraction(units[word] if word else 1)
     if found["exponent"]:
         unit *= 10 ** int(found["exponent"])
@@ -81,7 +81,7 @@ def read_number(text: str, units: Mapping[str, int] = UNITS) -> PublishedNumber:
         return PublishedNumber(text, exact, (Reading(None, exact, exact),), unit)
     written = (whole + decimals).lstrip("0")
     if not written:
-        raise ValueError(f"`{text}` has no digit to be read at")
+        raise ValueError(f"`{text}` has no significant digit")
     value = int(written) * unit / 10 ** len(decimals)
     fewest = len(written) if decimals else len(written.rstrip("0"))
     step = unit / 10 ** len(decimals)
@@ -96,12 +96,12 @@ def whole(value: Fraction | int) -> bool:
 
 
 def bounds(reading: Reading) -> tuple[int, int]:
-    """The least and the greatest integer that a reading fits."""
+    """Return the smallest and the largest integer that a reading matches."""
     return ceil(reading.low), floor(reading.high)
 
 
 def rounded(value: Fraction | int, number: PublishedNumber, digits: int) -> str:
-    """`value` at so many significant digits, in the unit in which `number` is written: `109 M`, `335.1M`."""
+    """Format `value` with so many significant digits, in the unit of `number`: `109 M`, `335.1M`."""
     scaled = Fraction(value) / number.unit
     if scaled == 0:
         return "0"
@@ -109,14 +109,14 @@ def rounded(value: Fraction | int, number: PublishedNumber, digits: int) -> str:
         step = Fraction(10) ** -place
         scaled = floor(scaled / step + Fraction(1, 2)) * step
         if place == digits - _magnitude(abs(scaled)):
-            break  # or rounding up made it longer, as 99.96 becomes 100.0
+            break  # rounding up may add a digit: 99.96 becomes 100.0
     shown = f"{float(scaled):,.{max(place, 0)}f}"
     word = re.search(r"\s*(?:[A-Za-z]+|%)(?=\s*\??$)", number.text)
     return shown + (word[0] if word else "")
 
 
 def _magnitude(value: Fraction) -> int:
-    """How many digits stand before the point; 0 or fewer below one."""
+    """Return the number of digits before the decimal point; 0 or less for values below one."""
     magnitude = 0
     while value >= Fraction(10) ** magnitude:
         magnitude += 1

@@ -1,6 +1,6 @@
-"""Small omissions beside a convention: a tensor group forgotten or counted twice, a layer too few, one slip.
+"""Small errors on top of a convention: a tensor group omitted or counted twice, a missing layer, an arithmetic error.
 
-Each takes a rank, as a deviation does; what went wrong in a single layer only, or a slip of arithmetic, takes two.
+Each adds one to the rank, as an adjustment does; an error in a single layer and an arithmetic error add two.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ Counts = Sequence[tuple[Convention, int]]
 
 
 Counted = tuple[int, frozenset[tuple[int, int]]]
-"""What is counted: a set of groups, and what is added to it (or taken from it) for which group."""
+"""The tensors counted: a set of groups, and the parameters added or subtracted for a group."""
 
 
 class Omission(NamedTuple):
-    """What is forgotten or counted twice, and what that adds to the count.
+    """An omission or a repetition, and the parameters that it adds to the count.
 
-    It is about a tensor group (its bit, else 0), or about a stack (its address, else ""). `part` says that nothing
-    need be wrong: one layer alone is meant.
+    It concerns a tensor group (its bit, otherwise 0) or a stack (its address, otherwise ""). `part` means that it need
+    not be an error: the number may be that of a single layer.
     """
 
     text: str
@@ -36,7 +36,7 @@ class Omission(NamedTuple):
 
 
 class Omissions:
-    """The omissions beside the conventions that `level` gives for a rank; `reached` has the ranks of sets of groups."""
+    """Omissions on top of the conventions that `level` returns for a rank; `reached` maps sets of groups to ranks."""
 
     def __init__(self, universe: TensorGroups, level: Callable[[int], Counts], reached: Mapping[int, int]) -> None:
         self.universe = universe
@@ -49,10 +49,10 @@ class Omissions:
         )
 
     def of_rank(self, rank: int, number: int, seen: set[Counted]) -> Iterator[tuple[Convention, tuple[Omission, ...]]]:
-        """Conventions with one omission, or two of whole groups, that give the number with `rank` deviations in all.
+        """Yield the conventions with one omission, or two of whole groups, that give the number at this total rank.
 
-        Beside an omission there are at most three deviations, beside two at most one. What counts the same tensors as
-        something `seen` before, or as a convention of no higher rank, is left out.
+        One omission is combined with at most three adjustments, two with at most one. A combination that counts the
+        same tensors as one `seen` before, or as a convention of the same or a lower rank, is dropped.
         """
         for convention, omitted in self._of_rank(rank, number):
             groups, wrong = convention.groups, list[tuple[int, int]]()
@@ -66,10 +66,10 @@ class Omissions:
                 seen.add(counted)
                 yield convention, omitted
 
-    def slips(self, rank: int, number: int) -> Iterator[tuple[Convention, Omission]]:
-        """Conventions that give the number if one line of their calculation has a slip."""
+    def arithmetic_errors(self, rank: int, number: int) -> Iterator[tuple[Convention, Omission]]:
+        """Yield the conventions that give the number if one line of their calculation has an arithmetic error."""
         for convention, total in self._few(rank - 2) if 2 <= rank <= 3 else ():
-            for omission in _slips(self.universe, convention.groups, number - total):
+            for omission in _arithmetic_errors(self.universe, convention.groups, number - total):
                 yield convention, omission
 
     def _of_rank(self, rank: int, number: int) -> Iterator[tuple[Convention, tuple[Omission, ...]]]:
@@ -85,12 +85,12 @@ class Omissions:
             yield from self._pairs(self._few(rank - 2), number)
 
     def _few(self, rank: int) -> Counts:
-        """The conventions of a rank, unless looking at each of their groups would take too long."""
+        """Return the conventions of a rank, or none if examining each of their groups would take too long."""
         level = self.level(rank)
         return level if len(level) * len(self.universe.groups) <= MOST_LOOKED_AT else ()
 
     def _pairs(self, conventions: Counts, number: int) -> Iterator[tuple[Convention, tuple[Omission, ...]]]:
-        """Two tensor groups that are wrong in every layer."""
+        """Yield pairs of tensor groups that are wrong in every layer."""
         for convention, total in conventions:
             members = self.universe.members(convention.groups)
             seen: dict[int, list[Omission]] = {}
@@ -123,7 +123,7 @@ def _single(bit: int, group: TensorGroup, sign: int) -> Omission:
 
 
 def _layers(universe: TensorGroups, groups: int, difference: int) -> Iterator[Omission]:
-    """A stack with one layer too few or too many, or of which one layer alone is counted."""
+    """Yield stacks with one layer too few or too many, and single layers of stacks."""
     for address, (times, each) in stacks(universe, groups).items():
         if times > 1:
             for how, wrong in (("left out", -1), ("too many", 1), ("alone", 1 - times)):
@@ -132,7 +132,7 @@ def _layers(universe: TensorGroups, groups: int, difference: int) -> Iterator[Om
 
 
 def one_layer(universe: TensorGroups, groups: int) -> Iterator[Omission]:
-    """One layer alone, of groups that are all of one stack."""
+    """Yield one layer alone, if all groups are in one stack."""
     if all(stack_of(group) for _, group in universe.members(groups)):
         found = stacks(universe, groups)
         for address, (times, each) in found.items() if len(found) == 1 else ():
@@ -151,8 +151,8 @@ def stacks(universe: TensorGroups, groups: int) -> dict[str, tuple[int, int]]:
     return {address: universe.layers(found) for address, found in totals.items()}
 
 
-def _slips(universe: TensorGroups, groups: int, difference: int) -> Iterator[Omission]:
-    """Single lines of a calculation that with one slip make the count larger by `difference`."""
+def _arithmetic_errors(universe: TensorGroups, groups: int, difference: int) -> Iterator[Omission]:
+    """Yield the single lines of a calculation in which one arithmetic error changes the count by `difference`."""
     lines: dict[tuple[int, int], list[str]] = {(1, universe.total(groups)): ["the total"]}
     for address, (times, each) in stacks(universe, groups).items():
         if times > 1:
@@ -163,5 +163,5 @@ def _slips(universe: TensorGroups, groups: int, difference: int) -> Iterator[Omi
         written = meant + difference // times
         found = arithmetic_error(meant, written) if difference % times == 0 else None
         if found:
-            where = names[0] if len(names) == 1 else f"one of {len(names)} lines of that size, as {names[0]}"
-            yield Omission(f"a slip of arithmetic, {written:,} for {meant:,} ({found}), in {where}", difference, 0)
+            where = names[0] if len(names) == 1 else f"one of {len(names)} lines of that size, such as {names[0]}"
+            yield Omission(f"an arithmetic error in {where}, {written:,} for {meant:,} ({found})", difference, 0)

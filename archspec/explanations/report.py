@@ -1,4 +1,4 @@
-"""The report of `archspec explain`: a table for each reading of the number, and the document."""
+"""The report of `archspec explain`: a table for each interpretation of the number, and the JSON document."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from archspec.reporting.text import number
 
 
 def contents(found: Explanation) -> Document:
-    """The document that JSON and YAML write: an entry in `answers` for each reading of the number."""
+    """Return the document of the JSON and YAML output: an entry in `answers` for each interpretation of the number."""
     value = found.number.value
     return {
         "format": 1,
@@ -43,10 +43,10 @@ def _match(match: Match) -> Document:
 
 
 def page(found: Explanation, format: str) -> str:
-    """The report as a table, markdown or csv: for each reading of the number the conventions that fit."""
+    """Render the report as a table, markdown or csv: the matches for each interpretation of the number."""
     if format == "csv":
         return csv(View(_COLUMNS, [row for answer in found.answers for row in _rows(answer)]))
-    heading = f"{found.model}, {found.total:,} parameters: what gives {found.number.text}?"
+    heading = f"{found.model}, {found.total:,} parameters: conventions for {found.number.text}"
     blocks: list[Block] = []
     for answer in found.answers:
         blocks += [_heading(found, answer), View(_COLUMNS[1:], _once(_rows(answer))), _remarks(found, answer)]
@@ -56,18 +56,19 @@ def page(found: Explanation, format: str) -> str:
 def _heading(found: Explanation, answer: Answer) -> str:
     published = found.number
     if answer.reading.digits is None:
-        fit = number(len(answer.matches), "way") + " of counting" if answer.matches else "no way of counting tried"
-        gives = "give" if len(answer.matches) > 1 else "gives"
-        return f"{fit} {gives} exactly {int(published.value):,}" + ("" if answer.matches else _NEAREST)
+        exactly = f"for exactly {int(published.value):,}"
+        if not answer.matches:
+            return f"no match {exactly}{_NEAREST}"
+        return f"{len(answer.matches)} match{'es' if len(answer.matches) > 1 else ''} {exactly}"
     low, high = bounds(answer.reading)
     digits = number(answer.reading.digits, "significant digit")
     if not answer.matches:
-        return f"read at {digits}, {low:,} to {high:,}: no way of counting tried{_NEAREST}"
+        return f"at {digits}, {low:,} to {high:,}: no match{_NEAREST}"
     shown = ", ".join(dict.fromkeys(rounded(m.params, published, answer.reading.digits + 2) for m in answer.matches))
-    return f"read at {digits}, {low:,} to {high:,}: {shown}"
+    return f"at {digits}, {low:,} to {high:,}: {shown}"
 
 
-_NEAREST = "; the nearest with at most one deviation are"
+_NEAREST = "; the nearest counts with at most one adjustment are"
 
 
 def _remarks(found: Explanation, answer: Answer) -> list[str]:
@@ -78,24 +79,24 @@ def _cut_off(found: Explanation, answer: Answer) -> list[str]:
     if not answer.cut_off or answer.reading.digits is None:
         return []
     digits = number(answer.reading.digits, "significant digit")
-    return [f"cut off after {digits}, and not rounded, the plain count {found.total:,} is {found.number.text}"]
+    return [f"truncated rather than rounded to {digits}, the plain count {found.total:,} is {found.number.text}"]
 
 
 def _about(found: Explanation, answer: Answer) -> list[str]:
-    tried = f"{found.conventions:,} conventions of up to {number(found.depth, 'deviation')} were tried"
+    tried = f"searched {found.conventions:,} conventions with up to {number(found.depth, 'adjustment')}"
     if not answer.matches:
         exact = answer.reading.digits is None
-        return [tried + (", small omissions and single slips beside them" if exact else "")]
+        return [tried + (", small omissions and single arithmetic errors" if exact else "")]
     lines: list[str] = []
     if len(answer.matches) > 1:
-        lines.append("they are equally simple: the number alone does not tell which was meant")
+        lines.append("the matches are equally simple: the number alone does not determine which was meant")
     if any(match.kind != "convention" for match in answer.matches):
-        lines.append("an omission or a slip is a guess that fits, not a finding")
+        lines.append("an omission or an arithmetic error is a guess, not evidence")
     if len(answer.matches) == MOST_MATCHES:
-        lines.append(f"there may be more: {MOST_MATCHES} are shown at most")
+        lines.append(f"there may be more: at most {MOST_MATCHES} are shown")
     elif answer.more:
         least = "at least " if answer.more == MOST_MATCHES else ""
-        lines.append(f"{least}{number(answer.more, 'other')} with one deviation more")
+        lines.append(f"{least}{number(answer.more, 'other')} with one more adjustment")
     return lines
 
 
@@ -109,13 +110,13 @@ _COLUMNS = (
 
 
 def _rows(answer: Answer) -> list[Row]:
-    """A line for each step of each match, and one for the sum."""
+    """Return a row for each step of each match, and one for its sum."""
     rows: list[Row] = []
     for position, match in enumerate(answer.matches or answer.nearest, 1):
         kind = match.kind if answer.matches else "nearest"
         steps = [(step.text, step.params) for step in match.steps]
         total = f"= {' + '.join(map(_part, match.parts))}"
-        if match.kind == "slip":
+        if match.kind == "arithmetic error":
             total += f" {'+' if match.steps[-1].params > 0 else '-'} {abs(match.steps[-1].params):,}"
         for text, params in [*steps, (total, match.params)]:
             rows.append(
@@ -125,7 +126,7 @@ def _rows(answer: Answer) -> list[Row]:
 
 
 def _once(rows: list[Row]) -> list[Row]:
-    """The rows with number and kind of a match on its first line only, as people read them."""
+    """Return the rows with the number and kind of a match in its first row only."""
     before = [None, *(row["match"] for row in rows)]
     repeated: Row = {"match": None, "kind": None}
     return [row | repeated if row["match"] == last else row for row, last in zip(rows, before, strict=False)]

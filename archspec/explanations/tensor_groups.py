@@ -1,7 +1,7 @@
-"""The tensor groups that a model and its family have: what a counting convention takes in or leaves out.
+"""The tensor groups of a model and its family, which counting conventions include or exclude.
 
-A group is the tensors that differ only in the numbers of their names (`encoder.layer.*.output.dense.bias`). Sets of
-groups are integers, a bit for each.
+The tensors of a group differ only in the numbers in their names (`encoder.layer.*.output.dense.bias`). Sets of groups
+are integers with one bit per group.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from archspec.table import Table, Tensor
 
 
 class TensorGroup(NamedTuple):
-    """`times` tensors of `each` elements, called `name` with `*` for what is numbered.
+    """`times` tensors of `each` elements, called `name` with `*` for numbers.
 
     `part` is "" for what the model has, the address of a head of its family, "buffer", or "use": further applications
     of what is owned once. `alias` says that the tensors are counted elsewhere, and these are further names or uses.
@@ -41,11 +41,12 @@ class TensorGroup(NamedTuple):
 
 
 class Base(NamedTuple):
-    """What a count starts from: the model, a relative of it, or the model with one head; `counted` are its groups.
+    """The start of a count: the model, a relative of it, or the model with one head; `counted` are its groups.
 
-    `more` are groups that belong to it and are not counted: further names, buffers. `parts` and `missing` are what it
-    has more and less than the model; `models` are the models that are it. `rank` is 1 for a single head. `guess`
-    is 1 for a relative with sizes that the model does not have, which takes one deviation beside others.
+    `more` are groups that belong to it but are not counted: further names, buffers. `parts` and `missing` are the
+    addresses that it adds to the model and lacks; `models` are the equal models of the file. `rank` is 1 for a single
+    head. `guess` is 1 for a relative with sizes that the model does not have; it counts as one adjustment if there
+    are others.
     """
 
     name: str
@@ -106,7 +107,7 @@ class TensorGroups:
         self._sums = [_sums(values[i : i + 8]) for i in range(0, len(values), 8)]
 
     def total(self, groups: int) -> int:
-        """The elements of a set of groups."""
+        """Return the number of elements in a set of groups."""
         total = 0
         for sums in self._sums:
             total += sums[groups & 255]
@@ -114,7 +115,7 @@ class TensorGroups:
         return total
 
     def members(self, groups: int) -> list[tuple[int, TensorGroup]]:
-        """The groups of a set, each with its own bit."""
+        """Return the groups of a set, each with its bit."""
         bits = reversed(f"{groups:b}")
         return [(1 << i, group) for i, (bit, group) in enumerate(zip(bits, self.groups, strict=False)) if bit == "1"]
 
@@ -138,7 +139,7 @@ class TensorGroups:
         return sum(bit for bit, group in self.members(groups) if not group.alias)
 
     def _add(self, grouped: Counter[_Key]) -> int:
-        """The set of the groups in `grouped`; those that are new are added."""
+        """Return the set of the groups in `grouped`; new groups are added."""
         found = 0
         for key, times in grouped.items():
             bit = self._bits.get(key)
@@ -152,7 +153,7 @@ class TensorGroups:
         return found
 
     def _relative(self, own: Counter[_Key], other: Relative) -> Base | None:
-        """A relative as a base; None if its body is another than the model's (the same tensors with other sizes)."""
+        """Return a relative as a base, or None if its body has other sizes than the model's."""
         theirs = _grouped(other.table.tensors, other.body, other.home)
         outer = {address for address in _outermost(other.table) if address != other.body}
         own_names = {key.name for key in own}
@@ -182,7 +183,7 @@ class TensorGroups:
         return sum(bit for bit, group in self.members((1 << len(self.groups)) - 1) if group.part == "use")
 
     def _add_heads(self, tensors: int, uncounted: int) -> None:
-        """Bases with one head each, for the parts that relatives have more."""
+        """Yield bases with one head each, for the components that relatives add."""
         for part in dict.fromkeys(part for base in self.bases[1:] for part in base.parts):
             groups = sum(1 << i for i, group in enumerate(self.groups) if group.part == part)
             counted = self.bases[0].counted | self._counted(groups)
@@ -203,7 +204,7 @@ class _Key(NamedTuple):
 
 
 def _grouped(tensors: Sequence[Tensor], body: str, home: str) -> Counter[_Key]:
-    """How many tensors there are of each group; names in `body` are taken as if it were at `home`.
+    """Count the tensors of each group; addresses in `body` are moved to `home`.
 
     A group of a single tensor keeps that tensor's name.
     """
@@ -233,16 +234,16 @@ def _number(name: str) -> str:
 
 
 def _outermost(table: Table) -> list[str]:
-    """The addresses of what a model owns directly, but for bare tensors."""
+    """Return the addresses of the modules that a model declares directly."""
     found: list[str] = []
-    for module in table.modules:  # each after the one it is in
+    for module in table.modules:  # each after the one that contains it
         if module.address and not (found and is_inside(module.address, found[-1])):
             found.append(module.address)
     return found
 
 
 def _around(name: str, addresses: set[str]) -> str | None:
-    """The one of some addresses that a name is in."""
+    """Return the one of some addresses that contains a name."""
     return next((outer for outer in prefixes(name) if outer in addresses), None)
 
 
@@ -263,7 +264,7 @@ def _group(key: _Key, times: int, is_table: bool, spread: int) -> TensorGroup:
 
 
 def _sums(values: list[int]) -> list[int]:
-    """The sum of every subset of up to eight values, by the subset's bits."""
+    """Return the sum of every subset of up to eight values, indexed by the subset's bits."""
     sums = [0]
     for value in values:
         sums += [before + value for before in sums]

@@ -1,4 +1,4 @@
-"""How often each layer of a model is applied: what is owned once may be used many times."""
+"""The number of applications of each layer of a model, which may be more than one per module."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from archspec.ops import OPS
 
 
 def uses(body: Body) -> Counter[str]:
-    """The number of applications of each layer and block, by address."""
+    """Count the applications of each layer and block, by address."""
 
     @cache
     def counted(body: Body) -> Counter[str]:

@@ -1,8 +1,8 @@
-"""What is known of hyperparameters left open while a spec is compiled with them, and what has to be assumed.
+"""Facts about open hyperparameters that are proved or assumed while a spec is compiled with them.
 
-An open hyperparameter is an expression of symbols that stand for any positive integers. What must hold for all values
-is made to hold by substitution: where `hidden` must be divisible by 12, it becomes 12 times another symbol. Every such
-step ends the compilation and begins another one; the steps are exceptions, and `derivation` takes them.
+An open hyperparameter is an expression of symbols that stand for any positive integers. Constraints are discharged by
+substitution: if `hidden` must be divisible by 12, it becomes 12 times another symbol. Each substitution ends the
+compilation and starts another one; restarts are exceptions, which `derivation` handles.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from archspec.formulas.restarts import (
     MARK,
     Assumption,
     Cases,
+    Iterations,
     Refusal,
     Rescheduled,
-    Rounds,
     Schedule,
     Segment,
     Solved,
@@ -58,8 +58,8 @@ MOST_PEELED = 16
 MOST_STRIDE = 16
 
 
-class Opening:
-    """The state of one compilation with open hyperparameters."""
+class Solver:
+    """Decides comparisons and records assumptions in one compilation with open hyperparameters."""
 
     program: Program
 
@@ -67,8 +67,8 @@ class Opening:
         self.state = state
         self.active: list[Segment] = []
         self.assumptions: dict[Any, Assumption] = {}
-        self.floors: dict[tuple[Dim, Dim], Span] = {}  # what was divided by what, and where
-        self.around: dict[Module, dict[str, tuple[Segment, ...]]] = {}  # the loops around what a module owns
+        self.divisions: dict[tuple[Dim, Dim], Span] = {}  # location of each division, by its operands
+        self.around: dict[Module, dict[str, tuple[Segment, ...]]] = {}  # the loops around the members of a module
         self.segments: dict[str, Segment] = {}  # by their symbol
         self.intervals: dict[str, tuple[Dim, Dim]] = {}  # first and last (exclusive) of an index, by its text
         self._names: dict[Any, str] = {}
@@ -76,7 +76,7 @@ class Opening:
     # Values
 
     def combine(self, operator: str, left: Any, right: Any, span: Span) -> Any:
-        """`left operator right`, one of which is open."""
+        """Evaluate `left operator right`, one of which is open."""
         if operator in ("==", "!=") and (left is None or right is None):
             return operator == "!="
         if not (is_number(left) and is_number(right)):
@@ -95,16 +95,16 @@ class Opening:
         except StaticError as problem:
             self.refuse(problem.message, span)
         if operator == "//" and not isinstance(left, float) and not isinstance(right, float):
-            self.floors.setdefault((left, right), span)
+            self.divisions.setdefault((left, right), span)
         return value
 
     def scalar(self, op: Op, values: Any, span: Span) -> Any:
-        """An operation on numbers, one of which is open."""
+        """Apply an operation to numbers, one of which is open."""
         assert op.scalar is not None
         if not any(isinstance(value, float) for value in values):
             try:
                 return op.scalar(*values)
-            except TypeError:  # it takes known numbers only
+            except TypeError:  # it supports known numbers only
                 pass
             except ArithmeticError as problem:
                 self.refuse(f"`{op.name}`: {problem}", span)
@@ -115,15 +115,15 @@ class Opening:
         return UNKNOWN
 
     def decide(self, operator: str, left: Dim, right: Dim, span: Span) -> bool:
-        """Whether `left operator right`, for all values alike. Raises Step or Refusal where that is not so."""
+        """Whether `left operator right` holds. Raises Restart or Refusal if that differs between values."""
         known = self.known(operator, left - right)
         if known is None:
             self._split(left - right, span)
-            self.refuse(f"cannot decide `{self.told(left)} {operator} {self.told(right)}` for all values", span)
+            self.refuse(f"cannot decide `{self.describe(left)} {operator} {self.describe(right)}` for all values", span)
         return known
 
     def known(self, operator: str, difference: Dim) -> bool | None:
-        """Whether `difference operator 0`, if that is so, or not so, for all values."""
+        """Whether `difference operator 0` holds for all values (True) or for none (False); otherwise None."""
         low, high = self._bounds(difference)
         above, below = low is not None and low > 0, high is not None and high < 0
         never_below, never_above = low is not None and low >= 0, high is not None and high <= 0
@@ -150,14 +150,14 @@ class Opening:
         return limits[0], limits[1]
 
     def _bounds(self, dim: Dim) -> Bounds:
-        """As `dims.bounds`; an index is between its first and its last value."""
+        """Like `bounds`, with each index between its first and its last value."""
         known = bounds(dim)
         least, most = self._limits(dim)
         low, high = bounds(least)[0], bounds(most)[1]
         return known[0] if low is None else low, known[1] if high is None else high
 
     def _split(self, difference: Dim, span: Span) -> None:
-        """Raises the step after which the sign of `difference` is known, if there is one."""
+        """Raise the restart after which the sign of `difference` is known, if there is one."""
         for segment in reversed(self.active):
             if segment.symbol in symbols(difference):
                 self._split_loop(difference, segment)
@@ -184,7 +184,7 @@ class Opening:
             self.reschedule(segment.key, schedule._replace(stride=schedule.stride * steps))
 
     def reschedule(self, key: Any, schedule: Schedule, step: type[Rescheduled] = Rescheduled) -> None:
-        """Takes the rounds of a loop apart differently, within limits."""
+        """Divide a loop differently, within limits, by a restart."""
         before = self.state.schedules.get(key, Schedule())
         within = max(schedule.prefix, schedule.tail) <= MOST_PEELED and schedule.stride <= MOST_STRIDE
         if within and schedule != before:
@@ -213,7 +213,7 @@ class Opening:
         point = {name: value for name, value in self.state.point.items() if value is not None}
         names = symbols(left) | symbols(right)
         if not names <= self.state.point.keys() or (names <= point.keys() and not assumption.holds(point)):
-            self.refuse(f"cannot prove `{self.told(left)} {operator} {self.told(right)}` for all values", span)
+            self.refuse(f"cannot prove `{self.describe(left)} {operator} {self.describe(right)}` for all values", span)
         return assumption
 
     def assume_least(self, size: Dim, least: int, span: Span) -> None:
@@ -234,7 +234,7 @@ class Opening:
             if any(scale > 0 and bounds(term)[1] is None for term, scale in terms):
                 return
             if any(atom.kind != "symbol" for term, _ in terms for atom in atoms(term)):
-                self.refuse(f"cannot prove `{self.told(size)} >= {least}` for all values", span)
+                self.refuse(f"cannot prove `{self.describe(size)} >= {least}` for all values", span)
             limit = substitute(limit, dict.fromkeys(free, 1))
             if self.known(">=", limit) is True:
                 return
@@ -255,7 +255,7 @@ class Opening:
         self.assumptions.setdefault(assumption[:3], assumption)
 
     def _raise_least(self, difference: Dim, operator: str, assumption: Assumption) -> None:
-        """Where `difference` must be at least 0, or more, and that gives one symbol a least value."""
+        """Substitute a symbol if `difference` being non-negative (or positive) gives it a minimum."""
         names = symbols(difference)
         if len(names) != 1:
             return
@@ -290,15 +290,15 @@ class Opening:
         self._note(assumption)
 
     def fresh(self, old: str) -> str:
-        """A symbol that is not in use."""
+        """Return an unused symbol."""
         while old in self.state.point:
             old += MARK
         return old
 
     # Loops
 
-    def rounds(self, key: Any, variable: str, first: Dim, last: Dim, span: Span, depth: int) -> Rounds:
-        """The rounds of a loop; its count is made not to be below what is taken out of it."""
+    def iterations(self, key: Any, variable: str, first: Dim, last: Dim, span: Span, depth: int) -> Iterations:
+        """Return the iterations of a loop; their number is made at least that of the single ones."""
         schedule = self.state.schedules.get(key, Schedule())
         single = schedule.prefix + schedule.tail
         if self.known(">=", last - first - single) is not True:
@@ -314,7 +314,7 @@ class Opening:
             segment = Segment(key, marker, index, count, text, variable, start + part, schedule.stride)
             self.segments[marker], self.intervals[text] = segment, (start, stop)
             segments.append(segment)
-        return Rounds(
+        return Iterations(
             tuple([first + k for k in range(schedule.prefix)]),
             tuple(segments),
             tuple([stop + k for k in range(schedule.tail)]),
@@ -324,7 +324,7 @@ class Opening:
         )
 
     def index_text(self, index: Any) -> str | None:
-        """An index that is not known, as it stands in an address; None if it is none."""
+        """Return the text of a symbolic index in an address; None if it cannot be an index."""
         if not isinstance(index, Polynomial) or self.known(">=", index) is not True:
             return None
         for segment in self.active:
@@ -336,7 +336,7 @@ class Opening:
         return text
 
     def refuse_sum(self, each: Expression, segment: Segment, span: Span) -> NoReturn:
-        """Where the sum of `each` over a loop has no closed form: takes the loop apart differently, or refuses."""
+        """Divide a loop differently if the sum of `each` over it has no closed form, or refuse."""
         schedule = self.state.schedules.get(segment.key, Schedule())
         steps = lcm(*_moduli(each, segment.symbol))
         if steps > 1:
@@ -348,12 +348,12 @@ class Opening:
 
     # Messages
 
-    def told(self, dim: Dim) -> str:
-        """A size in the hyperparameters and indices of the spec."""
+    def describe(self, dim: Dim) -> str:
+        """Format a size in terms of the hyperparameters and indices of the spec."""
         return to_text(substitute(dim, self._meanings()), tuple(self.state.hyperparameters))
 
     def translate(self, message: str) -> str:
-        """A message with symbols as what they mean."""
+        """Replace the symbols in a message by their meanings."""
         for segment in self.segments.values():
             message = message.replace(str(segment.position), segment.variable)
         meanings = {n: to_text(m) for n, m in self._meanings().items()}
@@ -376,7 +376,7 @@ def _operand(text: str) -> str:
 
 
 def _moduli(value: Expression, name: str) -> Iterator[int]:
-    """The integers that expressions of `name` are divided by."""
+    """Yield the integers by which expressions of `name` are divided."""
     for atom in atoms(value):
         arguments = [expression(argument) for argument in atom.arguments]
         if atom.kind in ("//", "%") and isinstance(arguments[1], int) and name in symbols(arguments[0]):

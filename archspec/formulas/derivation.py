@@ -1,7 +1,7 @@
-"""Numbers of parameters as polynomials in hyperparameters left open: compiles a model with symbols in their place.
+"""Derivation of parameter counts as polynomials: compiles a model with symbols for its open hyperparameters.
 
-A compilation that meets something it must assume, or decide, ends with a step that another one begins with; what that
-one derives is put in terms of what there was before.
+A compilation that has to make an assumption or a case distinction ends with a restart; the result of the next
+compilation is converted back to the earlier symbols.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from archspec.algebra import Expression, substitute, symbol, symbols
 from archspec.elaborate.limits import MOST_TEXT, OverLimit
 from archspec.elaborate.models import compile_model, hyperparameters
 from archspec.elaborate.program import Program
-from archspec.formulas.assumptions import Opening
-from archspec.formulas.restarts import MARK, Cases, Probed, Refusal, Rescheduled, Solved, State, Step, Widened
+from archspec.formulas.assumptions import Solver
+from archspec.formulas.restarts import MARK, Cases, Probed, Refusal, Rescheduled, Restart, Solved, State, Widened
 from archspec.formulas.symbolic_numbers import SymbolicNumbers
-from archspec.formulas.totals import Outcome, Tally
+from archspec.formulas.totals import Outcome, Totals
 from archspec.ir import uncollected
 from archspec.resolve.definition import resolve_model
 from archspec.resolve.files import Unit
@@ -32,17 +32,17 @@ MOST_UNASKED = 2
 def derive(
     unit: Unit, model: tree.Model, overrides: Mapping[str, Any], open: Mapping[str, int], closed: Mapping[str, int]
 ) -> Outcome:
-    """The numbers of parameters of a model, with the hyperparameters `open` left open.
+    """Derive the parameter counts of a model as polynomials in the hyperparameters `open`.
 
-    `open` has their values in the model, which compiles without findings, and `closed` those of the other integers.
-    Raises ArchError (`no-formula`) where that cannot be.
+    `open` has their values in the model, which compiles without errors, and `closed` those of the other integers.
+    Raises ArchError (`no-formula`) if that is not possible.
     """
     wider = dict(open)
     closed = _fixed(unit, model, overrides, _state(wider, closed))
     while True:
         kept = {n: value for n, value in closed.items() if n not in wider}
         try:
-            # What is opened only to tell what is assumed of it changes nothing that follows from it.
+            # Hyperparameters opened only to state an assumption do not change the values that follow from them.
             outcome = Derivation(unit, model, {**overrides, **kept}).derived(_state(wider, kept))
         except Widened as step:
             wider |= {n: closed[n] for n in step.names}
@@ -65,20 +65,20 @@ def _state(open: Mapping[str, int], closed: Mapping[str, int]) -> State:
 
 
 def _fixed(unit: Unit, model: tree.Model, overrides: Mapping[str, Any], state: State) -> dict[str, int]:
-    """Of the integers that are closed, those that follow from none that is open; none where that is not plain."""
-    opening = Opening(state)
-    program = opening.program = Program(SymbolicNumbers(opening))
+    """Return the closed integers that do not depend on an open one; none if that cannot be determined."""
+    solver = Solver(state)
+    program = solver.program = Program(SymbolicNumbers(solver))
     program.begin(Report(), unit.source)
     form = resolve_model(unit, model, program.report)
     assert form is not None
-    with suppress(Step, Refusal, ArchError, Enough, OverLimit, OverflowError):
+    with suppress(Restart, Refusal, ArchError, Enough, OverLimit, OverflowError):
         values = hyperparameters(program, unit, form, {**overrides, **state.hyperparameters}) or {}
         return {n: value for n, value in state.closed.items() if values.get(n) == value}
     return {}
 
 
 class Derivation:
-    """The compilations that lead to one formula."""
+    """The compilations for one formula."""
 
     def __init__(self, unit: Unit, model: tree.Model, overrides: Mapping[str, Any]) -> None:
         self.unit = unit
@@ -88,22 +88,22 @@ class Derivation:
         self.work = 0
 
     def derived(self, state: State) -> Outcome:
-        """What a compilation that begins with `state` comes to, with as few unasked-for assumptions as can be."""
+        """Return the outcome of a compilation from `state`, with as few additional assumptions as possible."""
         for unasked in range(MOST_UNASKED):
             with suppress(ArchError):
                 return self.derive(state, unasked)
         return self.derive(state, MOST_UNASKED)
 
     def derive(self, state: State, unasked: int) -> Outcome:
-        """What a compilation that begins with `state` comes to, in its symbols.
+        """Return the outcome of a compilation that starts with `state`, in its symbols.
 
-        So often it may be assumed that what is divided is divisible, though no `require` says so.
+        `unasked` limits the assumptions that a quotient is exact although no `require` demands it.
         """
-        opening = Opening(state)
+        solver = Solver(state)
         try:
-            return self._compile(opening)
+            return self._compile(solver)
         except Rescheduled as step:
-            outcome = self._divisible(opening, unasked) if isinstance(step, Probed) else None
+            outcome = self._divisible(solver, unasked) if isinstance(step, Probed) else None
             if outcome is not None:
                 return outcome
             return self.derive(state._replace(schedules={**state.schedules, step.key: step.schedule}), unasked)
@@ -112,25 +112,25 @@ class Derivation:
         except Cases as step:
             return self._cases(state, step, unasked)
         except ArchError:
-            outcome = self._divisible(opening, unasked)
+            outcome = self._divisible(solver, unasked)
             if outcome is None:
                 raise
             return outcome
 
-    def _compile(self, opening: Opening) -> Outcome:
+    def _compile(self, solver: Solver) -> Outcome:
         self.compilations += 1
         if self.compilations > MOST_COMPILATIONS or self.work > MOST_TEXT:
             raise fail("no-formula", f"too many case distinctions: the limit is {MOST_COMPILATIONS}")
         report = Report()
-        program = opening.program = Program(SymbolicNumbers(opening))
+        program = solver.program = Program(SymbolicNumbers(solver))
         program.begin(report, self.unit.source)
         with uncollected(), suppress(Enough, OverLimit, Refusal):
             try:
                 compiled = compile_model(
-                    program, self.unit, self.model, {**self.overrides, **opening.state.hyperparameters}
+                    program, self.unit, self.model, {**self.overrides, **solver.state.hyperparameters}
                 )
                 if compiled is not None and not report.failed:
-                    return Tally(opening, compiled.module).outcome()
+                    return Totals(solver, compiled.module).outcome()
             except OverflowError as problem:
                 report.error("no-formula", f"the formula is too large: {problem}")
             finally:
@@ -141,7 +141,7 @@ class Derivation:
                 "internal",
                 "no formula was found, but no error was reported; this is a bug in archspec; please report it",
             )
-        raise ArchError([_as_refusal(first, opening)])
+        raise ArchError([_as_refusal(first, solver)])
 
     def _solved(self, state: State, step: Solved, unasked: int) -> Outcome:
         value = _point(step.inverse, state)
@@ -151,7 +151,7 @@ class Derivation:
         return outcome._replace(assumptions=(step.assumption, *outcome.assumptions))
 
     def _cases(self, state: State, step: Cases, unasked: int) -> Outcome:
-        """What is derived for large values of a symbol, if small ones lead to the same."""
+        """Return the outcome for large values of a symbol if small values lead to the same."""
         old, upto = step.name, step.upto
         fresh = old + MARK
         while fresh in state.point:
@@ -170,18 +170,18 @@ class Derivation:
             assumptions += small.assumptions
         return large._replace(assumptions=tuple(assumptions))
 
-    def _divisible(self, opening: Opening, unasked: int) -> Outcome | None:
-        """What is derived if something that was divided is assumed to be divisible, as it is in the model."""
+    def _divisible(self, solver: Solver, unasked: int) -> Outcome | None:
+        """Return the outcome under the assumption that a quotient is exact, as it is in the model."""
         widened: Widened | None = None
-        for (part, divisor), span in reversed(opening.floors.items()) if unasked else ():
-            one, other = _point(part, opening.state), _point(divisor, opening.state)
+        for (part, divisor), span in reversed(solver.divisions.items()) if unasked else ():
+            one, other = _point(part, solver.state), _point(divisor, solver.state)
             if one is None or other is None or one % other:
                 continue
             try:
-                opening.assume("==", part % divisor, 0, span)
+                solver.assume("==", part % divisor, 0, span)
             except Solved as step:
                 with suppress(ArchError):
-                    return self._solved(opening.state, step, unasked - 1)
+                    return self._solved(solver.state, step, unasked - 1)
             except Widened as step:
                 widened = widened or step
             except Refusal:
@@ -192,13 +192,13 @@ class Derivation:
 
 
 def _point(expression: Expression, state: State) -> int | None:
-    """A positive integer at the model's own hyperparameters; None if it is none there."""
+    """Return the value at the model's own hyperparameters; None if it is not a positive integer."""
     value = substitute(expression, {name: value for name, value in state.point.items() if value is not None})
     return value if isinstance(value, int) and value >= 1 else None
 
 
 def _restated(outcome: Outcome, symbol: str, by: Expression, span: Span) -> Outcome:
-    """An outcome with a symbol replaced."""
+    """Substitute a symbol in an outcome."""
     try:
         return outcome.substitute({symbol: by})
     except (OverflowError, ValueError) as problem:
@@ -208,7 +208,7 @@ def _restated(outcome: Outcome, symbol: str, by: Expression, span: Span) -> Outc
 
 
 def _numbers(outcome: Outcome) -> dict[str, Expression]:
-    """How many parameters there are, how many are frozen, and where they are, indices left out."""
+    """Return the total, the frozen parameters, and the terms without their indices."""
     found = {"total": outcome.total, "frozen": outcome.frozen}
     for term in outcome.terms:
         place = re.sub(r"(?<![^.])(\d+|\(.*?\))(?![^.])", "*", term.address)
@@ -216,9 +216,9 @@ def _numbers(outcome: Outcome) -> dict[str, Expression]:
     return {place: number for place, number in found.items() if number}
 
 
-def _as_refusal(found: Diagnostic, opening: Opening) -> Diagnostic:
-    """What kept a model from being compiled, as a reason why there is no formula."""
-    names = ", ".join(f"`{n}`" for n in opening.state.hyperparameters)
-    notes = tuple([note._replace(text=opening.translate(note.text)) for note in found.notes])
+def _as_refusal(found: Diagnostic, solver: Solver) -> Diagnostic:
+    """Convert the error of a compilation to the reason why there is no formula."""
+    names = ", ".join(f"`{n}`" for n in solver.state.hyperparameters)
+    notes = tuple([note._replace(text=solver.translate(note.text)) for note in found.notes])
     help = f"remove what this depends on from --open; open now: {names}"
-    return Diagnostic("no-formula", opening.translate(found.message), found.span, notes, help)
+    return Diagnostic("no-formula", solver.translate(found.message), found.span, notes, help)

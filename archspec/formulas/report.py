@@ -1,4 +1,4 @@
-"""The report of `archspec formula`: its terms, sums and assumptions, and the document."""
+"""The report of `archspec formula`: its terms, sums and assumptions, and the JSON document."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from archspec.reporting.text import listed
 
 
 def contents(derived: Formula) -> Document:
-    """The document that JSON and YAML write."""
+    """Return the document of the JSON and YAML output."""
 
     def written(number: Expression) -> Document:
         return {
@@ -46,7 +46,7 @@ def contents(derived: Formula) -> Document:
 
 
 def page(derived: Formula, format: str) -> str:
-    """The report as LaTeX, or as text: the terms, the sums, and the assumptions."""
+    """Render the report as LaTeX or text: the terms, the sums, and the assumptions."""
     if format == "latex":
         return derived.latex()
     rows = [(term.address, term.type, _expression(derived, term)) for term in derived.terms]
@@ -68,7 +68,7 @@ def page(derived: Formula, format: str) -> str:
 
 
 def _expression(derived: Formula, term: Term) -> str:
-    """What a term comes to, over all its rounds."""
+    """Format the total of a term over all its iterations."""
     each = derived.text(term.each)
     if term.variable:
         first = derived.text(term.first)

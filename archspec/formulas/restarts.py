@@ -1,4 +1,4 @@
-"""What a compilation with open hyperparameters begins with, what it assumes, and what makes another one necessary."""
+"""Initial states of compilations with open hyperparameters, their assumptions, and the reasons for restarts."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from archspec.algebra import (
 )
 from archspec.source import Span
 
-MARK = "\u02b9"  # no name of a spec has it
+MARK = "\u02b9"  # cannot occur in a name of a spec
 
 
 class Assumption(NamedTuple):
-    """`left operator right`; "divisible" says that left is divisible by right. `span` is what asks for it."""
+    """`left operator right`; "divisible" means that left is divisible by right. `span` locates the constraint."""
 
     operator: str
     left: Expression
@@ -31,14 +31,14 @@ class Assumption(NamedTuple):
 
     @property
     def written(self) -> str:
-        """What the spec says there."""
+        """Return the source of the constraint."""
         return " ".join(self.span.source.text[self.span.start : self.span.end].split())
 
     def substitute(self, values: dict[str, Expression]) -> Assumption:
         return self._replace(left=substitute(self.left, values), right=substitute(self.right, values))
 
     def holds(self, values: dict[str, int]) -> bool:
-        """Whether it does where every name has a value."""
+        """Whether the assumption holds for these values of all names."""
         left, right = number(substitute(self.left, values)), number(substitute(self.right, values))
         assert left is not None and right is not None
         match self.operator:
@@ -55,8 +55,8 @@ class Assumption(NamedTuple):
 
 
 class Schedule(NamedTuple):
-    """How the rounds of a loop with an open count are taken apart: so many at its beginning and at its end one by one,
-    those between in classes of every `stride`-th.
+    """The division of a loop with an open iteration count: single iterations at its start and end, and residue classes
+    modulo `stride` in between.
     """
 
     prefix: int = 0
@@ -65,10 +65,10 @@ class Schedule(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """Rounds of a loop that are compiled as one, at the index `position`: an expression of `symbol`, which goes from 1
-    to `number`.
+    """Iterations of a loop that are compiled as one.
 
-    `text` stands for the index in addresses, and `variable` is its name in the spec; `first` is its first value.
+    The index is `position`, an expression of `symbol`, which runs from 1 to `number`. `text` represents the index in
+    addresses, `variable` is its name in the spec, and `first` its first value.
     """
 
     key: Any
@@ -81,9 +81,9 @@ class Segment(NamedTuple):
     stride: int
 
 
-class Rounds(NamedTuple):
-    """The rounds of a loop: single ones by their index, classes of those from `start` up to `stop` without `stop`, and
-    single ones again.
+class Iterations(NamedTuple):
+    """The iterations of a loop: single ones by index, the segments from `start` up to but excluding `stop`, and single
+    ones again.
     """
 
     head: tuple[Dim, ...]
@@ -95,11 +95,11 @@ class Rounds(NamedTuple):
 
 
 class State(NamedTuple):
-    """What a compilation begins with.
+    """The initial state of a compilation.
 
-    `hyperparameters` are those left open, in symbols; `meanings` are the symbols in hyperparameters, for messages;
-    `point` gives the symbols' values at the model's own hyperparameters, None where it is none of those allowed;
-    `closed` are the other integers among these.
+    `hyperparameters` are the open ones, in symbols; `meanings` are the symbols in terms of hyperparameters, for
+    messages; `point` has the symbols' values at the model's own hyperparameters, None for values that are not allowed;
+    `closed` are the other integer hyperparameters.
     """
 
     hyperparameters: dict[str, Dim]
@@ -109,9 +109,9 @@ class State(NamedTuple):
     schedules: dict[Any, Schedule]
 
     def replaced(self, old: str, by: Dim, fresh: str | None, value: int | None, meaning: Expression) -> State:
-        """With a symbol replaced by an expression of another one, whose value and meaning are given.
+        """Replace a symbol by an expression of another one, whose value and meaning are given.
 
-        How loops are taken apart is found anew, as less may be needed then.
+        The division of loops is determined again, because a simpler one may suffice.
         """
         point, meanings = dict(self.point), dict(self.meanings)
         del point[old], meanings[old]
@@ -121,48 +121,50 @@ class State(NamedTuple):
         return State(changed, meanings, point, self.closed, {})
 
 
-class Step(Exception):
-    """Something that another compilation has to begin with."""
+class Restart(Exception):
+    """The compilation must start again with another state."""
 
 
-class Solved(Step):
-    """`old` is `by`, an expression of `fresh`, which is `inverse` in the symbols there were; so `assumption` holds."""
+class Solved(Restart):
+    """`old` is replaced by `by`, an expression of `fresh`; `inverse` is `fresh` in the old symbols. Thus `assumption`
+    holds.
+    """
 
     def __init__(self, old: str, by: Dim, fresh: str, inverse: Expression, assumption: Assumption) -> None:
         self.old, self.by, self.fresh, self.inverse, self.assumption = old, by, fresh, inverse, assumption
 
 
-class Cases(Step):
-    """Something at `span` is decided by whether a symbol is at most `upto`."""
+class Cases(Restart):
+    """A decision at `span` depends on whether a symbol is at most `upto`."""
 
     def __init__(self, name: str, upto: int, span: Span) -> None:
         self.name, self.upto, self.span = name, upto, span
 
 
-class Rescheduled(Step):
-    """The rounds of a loop are to be taken apart differently."""
+class Rescheduled(Restart):
+    """A loop must be divided differently."""
 
     def __init__(self, key: Any, schedule: Schedule) -> None:
         self.key, self.schedule = key, schedule
 
 
 class Probed(Rescheduled):
-    """Something is wrong with a round of a loop; single rounds may show what they change."""
+    """An iteration of a loop has an error; processing single iterations may show what they change."""
 
 
-class Widened(Step):
-    """Something can be assumed only if these hyperparameters are open too."""
+class Widened(Restart):
+    """An assumption requires these hyperparameters to be open too."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
         self.names = names
 
 
 class Refusal(Exception):
-    """No formula can be derived; why has been reported."""
+    """No formula can be derived; the reason has been reported."""
 
 
 def slope_of(dim: Dim, name: str) -> int | None:
-    """The a where `dim` is a * name + b with no `name` in b; None if it is not so."""
+    """Return a if `dim` is a * name + b without `name` in b; otherwise None."""
     powers = by_power(dim, name)
     if powers is None or not powers.keys() <= {0, 1}:
         return None

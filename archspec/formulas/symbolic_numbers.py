@@ -1,7 +1,7 @@
-"""Computing with open hyperparameters: a loop whose number of iterations is open is processed once for all of them.
+"""Computation with open hyperparameters: a loop with an open number of iterations is processed once for all of them.
 
-What holds of one iteration, with an index that stands for any, holds of all; what an iteration passes to the next is
-proved by induction. See `assumptions` for the values.
+Facts about one iteration with a symbolic index hold for all iterations; values passed from one to the next are proved
+by induction. See `assumptions` for the values.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from archspec.algebra import Dim, Expression, Polynomial, at_least
 from archspec.elaborate.application import Applications
 from archspec.elaborate.numbers import Numbers, Walker, wrong_size
 from archspec.elaborate.values import COMPARISONS, OPEN, Several, Tensor, Value, is_integer, key_of
-from archspec.formulas.assumptions import Opening
-from archspec.formulas.restarts import Probed, Rescheduled, Rounds, Schedule, Segment, slope_of
+from archspec.formulas.assumptions import Solver
+from archspec.formulas.restarts import Iterations, Probed, Rescheduled, Schedule, Segment, slope_of
 from archspec.ir import Member, Module, Type, Weight, find
 from archspec.ops import Op
 from archspec.ops.check import undecided
@@ -22,29 +22,29 @@ from archspec.resolve import nodes
 from archspec.source import Span
 
 MOST_PROBED = 2
-"""How many iterations are processed singly to see what an iteration changes."""
+"""The number of iterations that are processed singly to determine what an iteration changes."""
 
 
 class SymbolicNumbers(Numbers):
-    """Computes with numbers some of which are symbols. Tensors have shapes, and no number of elements.
+    """Computes with numbers and symbols. Tensors have shapes, but no number of elements.
 
     A call in a loop that is processed as one stands for those of all its iterations.
     """
 
     counts_elements = False
 
-    def __init__(self, opening: Opening) -> None:
-        self.opening = opening
-        self._around: dict[int, tuple[Segment, ...]] = {}  # the loops processed as one, by what interprets them
+    def __init__(self, solver: Solver) -> None:
+        self.solver = solver
+        self._around: dict[int, tuple[Segment, ...]] = {}  # the loops processed as one, by interpreter
 
     # Values
 
     def combine(self, operator: str, left: Any, right: Any, span: Span) -> Any:
-        return self.opening.combine(operator, left, right, span)
+        return self.solver.combine(operator, left, right, span)
 
     def scalar(self, op: Op, values: list[Any], span: Span) -> Any:
         if any(isinstance(value, OPEN) for value in values):
-            return self.opening.scalar(op, values, span)
+            return self.solver.scalar(op, values, span)
         return super().scalar(op, values, span)
 
     def outputs(
@@ -53,11 +53,11 @@ class SymbolicNumbers(Numbers):
         with undecided() as sizes:
             types = super().outputs(op, inputs, attributes, span)
         for size, least in sizes:
-            self.opening.assume_least(size, least, span)
+            self.solver.assume_least(size, least, span)
         return types
 
     def index_text(self, index: Any) -> str | None:
-        return self.opening.index_text(index) if isinstance(index, Polynomial) else super().index_text(index)
+        return self.solver.index_text(index) if isinstance(index, Polynomial) else super().index_text(index)
 
     def shape(
         self, walker: Walker, sizes: tuple[Value, ...], written: nodes.Listing
@@ -65,8 +65,8 @@ class SymbolicNumbers(Numbers):
         found: list[Expression] = []
         for value, item in zip(sizes, written.items, strict=True):
             if isinstance(value, Polynomial):
-                if self.opening.known(">=", value - 1) is not True:
-                    self.opening.assume(">=", value, 1, walker.unit.span(item.at))
+                if self.solver.known(">=", value - 1) is not True:
+                    self.solver.assume(">=", value, 1, walker.unit.span(item.at))
             elif not is_integer(value) or value < 1:
                 wrong_size(walker, value, item)
                 return None
@@ -74,24 +74,24 @@ class SymbolicNumbers(Numbers):
         return tuple(found), 0
 
     def requires(self, walker: Walker, condition: nodes.Expr) -> bool:
-        """Whether a condition holds; what is not known of it is assumed."""
+        """Whether a condition holds; the unknown part is assumed."""
         if isinstance(condition, nodes.Binary) and condition.operator == "and":
             return self.requires(walker, condition.left) and self.requires(walker, condition.right)
         if isinstance(condition, nodes.Binary) and condition.operator in COMPARISONS:
             left, right = walker.value(condition.left), walker.value(condition.right)
             symbolic = isinstance(left, Polynomial) or isinstance(right, Polynomial)
             if symbolic and isinstance(left, int | Polynomial) and isinstance(right, int | Polynomial):
-                known = self.opening.known(condition.operator, left - right)
+                known = self.solver.known(condition.operator, left - right)
                 if known is None:
-                    self.opening.assume(condition.operator, left, right, walker.unit.span(condition.at))
+                    self.solver.assume(condition.operator, left, right, walker.unit.span(condition.at))
                 return known is not False
         return walker.condition(condition) is not False
 
     # Loops
 
     def indices(self, walker: Walker, loop: nodes.Loop, length: int) -> Iterable[Any] | None:
-        rounds = self._rounds(walker, loop)
-        return super().indices(walker, loop, length) if rounds is None else self._one_by_one(walker, rounds)
+        iterations = self._iterations(walker, loop)
+        return super().indices(walker, loop, length) if iterations is None else self._one_by_one(walker, iterations)
 
     def iterate(
         self,
@@ -102,8 +102,8 @@ class SymbolicNumbers(Numbers):
         length: int,
         after_each: Callable[[dict[str, Any], dict[str, Any]], None] | None = None,
     ) -> bool:
-        rounds = self._rounds(walker, loop)
-        if rounds is None:
+        iterations = self._iterations(walker, loop)
+        if iterations is None:
             return super().iterate(walker, loop, names, run, length, after_each)
         carried = sorted(name for name in names if name in walker.env)
         fresh = [name for name in names if name not in carried]
@@ -113,11 +113,11 @@ class SymbolicNumbers(Numbers):
                 walker.env.pop(name, None)
             run()
 
-        self._induct(walker, loop, rounds, carried, run_anew)
+        self._induct(walker, loop, iterations, carried, run_anew)
         return True
 
-    def _rounds(self, walker: Walker, loop: nodes.Loop) -> Rounds | None:
-        """The iterations of a loop with an open number of them; None for any other."""
+    def _iterations(self, walker: Walker, loop: nodes.Loop) -> Iterations | None:
+        """Return the iterations of a loop with an open number of them; None for any other."""
         first, last = walker.value(loop.first), walker.value(loop.last)
         if not (isinstance(first, int | Polynomial) and isinstance(last, int | Polynomial)):
             return None
@@ -125,93 +125,93 @@ class SymbolicNumbers(Numbers):
             return None
         depth = len(self._around.get(id(walker), ()))
         key = (walker.definition, first, last, depth)
-        return self.opening.rounds(key, loop.variable, first, last, walker.unit.span(loop.at), depth)
+        return self.solver.iterations(key, loop.variable, first, last, walker.unit.span(loop.at), depth)
 
     def _enter(self, walker: Walker, segment: Segment) -> None:
         self._around[id(walker)] = (*self._around.get(id(walker), ()), segment)
-        self.opening.active.append(segment)
+        self.solver.active.append(segment)
 
     def _leave(self, walker: Walker) -> None:
         around = self._around.pop(id(walker))[:-1]
         if around:
             self._around[id(walker)] = around
-        self.opening.active.pop()
+        self.solver.active.pop()
 
-    def _one_by_one(self, walker: Walker, rounds: Rounds) -> Iterator[Dim]:
-        """The indices of iterations that pass nothing on."""
-        yield from rounds.head
-        for segment in rounds.segments:
+    def _one_by_one(self, walker: Walker, iterations: Iterations) -> Iterator[Dim]:
+        """Yield the indices of iterations that pass no values on."""
+        yield from iterations.head
+        for segment in iterations.segments:
             self._enter(walker, segment)
             yield segment.position
             self._leave(walker)
-        yield from rounds.tail
+        yield from iterations.tail
 
     def _induct(
-        self, walker: Walker, loop: nodes.Loop, rounds: Rounds, carried: list[str], run: Callable[[], None]
+        self, walker: Walker, loop: nodes.Loop, iterations: Iterations, carried: list[str], run: Callable[[], None]
     ) -> None:
-        """Runs iterations that pass on the names `carried`.
+        """Run iterations that pass on the names `carried`.
 
-        What is passed on must be the same for every iteration, or grow by the same in each, as the first ones show.
+        Each value must be constant or grow by the same amount in every iteration, as determined from the first ones.
         """
-        env, report, schedule = walker.env, self.opening.program.report, rounds.schedule
+        env, report, schedule = walker.env, self.solver.program.report, iterations.schedule
 
         def state() -> dict[str, Any]:
             return {name: env[name] for name in carried}
 
         states = [state()]
-        for env[loop.variable] in rounds.head:
+        for env[loop.variable] in iterations.head:
             run()
             states.append(state())
         base = states[-1]
         steps = _steps(states[-2], base) if len(states) > 1 else {}
         proved = True
-        for segment in rounds.segments:
+        for segment in iterations.segments:
             if steps:
-                env.update(_moved(walker, base, steps, segment.position - rounds.start))
+                env.update(_moved(walker, base, steps, segment.position - iterations.start))
             before = report.errors
             env[loop.variable] = segment.position
             self._enter(walker, segment)
             run()
             self._leave(walker)
-            wanted = _moved(walker, base, steps, segment.position + 1 - rounds.start)
+            wanted = _moved(walker, base, steps, segment.position + 1 - iterations.start)
             proved = report.errors == before and _forms(state()) == _forms(wanted)
             if not proved:
                 break
         if not proved:
             if base and schedule.prefix < MOST_PROBED:
                 more = schedule._replace(prefix=schedule.prefix + 1)
-                self.opening.reschedule(rounds.segments[0].key, more, Probed if report.failed else Rescheduled)
+                self.solver.reschedule(iterations.segments[0].key, more, Probed if report.failed else Rescheduled)
             if not report.failed:
                 message = "a value carried by this loop is neither constant nor grows by a constant amount"
-                self.opening.refuse(message, walker.unit.span(loop.at))
+                self.solver.refuse(message, walker.unit.span(loop.at))
         elif steps:
-            env.update(_moved(walker, base, steps, rounds.stop - rounds.start))
-        for env[loop.variable] in rounds.tail:
+            env.update(_moved(walker, base, steps, iterations.stop - iterations.start))
+        for env[loop.variable] in iterations.tail:
             run()
 
     # Addresses
 
     def declared(self, walker: Walker, module: Module, address: str, at: nodes.Address) -> None:
-        """Every iteration must declare at an address of its own."""
+        """Check that every iteration declares at a different address."""
         around = self._around.get(id(walker), ())
         for segment in around:
             if not any(_distinguishes(walker, index, segment) for index in at.indices()):
                 message = f"cannot prove that this address differs in each iteration over `{segment.variable}`"
-                self.opening.refuse(message, walker.unit.span(at.at))
+                self.solver.refuse(message, walker.unit.span(at.at))
         if around:
-            self.opening.around.setdefault(module, {})[address] = around
+            self.solver.around.setdefault(module, {})[address] = around
 
     def tied(self, walker: Walker, tie: nodes.Tie) -> None:
-        """Every iteration must tie another address."""
+        """Check that every iteration ties a different address."""
         around = self._around.get(id(walker), ())
-        if tie.loop is None or self._rounds(walker, tie.loop) is None:
+        if tie.loop is None or self._iterations(walker, tie.loop) is None:
             distinct = all(any(_distinguishes(walker, i, segment) for i in tie.alias.indices()) for segment in around)
         else:
             variable = tie.loop.variable
             distinct = any(isinstance(i, nodes.Local) and i.name == variable for i in tie.alias.indices())
         if not distinct:
             message = "this loop has an open iteration count and ties the same tensor in every iteration"
-            self.opening.refuse(message, walker.unit.span(tie.at))
+            self.solver.refuse(message, walker.unit.span(tie.at))
 
     def finish(self, walker: Walker, module: Module, ties: list[tuple[str, str]]) -> None:
         self._check_nesting(module)
@@ -225,12 +225,12 @@ class SymbolicNumbers(Numbers):
         for address, member in several:
             for other, second in module.members.items():
                 if member.span != second.span and not self._apart(address.split("."), other.split(".")):
-                    self.opening.refuse(
+                    self.solver.refuse(
                         "this address may coincide with another one declared here", _later(member, second)
                     )
 
     def _apart(self, words: list[str], others: list[str]) -> bool:
-        """Whether neither of two addresses can be or be inside the other."""
+        """Whether two addresses can neither be equal nor be inside each other."""
         for word, other in zip(words, others, strict=False):
             if word == other:
                 continue
@@ -242,10 +242,10 @@ class SymbolicNumbers(Numbers):
         return False
 
     def _interval(self, word: str) -> tuple[Dim, Dim] | None:
-        return (int(word), int(word) + 1) if word.isdigit() else self.opening.intervals.get(word)
+        return (int(word), int(word) + 1) if word.isdigit() else self.solver.intervals.get(word)
 
     def missing(self, module: Module, address: str) -> None:
-        """Where an address is that of single iterations of a loop that is processed as one, takes these out of it."""
+        """Process iterations singly if an address refers to single iterations of a loop that is processed as one."""
         while True:
             member = next((a for a in module.members if address == a or address.startswith(a + ".")), None)
             if member is None:
@@ -258,23 +258,23 @@ class SymbolicNumbers(Numbers):
         for own in module.members:
             parts = own.split(".")
             if len(parts) <= len(words):
-                self._take_out(self.opening.around.get(module, {}).get(own, ()), parts, words)
+                self._take_out(self.solver.around.get(module, {}).get(own, ()), parts, words)
 
     def _take_out(self, around: tuple[Segment, ...], parts: list[str], words: list[str]) -> None:
-        """Takes the iterations before and at `words` out of the first loop in which these differ from `parts`."""
+        """Process the iterations up to `words` singly in the first loop in which they differ from `parts`."""
         part, word = next(((p, w) for p, w in zip(parts, words, strict=False) if p != w), ("", ""))
         for segment in around:
             if segment.text == part:
-                schedule = self.opening.state.schedules.get(segment.key, Schedule())
-                interval = self.opening.intervals.get(word)
+                schedule = self.solver.state.schedules.get(segment.key, Schedule())
+                interval = self.solver.intervals.get(word)
                 begin = interval[0] if interval is not None else int(word) + 1 if word.isdigit() else None
                 singles = begin - segment.first + schedule.prefix if begin is not None else None
                 if isinstance(singles, int):
-                    self.opening.reschedule(segment.key, schedule._replace(prefix=singles))
+                    self.solver.reschedule(segment.key, schedule._replace(prefix=singles))
 
 
 def _distinguishes(walker: Walker, index: nodes.Expr, segment: Segment) -> bool:
-    """Whether an index is a different one in every iteration, and depends on nothing else that changes."""
+    """Whether an index differs in every iteration and depends on nothing else that changes."""
     assert walker.definition is not None
     names = set(nodes.local_names(index)) - walker.definition.hyperparameters.keys()
     value = walker.value(index)
@@ -284,7 +284,7 @@ def _distinguishes(walker: Walker, index: nodes.Expr, segment: Segment) -> bool:
 
 
 def _moved(walker: Walker, base: dict[str, Any], steps: dict[str, Any], times: Dim) -> dict[str, Any]:
-    """A state after `times` iterations, each of which adds `steps`."""
+    """Return the state after `times` iterations, each of which adds `steps`."""
     return {n: _added(walker, value, steps[n], times) if n in steps else value for n, value in base.items()}
 
 
@@ -297,7 +297,7 @@ def _added(walker: Walker, value: Any, step: Any, times: Dim) -> Any:
 
 
 def _steps(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
-    """What a round adds to what it hands on, for sizes that it changes."""
+    """Return the amounts that an iteration adds to the sizes that it passes on."""
     steps: dict[str, Any] = {}
     for name, value in after.items():
         first = before[name]
@@ -320,7 +320,7 @@ def _forms(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def _form(value: Any) -> Any:
-    """What is the same of two values that a round may hand on: for tensors, their types."""
+    """Return the part of a passed value that must stay the same: for tensors, their types."""
     if isinstance(value, Tensor):
         return (Tensor, value.type)
     if isinstance(value, Several):
@@ -329,7 +329,7 @@ def _form(value: Any) -> Any:
 
 
 def _is_linear(expr: nodes.Expr) -> bool:
-    """Whether an expression is made of names and numbers by `+`, `-` and `*` alone."""
+    """Whether an expression consists only of names, numbers, `+`, `-` and `*`."""
     match expr:
         case nodes.Local() | nodes.Literal():
             return True

@@ -1,4 +1,4 @@
-"""Sums over what a model owns while hyperparameters are left open, as polynomials."""
+"""Sums over the tensors of a model with open hyperparameters, as polynomials."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from typing import Any, NamedTuple
 
 from archspec.addresses import is_index, pattern_of, prefixes, segments
 from archspec.algebra import Expression, index, ratio, substitute, summed, symbols
-from archspec.formulas.assumptions import Opening
+from archspec.formulas.assumptions import Solver
 from archspec.formulas.restarts import Assumption, Segment
 from archspec.ir import Module, Weight
 from archspec.source import fail
 
 MOST_OPENED = 10_000
-"""With more tensors than this, blocks are not opened."""
+"""The limit on the tensors of a block that is expanded into terms."""
 
 
 class Term(NamedTuple):
-    """What a formula is made of: a layer, a tensor or a repeated block.
+    """A term of a formula: a layer, a tensor or a repeated block.
 
-    `address` has `*` for an index that is not told; `type` is the definition's name, "" for a tensor. `total` and
-    `frozen` are all its parameters: for each of `rounds` rounds `each`, or, where `variable` is no empty name, the sum
-    of `each` over `variable` = `first`, `first` + `stride`, ...
+    `address` has `*` for symbolic indices; `type` is the name of the definition, "" for a tensor. `total` and `frozen`
+    are the parameters in all `rounds` iterations: `each` per iteration or, if `variable` is not empty, the sum of
+    `each` over `variable` = `first`, `first` + `stride`, ...
     """
 
     address: str
@@ -40,7 +40,7 @@ class Term(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What was derived: numbers of parameters, what the total is made of, and what it assumes."""
+    """The result of a derivation: parameter counts, the terms of the total, and its assumptions."""
 
     total: Expression
     frozen: Expression
@@ -57,7 +57,7 @@ class Outcome(NamedTuple):
 
 
 class Numbers(NamedTuple):
-    """Parameters, and how many of them are frozen."""
+    """The parameter count, and the number of frozen parameters."""
 
     total: Expression
     frozen: Expression
@@ -69,11 +69,11 @@ class Numbers(NamedTuple):
 NOTHING = Numbers(0, 0)
 
 
-class Tally:
+class Totals:
     """Sums over the modules of one compilation."""
 
-    def __init__(self, opening: Opening, root: Module) -> None:
-        self.opening = opening
+    def __init__(self, solver: Solver, root: Module) -> None:
+        self.solver = solver
         self.root = root
         self._known: dict[Module, Numbers] = {}
         self._tied: dict[str, list[str]] = {}  # the other names of tensors, by every address around them
@@ -94,20 +94,20 @@ class Tally:
                 "internal",
                 "the terms of a formula do not add up to its total; this is a bug in archspec; please report it",
             )
-        return Outcome(*numbers, terms, tuple(self.opening.assumptions.values()))
+        return Outcome(*numbers, terms, tuple(self.solver.assumptions.values()))
 
     def _owned(self, module: Module) -> Numbers:
-        """What a module owns, every name counted as a tensor."""
+        """Sum the tensors of a module, counting every name."""
         known = self._known.get(module)
         if known is None:
             known = NOTHING
             for address in module.members:
-                known = known.plus(self._rounds(module, address, self._member(module, address)))
+                known = known.plus(self._over_iterations(module, address, self._member(module, address)))
             self._known[module] = known
         return known
 
     def _member(self, module: Module, address: str) -> Numbers:
-        """What stands at an address of a module, in one round."""
+        """Sum the tensors at an address of a module, in one iteration."""
         member = module.members[address]
         target = member.target
         if isinstance(target, Module):
@@ -119,20 +119,20 @@ class Tally:
             numbers = NOTHING
         return numbers._replace(frozen=numbers.total) if member.frozen else numbers
 
-    def _rounds(self, module: Module, address: str, numbers: Numbers) -> Numbers:
-        """The sum of `numbers` over the rounds of the loops around what a module owns."""
+    def _over_iterations(self, module: Module, address: str, numbers: Numbers) -> Numbers:
+        """Sum `numbers` over the iterations of the loops around a member of a module."""
         for segment in reversed(self._around(module, address)):
             sums = [summed(part, segment.symbol, segment.number) for part in numbers]
             if None in sums:
-                self.opening.refuse_sum(numbers.total, segment, module.members[address].span)
+                self.solver.refuse_sum(numbers.total, segment, module.members[address].span)
             numbers = Numbers(*[part for part in sums if part is not None])
         return numbers
 
     def _around(self, module: Module, address: str) -> tuple[Segment, ...]:
-        return self.opening.around.get(module, {}).get(address, ())
+        return self.solver.around.get(module, {}).get(address, ())
 
     def _at(self, module: Module, name: str) -> Numbers:
-        """A tensor by its name in a module, over all rounds."""
+        """Sum a tensor of a module over all iterations."""
         address = _owner(module, name)
         target = module.members[address].target
         if isinstance(target, Weight):
@@ -141,10 +141,10 @@ class Tally:
             numbers = self._at(target, name[len(address) + 1 :])
             if module.members[address].frozen:
                 numbers = numbers._replace(frozen=numbers.total)
-        return self._rounds(module, address, numbers)
+        return self._over_iterations(module, address, numbers)
 
     def _terms(self, module: Module, prefix: str, frozen: bool) -> list[tuple[Any, Term]]:
-        """The terms of a module, each with what tells terms apart that only their address makes different."""
+        """Yield the terms of a module, each with a key that is equal for terms that differ only in their addresses."""
         terms: list[tuple[Any, Term]] = []
         for address, member in module.members.items():
             around = self._around(module, address)
@@ -170,19 +170,19 @@ class Tally:
         around = self._around(module, address)
         target = module.members[address].target
         type = target.type if isinstance(target, Module) else ""
-        over = self._rounds(module, address, numbers)
+        over = self._over_iterations(module, address, numbers)
         shown = re.sub(r"\{[^}]*\}", lambda m: self._shown(m[0]), prefix + address)
         if len(around) != 1:
             if any(segment.symbol in symbols(numbers.total) for segment in around):
                 return Term(shown, type, 1, over.total, over.total, over.frozen)
-            rounds = self._rounds(module, address, Numbers(1, 0)).total
+            rounds = self._over_iterations(module, address, Numbers(1, 0)).total
             return Term(shown, type, rounds, numbers.total, over.total, over.frozen)
         (segment,) = around
         rounds, first = segment.number, segment.first
         if segment.symbol not in symbols(numbers.total):
             return Term(shown, type, rounds, numbers.total, over.total, over.frozen, "", first, segment.stride)
         variable = segment.variable
-        while variable in self.opening.state.hyperparameters:
+        while variable in self.solver.state.hyperparameters:
             variable += "_"
         position = ratio(index(variable) - first, segment.stride) + 1
         each = substitute(numbers.total, {segment.symbol: position})
@@ -191,11 +191,11 @@ class Tally:
     def _shown(self, text: str) -> str:
         if "~" in text:
             return "*"
-        return f"({self.opening.translate(text[1:-1])})"
+        return f"({self.solver.translate(text[1:-1])})"
 
 
 def _owner(module: Module, name: str) -> str:
-    """The address of a module at or in which a name lies."""
+    """Return the member of a module that contains a name."""
     return next(outer for outer in prefixes(name) if outer in module.members)
 
 
@@ -204,7 +204,7 @@ def _is_numbered(address: str) -> bool:
 
 
 def _merged(terms: list[tuple[Any, Term]]) -> list[Term]:
-    """Terms with those together that are the same but for a number in their address."""
+    """Combine the terms that differ only in a number in their addresses."""
     merged: list[Term] = []
     last: Any = None
     for key, term in terms:

@@ -1,4 +1,4 @@
-"""What shape rules share: checks of hyperparameters, of element types, and of sizes against each other.
+"""Checks that shape rules share: hyperparameters, element types, and sizes.
 
 Sizes that are to be equal must be equal as expressions. Where one is only to be large enough (the axis under a slice,
 the image under a convolution), a symbolic one is wrong only if it is wrong for all values of its symbols. What was not
@@ -24,7 +24,7 @@ _CAST = "convert it with `int(x)` or `real(x)`, or select elements with `where(m
 
 
 class OpError(Exception):
-    """An operation cannot be applied: one sentence, the input or hyperparameter at fault, and how to fix it."""
+    """An operation cannot be applied: a message, the input or hyperparameter that is wrong, and a suggested fix."""
 
     def __init__(self, message: str, argument: str | None = None, help: str | None = None) -> None:
         super().__init__(message)
@@ -33,21 +33,21 @@ class OpError(Exception):
         self.help = help
 
 
-# Words ----------------------------------------------------------------------------------------------------------------
+# Text -----------------------------------------------------------------------------------------------------------------
 
 
 def shown(shape: Iterable[Dim]) -> str:
-    """A shape as the language writes it."""
+    """Format a shape in the syntax of the language."""
     return f"[{', '.join(map(str, shape))}]"
 
 
 def typed(type: Type) -> str:
-    """A type as messages name it."""
+    """Format a type for messages."""
     return f"{type.dtype} {shown(type.shape)}"
 
 
-def told(value: object) -> str:
-    """A static value as messages name it."""
+def describe(value: object) -> str:
+    """Describe a static value in messages."""
     if value is None:
         return "`none`"
     if isinstance(value, bool):
@@ -64,7 +64,7 @@ def told(value: object) -> str:
 
 
 def unlike(a: Dim, b: Dim) -> str:
-    """Why two sizes will not do as one."""
+    """Explain why two sizes are not equal."""
     return f"{a} != {b}" if isinstance(a, int) and isinstance(b, int) else f"{a} is not known to equal {b}"
 
 
@@ -72,21 +72,21 @@ def unlike(a: Dim, b: Dim) -> str:
 
 
 def is_list(value: object) -> TypeGuard[tuple[Any, ...]]:
-    """Whether a static value is a list: a plain tuple, no record."""
+    """Whether a static value is a list: a plain tuple, not a record."""
     return value.__class__ is tuple
 
 
 def whole(value: object, argument: str, least: int = -LARGEST) -> int:
-    """An integer known when the spec is compiled, from `least` up."""
+    """Check for a compile-time integer of at least `least`."""
     if not isinstance(value, int) or isinstance(value, bool) or abs(value) > LARGEST:
-        raise OpError(f"expects an integer as `{argument}`, found {told(value)}", argument)
+        raise OpError(f"expects an integer as `{argument}`, found {describe(value)}", argument)
     if value < least:
         raise OpError(f"expects `{argument}` to be at least {least}, found {value}", argument)
     return value
 
 
 def axis_of(value: object, type: Type, argument: str = "axis") -> int:
-    """The index, from 0, of an axis that is counted from either end."""
+    """Return the index, from 0, of an axis that is counted from either end."""
     axis, rank = whole(value, argument), len(type.shape)
     if not -rank <= axis < rank:
         axes = f"use an axis from 0 to {rank - 1}, or from -{rank} to -1 to count from the end"
@@ -96,7 +96,7 @@ def axis_of(value: object, type: Type, argument: str = "axis") -> int:
 
 
 def axes_of(value: object, type: Type) -> frozenset[int]:
-    """The axes that an integer or a list of integers names."""
+    """Return the axes that an integer or a list of integers specifies."""
     if not is_list(value):
         return frozenset([axis_of(value, type)])
     axes = [axis_of(axis, type) for axis in value]
@@ -106,24 +106,24 @@ def axes_of(value: object, type: Type) -> frozenset[int]:
 
 
 def flag(value: object, argument: str) -> bool:
-    """A boolean."""
+    """Check for a boolean."""
     if not isinstance(value, bool):
-        raise OpError(f"expects a boolean as `{argument}`, found {told(value)}", argument)
+        raise OpError(f"expects a boolean as `{argument}`, found {describe(value)}", argument)
     return value
 
 
 def dimension(value: object, argument: str) -> Dim:
-    """An integer or a symbolic dimension."""
+    """Check for an integer or a symbolic dimension."""
     return value if isinstance(value, Polynomial) else whole(value, argument)
 
 
 def amount(value: object, argument: str, least: int) -> Dim:
-    """An integer from `least` up, or a dimension that is never below it."""
+    """Check for an integer of at least `least`, or a dimension that is never below it."""
     return value if isinstance(value, Polynomial) and at_least(value, least) else whole(value, argument, least)
 
 
 def size_of(value: object, argument: str) -> Dim:
-    """A size: at least 1, or symbolic."""
+    """Check for a size: at least 1, or symbolic."""
     size = dimension(value, argument)
     if certainly_below(size, 1):
         raise OpError(f"expects sizes of at least 1 as `{argument}`, found {size}", argument)
@@ -131,16 +131,16 @@ def size_of(value: object, argument: str) -> Dim:
 
 
 def shape_of(value: object, argument: str) -> Shape:
-    """A list of sizes."""
+    """Check for a list of sizes."""
     if not is_list(value):
-        raise OpError(f"expects a list of sizes as `{argument}`, found {told(value)}", argument)
+        raise OpError(f"expects a list of sizes as `{argument}`, found {describe(value)}", argument)
     if len(value) > MOST_DIMENSIONS:
         raise OpError(f"expects at most {MOST_DIMENSIONS} sizes as `{argument}`, found {len(value)}", argument)
     return tuple([size_of(size, argument) for size in value])
 
 
 def certainly_below(value: Dim, least: int) -> bool:
-    """Whether `value < least` whatever the symbols are."""
+    """Whether `value < least` for all values of the symbols."""
     if isinstance(value, int):
         return value < least
     low, high = bounds(value)
@@ -167,9 +167,9 @@ def undecided() -> Generator[list[tuple[Dim, int]]]:
 
 
 def non_negative(value: object, argument: str) -> float:
-    """A finite number from 0 up."""
+    """Check for a finite number of at least 0."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not (math.isfinite(value) and value >= 0):
-        raise OpError(f"expects a number of at least 0 as `{argument}`, found {told(value)}", argument)
+        raise OpError(f"expects a number of at least 0 as `{argument}`, found {describe(value)}", argument)
     return value
 
 
@@ -177,7 +177,7 @@ def non_negative(value: object, argument: str) -> float:
 
 
 def accept(elements: str, argument: str, type: Type) -> None:
-    """Checks that an input accepts a tensor's elements: "int", "bool", "number" (an int or real) or "" (any)."""
+    """Check that an input accepts a tensor's elements: "int", "bool", "number" (an int or real) or "" (any)."""
     if elements == "number":
         if type.dtype == "bool":
             raise OpError(f"expects numbers, found {typed(type)}", argument, _CAST)
@@ -187,19 +187,19 @@ def accept(elements: str, argument: str, type: Type) -> None:
 
 
 def unmixed(operands: Sequence[tuple[str, Type]]) -> None:
-    """Checks that named operands are all boolean or all numbers."""
+    """Check that named operands are all boolean or all numbers."""
     for argument, type in operands[1:]:
         if (type.dtype == "bool") != (operands[0][1].dtype == "bool"):
             raise OpError("cannot mix booleans and numbers", argument, _CAST)
 
 
 def promoted(dtypes: Collection[str]) -> str:
-    """The element type that holds elements of several types which do not mix booleans and numbers."""
+    """Return the common element type of several types that do not mix booleans and numbers."""
     return "real" if "real" in dtypes else "int" if "int" in dtypes else "bool"
 
 
 def element_type(value: object) -> str:
-    """The element type of a number, boolean or symbolic dimension."""
+    """Return the element type of a number, boolean or symbolic dimension."""
     return "bool" if isinstance(value, bool) else "real" if isinstance(value, float) else "int"
 
 
@@ -207,7 +207,7 @@ def element_type(value: object) -> str:
 
 
 def broadcast(left: Shape, right: Shape, argument: str) -> Shape:
-    """The shape that both stretch to, aligned at the last axis, sizes equal or 1; `argument` names the right one."""
+    """Broadcast two shapes, aligned at the last axis, with sizes equal or 1; `argument` names the right one."""
     if left == right or not right:
         return left
     rank = max(len(left), len(right))
@@ -221,7 +221,7 @@ def broadcast(left: Shape, right: Shape, argument: str) -> Shape:
 
 
 def ranked(type: Type, least: int, argument: str) -> Shape:
-    """The shape of a tensor that has at least so many axes."""
+    """Return the shape of a tensor after checking that it has at least so many axes."""
     if len(type.shape) < least:
         axes = f"{least} axes" if least > 1 else "one axis"
         raise OpError(f"expects a tensor with at least {axes} as `{argument}`, found {typed(type)}", argument)
@@ -229,7 +229,7 @@ def ranked(type: Type, least: int, argument: str) -> Shape:
 
 
 def exactly(shape: Shape, type: Type, argument: str) -> None:
-    """Checks that a tensor has this shape."""
+    """Check that a tensor has this shape."""
     if type.shape != shape:
         pairs = zip(type.shape, shape, strict=False)
         why = next((unlike(a, b) for a, b in pairs if a != b), "the number of axes differs")
@@ -237,6 +237,6 @@ def exactly(shape: Shape, type: Type, argument: str) -> None:
 
 
 def same(got: Dim, wanted: Dim, argument: str, what: str) -> None:
-    """Checks that a size of the input `argument` is the one wanted; `what` names the two."""
+    """Check that a size of the input `argument` is the expected one; `what` names the two."""
     if got != wanted:
         raise OpError(f"expects {what}: {unlike(got, wanted)}", argument)

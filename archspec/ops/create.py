@@ -1,4 +1,4 @@
-"""Operations that make tensors of numbers known when a spec is compiled."""
+"""Operations that create tensors from compile-time constants."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from archspec.algebra import LARGEST, Polynomial
 from archspec.ir import Type
-from archspec.ops.check import OpError, Shape, shape_of, size_of, told
+from archspec.ops.check import OpError, Shape, describe, shape_of, size_of
 from archspec.ops.record import Attribute, Interval, Op, Torch
 
 
@@ -26,7 +26,7 @@ def _full(shape: object, value: object) -> Shape:
         case int() if abs(value) <= LARGEST:
             pass
         case _:
-            raise OpError(f"expects a number or a boolean as `value`, found {told(value)}", "value")
+            raise OpError(f"expects a number or a boolean as `value`, found {describe(value)}", "value")
     return sizes
 
 
@@ -44,7 +44,7 @@ OPS = (
     Op(
         "arange",
         "Creation",
-        "0, 1, 2, ... up to stop without stop.",
+        "0, 1, 2, ..., stop - 1.",
         (),
         (Attribute("stop"),),
         "int [stop]",
@@ -56,10 +56,10 @@ OPS = (
     Op(
         "full",
         "Creation",
-        "The value everywhere; a shape of [] makes a single element.",
+        "A tensor filled with the value; a shape of [] yields a single element.",
         (),
         (Attribute("shape"), Attribute("value")),
-        "int, real or bool as the value is; shape",
+        "int, real or bool, like the value; shape",
         _full,
         ("value",),
         interval=_constant,

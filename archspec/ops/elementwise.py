@@ -1,4 +1,4 @@
-"""Operations on single elements. Shapes stretch to each other: aligned at the last axis, sizes equal or 1."""
+"""Elementwise operations. Shapes are broadcast: aligned at the last axis, with sizes equal or 1."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _within(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _known(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function` on numbers alone: a symbolic dimension has no value yet."""
+    """Apply `function` to numbers only, because a symbolic dimension has no value yet."""
 
     def compute(*values: Any) -> Any:
         for value in values:
@@ -135,7 +135,7 @@ def _kept(inputs: Sequence[Interval], result: Type, attributes: Mapping[str, Any
 
 
 def _of_ends(compute: Callable[[int, int], int]) -> Callable[..., Interval]:
-    """The interval of an operation that is monotonic, or linear in each operand: between its results for the ends."""
+    """Return the interval of an operation that is monotonic or linear in each operand, from its bounds."""
 
     def interval(inputs: Sequence[Interval], result: Type, attributes: Mapping[str, Any]) -> Interval:
         a, b = inputs
@@ -253,7 +253,7 @@ def _arithmetic(
     commutative: bool = False,
     exact: Callable[[int, int], int] | None = None,
 ) -> Op:
-    """`exact` computes the ends of an interval from those of the operands'."""
+    """A binary operation; `exact` computes the bounds of its interval from those of the operands."""
     interval = _of_ends(exact) if exact else None
     form = torch or f"a {symbol} b"
     return _binary(name, doc, "number", "a b", scalar, form, symbol, commutative, commutative, interval)
@@ -280,7 +280,7 @@ OPS = (
     _real("erf", "The error function: the integral of 2 / sqrt(pi) * exp(-t * t), t from 0 to x.", math.erf),
     _unary(
         "floor",
-        "The greatest integer not above x.",
+        "The largest integer that is not above x.",
         "number",
         "int",
         _within(_floor),
@@ -290,7 +290,7 @@ OPS = (
     _unary("real", "x as a real; true is 1, false 0.", "", "real", _known(float), "float(x)", None, casts=True),
     _unary(
         "int",
-        "x as an int, cut off towards zero; true is 1, false 0.",
+        "x as an int, truncated towards zero; true is 1, false 0.",
         "",
         "int",
         _within(_truncated),
@@ -303,9 +303,9 @@ OPS = (
     _arithmetic("add", "a + b.", _within(operator.add), "+", commutative=True, exact=operator.add),
     _arithmetic("sub", "a - b.", _within(operator.sub), "-", exact=operator.sub),
     _arithmetic("mul", "a times b.", _within(operator.mul), "*", commutative=True, exact=operator.mul),
-    _binary("div", "a divided by b; of two ints, too, a real.", "number", "real", _known(_divided), "a / b", "/"),
+    _binary("div", "a divided by b; a real, also for two ints.", "number", "real", _known(_divided), "a / b", "/"),
     _arithmetic("floordiv", "a divided by b, rounded down.", _within(_quotient), "//"),
-    _arithmetic("mod", "a - b * (a // b): what is left over, with the sign of b.", _within(operator.mod), "%"),
+    _arithmetic("mod", "a - b * (a // b): the remainder, with the sign of b.", _within(operator.mod), "%"),
     _arithmetic("pow", "a to the power b; an int to a negative int is undefined.", _within(_power), "**"),
     _arithmetic(
         "min",
@@ -347,8 +347,8 @@ OPS = (
     _comparison("le", "<=", "True where a <= b.", operator.le),
     _comparison("gt", ">", "True where a > b.", operator.gt),
     _comparison("ge", ">=", "True where a >= b.", operator.ge),
-    _logic("and", "True where both are.", "a & b"),
-    _logic("or", "True where one or both are.", "a | b"),
+    _logic("and", "True where both are true.", "a & b"),
+    _logic("or", "True where at least one is true.", "a | b"),
     Op(
         "where",
         "Elementwise",

@@ -1,4 +1,4 @@
-"""Products of streams and weights, look-ups in tables, and the normalisation that takes weights."""
+"""Products with weights, table lookups, and normalization with weights."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _expert_linear(x: Type, experts: Type, weight: Type, bias: Type | None) -> S
 
 
 def _each(value: object, count: int, argument: str, least: int) -> list[Dim]:
-    """One integer, or dimension, for every spatial axis, from one alone or a list."""
+    """Return an integer or dimension for every spatial axis, from a single one or a list."""
     if not is_list(value):
         return [amount(value, argument, least)] * count
     if len(value) != count:
@@ -130,14 +130,14 @@ def _gather(x: Type, index: Type, axis: object) -> Shape:
 
 
 def _of_rows(inputs: Sequence[Type | None], result: Type, attributes: Mapping[str, Any]) -> Sequence[Dim]:
-    """Each element of the result is a sum over the last axis of the first input."""
+    """Return the work if each element of the result is a sum over the last axis of the first input."""
     first = inputs[0]
     assert first is not None
     return (*result.shape, first.shape[-1])
 
 
 def _of_kernels(inputs: Sequence[Type | None], result: Type, attributes: Mapping[str, Any]) -> Sequence[Dim]:
-    """Each element of the result (of x, if transposed) meets a whole kernel: zeros around x are multiplied, too."""
+    """Return the work of a convolution: a kernel per element of the result (of x, if transposed), padding included."""
     x, weight, *_ = inputs
     assert x is not None and weight is not None
     return (*(x if attributes.get("transposed") else result).shape, *weight.shape[1:])
@@ -147,14 +147,14 @@ def _of_kernels(inputs: Sequence[Type | None], result: Type, attributes: Mapping
 
 
 def _with_bias(call: str) -> Callable[[Operands], str]:
-    """A call that takes the bias last, where there is one."""
+    """Add the bias, if given, as the last argument of a call."""
     return lambda o: f"{call}, bias)" if o.is_given("bias") else f"{call})"
 
 
 def _convolution(o: Operands) -> str:
     rank = o.rank("x")
     if rank not in (3, 4, 5):
-        raise OpError("PyTorch has convolutions over one, two or three axes", "x")
+        raise OpError("PyTorch supports convolutions over one, two or three axes", "x")
     transposed = o.literal("transposed")
     if not isinstance(transposed, bool):
         raise OpError("whether a convolution is transposed is not the same in every use", "transposed")
@@ -216,7 +216,7 @@ OPS = (
         "matmul",
         "Weights and positions",
         "The matrix product over the last two axes: out[..., i, j] is the sum over k of a[..., i, k] * b[..., k, j]; "
-        "the leading axes stretch to each other.",
+        "the leading axes are broadcast.",
         (Input("a", "number", "[..., n, k]"), Input("b", "number", "[..., k, m]")),
         (),
         _PROMOTED + "[..., n, m]",
@@ -247,9 +247,9 @@ OPS = (
     Op(
         "expert_linear",
         "Weights and positions",
-        "Each vector of x through the matrix its expert index names: with e = experts[...], out[..., o] is the sum "
-        "over i of x[..., i] * weight[e, o, i], plus bias[e, o]; the leading axes of x and the axes of experts stretch "
-        "to each other, and 0 <= experts < n.",
+        "Applies to each vector of x the matrix of its expert: with e = experts[...], out[..., o] is the sum "
+        "over i of x[..., i] * weight[e, o, i], plus bias[e, o]; the leading axes of x and the axes of experts are "
+        "broadcast, and 0 <= experts < n.",
         (
             Input("x", "number", "[..., in]"),
             Input("experts", "int", indexes="weight"),
@@ -272,7 +272,7 @@ OPS = (
         "where g = o // (out / groups) and x is 0 outside. If transposed, its adjoint: each x[b, c, q] * weight[c, "
         "o, k] is added, onto bias, at p = q * stride - padding + k * dilation of channel g * (out / groups) + o, "
         "where g = c // (in / groups) and the weight is [in, out / groups, ...kernel]. stride, padding and dilation "
-        "are an integer, or a list with one for each spatial axis; groups divides in and out.",
+        "are an integer, or a list with one per spatial axis; groups divides in and out.",
         (
             Input("x", "number", "[batch, in, ...n]"),
             Input("weight", "number", "[out, in / groups, ...kernel]"),
@@ -297,7 +297,7 @@ OPS = (
         "layer_norm",
         "Weights and positions",
         "(x - mean) / sqrt(variance + eps) * weight + bias, with the mean and the variance (the mean square of "
-        "x - mean) taken over the axes that weight has, or bias, or over the last if neither is there.",
+        "x - mean) over the axes of weight, or of bias, or over the last axis if both are none.",
         (
             Input("x", "number", "[..., d]"),
             Input("weight", "number", "[d]", optional=True),
@@ -307,13 +307,13 @@ OPS = (
         "real, shape of x",
         _layer_norm,
         ("real",),
-        work=5,  # the sum for the mean, take it off, the square, the sum for the variance, scale
+        work=5,  # the sum for the mean, its subtraction, the square, the sum for the variance, the scaling
         torch=Torch(_normalization, promotes=False),
     ),
     Op(
         "embedding",
         "Weights and positions",
-        "The rows of table that ids name: out[..., :] is table[ids[...], :], with 0 <= ids < n.",
+        "The rows of table selected by ids: out[..., :] is table[ids[...], :], with 0 <= ids < n.",
         (Input("ids", "int", indexes="table"), Input("table", "", "[n, d]")),
         (),
         "type of table; [..., d] (d may be no axis, one or several)",
@@ -325,8 +325,8 @@ OPS = (
     Op(
         "gather",
         "Weights and positions",
-        "Elements picked along axis: out[i, ..., j, ..., k] is x[i, ..., index[i, ..., j, ..., k], ..., k], the index "
-        "standing at axis, with 0 <= index < the size of x there. The other sizes of x and index are equal.",
+        "Elements selected along axis: out[i, ..., j, ..., k] is x[i, ..., index[i, ..., j, ..., k], ..., k], with the "
+        "index at axis, and 0 <= index < the size of x there. The other sizes of x and index are equal.",
         (Input("x"), Input("index", "int", indexes="x")),
         (Attribute("axis"),),
         "type of x, shape of index",

@@ -1,4 +1,4 @@
-"""The record of a primitive operation: its arguments, its exact meaning, and everything the compiler knows about it.
+"""The record of a primitive operation: its arguments, its exact meaning, and all other facts about it.
 
 The checker, costs, `diff`, generated PyTorch and the documentation read records; they have no tables of operations.
 """
@@ -16,11 +16,11 @@ from archspec.ops.check import MOST_DIMENSIONS, OpError, Shape, accept, certainl
 Group: TypeAlias = Literal["Elementwise", "Along an axis", "Weights and positions", "Shape", "Creation"]
 
 Interval: TypeAlias = tuple[int, int]
-"""The least and the greatest integer of a tensor."""
+"""The smallest and the largest integer of a tensor."""
 
 
 class Required:
-    """The default of a hyperparameter that has none."""
+    """Marks a hyperparameter without a default."""
 
     def __repr__(self) -> str:
         return "REQUIRED"
@@ -39,10 +39,10 @@ class Attribute(NamedTuple):
 class Input(NamedTuple):
     """A tensor input.
 
-    `elements` are the element types it accepts: "int", "bool", "number" (int or real) or "" (any; several such inputs
-    are all boolean or all numbers). `shape` is for documentation. An `optional` input may be absent (None); the last
-    may be `variadic`: one or more tensors. If `indexes` is set, the elements are indices into the input of that name,
-    along the hyperparameter `axis`, or along the first axis if the operation has none.
+    `elements` are the accepted element types: "int", "bool", "number" (int or real) or "" (any; several such inputs
+    are all boolean or all numbers). `shape` is for documentation. An `optional` input may be None; the last one may be
+    `variadic`: one or more tensors. If `indexes` is set, the elements are indices into the input of that name, along
+    the hyperparameter `axis`, or along the first axis if the operation has none.
 
     In an OpError the tensors of a variadic input `x` are called `x`, `x2`, `x3`, ...
     """
@@ -56,19 +56,19 @@ class Input(NamedTuple):
 
     @property
     def type(self) -> str:
-        """What is accepted, as in `int [...]`."""
+        """The accepted type, as in `int [...]`."""
         return f"{self.elements} {self.shape}".lstrip()
 
 
 class Operands(Protocol):
-    """An application of an operation in generated code. Inputs and hyperparameters go by name."""
+    """An application of an operation in generated code. Inputs and hyperparameters are identified by name."""
 
     def literal(self, name: str) -> Any:
-        """The value of what is written as a literal there; otherwise an object that equals nothing."""
+        """Return the value of a hyperparameter if it is a literal; otherwise an object that equals nothing."""
         ...
 
     def is_given(self, name: str) -> bool:
-        """Whether an input is given at all."""
+        """Whether an input is given in any use."""
         ...
 
     def is_optional(self, name: str) -> bool:
@@ -76,22 +76,23 @@ class Operands(Protocol):
         ...
 
     def is_number(self, name: str) -> bool:
-        """Whether an input is a plain number, not a tensor."""
+        """Whether an input is a number rather than a tensor."""
         ...
 
     def rank(self, name: str) -> int | None:
-        """The number of axes of an input; None if that differs between uses."""
+        """Return the number of axes of an input; None if it differs between uses."""
         ...
 
 
 class Torch(NamedTuple):
     """An operation in PyTorch.
 
-    `form` is an expression over the names of the inputs and hyperparameters, or a function that gives one, which may
-    raise OpError. In its calls `*shape` stands for the items of a list, and `**new` for the `dtype` and `device` of a
-    tensor that is created. `helper` is the source of a function called like the operation, which the form needs in
-    the generated file. Unless it `promotes`, its tensors must have one element type. The result has `memory` of its own
-    ("new"), or that of the input: all of it ("whole"), some of it or repeated ("view"), or in another order ("turned").
+    `form` is an expression over the names of the inputs and hyperparameters, or a function that returns one and may
+    raise OpError. In its calls, `*shape` stands for the items of a list, and `**new` for the `dtype` and `device` of a
+    new tensor. `helper` is the source of a function with the name of the operation, which the form needs in the
+    generated file. Unless it `promotes`, its tensors must have the same element type. The result has separate
+    `memory` ("new"), or shares that of the input: all of it ("whole"), a part of it or repeated ("view"), or in another
+    order ("turned").
     """
 
     form: str | Callable[[Operands], str]
@@ -103,7 +104,7 @@ class Torch(NamedTuple):
 class Op(NamedTuple):
     """A primitive operation.
 
-    `doc` describes what it computes and `result` the type of the result, in terms of its inputs and hyperparameters.
+    `doc` describes the computation and `result` the type of the result, in terms of its inputs and hyperparameters.
 
     Types: `shapes` takes the inputs' types in order and the hyperparameters by name, and returns the shape of the
     result. `dtypes` are its element types: "real", "int" or "bool"; or the names of the inputs, or of the
@@ -115,11 +116,11 @@ class Op(NamedTuple):
     at which that is not so, if not at all of them. `interval` takes the
     intervals of the inputs, the type of the result and the hyperparameters, and returns the interval of the result,
     whose ends are reached for some input; None if it is unknown. `casts` marks conversions of the element type, and
-    `mixes` operations that take a stream through weights or mix positions. `attention` is the part that it has in
-    attention: a `product`, or the `weights` between two products.
+    `mixes` operations that apply weights to their input or mix positions. `attention` is its role in attention: a
+    `product`, or the `weights` between two products.
 
     Cost: `macs` takes the inputs' types, the first result's type and the hyperparameters, and returns sizes whose
-    product is the number of multiply-accumulates; None for an operation that is no matrix product. `work` counts
+    product is the number of multiply-accumulates; None for an operation that is not a matrix product. `work` counts
     elementwise operations per element of the result, or of the first input if `over` is "input"; each optional input
     that is given adds one.
 
@@ -152,25 +153,25 @@ class Op(NamedTuple):
 
     @property
     def has_several(self) -> bool:
-        """Whether it yields a list of results."""
+        """Whether it returns a list of results."""
         return len(self.dtypes) > 1
 
     def dtype(self, output: int = 0) -> str:
-        """The entry of `dtypes` for a result."""
+        """Return the entry of `dtypes` for a result."""
         found = self.dtypes[output] if output < len(self.dtypes) else ...
         return found if isinstance(found, str) else str(self.dtypes[0])
 
     def decides(self, index: int) -> bool:
-        """Whether the type of an input has a part in that of the result; that of indices and conditions has none."""
+        """Whether the type of an input affects that of the result; that of indices and conditions does not."""
         dtype = self.dtype()
         return dtype in ("real", "int", "bool") or self.input(index).name in dtype.split()
 
     def input(self, index: int) -> Input:
-        """The input that takes the tensor at a position."""
+        """Return the input that receives the tensor at a position."""
         return self.inputs[min(index, len(self.inputs) - 1)]
 
     def rule(self, inputs: Sequence[Type | None], attributes: Mapping[str, Any]) -> tuple[Type, ...]:
-        """The types of the results. `attributes` may omit what has a default. Raises OpError, and nothing else."""
+        """Return the types of the results. `attributes` may omit those with a default. Raises only OpError."""
         try:
             operands, settings = self._operands(inputs), self.settings(attributes)
             self._accept(operands)
@@ -198,7 +199,7 @@ class Op(NamedTuple):
         return operands
 
     def settings(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
-        """All hyperparameters, with the defaults of those that `attributes` omits. Raises OpError."""
+        """Return all hyperparameters, with the defaults of those that `attributes` omits. Raises OpError."""
         settings = {attribute.name: attribute.default for attribute in self.attributes}
         for name, value in attributes.items():
             if name not in settings:
@@ -210,7 +211,7 @@ class Op(NamedTuple):
         return settings
 
     def _accept(self, operands: Sequence[Type | None]) -> None:
-        """Checks the element types of the inputs."""
+        """Check the element types of the inputs."""
         any_type: list[tuple[str, Type]] = []
         for i, type in enumerate(operands):
             if type is None:

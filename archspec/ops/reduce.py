@@ -1,4 +1,4 @@
-"""Operations along an axis. Axes count from 0, or from the end with -1 the last."""
+"""Operations along an axis. Axes are counted from 0, or from the end; -1 is the last."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _topk(x: Type, k: object, axis: object) -> tuple[Shape, Shape]:
 
 
 def _sums(inputs: Sequence[Interval], result: Type, attributes: Mapping[str, Any]) -> Interval | None:
-    """The interval of the sums of 1 to all elements along the axis."""
+    """Return the interval of the sums of 1 to all elements along the axis."""
     (low, high), steps = inputs[0], cast("Dim", result.shape[attributes["axis"]])
     return (min(low, low * steps), max(high, high * steps)) if isinstance(steps, int) else None
 
@@ -83,21 +83,21 @@ OPS = (
     Op(
         "softmax",
         "Along an axis",
-        "exp(x) / sum(exp(x)) along axis, computed without overflow (x less its largest element there); "
-        "where all of x is -inf there, not a number.",
+        "exp(x) / sum(exp(x)) along axis, computed without overflow (by subtracting the largest element there); "
+        "NaN where all of x is -inf there.",
         _X,
         (_LAST,),
         "real, shape of x",
         _of_x,
         ("real",),
         attention="weights",
-        work=5,  # the largest, take it off, exp, the sum, divide by it
+        work=5,  # the maximum, its subtraction, exp, the sum, the division
         torch=Torch("F.softmax(x, dim=axis)"),
     ),
     Op(
         "cumsum",
         "Along an axis",
-        "Each element with all before it along axis, summed.",
+        "The sum of each element and all preceding ones along axis.",
         _X,
         (_LAST,),
         "shape and type of x",
@@ -110,7 +110,7 @@ OPS = (
     Op(
         "topk",
         "Along an axis",
-        "The k largest elements along axis, largest first, and their indices there; of equal ones the first is first.",
+        "The k largest elements along axis, in descending order, and their indices; of equal ones the first is first.",
         _X,
         (Attribute("k"), _LAST),
         "values: type of x; indices: int; each the shape of x with size k at axis",

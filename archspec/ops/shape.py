@@ -1,4 +1,4 @@
-"""Operations that move elements and compute none."""
+"""Operations that move elements without computing any."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from archspec.ops.check import (
     Shape,
     axis_of,
     certainly_below,
+    describe,
     dimension,
     is_list,
     shape_of,
     shown,
     size_of,
-    told,
     typed,
     unlike,
     whole,
@@ -43,7 +43,7 @@ def _transpose(x: Type, a: object, b: object) -> Shape:
 
 def _permute(x: Type, order: object) -> Shape:
     if not is_list(order):
-        raise OpError(f"expects a list of axes as `order`, found {told(order)}", "order")
+        raise OpError(f"expects a list of axes as `order`, found {describe(order)}", "order")
     axes = [axis_of(axis, x, "order") for axis in order]
     if sorted(axes) != list(range(len(x.shape))):
         raise OpError(f"expects `order` to name each of the {len(x.shape)} axes of {typed(x)} once", "order")
@@ -84,7 +84,7 @@ def _split(x: Type, sizes: object, axis: object) -> list[Shape]:
     place = axis_of(axis, x)
     if not is_list(sizes) or not sizes:
         raise OpError(
-            f"expects a list of sizes as `sizes`, found {told(sizes) if sizes != () else 'an empty list'}", "sizes"
+            f"expects a list of sizes as `sizes`, found {describe(sizes) if sizes != () else 'an empty list'}", "sizes"
         )
     parts = [size_of(size, "sizes") for size in sizes]
     total: Dim = 0
@@ -96,7 +96,7 @@ def _split(x: Type, sizes: object, axis: object) -> list[Shape]:
 
 
 def _from_start(value: object, size: Dim, argument: str) -> Dim:
-    """A place on an axis, counted from its start; what is certainly negative was counted from its end."""
+    """Return a position on an axis, from its start; a certainly negative one is counted from its end."""
     place = dimension(value, argument)
     return place + size if certainly_below(place, 0) else place
 
@@ -107,7 +107,7 @@ def _slice(x: Type, axis: object, start: object, stop: object, step: object) -> 
     first = _from_start(start, size, "start")
     last = size if stop is None else _from_start(stop, size, "stop")
     if certainly_below(first, 0):
-        raise OpError(f"cannot start at {told(start)}, before the beginning of an axis of size {size}", "start")
+        raise OpError(f"cannot start at {describe(start)}, before the beginning of an axis of size {size}", "start")
     if certainly_below(size - last, 0):
         raise OpError(f"cannot stop at {last} on an axis of size {size}", "stop")
     if certainly_below(last - first, 1):
@@ -123,7 +123,7 @@ def _pick(x: Type, axis: object, index: object) -> Shape:
     size = x.shape[at]
     place = _from_start(index, size, "index")
     if certainly_below(place, 0) or certainly_below(size - place, 1):
-        raise OpError(f"cannot select element {told(index)} on an axis of size {size}", "index")
+        raise OpError(f"cannot select element {describe(index)} on an axis of size {size}", "index")
     return (*x.shape[:at], *x.shape[at + 1 :])
 
 
@@ -132,7 +132,7 @@ def _kept(inputs: Sequence[Interval], result: Type, attributes: Mapping[str, Any
 
 
 def _indexed(part: Callable[[Operands], str]) -> Callable[[Operands], str]:
-    """`x[:, part]`, or from the end `x[..., part, :]`."""
+    """Format an index: `x[:, part]`, or from the end `x[..., part, :]`."""
 
     def form(o: Operands) -> str:
         axis = o.literal("axis")
@@ -156,7 +156,7 @@ OPS = (
     Op(
         "reshape",
         "Shape",
-        "The elements of x in the same order (the last axis runs fastest) in another shape of as many elements.",
+        "The elements of x in the same order (the last axis varies fastest), with another shape of the same size.",
         _X,
         (Attribute("shape"),),
         "type of x; shape",
@@ -180,7 +180,7 @@ OPS = (
     Op(
         "permute",
         "Shape",
-        "x with its axes in another order: axis i of the result is axis order[i] of x.",
+        "x with its axes reordered: axis i of the result is axis order[i] of x.",
         _X,
         (Attribute("order"),),
         "type of x; sizes of x in that order",
@@ -204,7 +204,7 @@ OPS = (
     Op(
         "concat",
         "Shape",
-        "The tensors one after the other along axis; their other sizes are equal; all are numbers or all bool.",
+        "The tensors concatenated along axis; their other sizes are equal; all are numbers or all bool.",
         (Input("tensors", variadic=True),),
         (Attribute("axis"),),
         "bool if all are, real if any is, else int; the sizes at axis added up",
@@ -215,7 +215,7 @@ OPS = (
     Op(
         "split",
         "Shape",
-        "x cut along axis into parts of the given sizes, which add up to its size there; as many outputs as sizes.",
+        "x split along axis into parts of the given sizes, which add up to its size there; one output per size.",
         _X,
         (Attribute("sizes"), Attribute("axis", -1)),
         "each: type of x; shape of x with its own size at axis",
@@ -226,8 +226,8 @@ OPS = (
     Op(
         "slice",
         "Shape",
-        "Every step-th element along axis, from start up to stop without stop; negative ones count from the end, and "
-        "stop = none is the end. Both lie within the axis: nothing is cut short.",
+        "Every step-th element along axis, from start up to but excluding stop; negative ones count from the end, and "
+        "stop = none is the end. Both must be within the axis; they are not clamped.",
         _X,
         (Attribute("axis"), Attribute("start", 0), Attribute("stop", None), Attribute("step", 1)),
         "type of x; shape of x with (stop - start + step - 1) // step at axis",
@@ -238,7 +238,7 @@ OPS = (
     Op(
         "pick",
         "Shape",
-        "The one element at index along axis, which goes; a negative index counts from the end.",
+        "The element at index along axis, which is removed; a negative index counts from the end.",
         _X,
         (Attribute("axis"), Attribute("index")),
         "type of x; shape of x without the axis",

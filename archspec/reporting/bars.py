@@ -1,4 +1,4 @@
-"""Bars of block characters, to an eighth of a character."""
+"""Bars of block characters, with a resolution of an eighth of a character."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ _FULL = "█"
 
 
 def bar(value: int, most: int, width: int, encoding: str) -> str:
-    """A bar of at most `width` characters for a value of at most `most`; what is there, however small, is seen.
+    """Draw a bar of at most `width` characters for a value of at most `most`; small positive values remain visible.
 
-    Where the encoding has no blocks, it is of `#`.
+    If the encoding has no block characters, it consists of `#`.
     """
     eighths = -(-8 * width * value // most) if most else 0
     full, rest = divmod(eighths, 8)

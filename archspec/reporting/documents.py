@@ -6,18 +6,18 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias, cast
 
 Document: TypeAlias = dict[str, Any]
-"""What JSON and YAML write: plain data under text keys."""
+"""The content of JSON and YAML output: plain data under text keys."""
 
 FORMATS = ("json", "yaml")
 
 
 def write(contents: Document, format: str) -> str:
-    """A document as JSON or YAML."""
+    """Format a document as JSON or YAML."""
     return json(contents) if format == "json" else yaml(contents)
 
 
 def json(contents: Document) -> str:
-    """JSON, one line for each entry, and one for each element of a list of objects."""
+    """Format a document as JSON, with one line per entry and per element of a list of objects."""
     from json import dumps
 
     entries: list[str] = []
@@ -32,7 +32,7 @@ def json(contents: Document) -> str:
 
 
 def yaml(contents: Document) -> str:
-    """The same as YAML, with innermost lists and mappings on one line."""
+    """Format a document as YAML, with innermost lists and mappings on one line."""
     import yaml as library
 
     dumper: Any = getattr(library, "CSafeDumper", library.SafeDumper)
@@ -40,10 +40,10 @@ def yaml(contents: Document) -> str:
 
 
 def finite(values: Mapping[str, Any]) -> Document:
-    """Values with infinity, which JSON does not have, as the language writes it."""
+    """Replace infinity, which JSON does not have, by its name in the language."""
     return {name: finite_value(value) for name, value in values.items()}
 
 
 def finite_value(value: Any) -> Any:
-    """A value, or `inf` and `-inf` as text."""
+    """Return a value, or `inf` and `-inf` as text."""
     return ("inf" if value > 0 else "-inf") if isinstance(value, float) and abs(value) == float("inf") else value

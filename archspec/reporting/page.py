@@ -1,4 +1,4 @@
-"""Human-readable reports: tables and sentences under a heading, in a terminal or as markdown."""
+"""Human-readable reports: tables and text under a heading, for a terminal or as markdown."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Block: TypeAlias = View | str | list[str]
 
 
 def render(heading: str, blocks: Sequence[Block], format: str) -> str:
-    """The blocks under a heading, a blank line between two; `format` is "table" or "markdown"."""
+    """Render blocks under a heading, separated by blank lines; `format` is "table" or "markdown"."""
     is_markdown = format == "markdown"
 
     def line(text: str) -> str:

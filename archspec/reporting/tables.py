@@ -1,4 +1,4 @@
-"""Tables as text: for people (table, markdown) and for spreadsheets (csv)."""
+"""Tables as text: human-readable (table, markdown) and machine-readable (csv)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from archspec.source import escaped, printable
 
 
 class Column(NamedTuple):
-    """A column: the key of its values in a row; its title, and what stands for an empty value, where people read it."""
+    """A column: the key of its values in a row, its title, and the text for an empty value."""
 
     key: str
     title: str
@@ -50,7 +50,7 @@ def csv(view: View) -> str:
 
 
 def markdown(view: View) -> str:
-    """A table for a document; text is set as code, so that nothing in a name acts as markup."""
+    """Format a view as a markdown table; text is set as code, so that names are not interpreted as markup."""
     view = _used(view)
     right = [_is_right(view, column) for column in view.columns]
     titles = [column.title for column in view.columns]
@@ -64,17 +64,17 @@ def markdown(view: View) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    """A sentence in which nothing acts as markup."""
+    """Escape the markup in a text."""
     return "".join(f"\\{c}" if c in "\\`*[]<|" else c for c in text)
 
 
 def write(view: View, format: str) -> str:
-    """The view as a table, markdown or csv."""
+    """Format a view as a table, markdown or csv."""
     return {"table": table, "markdown": markdown, "csv": csv}[format](view)
 
 
 def table(view: View) -> str:
-    """A table for a terminal: never cut, whatever the terminal's width; coloured only where `coloured` says so."""
+    """Format a view for a terminal: never truncated, and coloured only if `coloured` is true of standard output."""
     from io import StringIO
 
     from rich.console import Console
@@ -106,7 +106,7 @@ _STYLES = {"type": "cyan", "shapes": "dim", "shape": "dim", "share": "dim", "not
 
 
 def text(value: Cell) -> str:
-    """A value as people read it: `109,482,240`, `21.8 %`, `768 x 3072`, yes or no, nothing for None."""
+    """Format a value for reading: `109,482,240`, `21.8 %`, `768 x 3072`, yes or no, "" for None."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -121,12 +121,12 @@ def text(value: Cell) -> str:
 
 
 def percent(share: float) -> str:
-    """A share from 0 to 1 in percent; what is there, however small, is not shown as nothing."""
+    """Format a fraction from 0 to 1 in percent; a small positive one is not shown as 0."""
     return "< 0.1 %" if 0 < share < 0.0005 else f"{100 * share:.1f} %"
 
 
 def shape(sizes: Iterable[int]) -> str:
-    """`768 x 3072`; a tensor without dimensions is `1`."""
+    """Format a shape: `768 x 3072`; that of a scalar is `1`."""
     return " x ".join(map(str, sizes)) or "1"
 
 
@@ -143,7 +143,7 @@ _FORMULAS = ("=", "+", "-", "@")
 
 
 def _used(view: View) -> View:
-    """The view without columns that have nothing to say."""
+    """Remove empty columns from a view."""
     empty = ("", None)
     return view._replace(
         columns=tuple(c for c in view.columns if c.blank or any(row[c.key] not in empty for row in view.rows))
@@ -151,7 +151,7 @@ def _used(view: View) -> View:
 
 
 def _is_right(view: View, column: Column) -> bool:
-    """Numbers stand on the right."""
+    """Whether a column contains numbers, which are right-aligned."""
     values = [row[column.key] for row in view.rows]
     return any(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
 

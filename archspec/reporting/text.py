@@ -1,4 +1,4 @@
-"""Words and numbers in reports."""
+"""Text and numbers in reports."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any, cast
 
 
 def number(count: int, noun: str) -> str:
-    """`1 tensor`, `2 tensors`."""
+    """Format a number with a noun: `1 tensor`, `2 tensors`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def listed(items: Sequence[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
+    """Format a list: `a`, `a and b`, `a, b and c`."""
     return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
 
 
 def literal(value: Any) -> str:
-    """A value as the language writes it; a string without its quotes, as it may be the name of a definition."""
+    """Format a value in the syntax of the language; a string without quotes, because it may name a definition."""
     if isinstance(value, list):
         return f"[{', '.join(map(literal, cast('list[Any]', value)))}]"
     if value is None:
@@ -26,6 +26,6 @@ def literal(value: Any) -> str:
 
 
 def title(model: str, overrides: Mapping[str, Any]) -> str:
-    """The name of a model, and its overrides."""
+    """Format the name of a model with its overrides."""
     changed = ", ".join(f"{name} = {literal(value)}" for name, value in overrides.items())
     return f"{model}, with {changed}" if changed else model

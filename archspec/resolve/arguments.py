@@ -1,4 +1,4 @@
-"""Which argument goes to which hyperparameter or input of a callee."""
+"""Matching of arguments to the hyperparameters and inputs of a callee."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from archspec.syntax import tree
 from archspec.syntax.node import Located
 
 Fault = Callable[..., Any]
-"""Reports an error: code, message, the node of the tree at fault, and by name `help` and `first`, an earlier node."""
+"""Reports an error: code, message, the wrong node of the tree, and by name `help` and `first`, an earlier node."""
 
 
 class Inputs(NamedTuple):
-    """The inputs of a callee: all, those that may be `none`, those that may not; the last may be `variadic`."""
+    """The inputs of a callee: all, the optional ones, the required ones; the last may be `variadic`."""
 
     names: tuple[str, ...]
     optional: frozenset[str]
@@ -24,13 +24,13 @@ class Inputs(NamedTuple):
 
     @staticmethod
     def of(inputs: Sequence[tuple[str, bool]], variadic: bool = False) -> Inputs:
-        """The inputs with these names, and whether each is optional."""
+        """Create the inputs from names, and whether each is optional."""
         names = tuple([name for name, _ in inputs])
         optional = frozenset([name for name, may_be_none in inputs if may_be_none])
         return Inputs(names, optional, tuple([name for name in names if name not in optional]), variadic)
 
-    def spread(self, given: int) -> tuple[str, ...]:
-        """The names of `given` inputs: a variadic one is numbered."""
+    def numbered(self, given: int) -> tuple[str, ...]:
+        """Return the names of `given` inputs; variadic ones are numbered."""
         more = range(2, given - len(self.names) + 2) if self.variadic else ()
         return (*self.names, *[f"{self.names[-1]}{k}" for k in more])
 
@@ -38,9 +38,9 @@ class Inputs(NamedTuple):
 def bind(
     callee: str, hyperparameters: Sequence[str], takes: Inputs, given: Arguments, node: Located, fault: Fault
 ) -> Bound | None:
-    """The arguments by the names of a callee; None where they do not fit, which is reported.
+    """Return the arguments by the names of a callee; None after reporting an error.
 
-    `node` is the application. Hyperparameters that are missing are not asked for here: they may have defaults.
+    `node` is the application. Missing hyperparameters are not reported here, because they may have defaults.
     """
     first, inputs = given.hyperparameters, given.inputs
     if given.undecided and not takes.names:
@@ -51,7 +51,7 @@ def bind(
     if given.piped and not takes.names:
         fault("surplus-argument", f"`{callee}` takes no inputs and cannot be a chain step", node)
         return None
-    names = takes.spread(len(inputs)) if takes.variadic else takes.names
+    names = takes.numbered(len(inputs)) if takes.variadic else takes.names
     found = match(callee, names, inputs, "input", fault)
     if values is None or found is None:
         return None
@@ -67,7 +67,7 @@ def bind(
 def match(
     callee: str, names: Sequence[str], arguments: Sequence[Argument], what: str, fault: Fault
 ) -> dict[str, Argument] | None:
-    """Which argument goes to which of `names`; None where that fails, which is reported."""
+    """Match arguments to `names`; None after reporting an error."""
     found: dict[str, Argument] = {}
     failed = False
     position = 0
@@ -97,10 +97,10 @@ def match(
 
 
 def listed(names: Sequence[str] | dict[str, Any]) -> str:
-    """Names as a sentence lists them."""
+    """Format names as a list in a sentence."""
     return ", ".join(f"`{name}`" for name in names)
 
 
 def argument_list(node: tree.Arguments | None) -> tuple[tree.Argument, ...]:
-    """The arguments of a list that may not be there."""
+    """Return the arguments of an optional list."""
     return node.items if node is not None else ()

@@ -1,4 +1,4 @@
-"""Definitions and models of the syntax tree to their resolved form."""
+"""Resolution of the definitions and models of a syntax tree."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from archspec.syntax.walk import assigned, declared
 
 
 class Resolved(NamedTuple):
-    """A definition in resolved form, and the scope it was resolved in, which says what is used.
+    """A definition in resolved form, and its scope, which records the names that are used.
 
-    `returns`: there is a `return` somewhere in it; `broken`: something in it could not be read.
+    `returns`: it contains a `return`; `broken`: a part of it could not be parsed.
     """
 
     defaults: dict[str, nodes.Expr]
@@ -34,7 +34,7 @@ class Resolved(NamedTuple):
 
 
 class ResolvedModel(NamedTuple):
-    """A model in resolved form: its definition, and the arguments of that."""
+    """A model in resolved form: its definition, and the arguments."""
 
     at: tree.Model
     name: str
@@ -43,7 +43,7 @@ class ResolvedModel(NamedTuple):
 
 
 def resolved(definition: Definition, report: Report) -> Resolved:
-    """The resolved form of a definition, made once; errors in it go to the `report` of the first time."""
+    """Return the resolved form of a definition, created once; errors are added to the `report` of the first call."""
     known = definition.resolved
     if not isinstance(known, Resolved):
         known = definition.resolved = _Definition(definition, report).resolve()
@@ -91,7 +91,7 @@ def resolve_model(unit: Unit, model: tree.Model, report: Report) -> ResolvedMode
 
 
 def resolve_expectations(unit: Unit, model: tree.Model, names: Iterable[str], report: Report) -> list[nodes.Expr]:
-    """The conditions of the `expect` lines of a model, which are about `names`."""
+    """Resolve the conditions of the `expect` lines of a model, which can use `names`."""
     scope = Scope(unit, None, report)
     for name in names:
         scope.locals[name] = scope.hyperparameter(unit.span(model.callee))
@@ -124,7 +124,7 @@ class _Definition:
                 scope.fault("ownership", "a function cannot declare anything", own, help="make it a `layer` or `block`")
         body = self._statements(node.body)
         returns = any(isinstance(statement, tree.Return) for statement in _every(node.body))
-        if not self.unit.tree.broken and not returns and scope.is_news("return"):
+        if not self.unit.tree.broken and not returns and scope.should_report("return"):
             message = f"`{self.definition.name}` does not return a value"
             scope.fault("missing-return", message, node.name, help="add a `return` statement")
         return Resolved(defaults, inputs, outputs, body, scope, returns, scope.broken)
@@ -139,7 +139,7 @@ class _Definition:
                 found[name] = self.expressions.resolve(parameter.default)
             span = parameter.span if own else self._taken_over()
             if name in self.unit.names and parameter.unit is self.unit:
-                scope.twice(name, parameter.span, self.unit.names[name].span)
+                scope.already_defined(name, parameter.span, self.unit.names[name].span)
             scope.locals[name] = scope.hyperparameter(span)
         for entry in self.definition.node.hyperparameters:
             if entry.name == ".." and isinstance(entry.default, tree.Name):
@@ -147,7 +147,7 @@ class _Definition:
         return found
 
     def _taken_over(self) -> Span:
-        """Where `..Other` stands."""
+        """Return the location of `..Other`."""
         return self.unit.span(next(e for e in self.definition.node.hyperparameters if e.name == ".."))
 
     def _entry(self, entry: tree.Parameter | tree.Output, optional: bool) -> nodes.Entry:
@@ -161,7 +161,7 @@ class _Definition:
         for output in outputs:
             span = self.unit.span(output)
             if output.name and named.setdefault(output.name, span) != span:
-                self.scope.twice(output.name, span, named[output.name])
+                self.scope.already_defined(output.name, span, named[output.name])
 
     # Statements
 
@@ -199,7 +199,7 @@ class _Definition:
                 return self._for(statement)
 
     def _declares(self) -> tuple[Declaration, ...]:
-        """What was declared since this was asked last."""
+        """Return the declarations since the last call."""
         found, self.scope.declares = self.scope.declares, []
         return tuple([declaration for declaration in found if declaration is not None])
 
@@ -214,7 +214,7 @@ class _Definition:
         value = statement.value
         if not isinstance(value, tree.Own) or len(value.lists) > 1:
             if not any(isinstance(s, tree.Return) for s in _every(self.definition.node.body)):
-                self.scope.is_news("return")  # which is what was forgotten here
+                self.scope.should_report("return")  # the `return` is most likely missing here
             help = "assign it, as in `name = ...`, or return it"
             self.scope.fault("unused-value", "the value of this statement is unused", value, help=help)
         with self._suffixed(statement.condition, statement.loop):
@@ -238,7 +238,7 @@ class _Definition:
 
     @contextmanager
     def _suffixed(self, condition: tree.Expr | None, loop: tree.Loop | None) -> Generator[None]:
-        """Inside are the loop and the condition that stand behind a statement."""
+        """Enter the loop and the condition that follow a statement."""
         around = self.expressions.loop(loop) if loop is not None else None
         guard = (self.expressions.resolve(condition), True) if condition is not None else None
         with self.expressions.declaring(guard, around):
@@ -310,7 +310,7 @@ class _Definition:
 
 
 def _may_declare(statement: nodes.Statement) -> bool:
-    """Whether an iteration of a loop may change what is owned by a statement, if only by a value that it binds."""
+    """Whether an iteration of a loop may affect declarations, at least through a value that it binds."""
     match statement:
         case nodes.If():
             return any(map(_may_declare, (*statement.body, *statement.otherwise)))
@@ -321,7 +321,7 @@ def _may_declare(statement: nodes.Statement) -> bool:
 
 
 def _every(body: tuple[tree.Statement, ...]) -> Iterator[tree.Statement]:
-    """Statements, and those in their branches and loops."""
+    """Yield statements, and those in their branches and loops."""
     for statement in body:
         yield statement
         if isinstance(statement, tree.If):

@@ -1,4 +1,4 @@
-"""Expressions of the syntax tree to resolved expressions."""
+"""Resolution of expressions."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ class Expressions:
             return nodes.Global(expr, name, binding.target) if binding.target is not None else Invalid(expr)
         if name in OPS:
             return nodes.Global(expr, name, OPS[name])
-        if scope.is_news(name, everywhere=scope.in_header):
+        if scope.should_report(name, everywhere=scope.in_header):
             scope.fault("unknown-name", f"unknown name `{name}`", expr, help=self._likely(name))
         return Invalid(expr)
 
     def _likely(self, name: str) -> str | None:
-        """What an unknown name most likely stands for, which then counts as used."""
+        """Return the most likely meaning of an unknown name, which then counts as used."""
         scope = self.scope
         if name in scope.past:
             return "assign it before the loop: names first assigned in a loop end with it"
@@ -108,7 +108,7 @@ class Expressions:
 
     @contextmanager
     def declaring(self, guard: tuple[nodes.Expr, bool] | None, loop: nodes.Loop | None = None) -> Generator[None]:
-        """What is declared inside is so only where the guard holds, in each iteration of the loop."""
+        """Make declarations inside depend on the guard, in each iteration of the loop."""
         scope = self.scope
         guards, around = scope.guards, scope.loop
         if guard is not None:
@@ -147,14 +147,14 @@ class Expressions:
         return nodes.Read(expr, address) if self.is_declared(expr.address, expr, ".") else Invalid(expr)
 
     def is_declared(self, address: tree.Address, node: tree.Address | tree.Reference, dot: str = "") -> bool:
-        """Whether an address may be that of something declared; reported if not."""
+        """Whether an address may be declared; reports an error if not."""
         scope = self.scope
         pattern = pattern_of(address)
         scope.referred.append(pattern)
         if scope.broken or any(covers(d.pattern, pattern) for d in scope.declared):
             return True
         text = pattern_text(pattern)
-        if not scope.is_news(f".{text}"):
+        if not scope.should_report(f".{text}"):
             return False
         if scope.definition is not None and scope.definition.kind == "fn":
             scope.fault("unknown-address", "a function has no addresses; use a `layer` or `block`", node)
@@ -192,7 +192,7 @@ class Expressions:
     def _lists(
         self, callee: nodes.Expr, lists: tuple[tree.Arguments, ...], again: bool, piped: bool
     ) -> tuple[tree.Arguments | None, tree.Arguments | None, bool]:
-        """Which list has the hyperparameters and which the inputs; whether that is for the callee to decide."""
+        """Determine which list has the hyperparameters and which the inputs, and whether the callee decides that."""
         if again:
             return None, lists[0] if lists else None, False
         if len(lists) != 1:
@@ -214,7 +214,7 @@ class Expressions:
         undecided: bool = False,
         declares_only: bool = False,
     ) -> Arguments | None:
-        """Both lists of arguments; None where something about them is wrong, which is reported."""
+        """Return both lists of arguments; None after reporting an error."""
         scope = self.scope
         fits = True
         forward: tree.Argument | None = None
@@ -251,7 +251,7 @@ class Expressions:
         return Arguments(tuple(values), given, forward, implied, undecided, None) if fits else None
 
     def _use_forwarded(self, callee: nodes.Expr) -> None:
-        """`..` uses every hyperparameter of the definition that the callee may have."""
+        """Mark every hyperparameter that `..` may forward to the callee as used."""
         scope = self.scope
         target = callee.target if isinstance(callee, nodes.Global) else None
         known = target.hyperparameters if isinstance(target, Definition) else None
@@ -268,7 +268,7 @@ class Expressions:
         return False
 
     def _bind(self, target: Definition | Op, arguments: Arguments, node: tree.Expr) -> Bound | None:
-        """The arguments of a callee that is known, by their names."""
+        """Return the arguments of a known callee, by name."""
         scope = self.scope
         takes_tensors = isinstance(node, tree.Own) or (bool(arguments.inputs) and not arguments.piped)
         if takes_tensors and self._has_input(target, arguments):
@@ -298,7 +298,7 @@ class Expressions:
         return None if missing else bound
 
     def _has_input(self, target: Definition | Op, arguments: Arguments) -> bool:
-        """Whether an input is given as a hyperparameter, which is reported."""
+        """Whether an input is given as a hyperparameter; reports an error if so."""
         for argument in arguments.hyperparameters:
             value = argument.value
             if isinstance(value, nodes.Local) and self.scope.locals[value.name].what == "input":
@@ -322,7 +322,7 @@ class Expressions:
     def _own(self, expr: tree.Own, piped: bool) -> nodes.Own:
         scope = self.scope
         position = len(scope.declares)
-        scope.declares.append(None)  # what is declared inside its arguments follows it
+        scope.declares.append(None)  # declarations inside its arguments follow it
         address = self.address(expr.address)
         callee = self.resolve(expr.callee)
         first = expr.lists[0] if expr.lists else None
@@ -347,7 +347,7 @@ class Expressions:
         return False
 
     def _is_invariant(self, node: nodes.Own) -> bool:
-        """Whether every iteration around declares the same: its callee and hyperparameters depend on none of them."""
+        """Whether all enclosing iterations declare the same: callee and hyperparameters do not depend on them."""
         changing = self.scope.changing
         if self.scope.loop is not None:
             changing |= {self.scope.loop.variable}
@@ -381,7 +381,7 @@ class Expressions:
         return nodes.Step(step, step.operator, value, condition, otherwise, loop)
 
     def _applied(self, expr: tree.Expr) -> nodes.Expr:
-        """What a step applies to the piped value."""
+        """Resolve the application of a step to the piped value."""
         if isinstance(expr, tree.Own):
             return self._own(expr, piped=True)
         if isinstance(expr, tree.Call):
@@ -389,7 +389,7 @@ class Expressions:
         return self._apply(expr, expr, (), piped=True)
 
     def loop(self, node: tree.Loop) -> nodes.Loop:
-        """A loop, whose index is in scope from here on."""
+        """Resolve a loop, whose index is in scope from here on."""
         first, last = self.resolve(node.first), self.resolve(node.last)
         self.scope.bind(node.variable, "index", self.scope.unit.span(node))
         return nodes.Loop(node, node.variable, first, last)
@@ -412,7 +412,7 @@ Expressions.handlers = {
 
 
 def inputs_of(op: Op) -> Inputs:
-    """The inputs of an operation."""
+    """Return the inputs of an operation."""
     known = _INPUTS.get(op.name)
     if known is None:
         variadic = bool(op.inputs) and op.inputs[-1].variadic
@@ -424,7 +424,7 @@ _INPUTS: dict[str, Inputs] = {}
 
 
 def refuse_input(callee: str, node: Located, fault: Callable[..., Any]) -> None:
-    """Reports a tensor among hyperparameters."""
+    """Report a tensor among hyperparameters."""
     message = f"a hyperparameter of `{callee}` cannot depend on an input"
     fault("wrong-kind", message, node, help="pass hyperparameters in the first list and tensors in the second")
 

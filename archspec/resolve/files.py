@@ -1,4 +1,4 @@
-"""Files and what they define: reading, imports, and definitions with their hyperparameters spelt out."""
+"""Loading of files: reading, imports, and definitions with their hyperparameters expanded."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Parse: TypeAlias = Callable[[Source, Report], tree.File]
 
 
 class Hyperparameter(NamedTuple):
-    """One hyperparameter, declared by the definition `origin`, among whose names its default is evaluated."""
+    """One hyperparameter, declared by the definition `origin`, in whose scope its default is evaluated."""
 
     name: str
     default: tree.Expr | None
@@ -59,15 +59,15 @@ class Definition:
         self.span = unit.span(node.name)
         self.hyperparameters: dict[str, Hyperparameter] = {}
         self.takes = Inputs.of([(e.name, e.default is not None) for e in node.inputs])
-        self.open = False  # what it inherits is in error: any name may be one of its hyperparameters
+        self.open = False  # its inheritance has an error: any name may be one of its hyperparameters
         self.unknown: set[str] = set()  # unknown names that were reported
-        self.resolved: object = None  # its resolved form, once it was asked for
+        self.resolved: object = None  # its resolved form, once it has been created
 
 
 class Binding(NamedTuple):
-    """What a name in a unit stands for, and where it was bound."""
+    """The meaning of a name in a unit, and the location of its binding."""
 
-    target: Definition | Op | None  # None: the import that should have bound it failed, and said so
+    target: Definition | Op | None  # None: the import that should have bound it failed, which was reported
     span: Span
     imported: bool
 
@@ -105,24 +105,24 @@ class Unit:
         self._tails: set[Pattern] | None = None
 
     def reaches(self, pattern: Pattern) -> bool:
-        """Whether a definition of this file may refer to what another one, further in, owns there."""
+        """Whether a definition of this file may refer to a nested declaration at this address."""
         if self._tails is None:
             self._tails = set(tails(self.tree))
         return numbered(pattern) in self._tails
 
     def span(self, node: Located) -> Span:
-        """Where a node of this file's tree stands."""
+        """Return the location of a node of this file's tree."""
         return _new_span(Span, (self.source, node.start, node.end))
 
 
-_new_span = cast("Any", tuple.__new__)  # pyright: ignore[reportUnknownMemberType]  # what Span(...) comes to, in one call
+_new_span = cast("Any", tuple.__new__)  # pyright: ignore[reportUnknownMemberType]  # equivalent to Span(...), in one call
 
 
 class Library:
-    """Loads units, each file once. `raw` keeps what was read, by absolute path (links not followed): what was
-    compiled is valid while the files stay so.
+    """Loads units, each file once. `raw` has the contents of the files, by absolute path (links are not followed): the
+    compiled results are valid while these stay the same.
 
-    Specs are untrusted: a quoted import stays within the folder of the file that was asked for.
+    Specs are untrusted: a quoted import must be in the directory of the requested file or below it.
     """
 
     def __init__(self, specs: str, parse: Parse) -> None:
@@ -135,11 +135,11 @@ class Library:
         self._circles: set[str] = set()
 
     def bundled(self, name: str, report: Report) -> Unit | None:
-        """The unit of the bundled file NAME.arch."""
+        """Return the unit of the bundled file NAME.arch."""
         return self.load(os.path.join(self.specs, name + ".arch"), report, label=f"specs/{name}.arch", root=self.specs)
 
     def lend(self, unit: Unit, words: Iterable[str], report: Report) -> None:
-        """Lets overrides name what the standard library has, if they name what the file of `unit` has not."""
+        """Let overrides use names of the standard library that the file of `unit` does not have."""
         if unit.lent or all(word in unit.names for word in words):
             return
         library = self.bundled("std", report)
@@ -153,7 +153,7 @@ class Library:
     def load(
         self, path: str, report: Report, *, label: str, root: str | None = None, at: Span | None = None
     ) -> Unit | None:
-        """The unit at `path`; None, with a diagnostic, if there is none."""
+        """Return the unit at `path`; None after reporting an error."""
         real = os.path.realpath(path)
         if real in self.units:
             return self.units[real]
@@ -171,7 +171,7 @@ class Library:
         return unit
 
     def define(self, source: Source, report: Report, *, folder: str | None, root: str | None, path: str) -> Unit:
-        """The unit of a text; its imports are loaded too."""
+        """Return the unit of a source text; its imports are loaded too."""
         unit = Unit(source, self.parse(source, report), folder, root)
         self._loading.append(path)
         self._collect(unit, report)
@@ -194,13 +194,13 @@ class Library:
                 case tree.Dims():
                     for name in item.names:
                         if name.text in unit.dims:
-                            _twice(report, "dimension", name.text, unit.span(name), unit.dims[name.text])
+                            _already_defined(report, "dimension", name.text, unit.span(name), unit.dims[name.text])
                         else:
                             unit.dims[name.text] = unit.span(name)
                 case tree.Model():
                     name = str(item.name.value)
                     if name in unit.models:
-                        _twice(report, "model", name, unit.span(item.name), unit.span(unit.models[name].name))
+                        _already_defined(report, "model", name, unit.span(item.name), unit.span(unit.models[name].name))
                     else:
                         unit.models[name] = item
                 case tree.Import():
@@ -208,11 +208,11 @@ class Library:
                         for entry in item.names:
                             if entry.alias in unit.exports:
                                 first = unit.span(unit.exports[entry.alias][1])
-                                _twice(report, "export", entry.alias, unit.span(entry), first)
+                                _already_defined(report, "export", entry.alias, unit.span(entry), first)
                             unit.exports.setdefault(entry.alias, (item, entry))
 
     def check_exports(self, unit: Unit, report: Report) -> None:
-        """Reports names that a file hands on and that are not there."""
+        """Report unknown names that a file re-exports."""
         for item in unit.tree.items:
             if isinstance(item, tree.Import) and item.export:
                 source = self._source_of(unit, item, report)
@@ -230,7 +230,7 @@ class Library:
         first = unit.names.get(name)
         if first is not None:
             earlier, later = sorted((first.span, binding.span), key=lambda span: span.start)
-            _twice(report, "name", name, later, earlier)
+            _already_defined(report, "name", name, later, earlier)
         else:
             unit.names[name] = binding
 
@@ -302,7 +302,7 @@ class Library:
         names = [n for n, b in other.names.items() if not b.imported] + list(other.exports)
         near = nearest(entry.name, names)
         if near is not None:
-            unit.broken.add(near)  # which is what else the file may call it
+            unit.broken.add(near)  # the other name that the file may use for it
         report.error(
             "unknown-import",
             f"`{entry.name}` is not defined in {other.source.label}",
@@ -312,7 +312,7 @@ class Library:
         return None
 
     def _tell_circle(self, unit: Unit, name: str, span: Span, report: Report) -> None:
-        """Reports files that hand on a name in a circle, once."""
+        """Report a circular re-export of a name, once."""
         circle = [other.source.label for other, _ in self._following[self._following.index((unit, name)) :]]
         if self._circles.isdisjoint(circle):
             message = f"circular re-export of `{name}`: {' -> '.join([*circle, circle[0]])}"
@@ -328,7 +328,7 @@ OPERATIONS = Ops()
 
 
 def expand_hyperparameters(definition: Definition, report: Report, path: list[Definition]) -> None:
-    """Spells out a definition's hyperparameters, `..Other` included."""
+    """Expand the hyperparameters of a definition, including `..Other`."""
     if definition.hyperparameters or definition.open or not definition.node.hyperparameters:
         return
     unit = definition.unit
@@ -341,7 +341,7 @@ def expand_hyperparameters(definition: Definition, report: Report, path: list[De
         return
     if len(path) > DEEPEST_TAKEOVER:
         message = f"hyperparameters are inherited through too many definitions: the limit is {DEEPEST_TAKEOVER}"
-        if all(found.message != message for found in report.diagnostics):  # once, however long the chain
+        if all(found.message != message for found in report.diagnostics):  # once, regardless of the length of the chain
             report.error("budget", message, definition.span)
         for each in (*path, definition):
             each.open = True
@@ -352,7 +352,7 @@ def expand_hyperparameters(definition: Definition, report: Report, path: list[De
         span = unit.span(entry)
         if entry.name != "..":
             if entry.name in own:
-                _twice(report, "hyperparameter", entry.name, span, own[entry.name])
+                _already_defined(report, "hyperparameter", entry.name, span, own[entry.name])
                 continue
             own[entry.name] = span
             found[entry.name] = Hyperparameter(entry.name, entry.default, definition, span)
@@ -378,7 +378,7 @@ def expand_hyperparameters(definition: Definition, report: Report, path: list[De
     definition.hyperparameters = found
 
 
-def _twice(report: Report, what: str, name: str, span: Span, first: Span) -> None:
+def _already_defined(report: Report, what: str, name: str, span: Span, first: Span) -> None:
     report.error(
         "duplicate-name", f"{what} `{name}` is already defined", span, notes=(Note("first defined here", first),)
     )

@@ -1,4 +1,4 @@
-"""The resolved form of a definition: every name, callee, argument and address is settled, once for each file.
+"""The resolved form of a definition: every name, callee, argument and address is determined, once per file.
 
     definition  = Definition(kind, name, hyperparameters, inputs, outputs, body)      see `files`
     statement   = Bind(targets, value) | Declare() | Tie(alias, counted, condition, loop)
@@ -15,9 +15,9 @@
     loop        = Loop(variable, first, last)
     address     = Address(segments)
 
-Every node begins with `at`, the node of the syntax tree that it comes from, which has its place in the file. The
-declarations of a statement stand beside it in program order, so that what a definition owns is found without looking
-into expressions. `Invalid` stands for what is wrong and was reported: it is evaluated to nothing, without another word.
+The first field of every node is `at`, its node of the syntax tree, which has the location in the file. The declarations
+of a statement are listed in program order, so that the declarations of a definition are found without searching
+expressions. `Invalid` stands for a part with a reported error; it produces no further diagnostics.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Dimension(Node):
 
 
 class Global(Node):
-    """A name of the file, or of an operation; `target` is the definition or operation that it stands for."""
+    """A name of the file, or of an operation; `target` is the definition or operation that it refers to."""
 
     at: tree.Name
     name: str
@@ -97,7 +97,7 @@ class Binary(Node):
 
 
 class Conditional(Node):
-    """`value if condition else otherwise`; `otherwise` is None where there is no else: the value is then `none`."""
+    """`value if condition else otherwise`; without an else, `otherwise` is None and the value is `none`."""
 
     at: tree.Conditional
     value: Expr
@@ -123,8 +123,8 @@ class Length(Node):
 class Address(Node):
     """An address; a segment is text, or an expression for an index.
 
-    `fixed` is the whole text where there is no index. Where the only index is a plain name, as nearly always,
-    `variable` is that name, with the text before and after it.
+    `fixed` is the whole text if there is no index. If the only index is a name, as nearly always, `variable` is that
+    name, with the text before and after it.
     """
 
     at: tree.Address
@@ -135,7 +135,7 @@ class Address(Node):
     after: str
 
     def indices(self) -> Iterator[Expr]:
-        """The expressions of its indices."""
+        """Return the expressions of the indices."""
         return (segment for segment in self.segments if not isinstance(segment, str))
 
 
@@ -147,7 +147,7 @@ class Read(Node):
 
 
 class Argument(Node):
-    """One argument; `name` is empty where it goes by its position. `at` is None for a piped value that is implied."""
+    """One argument; `name` is empty for a positional one. `at` is None for an implicit piped value."""
 
     at: Located | None
     name: str
@@ -157,7 +157,7 @@ class Argument(Node):
 class Bound(Node):
     """Arguments by the names of one callee.
 
-    `names` are the callee's inputs, a variadic one numbered, and `inputs` what is given to each (None: nothing).
+    `names` are the callee's inputs, with variadic ones numbered, and `inputs` their arguments (None if missing).
     """
 
     hyperparameters: dict[str, Argument]
@@ -165,7 +165,7 @@ class Bound(Node):
     inputs: tuple[Argument | None, ...]
 
     def place(self, name: str) -> Located | None:
-        """Where the hyperparameter or input `name` is written; None if it is not."""
+        """Return the node of the argument for the hyperparameter or input `name`; None if there is none."""
         given = self.hyperparameters.get(name)
         if given is None and name in self.names:
             given = self.inputs[self.names.index(name)]
@@ -173,11 +173,11 @@ class Bound(Node):
 
 
 class Arguments(Node):
-    """What a callee is given: hyperparameters, and inputs (None where it is declared without being applied).
+    """The arguments of an application: hyperparameters, and inputs (None if it is declared without being applied).
 
-    `forward` is `..`, which forwards the hyperparameters of the same names. `piped`: the only input is the piped value,
-    which is not written. `bound` is there where the callee is known whatever the hyperparameters of the definition are.
-    `undecided`: the callee is not, and one list was written: it has the hyperparameters of a callee without inputs.
+    `forward` is `..`, which forwards the hyperparameters with the same names. `piped`: the only input is the piped
+    value, implicitly. `bound` is set if the callee is the same for all hyperparameters of the definition.
+    `undecided`: it is not, and there is one list: it has the hyperparameters of a callee without inputs.
     """
 
     hyperparameters: tuple[Argument, ...]
@@ -188,7 +188,7 @@ class Arguments(Node):
     bound: Bound | None
 
     def every(self) -> Iterator[Argument]:
-        """All arguments, as they are written."""
+        """Yield all explicit arguments."""
         yield from self.hyperparameters
         yield from self.inputs or ()
 
@@ -243,7 +243,7 @@ class Chain(Node):
 
 
 class Invalid(Node):
-    """What is wrong, and was reported."""
+    """A part with a reported error."""
 
     at: Located
 
@@ -293,9 +293,9 @@ class Tensor(Node):
 
 
 class Declaration(Node):
-    """Something declared: where every guard (condition, wanted) holds, once in each iteration of `loop`.
+    """A declaration: it applies if every guard (condition, wanted) holds, once in each iteration of `loop`.
 
-    `invariant`: every iteration of the loops around it declares the same.
+    `invariant`: all iterations of the enclosing loops declare the same.
     """
 
     what: Own | Tensor
@@ -308,7 +308,7 @@ class Declaration(Node):
 
 
 class Bind(Node):
-    """`targets = value`; the target `_` drops its value."""
+    """`targets = value`; the target `_` discards its value."""
 
     at: tree.Bind
     targets: tuple[str, ...]
@@ -369,7 +369,7 @@ class If(Node):
 
 
 class For(Node):
-    """`for i in 0..n { }`; `binds` are the names bound inside; `declares`: an iteration may change what is owned."""
+    """`for i in 0..n { }`; `binds` are the names bound inside; `declares`: an iteration may affect declarations."""
 
     at: tree.For
     loop: Loop
@@ -384,7 +384,7 @@ Statement: TypeAlias = Bind | Declare | Tie | Require | Role | Return | If | For
 
 
 class Entry(Node):
-    """An input or output: `shape` is None where an input has none; `name` is empty where an output has none."""
+    """An input or output: `shape` is None for an input without one; `name` is empty for an output without one."""
 
     at: tree.Parameter | tree.Output
     name: str
@@ -397,7 +397,7 @@ class Entry(Node):
 
 
 def children(expr: Expr) -> Iterator[Expr]:
-    """The expressions directly inside an expression, those in addresses included."""
+    """Yield the direct subexpressions of an expression, including those in addresses."""
     match expr:
         case Listing():
             yield from expr.items
@@ -437,7 +437,7 @@ def children(expr: Expr) -> Iterator[Expr]:
 
 
 def local_names(expr: Expr) -> Iterator[str]:
-    """The names of the definition that an expression reads, dimensions included, once for each time."""
+    """Yield the names of the definition that an expression reads, including dimensions, once per occurrence."""
     if isinstance(expr, Local | Dimension):
         yield expr.name
     for part in children(expr):

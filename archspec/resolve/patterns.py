@@ -1,4 +1,4 @@
-"""Addresses as they are written, an index standing for any number."""
+"""Address patterns in source: an index matches any number."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Pattern = tuple[str | None, ...]
 
 
 def pattern_of(address: tree.Address) -> Pattern:
-    """An address as a pattern."""
+    """Convert an address to a pattern."""
     words: list[str | None] = []
     for segment in address.segments:
         if segment.text:
@@ -25,7 +25,7 @@ def pattern_of(address: tree.Address) -> Pattern:
 
 
 def tails(node: Any) -> Iterator[Pattern]:
-    """What each `.address` of a tree may be to a definition further in, which owns the end of it."""
+    """Return the ends of each `.address` in a tree, which a nested definition may declare."""
     if isinstance(node, tree.Reference):
         whole = numbered(pattern_of(node.address))
         yield from (whole[k:] for k in range(1, len(whole)))
@@ -35,12 +35,12 @@ def tails(node: Any) -> Iterator[Pattern]:
 
 
 def numbered(pattern: Pattern) -> Pattern:
-    """A pattern with None for each number, too."""
+    """Replace the numbers in a pattern by None, too."""
     return tuple(None if word is None or word.isdecimal() else word for word in pattern)
 
 
 def by_first_word(patterns: list[Pattern]) -> dict[str | None, list[Pattern]]:
-    """Patterns, each once, by their first word."""
+    """Group distinct patterns by their first segment."""
     found: dict[str | None, list[Pattern]] = {}
     for pattern in dict.fromkeys(patterns):
         found.setdefault(pattern[0], []).append(pattern)
@@ -48,14 +48,14 @@ def by_first_word(patterns: list[Pattern]) -> dict[str | None, list[Pattern]]:
 
 
 def covers(outer: Pattern, inner: Pattern) -> bool:
-    """Whether `inner` may be at or inside `outer`."""
+    """Whether `inner` may be equal to `outer` or inside it."""
     return len(inner) >= len(outer) and all(
         a is None or b is None or a == b for a, b in zip(outer, inner, strict=False)
     )
 
 
 def pattern_text(pattern: Pattern) -> str:
-    """A pattern as a message shows it."""
+    """Format a pattern for messages."""
     words = ""
     for word in pattern:
         words += "[...]" if word is None else f"{'.' if words else ''}{word}"
@@ -63,7 +63,7 @@ def pattern_text(pattern: Pattern) -> str:
 
 
 def nearest_address(text: str, owned: list[str]) -> str | None:
-    """A `did you mean` sentence for an address that has its first words from `owned`."""
+    """Suggest a similar address whose first segments are in `owned`."""
     words = text.split(".")
     for end in range(len(words), 0, -1):
         near = nearest(".".join(words[:end]), owned)

@@ -1,4 +1,4 @@
-"""The names that are in scope while a definition is resolved, and what was found out about them."""
+"""The names in scope while a definition is resolved, and their uses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class LocalName(NamedTuple):
 
 
 class Declared(NamedTuple):
-    """An address at which a definition declares something; `applied` where it stands."""
+    """An address at which a definition declares something; `applied` if it is applied there."""
 
     pattern: Pattern
     node: tree.Own | tree.Param
@@ -32,10 +32,10 @@ class Declared(NamedTuple):
 
 
 class Scope:
-    """The state of resolving one definition of `unit`, or, without one, the arguments of a model.
+    """The state of the resolution of one definition of `unit`, or of the arguments of a model.
 
-    `used` are the names that it reads, `file_names` those of its file; `referred` the addresses, and `meant` the ones
-    that a misspelt address most likely stands for. `unread` are values of an iteration that nothing in it reads.
+    `used` are the local names that it reads, `file_names` those of its file; `referred` are the addresses, and `meant`
+    the likely intended ones of misspelt addresses. `unread` are values of an iteration that are not read in it.
     """
 
     def __init__(self, unit: Unit, definition: Definition | None, report: Report) -> None:
@@ -56,7 +56,7 @@ class Scope:
         self.branch: tuple[int, ...] = ()
         node = definition.node if definition is not None else None
         self.broken = node is not None and any(node.start <= b.start < node.end for b in unit.tree.broken)
-        # The context of what is declared in the statement being resolved, and what that is so far.
+        # The context of declarations in the current statement, and the declarations so far.
         self.guards: tuple[tuple[Expr, bool], ...] = ()
         self.loop: Loop | None = None
         self.changing: frozenset[str] = frozenset()
@@ -65,14 +65,14 @@ class Scope:
     def fault(
         self, code: str, message: str, node: Located, *, help: str | None = None, first: Located | None = None
     ) -> None:
-        """Reports an error at `node`; `first` is where the same was specified first."""
+        """Report an error at `node`; `first` locates the first specification of the same thing."""
         notes = (Note("first specified here", self.unit.span(first)),) if first is not None else ()
         self.report.error(code, message, self.unit.span(node), notes=notes, help=help)
 
-    def is_news(self, name: str, everywhere: bool = False) -> bool:
-        """Whether an unknown name is to be reported: once a definition, and not if what failed would have defined it.
+    def should_report(self, name: str, everywhere: bool = False) -> bool:
+        """Whether to report an unknown name: once per definition, and not if a broken statement may have defined it.
 
-        `everywhere`: once a file, as for a dimension.
+        `everywhere`: once per file, as for a dimension.
         """
         unit, definition = self.unit, self.definition
         if name in unit.broken or (definition is not None and definition.open):
@@ -83,7 +83,7 @@ class Scope:
         return not known
 
     def bind(self, name: str, what: str, span: Span) -> bool:
-        """Brings a name into scope; False where the file has another meaning for it, which is reported."""
+        """Bring a name into scope; False after reporting that the file defines it differently."""
         if name == "_":
             return True
         first = self.locals.get(name)
@@ -91,28 +91,28 @@ class Scope:
             carried = first.depth < self.loops and first.what != "index"
             other_branch = what == "value" and exclusive(first.branch, self.branch)
             if not carried and not other_branch:
-                self.twice(name, span, first.span)
+                self.already_defined(name, span, first.span)
             return True
         fits = True
         for known in (self.unit.names.get(name), self.unit.dims.get(name)):
             if known is not None:
-                self.twice(name, span, known if isinstance(known, Span) else known.span)
+                self.already_defined(name, span, known if isinstance(known, Span) else known.span)
                 self.file_names.add(name)
                 fits = False
         self.locals[name] = LocalName(what, span, self.loops, self.branch)
         return fits
 
     def hyperparameter(self, span: Span) -> LocalName:
-        """What a hyperparameter's name stands for."""
+        """Return the local name of a hyperparameter."""
         return LocalName("hyperparameter", span, 0, ())
 
-    def twice(self, name: str, span: Span, first: Span) -> None:
-        """Reports a name that is defined already."""
+    def already_defined(self, name: str, span: Span, first: Span) -> None:
+        """Report a name that is already defined."""
         note = Note("first defined here", first)
         self.report.error("duplicate-name", f"`{name}` is already defined", span, notes=(note,))
 
     def end_loop(self, variable: str) -> None:
-        """Takes the names of a loop that ends out of scope."""
+        """Remove the names of a finished loop from the scope."""
         ended = [
             name
             for name, local in self.locals.items()

@@ -39,7 +39,7 @@ def verify(
 
 
 def verify_table(table: Table, path: str, renames: Sequence[Rename] = ()) -> Verification:
-    """As `verify`, of a model's table."""
+    """Compare a checkpoint with the table of a model, as `verify` does."""
     was_enabled = gc.isenabled()
     gc.disable()  # with many tensors, most of the time would be spent in it
     try:
@@ -52,7 +52,7 @@ def verify_table(table: Table, path: str, renames: Sequence[Rename] = ()) -> Ver
 
 
 def _fitting(table: Table, checkpoint: Checkpoint, renames: Sequence[Rename]) -> tuple[str, ...]:
-    """The other models of a bundled file, with the same hyperparameters set, that are exactly the checkpoint."""
+    """Return the other models of a bundled file, with the same overrides, that match the checkpoint exactly."""
     names = len(checkpoint.entries)
     from archspec.pipeline.files import bundled_models  # which imports the compiler
 

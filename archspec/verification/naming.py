@@ -1,4 +1,4 @@
-"""Other spellings of a model's tensors in a checkpoint: renamed by hand, under a prefix, norms as they once were."""
+"""Naming variants of a model's tensors in a checkpoint: explicit renamings, a prefix, old names of norms."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from archspec.addresses import last, prefixes
 from archspec.source import fail
 
 OLD_NORMS = {"gamma": "weight", "beta": "bias"}
-"""What the tensors of a norm are called in checkpoints that come from TensorFlow, by their names since."""
+"""The names of a norm's tensors in checkpoints from TensorFlow, by their current names."""
 
 MOST_SEGMENTS = 8
-"""Segments that a prefix may have."""
+"""The limit on the segments of a prefix."""
 
 
 class NamingVariant(NamedTuple):
@@ -36,7 +36,7 @@ class Rename(NamedTuple):
     new: str
 
     def apply(self, name: str) -> str | None:
-        """The new name; None if `old` does not match. A `*` takes as little as it can, and the last one the rest."""
+        """Return the new name; None without a match. Each `*` matches as little as possible, the last one the rest."""
         head, *pieces = self.old.split("*")
         if not pieces:
             return self.new if name == self.old else None
@@ -58,40 +58,40 @@ class Rename(NamedTuple):
 
 
 def parse_rename(old: str, new: str) -> Rename:
-    """A Rename of two patterns. Raises ArchError if they do not have as many `*`, or one is empty."""
+    """Create a Rename. Raises ArchError if the patterns have different numbers of `*`, or one is empty."""
     if not old or not new or old.count("*") != new.count("*"):
-        help = "both are whole names with as many `*`, as in `--rename 'model.*=*'`"
-        raise fail("usage", f"`{old}={new}` is no renaming", help=help)
+        help = "use two whole names with equally many `*`, as in `--rename 'model.*=*'`"
+        raise fail("usage", f"invalid renaming `{old}={new}`", help=help)
     return Rename(old, new)
 
 
 def respell(
     names: Sequence[str], spec: Set[str], norms: Set[str], renames: Sequence[Rename] = ()
 ) -> tuple[dict[str, str], list[NamingVariant], list[Rename]]:
-    """The spec's name for each of the checkpoint's `names` that has one; the spellings used; renamings of no name.
+    """Map the checkpoint's `names` to names of the spec; also returns the variants used, and unmatched renamings.
 
-    `spec` are the spec's names, and `norms` those of them that are of norms. A prefix is recognised where it makes the
-    most names agree, on all names in question, and more than agree as they are; it is that of the checkpoint or of the
-    spec. No two names come to the same one of the spec: the one that is spelt like it, or like the others, has it.
+    `spec` are the spec's names, and `norms` those of norms. A prefix, of the checkpoint or of the spec, is detected if
+    more names agree with it than without it. No two names are mapped to the same name of the spec: the one that is
+    written like it, or like the others, takes precedence.
     """
     called, used, unmatched = _renamed(names, renames)
     prefix, missing = _prefix(dict.fromkeys(called.values()).keys(), spec, norms)
     found: dict[str, str] = {}
     takers: dict[str, str] = {}
-    spelt: dict[str, tuple[bool, bool]] = {}
+    variants: dict[str, tuple[bool, bool]] = {}
     for name, renamed in called.items():
         ours, has_prefix = _placed(renamed, prefix, missing, spec)
         modern = _modern(ours, spec, norms)
         how = (modern != ours, not has_prefix)
-        if modern not in spec or (modern in takers and spelt[takers[modern]] <= how):
+        if modern not in spec or (modern in takers and variants[takers[modern]] <= how):
             continue
         if modern in takers:
             del found[takers[modern]]
-        found[name], takers[modern], spelt[name] = modern, name, how
+        found[name], takers[modern], variants[name] = modern, name, how
     spellings = list(used)
     if prefix or missing:
-        spellings.append(NamingVariant("prefix", prefix, missing, sum(not spelt[name][1] for name in found)))
-    old = Counter(last(called[name]) for name in found if spelt[name][0])
+        spellings.append(NamingVariant("prefix", prefix, missing, sum(not variants[name][1] for name in found)))
+    old = Counter(last(called[name]) for name in found if variants[name][0])
     spellings += [NamingVariant("norm", was, OLD_NORMS[was], count) for was, count in sorted(old.items(), reverse=True)]
     return found, spellings, unmatched
 
@@ -112,12 +112,12 @@ def _renamed(
     firsts: dict[str, str] = {}
     for name, now in called.items():
         if firsts.setdefault(now, name) != name:
-            raise fail("usage", f"by --rename `{firsts[now]}` and `{name}` would both be `{now}`")
+            raise fail("usage", f"--rename maps both `{firsts[now]}` and `{name}` to `{now}`")
     return called, used, unmatched
 
 
 def _prefix(names: Set[str], spec: Set[str], norms: Set[str]) -> tuple[str, str]:
-    """What stands before the names of the checkpoint, and what before those of the spec; one of these is ""."""
+    """Return the prefix of the checkpoint's names and that of the spec's; at least one of them is ""."""
     votes = Counter({("", ""): 0})
     for name in names:
         for prefix in _prefixes(name):
@@ -133,19 +133,19 @@ def _prefix(names: Set[str], spec: Set[str], norms: Set[str]) -> tuple[str, str]
 
 
 def _prefixes(name: str) -> list[str]:
-    """ "", `a.`, `a.b.` of `a.b.c`."""
+    """Yield the prefixes of a name: "", `a.`, `a.b.` for `a.b.c`."""
     return ["", *(f"{outer}." for outer in islice(prefixes(name), MOST_SEGMENTS) if outer != name)]
 
 
 def _placed(name: str, prefix: str, missing: str, spec: Set[str]) -> tuple[str, bool]:
-    """The name under the spec's prefix, and whether it is one of those that the prefixes are about."""
+    """Return the name under the spec's prefix, and whether the prefixes apply to it."""
     if missing:
         return (name, False) if name in spec else (missing + name, True)
     return (name[len(prefix) :], True) if name.startswith(prefix) else (name, False)
 
 
 def _modern(name: str, spec: Set[str], norms: Set[str]) -> str:
-    """The name of a norm's tensor as it is today, if the spec has it and does not have the old one."""
+    """Return the current name of a norm's tensor, if the spec has it and does not have the old one."""
     if last(name) not in OLD_NORMS or name in spec:
         return name
     modern = name.removesuffix(last(name)) + OLD_NORMS[last(name)]
@@ -153,6 +153,6 @@ def _modern(name: str, spec: Set[str], norms: Set[str]) -> str:
 
 
 def _old(name: str) -> str:
-    """The name of a norm's tensor as it once was."""
+    """Return the old name of a norm's tensor."""
     today = last(name)
     return name.removesuffix(today) + next((old for old, new in OLD_NORMS.items() if new == today), today)

@@ -1,4 +1,4 @@
-"""The report of `archspec verify`: its table and sentences, and the document."""
+"""The report of `archspec verify`: its table and notes, and the JSON document."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from archspec.verification.naming import NamingVariant
 from archspec.verification.verify import Finding, StoredTotals, Verification
 
 MOST_ROWS = 1_000
-"""Findings in a table for people; csv, JSON and YAML have all of them."""
+"""The limit on rows of a table; csv, JSON and YAML contain all differences."""
 
 
 def contents(found: Verification) -> Document:
-    """The document that JSON and YAML write."""
+    """Return the document of the JSON and YAML output."""
     return {
         "format": 1,
         "model": found.model,
@@ -40,7 +40,7 @@ def contents(found: Verification) -> Document:
 
 
 def page(found: Verification, format: str) -> str:
-    """The report as a table, markdown or csv; csv has the findings only."""
+    """Render the report as a table, markdown or csv; csv contains only the differences."""
     if format == "csv":
         keys = ("kind", "name", "numbers", "tensors", "what", "spec", "checkpoint", "dtype", "other")
         return csv(View(tuple(Column(key, key) for key in keys), [*map(_row, found.findings)]))
@@ -48,7 +48,7 @@ def page(found: Verification, format: str) -> str:
     if not found.findings and format == "table":
         return "".join(f"{printable(line)}\n" for line in (heading, *summary))
     columns = [
-        Column("kind", "finding"),
+        Column("kind", "difference"),
         Column("name", "tensor"),
         Column("numbers", "*"),
         Column("tensors", "tensors"),
@@ -60,11 +60,11 @@ def page(found: Verification, format: str) -> str:
 
 
 def _remark(finding: Finding) -> str:
-    """What the other columns leave unsaid."""
+    """Return a remark on a difference."""
     if finding.kind == "tied":
-        return f"one with {finding.other}"
+        return f"same tensor as {finding.other}"
     if finding.kind == "total_size":
-        return f"the index claims {int(finding.other or 0):,} bytes"
+        return f"the index specifies {int(finding.other or 0):,} bytes"
     return finding.dtype or (finding.what if finding.what == "buffer" else "")
 
 
@@ -85,8 +85,8 @@ def _row(finding: Finding) -> Row:
 _KINDS = {
     "missing": "missing",
     "unexpected": "unexpected",
-    "shape": "of another shape",
-    "tied": "tied otherwise",
+    "shape": "with a different shape",
+    "tied": "tied differently",
 }
 
 
@@ -95,29 +95,29 @@ def _heading(found: Verification) -> str:
     if found.is_exact:
         buffers = f", {number(found.buffers, 'buffer')}" if found.buffers else ""
         held = f"{number(found.stored.names, 'tensor')}, {found.params:,} parameters{buffers}"
-        return f"{found.checkpoint}: {held}: all of {model}, exactly"
+        return f"{found.checkpoint} matches {model} exactly: {held}"
     counts = Counter[str]()
     for finding in found.findings:
         counts[finding.kind] += len(finding.fold.names)
     if set(counts) == {"unexpected"}:
-        return f"{found.checkpoint}: all of {model}, and {number(counts['unexpected'], 'tensor')} besides"
-    said = [f"{number(counts[kind], 'tensor')} {words}" for kind, words in _KINDS.items() if counts[kind]]
-    said += ["an index that is wrong about its size"] if "total_size" in counts else []
-    return f"{found.checkpoint} is not {model}: {', '.join(said)}"
+        return f"{found.checkpoint} contains all of {model} and {number(counts['unexpected'], 'tensor')} more"
+    parts = [f"{number(counts[kind], 'tensor')} {words}" for kind, words in _KINDS.items() if counts[kind]]
+    parts += ["wrong total size in the index"] if "total_size" in counts else []
+    return f"{found.checkpoint} does not match {model}: {', '.join(parts)}"
 
 
 def _summary(found: Verification) -> list[str]:
-    """What the findings leave unsaid: sentences, one a line."""
+    """Return the totals, naming variants and other remarks, one per line."""
     stored = found.stored
-    lines = [*map(_spelling, found.spellings), *found.notes]
-    names = f" by {stored.names:,} names" if stored.tensors < stored.names else ""
+    lines = [*map(_variant, found.spellings), *found.notes]
+    names = f" with {stored.names:,} names" if stored.tensors < stored.names else ""
     files = f" in {found.files:,} files" if found.files > 1 else ""
     held = f"{number(stored.tensors, 'tensor')}{names}, {stored.elements:,} elements, {stored.bytes:,} bytes{files}"
-    lines.append(f"the checkpoint: {held}, {_types(found.dtypes)}")
-    also = " (with the same hyperparameters set)" if found.overrides else ""
+    lines.append(f"checkpoint: {held}, {_types(found.dtypes)}")
+    also = " (with the same overrides)" if found.overrides else ""
     if len(found.findings) > MOST_ROWS:
-        lines.append(f"{len(found.findings) - MOST_ROWS:,} more lines: --format csv or json writes them all")
-    return lines + [f"the checkpoint is exactly {name}{also}" for name in found.fits]
+        lines.append(f"{len(found.findings) - MOST_ROWS:,} more rows; use --format csv or json to show all")
+    return lines + [f"the checkpoint matches {name} exactly{also}" for name in found.fits]
 
 
 def _types(dtypes: dict[str, StoredTotals]) -> str:
@@ -126,11 +126,11 @@ def _types(dtypes: dict[str, StoredTotals]) -> str:
     return ", ".join(f"{dtype} {part.elements:,}" for dtype, part in dtypes.items()) or "no types"
 
 
-def _spelling(spelling: NamingVariant) -> str:
+def _variant(spelling: NamingVariant) -> str:
     names = number(spelling.names, "name")
     if spelling.kind == "prefix":
         where = "checkpoint" if spelling.checkpoint else "spec"
-        return f"`{spelling.checkpoint or spelling.spec}` stands before {names}, in the {where} only"
+        return f"prefix in the {where} only: `{spelling.checkpoint or spelling.spec}` ({names})"
     if spelling.kind == "norm":
-        return f"`{spelling.checkpoint}` is `{spelling.spec}` in {names} of norms"
+        return f"`{spelling.checkpoint}` is read as `{spelling.spec}` in {names} of norms"
     return f"`{spelling.checkpoint}` is read as `{spelling.spec}` in {names}"

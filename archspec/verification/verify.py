@@ -1,4 +1,4 @@
-"""A model's tensors against those of a checkpoint: what is missing, unexpected, of another shape, or tied otherwise."""
+"""Comparison of a model's tensors with a checkpoint: missing, unexpected, differently shaped or tied tensors."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from archspec.table import Table
 from archspec.verification.naming import NamingVariant, Rename, respell
 
 _Fact = tuple[str, tuple[int, ...]]
-"""What a spec says of a name: "param" or "buffer", and the shape."""
+"""The spec's declaration of a name: "param" or "buffer", and the shape."""
 
 
 class Finding(NamedTuple):
-    """A difference, said once of all the tensors that have it: `fold` has their names.
+    """A difference, once for all tensors that have it; `fold` has their names.
 
-    `kind` and what the other fields then are:
-    - "missing": the spec has it, of the shape `spec`, and the checkpoint does not, under any of its names;
-    - "unexpected": the checkpoint has it (its own name, shape and `dtype`), and the spec does not;
-    - "shape": it is `spec` in the spec and `checkpoint` in the checkpoint;
-    - "tied": a parameter that is one tensor with `other` in the checkpoint, and is not in the spec;
-    - "total_size": the index of the shards claims another number of bytes, `other`, than they hold; there is no name.
+    `kind` determines the other fields:
+    - "missing": the spec has the tensor, with the shape `spec`, but the checkpoint has none of its names;
+    - "unexpected": the checkpoint has the tensor (its own name, shape and `dtype`), but the spec does not;
+    - "shape": the shape is `spec` in the spec and `checkpoint` in the checkpoint;
+    - "tied": in the checkpoint, the parameter is the same tensor as `other`, but not in the spec;
+    - "total_size": the index of the shards specifies `other` bytes, but they contain a different number; no name.
 
-    `what` is "param" or "buffer" where it is missing or of another shape, else "".
+    `what` is "param" or "buffer" if the tensor is missing or has a different shape, otherwise "".
     """
 
     kind: str
@@ -39,7 +39,7 @@ class Finding(NamedTuple):
 class StoredTotals(NamedTuple):
     """Totals of a checkpoint, or of its tensors of one element type.
 
-    `names` counts every name; `tensors`, `elements` and `bytes` count a tensor with several names once.
+    `names` counts all names; `tensors`, `elements` and `bytes` count a tensor with several names once.
     """
 
     names: int
@@ -78,7 +78,7 @@ class Verification(NamedTuple):
 
 
 def compare(table: Table, checkpoint: Checkpoint, renames: Sequence[Rename] = ()) -> Verification:
-    """Compares names, shapes and ties. Raises ArchError if renaming makes one name of two."""
+    """Compare names, shapes and ties. Raises ArchError if a renaming maps two names to one."""
     specified = {t.name: ("param", t.shape) for t in table.tensors}
     specified |= {b.name: ("buffer", b.shape) for b in table.buffers}
     norms = {t.name for t in table.tensors if t.role == "norm"}
@@ -111,7 +111,7 @@ def compare(table: Table, checkpoint: Checkpoint, renames: Sequence[Rename] = ()
 
 
 def stored(entries: Iterable[Entry]) -> StoredTotals:
-    """Sums: an entry whose elements are those of another counts as a name only."""
+    """Add up entries; an entry that shares the elements of another counts only as a name."""
     entries = list(entries)
     distinct = list({entry.place: entry for entry in entries}.values())
     return StoredTotals(
@@ -127,7 +127,7 @@ def _by_dtype(entries: Sequence[Entry], whole: StoredTotals) -> dict[str, Stored
 
 
 def _groups(table: Table) -> dict[str, list[str]]:
-    """The names of each tensor and buffer of the spec, under the name that is counted, which is the first of them."""
+    """Group the names of each tensor and buffer of the spec by the canonical name, which is the first of them."""
     ties = {t.name: t.tied_to for t in table.tensors if t.tied_to} | table.buffer_ties
     groups = {stored.name: [stored.name] for stored in (*table.tensors, *table.buffers) if stored.name not in ties}
     for name, counted in ties.items():
@@ -153,7 +153,7 @@ def _reshaped(specified: dict[str, _Fact], found: dict[str, Entry]) -> Iterator[
 
 
 def _tied(groups: dict[str, list[str]], found: dict[str, Entry]) -> Iterator[Finding]:
-    """Tensors that are different ones in the spec, and have the same elements in the checkpoint."""
+    """Find tensors that are different in the spec but have the same elements in the checkpoint."""
     firsts: dict[tuple[object, ...], tuple[str, str]] = {}
     items: list[tuple[str, str]] = []
     for counted, names in groups.items():
@@ -169,7 +169,7 @@ def _tied(groups: dict[str, list[str]], found: dict[str, Entry]) -> Iterator[Fin
 
 
 def _claims(checkpoint: Checkpoint) -> Iterator[Finding]:
-    """The size an index claims: each tensor counted once, or once a name; programs differ in this."""
+    """Compare the size in an index with the totals, counting each tensor once or once per name: both are common."""
     if checkpoint.total_size is None:
         return
     sums = {stored(checkpoint.entries).bytes, sum(entry.bytes for entry in checkpoint.entries)}
@@ -178,23 +178,23 @@ def _claims(checkpoint: Checkpoint) -> Iterator[Finding]:
 
 
 def _notes(groups: dict[str, list[str]], found: dict[str, Entry]) -> Iterator[str]:
-    """Which of the names of a tied tensor a checkpoint has: one is enough, and which one is its own affair."""
+    """Describe the names under which a checkpoint stores tied tensors; any one of the names is sufficient."""
     items: list[tuple[str, tuple[str, str]]] = []
     for names in groups.values():
         there = [name for name in names if name in found]
         places = {found[name].place for name in there[:1]}
         for name in names if there else ():
             if name not in found:
-                items.append((name, ("not stored, as it is tied to", there[0])))
+                items.append((name, ("not stored because it is tied to", there[0])))
             elif found[name].place not in places:
                 places.add(found[name].place)
-                items.append((name, ("stored apart (whether equal was not checked) from", there[0])))
+                items.append((name, ("stored separately (equality was not checked) from", there[0])))
     for folded, (sentence, other) in fold(items):
         yield f"{sentence} `{other}`: `{folded.pattern}`{f' ({folded.ranges})' if folded.numbers else ''}"
 
 
 def _overlaps(entries: Iterable[Entry]) -> Iterator[str]:
-    """Tensors that are no two names of one, and yet share a stretch of storage."""
+    """Describe different tensors whose elements overlap in storage."""
     distinct = {entry.place: entry for entry in entries if entry.bytes}.values()
     before: Entry | None = None
     pairs: list[tuple[str, str]] = []
@@ -206,4 +206,4 @@ def _overlaps(entries: Iterable[Entry]) -> Iterator[str]:
     if pairs:
         more = f" (and {len(pairs) - 1:,} more pairs)" if len(pairs) > 1 else ""
         named = " and ".join(f"`{name}`" for name in pairs[0])
-        yield f"{named} may have elements in common{more}, which the sums count for each"
+        yield f"{named} may share elements{more}; the totals count them for each tensor"
