@@ -207,7 +207,7 @@ def _unary(
 
 
 def _real(name: str, doc: str, scalar: Function, python: str = "", least: int | None = None) -> Op:
-    """A function of the reals, known to `math` and to `torch` under its own name."""
+    """A function of reals that has the same name in `math` and `torch`."""
     op = _unary(name, doc, "number", "real", _known(scalar), python or f"math.{name}(x)", f"torch.{name}(x)")
     return op._replace(least=least)
 
