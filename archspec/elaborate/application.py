@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from archspec.algebra import Polynomial
 from archspec.elaborate.body_builder import BodyBuilder, operand_of, type_of
+from archspec.elaborate.hyperparameters import hyperparameter_values
 from archspec.elaborate.interpreter import Interpreter
 from archspec.elaborate.program import Frame, Program
 from archspec.elaborate.shapes import Header
@@ -214,7 +215,7 @@ class Applications(Interpreter):
         bound = self.bound(expr, callee)
         if bound is None:
             return POISON
-        values = self.hyperparameters(callee, bound.hyperparameters, expr.arguments.forward, expr.at)
+        values = hyperparameter_values(self, callee, bound.hyperparameters, expr.arguments.forward, expr.at)
         if values is None:
             return POISON
         return self._apply_definition(Target(callee, values, None), "", bound, expr.at)

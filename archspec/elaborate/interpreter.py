@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from archspec.elaborate.limits import Limits
@@ -14,25 +14,21 @@ from archspec.elaborate.values import (
     StaticError,
     Tensor,
     Value,
-    accepts,
     arithmetic,
     describe,
     is_integer,
     is_list,
     is_number,
-    kind_of,
     negative,
     show,
 )
 from archspec.ops import Op
-from archspec.resolve import nodes
-from archspec.resolve.arguments import bind, listed
-from archspec.resolve.definition import resolved
-from archspec.resolve.expressions import inputs_of, refuse_input
+from archspec.resolve import nodes, walk
+from archspec.resolve.arguments import bind
+from archspec.resolve.expressions import inputs_of
 from archspec.resolve.files import Definition, Unit
-from archspec.resolve.nodes import Argument, Bound
+from archspec.resolve.nodes import Bound
 from archspec.source import Note, suggest
-from archspec.syntax import tree
 from archspec.syntax.node import Located
 
 LONGEST_LIST = 10_000
@@ -265,7 +261,7 @@ class Interpreter:
         """Whether a `require` is met; reports an error if not, with the values of the names in it."""
         if self.program.numbers.requires(self, statement.condition):
             return True
-        names = dict.fromkeys(nodes.local_names(statement.condition))
+        names = dict.fromkeys(walk.local_names(statement.condition))
         shown = [(name, self.env[name]) for name in names if self.env.get(name, DYNAMIC) is not DYNAMIC]
         values = ", ".join(f"{name} = {show(value)}" for name, value in shown)
         message = statement.message or "requirement not met"
@@ -350,74 +346,6 @@ class Interpreter:
             return None
         names = [attribute.name for attribute in callee.attributes]
         return bind(callee.name, names, inputs_of(callee), expr.arguments, expr.at, self.fault)
-
-    def hyperparameters(
-        self,
-        callee: Definition,
-        given: Mapping[str, Argument],
-        forward: tree.Argument | None,
-        at: Located,
-        overrides: Mapping[str, Value] | None = None,
-    ) -> dict[str, Value] | None:
-        """Return the values of a definition's hyperparameters in a use; None after reporting an error.
-
-        `overrides` take precedence over the arguments.
-        """
-        if callee.open:
-            return None
-        forwarded = self.definition.hyperparameters if forward is not None and self.definition is not None else {}
-        values: dict[str, Value] = {}
-        failed = False
-        for name, parameter in callee.hyperparameters.items():
-            argument = given.get(name)
-            default = POISON
-            if parameter.default is not None:
-                default = self._default(callee, name, values)
-            if overrides and name in overrides:
-                values[name] = overrides[name]
-                continue
-            place = argument.at if argument is not None else None
-            if argument is not None:
-                value = self.value(argument.value)
-            elif name in forwarded and name in self.env:
-                place, value = forward, self.env[name]
-            elif parameter.default is None:
-                if not failed:
-                    message = f"missing hyperparameter `{name}` in call to `{callee.name}`"
-                    help = f"expected hyperparameters: {listed(callee.hyperparameters)}"
-                    self.fault("missing-argument", message, at, help=help)
-                failed = True
-                values[name] = POISON
-                continue
-            else:
-                value = default
-            failed = not self._fits(callee, name, default, value, place) or failed
-            values[name] = value
-        return None if failed else values
-
-    def _fits(self, callee: Definition, name: str, default: Value, value: Value, place: Located | None) -> bool:
-        """Whether `value` may be the hyperparameter `name`; reports an error if not."""
-        if value is POISON:
-            return False
-        if place is None:
-            return True
-        if value is DYNAMIC or value.__class__ is Tensor:
-            refuse_input(callee.name, place, self.fault)
-            return False
-        if default is POISON or accepts(default, value):
-            return True
-        note = Note(f"the default is {describe(default)}", callee.hyperparameters[name].span)
-        message = f"hyperparameter `{name}` of `{callee.name}` expects type {kind_of(default)}, found {describe(value)}"
-        self.fault("wrong-kind", message, place, notes=(note,))
-        return False
-
-    def _default(self, callee: Definition, name: str, values: dict[str, Value]) -> Value:
-        """Evaluate the default of a hyperparameter, which may use those before it."""
-        parameter = callee.hyperparameters[name]
-        if isinstance(parameter.default, tree.Literal):
-            return parameter.default.value
-        expr = resolved(parameter.origin, self.program.report).defaults[name]
-        return Interpreter(self.program, parameter.unit, callee, values).value(expr)
 
 
 Interpreter.handlers = {

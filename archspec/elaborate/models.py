@@ -11,6 +11,7 @@ from archspec.check.file import check_file
 from archspec.check.unused import report_unused_address
 from archspec.elaborate.application import Target
 from archspec.elaborate.bodies import body_of
+from archspec.elaborate.hyperparameters import hyperparameter_values
 from archspec.elaborate.interpreter import Interpreter
 from archspec.elaborate.ownership import instantiate
 from archspec.elaborate.program import Frame, Program
@@ -25,7 +26,7 @@ from archspec.elaborate.values import (
 )
 from archspec.ir import Body, Leaf, Module, Type, Weight, canonical, find, leaves
 from archspec.ops import OPS, Op
-from archspec.resolve import nodes
+from archspec.resolve import nodes, walk
 from archspec.resolve.definition import ResolvedModel, resolve_expectations, resolve_model, resolved
 from archspec.resolve.files import Definition, Library, Unit
 from archspec.source import Span, suggest
@@ -149,7 +150,9 @@ def defaults(
     program: Program, unit: Unit, definition: Definition, given: dict[str, Value] | None = None
 ) -> dict[str, Value] | None:
     """Return the values of a definition's hyperparameters: `given`, and the defaults of the others."""
-    return Interpreter(program, unit, None, {}).hyperparameters(definition, {}, None, definition.node.name, given)
+    return hyperparameter_values(
+        Interpreter(program, unit, None, {}), definition, {}, None, definition.node.name, given
+    )
 
 
 def hyperparameters(
@@ -160,7 +163,7 @@ def hyperparameters(
     if bound is None:
         return None
     interpreter = Interpreter(program, unit, None, {})
-    written = interpreter.hyperparameters(definition, bound.hyperparameters, None, form.at)
+    written = hyperparameter_values(interpreter, definition, bound.hyperparameters, None, form.at)
     if written is None:
         return None
     if not overrides:
@@ -176,7 +179,7 @@ def hyperparameters(
         chosen[name] = _override(program, unit, name, written[name], value)
     if POISON in chosen.values() or len(chosen) < len(overrides):
         return None
-    return interpreter.hyperparameters(definition, bound.hyperparameters, None, form.at, chosen)
+    return hyperparameter_values(interpreter, definition, bound.hyperparameters, None, form.at, chosen)
 
 
 def _override(program: Program, unit: Unit, name: str, written: Value, value: Value) -> Value:
@@ -267,7 +270,7 @@ def _check_expectations(
 ) -> None:
     facts = {"params": module.total, "trainable": module.total - module.frozen, "frozen": module.frozen}
     conditions = resolve_expectations(unit, form.at, (*values, *facts, "tensors"), program.report)
-    if any("tensors" in nodes.local_names(condition) for condition in conditions):
+    if any("tensors" in walk.local_names(condition) for condition in conditions):
         facts["tensors"] = sum(1 for _, leaf in leaves(module) if leaf.weight.kind == "param")
     interpreter = Interpreter(program, unit, None, {**values, **facts})
     for condition in conditions:

@@ -7,6 +7,7 @@ from typing import cast
 
 from archspec.addresses import prefixes
 from archspec.elaborate.bodies import constant_body
+from archspec.elaborate.hyperparameters import hyperparameter_values
 from archspec.elaborate.initial import initial_of
 from archspec.elaborate.interpreter import Interpreter
 from archspec.elaborate.program import Frame, Program, Refused
@@ -287,7 +288,7 @@ class Ownership(Interpreter):
         key = self._key(callee, own)
         if key in self._modules:
             return self._modules[key]
-        values = self.hyperparameters(callee, bound.hyperparameters, own.arguments.forward, own.at)
+        values = hyperparameter_values(self, callee, bound.hyperparameters, own.arguments.forward, own.at)
         if values is None:
             return None
         self.program.frames.append(Frame(callee, self.unit, own.at))

@@ -18,7 +18,7 @@ from archspec.formulas.restarts import Iterations, Probed, Rescheduled, Schedule
 from archspec.ir import Member, Module, Type, Weight, find
 from archspec.ops import Op
 from archspec.ops.check import undecided
-from archspec.resolve import nodes
+from archspec.resolve import nodes, walk
 from archspec.source import Span
 
 MOST_PROBED = 2
@@ -276,7 +276,7 @@ class SymbolicNumbers(Numbers):
 def _distinguishes(walker: Walker, index: nodes.Expr, segment: Segment) -> bool:
     """Whether an index differs in every iteration and depends on nothing else that changes."""
     assert walker.definition is not None
-    names = set(nodes.local_names(index)) - walker.definition.hyperparameters.keys()
+    names = set(walk.local_names(index)) - walker.definition.hyperparameters.keys()
     value = walker.value(index)
     if not isinstance(value, int | Polynomial):
         return False

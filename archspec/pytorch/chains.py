@@ -15,7 +15,7 @@ from archspec.pytorch.scope import Scope
 from archspec.pytorch.static_code import StaticCode
 from archspec.pytorch.tensor_code import TensorCode
 from archspec.pytorch.values import FREE, REAL, STATIC, Several, Val
-from archspec.resolve import nodes
+from archspec.resolve import nodes, walk
 
 MOST_NESTED = 3
 """Steps of a chain that may stand in one expression; longer chains are a line each."""
@@ -106,7 +106,7 @@ class Chains:
     def _lines(self, head: nodes.Expr, steps: Sequence[nodes.Step], target: str | None, reuse: bool) -> Val | Several:
         last: Val | Several = self.expressions.one(head)
         parts = [e for s in steps for e in (s.value, s.condition, s.otherwise) if e is not None]
-        later = {word for e in parts for word in nodes.local_names(e)}
+        later = {word for e in parts for word in walk.local_names(e)}
         variable = self._stream_variable(head, last, later, target, reuse)
         for i, step in enumerate(steps):
             value = self.expressions.single(last, steps[i - 1])
@@ -219,7 +219,7 @@ class Chains:
         if not is_index or pattern not in places.lists or places.is_open(pattern):
             return None
         patterns = [
-            pattern_of(texts(declaration.what.address)) for declaration in nodes.declarations(self.scope.form.body)
+            pattern_of(texts(declaration.what.address)) for declaration in walk.declarations(self.scope.form.body)
         ]
         fills = [p[: len(pattern)] for p in patterns].count(pattern) == 1  # nothing else is in the list
         if any(names_in([p]) for p in parts[:-1] if isinstance(p, ast.expr)) or not fills:
@@ -235,7 +235,7 @@ class Chains:
 
 def _piped_in(expr: nodes.Expr) -> int:
     """How often an expression reads the piped value."""
-    return isinstance(expr, nodes.Piped) + sum(map(_piped_in, nodes.children(expr)))
+    return isinstance(expr, nodes.Piped) + sum(map(_piped_in, walk.children(expr)))
 
 
 def _singular(word: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from archspec.elaborate.trace import Trace
 from archspec.elaborate.values import key_of
 from archspec.pytorch.size_dependence import SizeDependence, default_of, form_of, given_to, is_size, loops
-from archspec.resolve import nodes
+from archspec.resolve import nodes, walk
 from archspec.resolve.files import Definition
 
 
@@ -101,25 +101,25 @@ class ConstructorArguments:
     def _is_open(self, expr: nodes.Expr, definition: Definition, open: set[str] | frozenset[str]) -> bool:
         """Whether an expression depends on open hyperparameters, sizes of inputs, or indices of loops."""
         binds: dict[str, list[nodes.Expr]] = {}
-        for statement in nodes.every_statement(form_of(definition).body):
+        for statement in walk.every_statement(form_of(definition).body):
             for word in statement.targets if isinstance(statement, nodes.Bind) else ():
                 assert isinstance(statement, nodes.Bind)
                 binds.setdefault(word, []).append(statement.value)
-        pending, seen = list(nodes.local_names(expr)), set[str]()
+        pending, seen = list(walk.local_names(expr)), set[str]()
         while pending:
             word = pending.pop()
             if word in open or (word not in definition.hyperparameters and word not in binds):
                 return True
             if word not in seen:
                 seen.add(word)
-                pending += [name for value in binds.get(word, ()) for name in nodes.local_names(value)]
+                pending += [name for value in binds.get(word, ()) for name in walk.local_names(value)]
         return False
 
     def _decisive(self, definition: Definition) -> Iterator[str]:
         """The sizes of the model that conditions of a definition depend on which the model settles."""
         form = form_of(definition)
-        conditions = [c for statement in nodes.every_statement(form.body) for c in nodes.conditions(statement)]
-        defaults = [e for default in form.defaults.values() for e in nodes.every_expression(default)]
+        conditions = [c for statement in walk.every_statement(form.body) for c in walk.conditions(statement)]
+        defaults = [e for default in form.defaults.values() for e in walk.every_expression(default)]
         conditions += [e.condition for e in defaults if isinstance(e, nodes.Conditional)]
         for condition in (side for whole in conditions for side in _sides(whole)):
             if self.trace.truth(condition) is not None:

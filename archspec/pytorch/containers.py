@@ -9,7 +9,7 @@ from archspec.pytorch.attribute_paths import Part, Pattern, Place, address, patt
 from archspec.pytorch.pyast import apply, bind, method, name, py, text
 from archspec.pytorch.scope import Scope
 from archspec.pytorch.static_code import StaticCode
-from archspec.resolve import nodes
+from archspec.resolve import nodes, walk
 
 
 class Containers:
@@ -58,7 +58,7 @@ class Containers:
             if isinstance(segment, str):
                 parts.append(segment)
             else:
-                words = set(nodes.local_names(segment))
+                words = set(walk.local_names(segment))
                 if words & variables or not words <= set(self.scope.env):
                     return
                 parts.append(self.static.part(segment))

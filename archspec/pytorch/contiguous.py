@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from archspec.elaborate.trace import Trace
 from archspec.pytorch.attribute_paths import Pattern, pattern_of
-from archspec.resolve import nodes
+from archspec.resolve import nodes, walk
 from archspec.resolve.definition import Resolved
 from archspec.resolve.files import Definition
 
@@ -228,7 +228,7 @@ def _counted(definition: Definition, number: nodes.Expr, variables: Sequence[str
             return len(variables) - 1 - list(reversed(variables)).index(text)
         case nodes.Binary(operator="+" | "-", left=left, right=right):
             for side, other in ((left, right), (right, left)):
-                if set(nodes.local_names(other)) <= set(definition.hyperparameters):
+                if set(walk.local_names(other)) <= set(definition.hyperparameters):
                     return _counted(definition, side, variables)
             return None
         case _:

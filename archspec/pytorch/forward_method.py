@@ -14,7 +14,7 @@ from archspec.pytorch.requirements import requirement
 from archspec.pytorch.scope import Scope
 from archspec.pytorch.tensor_types import ForwardTypes, has_stream
 from archspec.pytorch.values import FREE, NONE, REAL, STATIC, Several, Val
-from archspec.resolve import nodes
+from archspec.resolve import nodes, walk
 from archspec.resolve.files import Definition
 
 Env = dict[str, Val | Several]
@@ -134,7 +134,7 @@ class ForwardMethod:
     def _require(self, statement: nodes.Require) -> None:
         """A check of a function's arguments; sizes alone are not checked."""
         scope = self.scope
-        if not set(nodes.local_names(statement.condition)) & set(scope.definition.hyperparameters):
+        if not set(walk.local_names(statement.condition)) & set(scope.definition.hyperparameters):
             return
         if scope.is_static(statement.condition):
             scope.statements.body += requirement(self.static, statement)

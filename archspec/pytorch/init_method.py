@@ -17,7 +17,7 @@ from archspec.pytorch.requirements import requirement
 from archspec.pytorch.scope import Scope
 from archspec.pytorch.tensor_types import InitTypes
 from archspec.pytorch.values import FREE, STATIC, Val
-from archspec.resolve import nodes
+from archspec.resolve import nodes, walk
 from archspec.resolve.files import Definition
 
 _EMPTY = {"real": "", "int": ", dtype=torch.int64", "bool": ", dtype=torch.bool"}
@@ -59,9 +59,9 @@ class InitMethod:
         """Tensors that branches leave out are None; those that only a suffix does are so where they are made."""
         places = self.scope.places
         outside = [s for s in self.scope.form.body if not isinstance(s, nodes.If | nodes.For)]
-        alone = list(nodes.declarations(tuple(outside)))
+        alone = list(walk.declarations(tuple(outside)))
         found: dict[str, list[nodes.Declaration]] = {}
-        for declaration in nodes.declarations(self.scope.form.body):
+        for declaration in walk.declarations(self.scope.form.body):
             what = declaration.what
             where = what.address.fixed
             if isinstance(what, nodes.Tensor) and declaration.loop is None and where is not None:
@@ -255,7 +255,7 @@ class _Walk:
 
     def _is_known(self, expr: nodes.Expr) -> bool:
         """Whether an expression is static, and made of nothing but hyperparameters and what they decide."""
-        return self.scope.is_static(expr) and set(nodes.local_names(expr)) <= set(self.scope.env)
+        return self.scope.is_static(expr) and set(walk.local_names(expr)) <= set(self.scope.env)
 
     def _bind(self, statement: nodes.Bind) -> None:
         """A name for a number or the like; declarations are about no others."""

@@ -9,7 +9,7 @@ from typing import Any, cast
 from archspec.algebra import Polynomial, bounds, symbol, symbols
 from archspec.elaborate.trace import Application, Trace
 from archspec.elaborate.values import StaticError, arithmetic
-from archspec.resolve import nodes
+from archspec.resolve import nodes, walk
 from archspec.resolve.definition import Resolved, resolved
 from archspec.resolve.files import Definition
 from archspec.source import Report
@@ -88,7 +88,7 @@ class SizeDependence:
                     return cast("tuple[Any, ...]", value)[index]
                 return _unknown([value, index])
             case _:
-                return _unknown([self._value(definition, part) for part in nodes.children(expr)])
+                return _unknown([self._value(definition, part) for part in walk.children(expr)])
 
     def _binary(self, definition: Definition, expr: nodes.Binary) -> Any:
         if any(isinstance(side, nodes.Literal) and side.value is None for side in (expr.left, expr.right)):
@@ -233,12 +233,12 @@ class SizeDependence:
         """The step of a chain that each piped value is given to."""
         if definition not in self._steps:
             found = self._steps[definition] = dict[int, tuple[nodes.Chain, int]]()
-            for statement in nodes.every_statement(form_of(definition).body):
-                for expr in (e for whole in nodes.expressions(statement) for e in nodes.every_expression(whole)):
+            for statement in walk.every_statement(form_of(definition).body):
+                for expr in (e for whole in walk.expressions(statement) for e in walk.every_expression(whole)):
                     for i, step in enumerate(expr.steps if isinstance(expr, nodes.Chain) else ()):
                         assert isinstance(expr, nodes.Chain)  # inner chains come later, and have the last word
                         for part in (step.value, step.otherwise):
-                            inside = nodes.every_expression(part) if part is not None else ()
+                            inside = walk.every_expression(part) if part is not None else ()
                             found.update({id(e): (expr, i) for e in inside if isinstance(e, nodes.Piped)})
         return self._steps[definition]
 
@@ -333,7 +333,7 @@ def _bound(
 
 def loops(statements: tuple[nodes.Statement, ...]) -> Iterator[nodes.Loop]:
     """All loops in statements."""
-    for statement in nodes.every_statement(statements):
+    for statement in walk.every_statement(statements):
         match statement:
             case nodes.For():
                 yield statement.loop
@@ -343,7 +343,7 @@ def loops(statements: tuple[nodes.Statement, ...]) -> Iterator[nodes.Loop]:
                 yield loop
             case _:
                 pass
-        for expr in nodes.expressions(statement):
-            for part in nodes.every_expression(expr):
+        for expr in walk.expressions(statement):
+            for part in walk.every_expression(expr):
                 if isinstance(part, nodes.Chain):
                     yield from (step.loop for step in part.steps if step.loop is not None)

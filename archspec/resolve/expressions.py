@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from archspec.ops import OPS, REQUIRED, Op
-from archspec.resolve import nodes
+from archspec.resolve import nodes, walk
 from archspec.resolve.arguments import Inputs, bind, listed
 from archspec.resolve.files import Definition
 from archspec.resolve.nodes import Argument, Arguments, Bound, Declaration, Invalid
@@ -354,7 +354,7 @@ class Expressions:
         if not changing:
             return True
         decisive = (node.callee, *(argument.value for argument in node.arguments.hyperparameters))
-        names = {name for expr in decisive for name in nodes.local_names(expr)}
+        names = {name for expr in decisive for name in walk.local_names(expr)}
         return node.arguments.forward is None and names.isdisjoint(changing)
 
     # Chains
