@@ -313,27 +313,6 @@ import std { gelu }
     assert uses["b"] == "a" and graph.nodes[uses["a"]]["type"] == "gelu"
 
 
-def test_a_carried_number_may_become_a_tensor() -> None:
-    model = load(
-        DENSE
-        + """
-dim batch
-block B(k = 4)(x [batch, k]) -> [batch, k] {
-  a: Dense(k, k)
-  return .a(x)
-}
-block C(k = 4, n = 3)(x [batch, k]) -> [batch, k] {
-  y = 0.0
-  for i in 0..n {
-    y = y + b[i]: B(k)(x)
-  }
-  return y
-}
-"""
-    )
-    assert model.params.total == 3 * 20 and not model.warnings
-
-
 def test_an_initializer_for_matrices_says_that_a_vector_is_none() -> None:
     (found,) = findings("layer A(n = 4)(x [n]) -> [n] {\n  w: param [n] ~ xavier_uniform()\n  return x * .w\n}")
     assert found.message == "`xavier_uniform` expects a tensor with two axes or more, found a vector"

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from reference import Array, Result, evaluate
+from small import DENSE
+from small import load as load_text
 
 import archspec
 from archspec.ir import Body
@@ -242,3 +244,24 @@ def test_the_speech_model_looks_through_its_window(frames: int) -> None:
     heard = changed(before.trace["encoder.0"][0], after.trace["encoder.0"][0])
     assert heard == [True, True, True, True, False]
     assert changed(before.outputs["output"], after.outputs["output"]) == [True] * 3
+
+
+def test_a_carried_number_may_become_a_tensor() -> None:
+    model = load_text(
+        DENSE
+        + """
+dim batch
+block B(k = 4)(x [batch, k]) -> [batch, k] {
+  a: Dense(k, k)
+  return .a(x)
+}
+block C(k = 4, n = 3)(x [batch, k]) -> [batch, k] {
+  y = 0.0
+  for i in 0..n {
+    y = y + b[i]: B(k)(x)
+  }
+  return y
+}
+"""
+    )
+    assert model.params.total == 3 * 20 and not model.warnings

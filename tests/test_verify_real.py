@@ -125,13 +125,13 @@ def test_nothing_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     path = tmp_path / "model.bin"
     for options in ({}, {"_use_new_zipfile_serialization": False}):
         torch.save({"w": torch.ones(2), "x": Payload()}, path, **options)
-        with pytest.raises(ArchError, match=r"names `posix.system`, which .*; nothing was run"):
+        with pytest.raises(ArchError, match=r"refers to `posix.system`, which is not allowed; nothing was run"):
             read(str(path))
     path.write_bytes(pickle.dumps(Payload()))
     with pytest.raises(ArchError, match="bad-checkpoint"):
         read(str(path))
     torch.save(transformers.BertModel(config()), path)
-    with pytest.raises(ArchError, match="which no mapping of names to tensors needs"):
+    with pytest.raises(ArchError, match=r"refers to `transformers\.\S*BertModel`, which is not allowed"):
         read(str(path))
     assert not (tmp_path / "ran").exists()
 
