@@ -193,7 +193,7 @@ class Solver:
     # Assumptions
 
     def assume(self, operator: str, left: Dim, right: Dim, span: Span) -> None:
-        """Makes `left operator right` hold, or takes down that it must. Raises Step or Refusal."""
+        """Makes `left operator right` hold, or records that it must. Raises Step or Refusal."""
         assumption = self._possible(operator, left, right, span)
         difference = left - right
         if operator == "==":
@@ -217,7 +217,7 @@ class Solver:
         return assumption
 
     def assume_least(self, size: Dim, least: int, span: Span) -> None:
-        """Makes a size that an operation checks at least `least`, or takes down that it must be.
+        """Makes a size that an operation checks at least `least`, or records that it must be.
 
         A dimension of an input is any positive integer, and the size has to be large enough for one of them.
         """
