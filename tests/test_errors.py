@@ -10,6 +10,7 @@ import io
 import os
 import re
 import shlex
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +18,7 @@ from typing import NamedTuple
 import pytest
 
 import archspec
+from archspec import resources
 from archspec.cli import USAGE, main
 from archspec.cli.error_docs import split
 from archspec.pipeline.compile import check
@@ -347,3 +349,16 @@ def test_no_number_where_something_is_wrong(tmp_path: Path) -> None:
         for model in ("", ":encoder", ":tall"):
             with pytest.raises(archspec.ArchError):
                 archspec.load(f"{path}{model}")
+
+
+def test_a_file_beside_the_bundled_ones_is_checked_like_any_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    specs = tmp_path / "specs"
+    shutil.copytree(resources.specs_root(), specs)
+    text = "dim batch\nlayer L(n = 4, m = 3)(x [batch, n]) -> [batch, n] {\n  w: param [n]\n  return x * .w\n}\n"
+    (specs / "mine.arch").write_text(f'{text}model "mine" = L()\n', encoding="utf-8")
+    monkeypatch.setattr(resources, "specs_root", lambda: str(specs))
+    for spec in ("mine", str(specs / "mine.arch")):
+        with pytest.raises(archspec.ArchError, match="unused hyperparameter `m`"):
+            archspec.load(spec)

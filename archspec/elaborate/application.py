@@ -58,7 +58,7 @@ class Applications(Interpreter):
         super().__init__(program, definition.unit, definition, dict(target.values))
         self.target = target
         self.module = target.module
-        self.builder = BodyBuilder(definition.kind, definition.name, target.module)
+        self.builder = BodyBuilder(definition.kind, definition.name, target.module, self.limits)
         self.header = Header(self, definition.name)
         self.applied: dict[str, list[Body]] = {}
         self._body_of = body_of
@@ -153,23 +153,7 @@ class Applications(Interpreter):
             where = place(problem.argument or "") or at
             return self.fault("dimension", problem.message, where, help=problem.help)
         operands = tuple([(name, operand_of(value)) for name, value in inputs])
-        return self._emit("op", op.name, "", None, operands, attributes, outputs, at)
-
-    def _emit(
-        self,
-        kind: str,
-        type: str,
-        address: str,
-        body: Body | None,
-        inputs: tuple[tuple[str, Operand], ...],
-        attributes: dict[str, Value],
-        outputs: tuple[Type | None, ...],
-        at: Located,
-    ) -> Value:
-        span = self.unit.span(at)
-        if len(outputs) > 1:
-            self.limits.count_text(20 * len(outputs), span)
-        return self.builder.emit(kind, type, address, body, inputs, attributes, outputs, span)
+        return self.builder.emit("op", op.name, "", None, operands, attributes, outputs, self.unit.span(at))
 
     # Applications
 
@@ -250,7 +234,8 @@ class Applications(Interpreter):
             self._last = Applied(target, given, body)
         if target.module is not None:
             self.applied.setdefault(address, []).append(body)
-        return self._emit(definition.kind, definition.name, address, body, tuple(operands), {}, body.results, at)
+        kind, name, span = definition.kind, definition.name, self.unit.span(at)
+        return self.builder.emit(kind, name, address, body, tuple(operands), {}, body.results, span)
 
     def _apply_op(self, op: Op, expr: nodes.Apply) -> Value:
         bound = self.bound(expr, op)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from archspec.elaborate.limits import Limits
 from archspec.elaborate.values import Several, Tensor, Value
 from archspec.ir import Body, Call, Constant, Leaf, Module, Operand, Type
 from archspec.ops import element_type
@@ -11,7 +12,8 @@ from archspec.source import Span
 class BodyBuilder:
     """Builds one body."""
 
-    def __init__(self, kind: str, type: str, module: Module | None) -> None:
+    def __init__(self, kind: str, type: str, module: Module | None, limits: Limits) -> None:
+        self.limits = limits
         self.body = Body(kind, type, module)
         self.reads: dict[str, Tensor] = {}
 
@@ -41,6 +43,8 @@ class BodyBuilder:
         span: Span,
     ) -> Value:
         """Add a call and return its result as a value."""
+        if len(outputs) > 1:
+            self.limits.count_text(20 * len(outputs), span)
         self.body.calls.append(Call(kind, type, address, body, inputs, attributes, outputs, len(self.body.types), span))
         if len(outputs) == 1:
             return self.slot(outputs[0]) if outputs[0] is not None else None

@@ -4,7 +4,7 @@
     read       `files.open_spec`             the text of the file
     parse      `trees.parsed`                text to syntax tree, from the cache if it was parsed before
     resolve    `resolve.files.Library`       imports and the names of files; `resolve.definition` does each definition
-    check      `elaborate.models.check_files`  what is unused in files that are not bundled
+    check      `elaborate.models.check_files`  what is unused, once a file; no bundled file that is imported
     elaborate  `elaborate.models.compile_model`  modules that own tensors, bodies that compute
     model      `model.Model`                 what a user sees of it
 
@@ -88,13 +88,11 @@ def compile_text(text: str, label: str, name: str | None = None, overrides: Mapp
 
 
 def _compile_node(loaded: Loaded, node: tree.Model, spec: str, overrides: dict[str, Any], report: Report) -> Model:
-
     program = loaded.program
     program.begin(report, loaded.unit.source)
     compiled = None
     with uncollected(), suppress(Enough, OverLimit):
-        if loaded.unit.root != loaded.library.specs:  # a bundled file is checked before it is released
-            check_files(program, loaded.library, loaded.unit)
+        check_files(program, loaded.library, loaded.unit)
         loaded.library.lend(loaded.unit, [v for v in overrides.values() if isinstance(v, str)], report)
         compiled = compile_model(program, loaded.unit, node, overrides)
     if report.diagnostics:
