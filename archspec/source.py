@@ -149,7 +149,7 @@ class Report:
         return self.errors > 0
 
     def sort(self) -> None:
-        """Sort the diagnostics by file and location."""
+        """Sort the diagnostics by file and location: errors first, then warnings."""
         self.diagnostics.sort(key=_order)
 
     def check(self) -> None:
@@ -199,9 +199,9 @@ def escaped(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
-def _order(diagnostic: Diagnostic) -> tuple[bool, str, int]:
-    span = diagnostic.span
-    return (False, span.source.label, span.start) if span else (True, "", 0)
+def _order(diagnostic: Diagnostic) -> tuple[bool, bool, str, int]:
+    is_warning, span = diagnostic.severity == "warning", diagnostic.span
+    return (is_warning, False, span.source.label, span.start) if span else (is_warning, True, "", 0)
 
 
 _WIDEST_EXCERPT = 160

@@ -21,7 +21,8 @@ block Tiny(width = 2)(x [..., width]) -> [..., width] {
 }
 model "tiny" = Tiny() { expect params == 6 }
 """
-BAD = GOOD.replace("import std { Linear }", "import std { Linear, LayerNorm, Embedding }")
+UNTIDY = GOOD.replace("import std { Linear }", "import std { Linear, LayerNorm, Embedding }")
+BAD = UNTIDY + 'model "first" = Nowhere()\nmodel "second" = Nothing()\n'
 
 
 @pytest.fixture
@@ -133,8 +134,21 @@ def test_check_of_clean_files(capsys: pytest.CaptureFixture[str], good: str) -> 
 def test_check_reports_every_finding_of_every_file(capsys: pytest.CaptureFixture[str], good: str, bad: str) -> None:
     assert main(["check", good, bad]) == 1
     out, err = capsys.readouterr()
-    assert out == "2 files, 2 errors\n"
-    assert err.count("error[unused-import]") == 2 and "LayerNorm" in err and "Embedding" in err
+    assert out == "2 files, 2 errors, 2 warnings\n"
+    assert err.count("error[unknown-name]") == 2 and "Nowhere" in err and "Nothing" in err
+    assert err.index("warning[") > err.rindex("error[")
+    assert err.count("warning[unused-import]") == 2 and "LayerNorm" in err and "Embedding" in err
+
+
+def test_what_is_only_unused_stops_a_strict_check_and_nothing_else(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "untidy.arch"
+    path.write_text(UNTIDY)
+    for command, status in ((["count"], 0), (["graph"], 0), (["check"], 0), (["check", "--strict"], 1)):
+        assert main([*command, str(path)]) == status
+        out, err = capsys.readouterr()
+        assert out and err.count("warning[unused-import]") == 2 and "error[" not in err
 
 
 def test_a_missing_file_among_others_ends_with_2(capsys: pytest.CaptureFixture[str], good: str, bad: str) -> None:
@@ -143,6 +157,7 @@ def test_a_missing_file_among_others_ends_with_2(capsys: pytest.CaptureFixture[s
 
 
 def test_findings_end_a_count_with_1_and_no_total(capsys: pytest.CaptureFixture[str], bad: str) -> None:
+    bad += ":first"
     for command in (["count", bad], ["count", bad, "--format", "json"], ["graph", bad]):
         assert main(command) == 1
         out, err = capsys.readouterr()
@@ -315,7 +330,7 @@ def test_a_picture_that_cannot_be_written_is_told(
     assert "cannot write" in capsys.readouterr().err
     assert main(["graph", good, "-o", str(tmp_path), "--force"]) == 2
     target = tmp_path / "never.dot"
-    assert main(["graph", bad, "-o", str(target)]) == 1
+    assert main(["graph", f"{bad}:first", "-o", str(target)]) == 1
     assert not target.exists()
 
 

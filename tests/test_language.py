@@ -71,13 +71,50 @@ model "net" = Net()
         ('import "missing.arch" { Dense }', "missing-file"),
         ("import std { Linaer }", "unknown-import"),
         ("import nothing { Dense }", "unknown-import"),
-        ("import std { Linear }", "unused-import"),
-        ("dim idle", "unused-dimension"),
     ],
 )
 def test_imports_that_do_not_do(line: str, code: str) -> None:
     text = f"{line}\n" + SCALE + "block Net()(x [4]) -> [4] {\n  return x |> a: Scale(4)\n}\n"
     assert code in codes(text)
+
+
+UNTIDY = """import std { Linear, relu }
+dim batch, idle
+block Net(n = 4, count = 3, used = true)(x [batch, n]) -> [batch, n] {
+  twice = x * 2.0
+  y = first: Linear(n, n)(x)
+  _ = second: Linear(n, n)(x)
+  return x + y if used else x
+}
+model "net" = Net()
+"""
+
+
+def test_what_is_only_unused_is_a_warning() -> None:
+    model = load(UNTIDY)
+    found = ["unused-import", "unused-dimension", "unused-hyperparameter", "unused-value"]  # in the order of the file
+    assert [w.code for w in model.warnings] == found and model.params.total == 40
+    assert {w.severity for w in model.warnings} == {"warning"}
+
+
+def test_a_layer_whose_result_affects_no_output_is_an_error() -> None:
+    with pytest.raises(archspec.ArchError, match="`first` does not affect any output"):
+        load(UNTIDY, used=False)
+    unread = "  unread = third: Linear(n, n)(twice)\n  return"
+    with pytest.raises(archspec.ArchError, match="`third` does not affect any output"):
+        load(UNTIDY.replace("  return", unread))
+    assert load(UNTIDY.replace("  return", unread.replace("unread", "_"))).params.total == 60
+
+
+def test_an_override_that_nothing_reads_is_an_error() -> None:
+    with pytest.raises(archspec.ArchError, match='`count` of "net" is never used, so setting it changes nothing'):
+        load(UNTIDY, count=4)
+    forwarded = UNTIDY.replace('"net" = Net', '"net" = Outer') + (
+        "block Outer(..Net)(x [batch, n]) -> [batch, n] {\n  return inner: Net(..)(x)\n}\n"
+    )
+    assert load(forwarded, n=5).params.total == 60
+    with pytest.raises(archspec.ArchError, match='`count` of "net" is never used, so setting it changes nothing'):
+        load(forwarded, count=4)
 
 
 def test_one_file_may_have_several_models(tmp_path: Path) -> None:

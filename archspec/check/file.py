@@ -28,10 +28,10 @@ def check_file(unit: Unit, report: Report) -> None:
                     used.update(names_in(argument.value))
         elif isinstance(item, tree.Import) and not item.names:
             help = "list the names to import, or remove it"
-            report.error("unused-import", "this import lists no names", unit.span(item), help=help)
+            report.warn("unused-import", "this import lists no names", unit.span(item), help=help)
     for name, binding in unit.names.items():
         if binding.imported and binding.target is not None and name not in used | unit.broken:
-            report.error("unused-import", f"unused import `{name}`", binding.span, help="remove it")
+            report.warn("unused-import", f"unused import `{name}`", binding.span, help="remove it")
     for name, span in unit.dims.items():
         if name not in used | unit.broken:
-            report.error("unused-dimension", f"unused dimension `{name}`", span, help="remove it")
+            report.warn("unused-dimension", f"unused dimension `{name}`", span, help="remove it")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from archspec.resolve.definition import Resolved
 from archspec.resolve.files import Definition
 from archspec.resolve.patterns import by_first_word, covers, pattern_text
@@ -28,7 +26,7 @@ def check_unused(definition: Definition, resolved: Resolved, report: Report) -> 
     if not resolved.returns and not definition.unit.tree.broken:
         return  # reported, and explains all further errors
     for name, local in scope.locals.items():
-        if name not in scope.used:
+        if name not in scope.used and not any(name in callee.hyperparameters for callee in scope.forwards):
             _report_name(name, local, report)
     referred = by_first_word([*scope.referred, *scope.meant])
     for declared in scope.declared:
@@ -38,21 +36,24 @@ def check_unused(definition: Definition, resolved: Resolved, report: Report) -> 
             continue
         if not definition.unit.reaches(declared.pattern):  # otherwise each compiled model is checked for its use
             span = definition.unit.span(declared.node.address)
-            text, is_tensor = pattern_text(declared.pattern), isinstance(declared.node, tree.Param)
-            report_unused_address(report.error, text, span, tensor=is_tensor)
+            _report_address(pattern_text(declared.pattern), isinstance(declared.node, tree.Param), span, report)
 
 
 def _report_name(name: str, local: LocalName, report: Report) -> None:
-    """Report an unused input, hyperparameter or value; the index of a loop may be unused."""
+    """Report an unused input, hyperparameter or value; the index of a loop may be unused.
+
+    An input that is ignored changes what a model computes, so that it is an error.
+    """
     if local.what in _HELP:
-        report.error(f"unused-{local.what}", f"unused {local.what} `{name}`", local.span, help=_HELP[local.what])
+        report_as = report.error if local.what == "input" else report.warn
+        report_as(f"unused-{local.what}", f"unused {local.what} `{name}`", local.span, help=_HELP[local.what])
 
 
-def report_unused_address(error: Callable[..., None], address: str, span: Span, *, tensor: bool = False) -> None:
+def _report_address(address: str, is_tensor: bool, span: Span, report: Report) -> None:
     """Report a layer that is never applied, or an unused tensor."""
-    if tensor:
+    if is_tensor:
         help = "use it, remove it, or mark it `unused`"
-        error("unused-tensor", f"unused tensor `{address}`", span, help=help)
+        report.error("unused-tensor", f"unused tensor `{address}`", span, help=help)
     else:
         help = f"apply it, as in `.{address}(x)`, remove it, or mark it `unused`"
-        error("unused-layer", f"`{address}` is declared but never applied", span, help=help)
+        report.error("unused-layer", f"`{address}` is declared but never applied", span, help=help)

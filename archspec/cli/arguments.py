@@ -178,6 +178,7 @@ def _show(parser: argparse.ArgumentParser) -> None:
 
 def _check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", metavar="PATH", nargs="+", help="a spec file, or `-` for standard input")
+    parser.add_argument("--strict", action="store_true", help="exit with status 1 after warnings, too")
 
 
 def _error(parser: argparse.ArgumentParser) -> None:

@@ -17,4 +17,6 @@ def run(options: Namespace) -> int:
     warnings = len(found) - errors
     counted = [number(n, word) for n, word in ((errors, "error"), (warnings, "warning")) if n]
     print(f"{number(len(options.paths), 'file')}, {', '.join(counted) or 'no errors or warnings'}")
-    return 2 if any(diagnostic.code in USAGE for diagnostic in found) else int(bool(found))
+    if any(diagnostic.code in USAGE for diagnostic in found):
+        return 2
+    return int(errors > 0 or (options.strict and warnings > 0))

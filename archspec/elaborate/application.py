@@ -60,7 +60,6 @@ class Applications(Interpreter):
         self.module = target.module
         self.builder = BodyBuilder(definition.kind, definition.name, target.module, self.limits)
         self.header = Header(self, definition.name)
-        self.applied: dict[str, list[Body]] = {}
         self._body_of = body_of
         self._last: Applied | None = None
 
@@ -232,8 +231,6 @@ class Applications(Interpreter):
             if body is None:
                 return POISON
             self._last = Applied(target, given, body)
-        if target.module is not None:
-            self.applied.setdefault(address, []).append(body)
         kind, name, span = definition.kind, definition.name, self.unit.span(at)
         return self.builder.emit(kind, name, address, body, tuple(operands), {}, body.results, span)
 

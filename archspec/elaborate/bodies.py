@@ -54,6 +54,7 @@ class BodyInterpreter(Applications):
     def __init__(self, program: Program, target: Target) -> None:
         super().__init__(program, target, body_of)
         self.results: tuple[Value, ...] | None = None
+        self.discarded: set[int] = set()
 
     def run(self, given: tuple[Given, ...]) -> Body | None:
         form = resolved(self.definition, self.program.report)
@@ -75,7 +76,9 @@ class BodyInterpreter(Applications):
         body.size = sum(c.body.size if c.body is not None else 1 for c in body.calls)
         self.limits.check_operations(body.size, self.definition.span)
         if self.module is not None:
-            body.unused = find_unused(self.module, self.applied, self.builder.reads)
+            # A loop with an open number of iterations does not connect the values that it carries.
+            kept = self.discarded if self.program.numbers.counts_elements else range(len(body.types))
+            body.unused = find_unused(self.module, body, kept)
             self.limits.check_unused(len(body.unused), self.definition.span)
         if self.observer is not None:
             self.observer.body(self.target, given, body)
@@ -166,6 +169,8 @@ class BodyInterpreter(Applications):
         for target, item in zip(targets, values, strict=True):
             if target != "_":
                 self.env[target] = item
+            elif isinstance(item, Tensor):
+                self.discarded.add(item.slot)
 
     def _if(self, statement: nodes.If) -> None:
         condition = self.condition(statement.condition)

@@ -8,7 +8,6 @@ from typing import NamedTuple, cast
 from archspec.addresses import prefixes
 from archspec.algebra import Expression, symbol
 from archspec.check.file import check_file
-from archspec.check.unused import report_unused_address
 from archspec.elaborate.application import Target
 from archspec.elaborate.bodies import body_of
 from archspec.elaborate.hyperparameters import hyperparameter_values
@@ -27,7 +26,7 @@ from archspec.elaborate.values import (
 from archspec.ir import Body, Leaf, Module, Type, Weight, canonical, find, leaves
 from archspec.ops import OPS, Op
 from archspec.resolve import nodes, walk
-from archspec.resolve.definition import ResolvedModel, resolve_expectations, resolve_model, resolved
+from archspec.resolve.definition import ResolvedModel, reads, resolve_expectations, resolve_model, resolved
 from archspec.resolve.files import Definition, Library, Unit
 from archspec.source import Span, suggest
 from archspec.syntax import tree
@@ -176,6 +175,10 @@ def hyperparameters(
             message = f'unknown hyperparameter `{name}` of "{form.name}"'
             program.report.error("unknown-argument", message, help=help)
             continue
+        if not reads(definition, name, program.report):
+            message = f'hyperparameter `{name}` of "{form.name}" is never used, so setting it changes nothing'
+            program.report.error("unused-hyperparameter", message, definition.hyperparameters[name].span)
+            continue
         chosen[name] = _override(program, unit, name, written[name], value)
     if POISON in chosen.values() or len(chosen) < len(overrides):
         return None
@@ -237,15 +240,13 @@ def _input_types(program: Program, definition: Definition, values: dict[str, Val
 def _check_unused(program: Program, module: Module, body: Body) -> None:
     """Report tensors that are not used under any of their names."""
     unused = set(body.unused)
-    reported: set[Span] = set()
     used_by_tie = {counted for alias, counted in module.aliases.items() if alias not in unused}
     for name in body.unused:
         counted = canonical(module, name)
         if counted in used_by_tie or (counted != name and counted not in unused):
             continue
         leaf = find(module, name)
-        if isinstance(leaf, Leaf) and not leaf.weight.unused and leaf.weight.span not in reported:
-            reported.add(leaf.weight.span)
+        if isinstance(leaf, Leaf) and not leaf.weight.unused:
             _report_unused(program, module, name, unused)
 
 
@@ -257,12 +258,17 @@ def _report_unused(program: Program, root: Module, name: str, unused: set[str]) 
         if member is None:
             continue
         if isinstance(member.target, Weight):
-            report_unused_address(program.error, prefix, member.span, tensor=True)
+            _error_unused(program, "tensor", prefix, member.span)
             return
         if all(f"{prefix}.{inner}" in unused for inner, _ in leaves(member.target)):
-            report_unused_address(program.error, prefix, member.span)
+            _error_unused(program, "layer", prefix, member.span)
             return
         module, address = member.target, prefix + "."
+
+
+def _error_unused(program: Program, what: str, address: str, span: Span) -> None:
+    help = "use it, remove it, or mark it `unused`"
+    program.error(f"unused-{what}", f"`{address}` does not affect any output", span, help=help)
 
 
 def _check_expectations(

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
 
-from archspec.ir import Body, Member, Module, Weight, leaves
+from archspec.bodies.fold import yielded
+from archspec.ir import Body, Member, Module, Operand, Weight, leaves
 
 
-def find_unused(module: Module, applied: dict[str, list[Body]], reads: dict[str, Any]) -> list[str]:
-    """Return the relative names of tensors of `module` that a body reads neither itself (`reads`) nor in its calls."""
-    deep: set[str] = set(reads)
+def find_unused(module: Module, body: Body, discarded: Iterable[int]) -> list[str]:
+    """Return the relative names of tensors of `module` that affect neither an output of `body` nor a `discarded` slot,
+    one that the spec assigns to `_`.
+    """
+    live, applied = _live(body, discarded)
+    deep = {name for name, slot in body.weights if slot in live}
     for address, bodies in applied.items():
         if address not in module.members:  # a nested module, applied from here
             deep.update(_used_within(module, address, bodies))
@@ -29,6 +33,23 @@ def find_unused(module: Module, applied: dict[str, list[Body]], reads: dict[str,
             names = [f"{address}.{n}" for n in bodies[0].unused if n in unread]
         unused += [n for n in names if n not in deep]
     return unused
+
+
+def _live(body: Body, discarded: Iterable[int]) -> tuple[set[int], dict[str, list[Body]]]:
+    """Return the slots that affect an output or a `discarded` slot, and the bodies that do so, by address."""
+    live = set(discarded)
+    applied: dict[str, list[Body]] = {}
+
+    def use(operands: list[tuple[str, Operand]] | tuple[tuple[str, Operand], ...]) -> None:
+        live.update([operand for _, operand in operands if isinstance(operand, int)])
+
+    use(body.outputs)
+    for call in reversed(body.calls):
+        if any(slot in live for _, slot in yielded(call)):
+            use(call.inputs)
+            if call.body is not None and call.body.module is not None:
+                applied.setdefault(call.address, []).append(call.body)
+    return live, applied
 
 
 def _unread(bodies: list[Body]) -> set[str]:

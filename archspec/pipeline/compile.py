@@ -97,6 +97,7 @@ def _compile_node(loaded: Loaded, node: tree.Model, spec: str, overrides: dict[s
         compiled = compile_model(program, loaded.unit, node, overrides)
     if report.diagnostics:
         forget(loaded)  # what was found is found again next time
+        report.sort()
     if report.failed or compiled is None:
         if not report.failed:
             report.error(

@@ -50,6 +50,14 @@ def resolved(definition: Definition, report: Report) -> Resolved:
     return known
 
 
+def reads(definition: Definition, name: str, report: Report) -> bool:
+    """Whether a definition uses its hyperparameter `name`, or forwards it to one that does."""
+    scope = resolved(definition, report).scope
+    return name in scope.used or any(
+        name in callee.hyperparameters and reads(callee, name, report) for callee in scope.forwards
+    )
+
+
 def resolve_model(unit: Unit, model: tree.Model, report: Report) -> ResolvedModel | None:
     """The resolved form of a model; None where it is of no definition, which is reported."""
     scope = Scope(unit, None, report)
@@ -216,7 +224,7 @@ class _Definition:
             if not any(isinstance(s, tree.Return) for s in _every(self.definition.node.body)):
                 self.scope.should_report("return")  # the `return` is most likely missing here
             help = "assign it, as in `name = ...`, or return it"
-            self.scope.fault("unused-value", "the value of this statement is unused", value, help=help)
+            self.scope.fault("discarded-value", "the value of this statement is unused", value, help=help)
         with self._suffixed(statement.condition, statement.loop):
             self.expressions.resolve(value)
         return nodes.Declare(statement, self._declares())

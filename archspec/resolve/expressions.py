@@ -251,12 +251,13 @@ class Expressions:
         return Arguments(tuple(values), given, forward, implied, undecided, None) if fits else None
 
     def _use_forwarded(self, callee: nodes.Expr) -> None:
-        """Mark every hyperparameter that `..` may forward to the callee as used."""
+        """Mark every hyperparameter that `..` may forward to the callee as used, or as forwarded to a known one."""
         scope = self.scope
         target = callee.target if isinstance(callee, nodes.Global) else None
-        known = target.hyperparameters if isinstance(target, Definition) else None
-        if scope.definition is not None:
-            scope.used.update(n for n in scope.definition.hyperparameters if known is None or n in known)
+        if isinstance(target, Definition):
+            scope.forwards.append(target)
+        elif scope.definition is not None:
+            scope.used.update(scope.definition.hyperparameters)
 
     def _is_function(self, callee: nodes.Global) -> bool:
         target = callee.target

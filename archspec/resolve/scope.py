@@ -34,8 +34,9 @@ class Declared(NamedTuple):
 class Scope:
     """The state of the resolution of one definition of `unit`, or of the arguments of a model.
 
-    `used` are the local names that it reads, `file_names` those of its file; `referred` are the addresses, and `meant`
-    the likely intended ones of misspelt addresses. `unread` are values of an iteration that are not read in it.
+    `used` are the local names that it reads, `file_names` those of its file; `forwards` are the callees of `..`.
+    `referred` are the addresses that it reads, and `meant` the likely intended ones of misspelt addresses. `unread` are
+    values of an iteration that are not read in it.
     """
 
     def __init__(self, unit: Unit, definition: Definition | None, report: Report) -> None:
@@ -45,6 +46,7 @@ class Scope:
         self.locals: dict[str, LocalName] = {}
         self.past: dict[str, LocalName] = {}
         self.used: set[str] = set()
+        self.forwards: list[Definition] = []
         self.file_names: set[str] = set()
         self.unread: list[tuple[str, LocalName]] = []
         self.declared: list[Declared] = []
