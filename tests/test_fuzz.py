@@ -47,7 +47,7 @@ block Layer(hidden, heads, inner, act = gelu)(x [batch, seq, hidden], mask bool 
 
 block Model(words = 11, hidden = 8, layers = 4, heads = [2, 4], inner = 4 * hidden, pooler = true, Kind = Layer)
            (ids int [batch, seq], mask int [batch, seq] = none)
-           -> (states [batch, seq, hidden], pooled [batch, hidden]) {
+           -> (states [batch, seq, hidden], pooled [batch, hidden]?) {
   keys = key_mask(mask) if mask != none
   embedded = embeddings.words: Embedding(words, hidden)(ids)
   scale: Scale(hidden, kind = "other")

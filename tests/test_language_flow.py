@@ -34,7 +34,7 @@ def test_values_are_absent_without_an_else() -> None:
     text = (
         SCALE
         + """
-block Net(side = false)(x [..., 4]) -> ([..., 4], [..., 4]) {
+block Net(side = false)(x [..., 4]) -> ([..., 4], [..., 4]?) {
   extra = (x |> a: Scale(4) |> tanh) if side
   both  = x + extra if extra != none else x
   return both * 2.0, extra

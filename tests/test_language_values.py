@@ -3,6 +3,8 @@
 import pytest
 from small import DENSE, SCALE, codes, findings, layers, load, operations, output, shapes
 
+import archspec
+
 # Hyperparameters -----------------------------------------------------------------------------------------------------
 
 
@@ -339,11 +341,11 @@ def test_optional_outputs_are_there_or_not() -> None:
     text = (
         DENSE
         + """
-block Inner(pooler)(x [..., 4]) -> (hidden [..., 4], pooled [..., 4]) {
+block Inner(pooler)(x [..., 4]) -> (hidden [..., 4], pooled [..., 4]?) {
   pooled = (x |> pool: Dense(4) |> tanh) if pooler
   return x * 1.0, pooled
 }
-block Net(pooler = true)(x [..., 4]) -> (hidden [..., 4], pooled [..., 4]) {
+block Net(pooler = true)(x [..., 4]) -> (hidden [..., 4], pooled [..., 4]?) {
   h, pooled = inner: Inner(pooler)(x)
   best = pooled * 2.0 if pooled != none
   return h, best
@@ -352,6 +354,55 @@ block Net(pooler = true)(x [..., 4]) -> (hidden [..., 4], pooled [..., 4]) {
     )
     assert list(load(text).outputs) == ["hidden", "pooled"]
     assert list(load(text, pooler=False).outputs) == ["hidden"]
+    undeclared = text.replace("pooled [..., 4]?)", "pooled [..., 4])")
+    assert list(load(undeclared).outputs) == ["hidden", "pooled"]
+    with pytest.raises(archspec.ArchError, match="output `pooled` of `Inner` is `none` here"):
+        load(undeclared, pooler=False)
+
+
+def test_every_combination_of_optional_inputs_is_compiled() -> None:
+    text = (
+        DENSE
+        + """
+block Net(n = 4)(x [..., n], a [..., n] = none, b [..., n] = none) -> [..., n] {
+  only_a: unused Dense(n)
+  y = reshape([2, n])(a) if a != none and b == none else x
+  return y + x
+}
+"""
+    )
+    with pytest.raises(archspec.ArchError, match="without `b`"):
+        load(text)
+
+
+def test_what_only_the_absence_of_an_input_uses_is_used() -> None:
+    text = (
+        DENSE
+        + """
+block Net(n = 4)(x [..., n], extra [..., n] = none) -> [..., n] {
+  other: Dense(n)
+  shift: param [n]
+  return x + extra if extra != none else .other(x) + .shift
+}
+"""
+    )
+    assert load(text).params.total == load(text, n=4).params.total == 24
+    spare = text.replace("  return x +", "  spare: Dense(n)\n  y = .spare(x)\n  return x +")
+    with pytest.raises(archspec.ArchError, match="`spare` does not affect any output"):
+        load(spare)
+
+
+def test_comparing_a_layer_with_none_asks_whether_it_is_there() -> None:
+    text = (
+        DENSE
+        + """
+block Net(n = 4, flag = true)(x [..., n]) -> [..., n] {
+  a: Dense(n) if flag
+  return x if .a == none else .a(x)
+}
+"""
+    )
+    assert [load(text, flag=flag).params.total for flag in (True, False)] == [20, 0]
 
 
 def test_reals_of_dimensions_are_refused_in_words_of_the_language() -> None:

@@ -63,7 +63,7 @@ block Layer(hidden, heads, bias, wide, i)(x [batch, seq, hidden]) -> [batch, seq
 
 block Encoder(vocab = 11, hidden = {hidden}, heads = {heads}, layers = {layers}, every = {every})
              (ids int [batch, seq])
-             -> (states [batch, seq, hidden], pooled [batch, hidden], logits [batch, seq, vocab]) {{
+             -> (states [batch, seq, hidden], pooled [batch, hidden]?, logits [batch, seq, vocab]?) {{
   role pooler for pool
   table: {table} [vocab, hidden]
   spare: unused param [{spare}] if {spare} > 0

@@ -89,7 +89,7 @@ block Net({hyperparameters})(x [n]) -> [n] {{
 def test_an_output_that_an_optional_input_decides_on_may_be_none() -> None:
     text = """
 dim batch, n
-block Net(k = 2)(x [batch, n], y [batch, n] = none) -> (double [batch, n], product [batch, n]) {
+block Net(k = 2)(x [batch, n], y [batch, n] = none) -> (double [batch, n], product [batch, n]?) {
   return x * k, x * y if y != none
 }
 """

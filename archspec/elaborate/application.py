@@ -125,6 +125,14 @@ class Applications(Interpreter):
 
     # Operations
 
+    def binary(self, expr: nodes.Binary) -> Value:
+        if expr.operator in ("==", "!="):
+            for read, other in ((expr.left, expr.right), (expr.right, expr.left)):
+                if isinstance(read, nodes.Read) and isinstance(other, nodes.Literal) and other.value is None:
+                    found = self.declared(read)
+                    return POISON if found is POISON else (found is None) == (expr.operator == "==")
+        return super().binary(expr)
+
     def operate(self, name: str, values: Sequence[Value], at: Located, places: Sequence[Located]) -> Value:
         op = OPS[OPERATORS.get(name, name)]
         for value, place in zip(values, places, strict=True):
@@ -307,6 +315,7 @@ Applications.handlers = {
     nodes.Dimension: Applications.dimension,
     nodes.Leading: Applications.leading,
     nodes.Listing: Applications.listing,
+    nodes.Binary: Applications.binary,
     nodes.Read: Applications.read,
     nodes.Apply: Applications.apply,
     nodes.Own: Applications.own,

@@ -16,6 +16,8 @@ from archspec.ops import OPS
 from archspec.resolve import nodes
 from archspec.resolve.definition import Resolved, resolved
 from archspec.resolve.files import Definition
+from archspec.source import Note
+from archspec.syntax.node import Located
 
 
 def body_of(program: Program, target: Target, given: tuple[Given, ...], frame: Frame | None = None) -> Body | None:
@@ -105,6 +107,8 @@ class BodyInterpreter(Applications):
     def _give(self, declared: tuple[nodes.Entry, ...]) -> bool:
         """Check the results against the declared outputs."""
         assert self.results is not None
+        if POISON in self.results:
+            return False
         if declared and len(declared) != len(self.results):
             message = (
                 f"`{self.definition.name}` declares {count(len(declared), 'output')} but returns {len(self.results)}"
@@ -118,15 +122,23 @@ class BodyInterpreter(Applications):
         for i, (value, place) in enumerate(zip(self.results, places, strict=True)):
             name = declared[i].name if declared else ""
             if value is None:
+                fits = (not declared or declared[i].optional or self._refuse_absent(declared[i], place)) and fits
                 self.builder.body.outputs.append((name, None))
             elif isinstance(value, Tensor):
                 fits = (not declared or self.header.match(declared[i], value.type, place)) and fits
                 self.builder.body.outputs.append((name, value.slot))
             else:
-                if value is not POISON:
-                    self.fault("wrong-kind", f"expected a tensor as output, found {describe(value)}", place)
+                self.fault("wrong-kind", f"expected a tensor as output, found {describe(value)}", place)
                 fits = False
         return fits
+
+    def _refuse_absent(self, output: nodes.Entry, place: Located) -> bool:
+        """Report an output that is `none` although its declaration does not permit that."""
+        name = f"output `{output.name}`" if output.name else "an output"
+        help = "write `?` after its shape to declare that it may be absent"
+        note = Note("declared here", self.unit.span(output.at))
+        self.fault("output", f"{name} of `{self.definition.name}` is `none` here", place, notes=(note,), help=help)
+        return False
 
     # Statements
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import combinations, islice
 from typing import NamedTuple, cast
 
 from archspec.addresses import prefixes
@@ -26,13 +27,17 @@ from archspec.elaborate.values import (
 from archspec.ir import Body, Leaf, Module, Type, Weight, canonical, find, leaves
 from archspec.ops import OPS, Op
 from archspec.resolve import nodes, walk
+from archspec.resolve.arguments import listed
 from archspec.resolve.definition import ResolvedModel, reads, resolve_expectations, resolve_model, resolved
 from archspec.resolve.files import Definition, Library, Unit
-from archspec.source import Span, suggest
+from archspec.source import Note, Span, suggest
 from archspec.syntax import tree
 
 _HARMLESS = {"unused-import", "unused-dimension", "expect"}
 """Codes of errors that do not affect the counts of a model."""
+
+MOST_COMBINATIONS = 64
+"""The limit on the combinations of absent inputs that are compiled."""
 
 
 class Compiled(NamedTuple):
@@ -92,14 +97,13 @@ def compile_definition(
         return None
     target = Target(definition, values, module)
     body = body_of(program, target, types)
-    if definition not in program.checked:
-        absent = _without_optional(definition, types)
-        if absent != types:
-            body_of(program, target, absent)
     if body is None:
         return None
+    bodies = [body]
+    if definition not in program.checked or body.unused:
+        bodies += _bodies_without_optional(program, target, types)
     if _is_right(program):
-        _check_unused(program, module, body)
+        _check_unused(program, module, bodies)
     if not program.report.diagnostics:
         program.checked.add(definition)
     return module, body
@@ -115,6 +119,31 @@ def bare_body(program: Program, unit: Unit, model: tree.Model, compiled: Compile
     if types is None:
         return None
     return body_of(program, Target(definition, values, compiled.module), _without_optional(definition, types))
+
+
+def _bodies_without_optional(program: Program, target: Target, types: tuple[Type, ...]) -> list[Body]:
+    """Compile a definition without each combination of its optional inputs, up to MOST_COMBINATIONS of them."""
+    report = program.report
+    names = [entry.name for entry in target.definition.node.inputs]
+    optional = [i for i, entry in enumerate(target.definition.node.inputs) if entry.default is not None]
+    found: list[Body] = []
+    for absent in islice(_combinations(optional), MOST_COMBINATIONS):
+        before = len(report.diagnostics)
+        body = body_of(program, target, tuple([None if i in absent else type for i, type in enumerate(types)]))
+        if body is not None:
+            found.append(body)
+        without = Note(f"without {listed([names[i] for i in absent])}")
+        new = [d._replace(notes=(*d.notes, without)) for d in report.diagnostics[before:]]
+        report.diagnostics[before:] = new
+    return found
+
+
+def _combinations(optional: list[int]) -> Iterator[tuple[int, ...]]:
+    """Yield all inputs, then every other combination of them, the smallest first."""
+    if optional:
+        yield tuple(optional)
+    for size in range(1, len(optional)):
+        yield from combinations(optional, size)
 
 
 def _without_optional(definition: Definition, types: tuple[Type, ...]) -> tuple[Type | None, ...]:
@@ -237,11 +266,14 @@ def _input_types(program: Program, definition: Definition, values: dict[str, Val
     return tuple(types)
 
 
-def _check_unused(program: Program, module: Module, body: Body) -> None:
-    """Report tensors that are not used under any of their names."""
-    unused = set(body.unused)
+def _check_unused(program: Program, module: Module, bodies: list[Body]) -> None:
+    """Report tensors that no body uses under any of their names."""
+    unused = set(bodies[0].unused)
+    unused.intersection_update(*[body.unused for body in bodies[1:]])
     used_by_tie = {counted for alias, counted in module.aliases.items() if alias not in unused}
-    for name in body.unused:
+    for name in bodies[0].unused:
+        if name not in unused:
+            continue
         counted = canonical(module, name)
         if counted in used_by_tie or (counted != name and counted not in unused):
             continue

@@ -122,7 +122,7 @@ class _Definition:
         for entry in node.inputs:
             scope.bind(entry.name, "input", self.unit.span(entry))
         inputs = tuple([self._entry(entry, entry.default is not None) for entry in node.inputs])
-        outputs = tuple([self._entry(output, False) for output in node.outputs])
+        outputs = tuple([self._entry(output, output.optional) for output in node.outputs])
         self._check_outputs(node.outputs)
         standing = {id(s.value) for s in _every(node.body) if isinstance(s, tree.Declare)}
         for own in declared(node.body):

@@ -153,10 +153,11 @@ _REALS = ("real", "float", "float32", "float16", "bfloat16", "half", "double", "
 
 
 def output(children: Children) -> tree.Output:
-    *words, shape = children
+    optional = isinstance(children[-1], Token)
+    *words, shape = children[:-1] if optional else children
     type = _dtype(words.pop()) if len(words) == 2 or (words and words[0].text in ("int", "bool")) else ""
     name = words[0].text if words else ""
-    return shallow(tree.Output(children[0].start, shape.end, name, type, shape))
+    return shallow(tree.Output(children[0].start, children[-1].end, name, type, shape, optional))
 
 
 # Statements -----------------------------------------------------------------------------------------------------------

@@ -160,7 +160,6 @@ _CHARACTERS = {
     ";": "remove it: a statement ends at the end of the line",
     "@": "write `matmul(a, b)`",
     "^": "write `**` for a power",
-    "?": "write `value if condition else other`",
     "\u2026": "write `...`",
     "\u2212": "write `-`",
     "\u2013": "write `-`",
@@ -185,6 +184,8 @@ def _sign(context: Context) -> Advice | None:
         return Advice("comparisons cannot be chained", "join two comparisons with `and`")
     if found.text == "...":
         return Advice("`...` is only allowed in shapes")
+    if found.text == "?":
+        return Advice("unexpected character `?`", "write `value if condition else other`")
     if any(t.text == "//" for t in (*context.before, found)) and (found.text == "//" or not context.wants_value):
         return Advice(help="use `#` for comments: `//` is integer division")
     return None

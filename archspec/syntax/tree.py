@@ -340,13 +340,14 @@ class Parameter(Node):
 
 
 class Output(Node):
-    """One output; `name` is "" if it is unnamed."""
+    """One output; `name` is "" if it is unnamed; `optional`: it may be absent (`?`)."""
 
     start: int
     end: int
     name: str
     type: str
     shape: Listing
+    optional: bool
 
 
 class Definition(Node):
