@@ -5,6 +5,48 @@ from small import DENSE, SCALE, codes, findings, layers, load, operations, outpu
 
 import archspec
 
+TAKEN = """
+dim batch
+block Inner(n = 4)(x [batch, n], mask bool [batch] = none, y [batch, n] = none) -> [batch, n] {
+  w: param [n]
+  return (where(reshape([batch, 1])(mask), x, 0.0) if mask != none else x) * .w + (y if y != none else x)
+}
+block Outer(..Inner)(..Inner, scale [n] = none) -> [batch, n] {
+  h = inner: Inner(..)(..)
+  return h * scale if scale != none else h
+}
+model "outer" = Outer()
+"""
+
+
+def test_inputs_are_taken_over_with_types_and_defaults() -> None:
+    model = load(TAKEN)
+    assert {name: type.dtype for name, type in model.inputs.items()} == {
+        "x": "real",
+        "mask": "bool",
+        "y": "real",
+        "scale": "real",
+    }
+    spelt = load(TAKEN.replace("Inner(..)(..)", "Inner(..)(x, y = y, mask = mask)"))
+    assert operations(model, "op") == operations(spelt, "op")
+    positional = TAKEN.replace("Inner(..)(..)", "Inner(..)(x * 2.0, ..)")
+    assert load(positional).params.total == 4
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("(..Inner, scale", "(..Innner, scale", "unknown definition `Innner`"),
+        ("Inner(..)(..)", "Inner(..)(.., ..)", "`..` is specified more than once"),
+        ("(..Inner, scale", "(..Inner, x [n], scale", "input `x` of `Inner` expects shape [batch, 4], found [4]"),
+        ("block Outer(..Inner)(", "block Outer(m = 4)(", "unknown name `n`"),
+    ],
+)
+def test_taken_inputs_that_do_not_do(old: str, new: str, message: str) -> None:
+    assert old in TAKEN
+    assert any(message in d.render() for d in findings(TAKEN.replace(old, new)))
+
+
 # Hyperparameters -----------------------------------------------------------------------------------------------------
 
 

@@ -124,8 +124,8 @@ def bare_body(program: Program, unit: Unit, model: tree.Model, compiled: Compile
 def _bodies_without_optional(program: Program, target: Target, types: tuple[Type, ...]) -> list[Body]:
     """Compile a definition without each combination of its optional inputs, up to MOST_COMBINATIONS of them."""
     report = program.report
-    names = [entry.name for entry in target.definition.node.inputs]
-    optional = [i for i, entry in enumerate(target.definition.node.inputs) if entry.default is not None]
+    names = [entry.name for entry in target.definition.inputs]
+    optional = [i for i, entry in enumerate(target.definition.inputs) if entry.default is not None]
     found: list[Body] = []
     for absent in islice(_combinations(optional), MOST_COMBINATIONS):
         before = len(report.diagnostics)
@@ -147,7 +147,7 @@ def _combinations(optional: list[int]) -> Iterator[tuple[int, ...]]:
 
 
 def _without_optional(definition: Definition, types: tuple[Type, ...]) -> tuple[Type | None, ...]:
-    inputs = zip(definition.node.inputs, types, strict=True)
+    inputs = zip(definition.inputs, types, strict=True)
     return tuple([None if entry.default is not None else type for entry, type in inputs])
 
 
@@ -165,7 +165,7 @@ def check_definitions(program: Program, unit: Unit) -> None:
         definition = binding.target
         if binding.imported or not isinstance(definition, Definition) or definition.kind == "fn":
             continue
-        shapes = [entry.shape.items for entry in definition.node.inputs if entry.shape is not None]
+        shapes = [entry.shape.items for entry in definition.inputs if entry.shape is not None]
         if any(len(items) == 1 and isinstance(items[0], tree.Ellipsis_) for items in shapes):
             continue
         if all(p.default is not None for p in definition.hyperparameters.values()):

@@ -49,7 +49,7 @@ class Ownership(Interpreter):
     def __init__(self, program: Program, definition: Definition, values: dict[str, Value], module: Module) -> None:
         super().__init__(program, definition.unit, definition, dict(values))
         self.module = module
-        for entry in definition.node.inputs:
+        for entry in definition.inputs:
             self.env[entry.name] = DYNAMIC
         self.ties: list[tuple[str, str, nodes.Tie]] = []
         self._roles: list[tuple[str, nodes.Address]] = []

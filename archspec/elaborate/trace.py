@@ -7,13 +7,9 @@ model decides, and which values are tensors of which type.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
-from itertools import product
 from typing import Any, NamedTuple
 
 from archspec.elaborate.application import Given, Target
-from archspec.elaborate.bodies import body_of
-from archspec.elaborate.limits import OverLimit
 from archspec.elaborate.models import compile_model
 from archspec.elaborate.program import Program
 from archspec.elaborate.values import DYNAMIC, POISON, Owned, Several, Tensor, key_of
@@ -163,24 +159,5 @@ def trace_model(unit: Unit, model: tree.Model, overrides: dict[str, Any]) -> Tra
     program.begin(Report(), unit.source)
     compiled = compile_model(program, unit, model, overrides)
     assert compiled is not None
-    _trace_options(program, trace)
     trace.definitions = program.definitions
     return trace
-
-
-def _trace_options(program: Program, trace: Trace) -> None:
-    """Apply the model's definition with some of its optional inputs; its compilation uses all and none.
-
-    A combination of inputs with an error is not a use.
-    """
-    every = trace.uses[trace.root][0]  # with all of them
-    entries = trace.root.node.inputs
-    optional = [i for i, entry in enumerate(entries) if entry.default is not None]
-    if not 1 < len(optional) <= MOST_OPTIONAL:
-        return
-    with suppress(OverLimit):
-        for chosen in product((True, False), repeat=len(optional)):
-            left_out = {i for i, given in zip(optional, chosen, strict=True) if not given}
-            program.report = Report()
-            given = tuple([None if i in left_out else g for i, g in enumerate(every.given)])
-            body_of(program, Target(trace.root, every.values, every.module), given)

@@ -284,7 +284,7 @@ class Expressions:
         positional: list[ast.expr] = []
         named: dict[str, ast.expr] = {}
         by_name = False
-        for value, entry, slot in zip(values, callee.node.inputs, emitted.inputs, strict=True):
+        for value, entry, slot in zip(values, callee.inputs, emitted.inputs, strict=True):
             if slot is None:
                 continue
             by_name = by_name or slot.by_name

@@ -74,7 +74,7 @@ def file_text(trace: Trace, model: str, doc: str, values: dict[str, Any], total:
 
     Raises ArchError (`untranslatable`), with the place in the spec, where something has no form in PyTorch.
     """
-    optional = [entry for entry in trace.root.node.inputs if entry.default is not None]
+    optional = [entry for entry in trace.root.inputs if entry.default is not None]
     if len(optional) > MOST_OPTIONAL:
         message = f"at most {MOST_OPTIONAL} inputs of a model may be optional in PyTorch"
         raise untranslatable(message, trace.root, optional[MOST_OPTIONAL])
@@ -224,13 +224,13 @@ _QUOTED = re.compile(r"`(\w+)`")
 
 def _signature(emitted: Emitted) -> list[str]:
     """The shapes of inputs and outputs, as the spec has them."""
-    node = emitted.definition.node
-    inputs = [
-        f"{e.name} {_shape(emitted.definition, e.type, e.shape)}"
-        for e, slot in zip(node.inputs, emitted.inputs, strict=True)
-        if slot is not None and e.shape is not None
-    ]
-    outputs = [f"{o.name} {_shape(emitted.definition, o.type, o.shape)}".strip() for o in node.outputs]
+    definition = emitted.definition
+    inputs: list[str] = []
+    for own, slot in zip(definition.inputs, emitted.inputs, strict=True):
+        origin, entry = definition.taken.get(own.name, (definition, own))
+        if slot is not None and entry.shape is not None:
+            inputs.append(f"{entry.name} {_shape(origin, entry.type, entry.shape)}")
+    outputs = [f"{o.name} {_shape(definition, o.type, o.shape)}".strip() for o in definition.node.outputs]
     if not inputs or not outputs:
         return []
     return docstring([f"{', '.join(inputs)} -> {', '.join(outputs)}."], 2)

@@ -119,9 +119,9 @@ class _Definition:
     def resolve(self) -> Resolved:
         node, scope = self.definition.node, self.scope
         defaults = self._defaults()
-        for entry in node.inputs:
+        for entry in self.definition.inputs:
             scope.bind(entry.name, "input", self.unit.span(entry))
-        inputs = tuple([self._entry(entry, entry.default is not None) for entry in node.inputs])
+        inputs = tuple([self._entry(entry, entry.default is not None) for entry in self.definition.inputs])
         outputs = tuple([self._entry(output, output.optional) for output in node.outputs])
         self._check_outputs(node.outputs)
         standing = {id(s.value) for s in _every(node.body) if isinstance(s, tree.Declare)}
@@ -149,7 +149,8 @@ class _Definition:
             if name in self.unit.names and parameter.unit is self.unit:
                 scope.already_defined(name, parameter.span, self.unit.names[name].span)
             scope.locals[name] = scope.hyperparameter(span)
-        for entry in self.definition.node.hyperparameters:
+        node = self.definition.node
+        for entry in (*node.hyperparameters, *node.inputs):
             if entry.name == ".." and isinstance(entry.default, tree.Name):
                 scope.file_names.add(entry.default.text)
         return found

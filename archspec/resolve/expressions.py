@@ -200,7 +200,7 @@ class Expressions:
         if piped:
             return (None, lists[0], False) if _has_piped(lists[0]) else (lists[0], None, False)
         if isinstance(callee, nodes.Global):
-            takes = callee.target.inputs if isinstance(callee.target, Op) else callee.target.node.inputs
+            takes = callee.target.inputs
             return (None, lists[0], False) if takes else (lists[0], None, False)
         return None, lists[0], True
 
@@ -234,21 +234,47 @@ class Expressions:
             piped_value = nodes.Piped(tree.Name(callee_.start, callee_.end, "_"))
             given = (Argument(None, "", piped_value),)
         elif inputs is not None or not declares_only:
-            given = ()
-            for item in inputs.items if inputs is not None else ():
-                if item.value is None:
-                    scope.fault(
-                        "surplus-argument", "`..` forwards hyperparameters and is not allowed among inputs", item
-                    )
-                    fits = False
-                else:
-                    given += (Argument(item, item.name, self.resolve(item.value)),)
+            given = self._inputs(callee, inputs) if inputs is not None else ()
+            fits = fits and given is not None
         if piped and inputs is not None and not _has_piped(inputs):
             text = scope.unit.source.text[callee_.start : callee_.end]
             message = f"the piped value is not passed to `{text}`"
             scope.fault("stream", message, inputs, help="mark its position with `_`")
             fits = False
         return Arguments(tuple(values), given, forward, implied, undecided, None) if fits else None
+
+    def _inputs(self, callee: nodes.Expr, inputs: tree.Arguments) -> tuple[Argument, ...] | None:
+        """Return the arguments in a list of inputs; None after reporting an error."""
+        given: list[Argument] = []
+        forward: tree.Argument | None = None
+        for item in inputs.items:
+            if item.value is not None:
+                given.append(Argument(item, item.name, self.resolve(item.value)))
+            elif forward is None:
+                forward = item
+                given += self._forwarded_inputs(callee, item, inputs)
+            else:
+                self.scope.fault("repeated-argument", "`..` is specified more than once", item, first=forward)
+                return None
+        return tuple(given)
+
+    def _forwarded_inputs(
+        self, callee: nodes.Expr, forward: tree.Argument, inputs: tree.Arguments
+    ) -> tuple[Argument, ...]:
+        """Return the inputs of the enclosing definition that `..` passes to a callee."""
+        scope = self.scope
+        target = callee.target if isinstance(callee, nodes.Global) else None
+        if not isinstance(target, Definition) or scope.definition is None:
+            message = "`..` can only pass inputs to a definition that is named here"
+            scope.fault("surplus-argument", message, forward, help="write the inputs")
+            return ()
+        positional = sum(item.value is not None and not item.name for item in inputs.items)
+        given = {*target.takes.names[:positional], *[item.name for item in inputs.items]}
+        names = [name for name in scope.definition.takes.names if name in target.takes.names and name not in given]
+        scope.used.update(names)
+        return tuple(
+            [Argument(forward, name, nodes.Local(tree.Name(forward.start, forward.end, name), name)) for name in names]
+        )
 
     def _use_forwarded(self, callee: nodes.Expr) -> None:
         """Mark every hyperparameter that `..` may forward to the callee as used, or as forwarded to a known one."""

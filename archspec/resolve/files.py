@@ -12,7 +12,7 @@ from archspec.resolve.patterns import Pattern, numbered, tails
 from archspec.resources import bundled_files
 from archspec.source import Note, Report, Source, Span, decode, nearest, read_bytes, suggest
 from archspec.syntax import tree
-from archspec.syntax.node import Located
+from archspec.syntax.node import Located, relocated
 
 MOST_FILES = 64
 MOST_HYPERPARAMETERS = 1_000
@@ -36,16 +36,22 @@ class Hyperparameter(NamedTuple):
 
 
 class Definition:
-    """A fn, layer or block of a unit."""
+    """A fn, layer or block of a unit, with what its head takes over from others.
+
+    `inputs` are located in its own file; `taken` has, for those of others, that definition and the entry there.
+    """
 
     __slots__ = (
+        "expanded",
         "hyperparameters",
+        "inputs",
         "kind",
         "name",
         "node",
         "open",
         "resolved",
         "span",
+        "taken",
         "takes",
         "unit",
         "unknown",
@@ -58,8 +64,11 @@ class Definition:
         self.unit = unit
         self.span = unit.span(node.name)
         self.hyperparameters: dict[str, Hyperparameter] = {}
-        self.takes = Inputs.of([(e.name, e.default is not None) for e in node.inputs])
-        self.open = False  # its inheritance has an error: any name may be one of its hyperparameters
+        self.inputs: tuple[tree.Parameter, ...] = ()
+        self.taken: dict[str, tuple[Definition, tree.Parameter]] = {}
+        self.takes = Inputs.of([])
+        self.expanded = False
+        self.open = False  # its inheritance has an error: any name may be one of its hyperparameters or inputs
         self.unknown: set[str] = set()  # unknown names that were reported
         self.resolved: object = None  # its resolved form, once it has been created
 
@@ -181,7 +190,7 @@ class Library:
         self._loading.pop()
         for binding in list(unit.names.values()):
             if isinstance(binding.target, Definition) and binding.target.unit is unit:
-                expand_hyperparameters(binding.target, report, [])
+                expand_head(binding.target, report, [])
         return unit
 
     def _collect(self, unit: Unit, report: Report) -> None:
@@ -327,55 +336,93 @@ class Ops:
 OPERATIONS = Ops()
 
 
-def expand_hyperparameters(definition: Definition, report: Report, path: list[Definition]) -> None:
-    """Expand the hyperparameters of a definition, including `..Other`."""
-    if definition.hyperparameters or definition.open or not definition.node.hyperparameters:
+def expand_head(definition: Definition, report: Report, path: list[Definition]) -> None:
+    """Expand the hyperparameters and inputs of a definition, including `..Other`."""
+    if definition.expanded or definition.open:
         return
-    unit = definition.unit
     if definition in path:
         circle = " -> ".join(d.name for d in [*path[path.index(definition) :], definition])
-        message = f"`{definition.name}` inherits its own hyperparameters: {circle}"
+        message = f"`{definition.name}` inherits its own hyperparameters or inputs: {circle}"
         report.error("definition-cycle", message, definition.span)
         for each in path:
             each.open = True
         return
     if len(path) > DEEPEST_TAKEOVER:
-        message = f"hyperparameters are inherited through too many definitions: the limit is {DEEPEST_TAKEOVER}"
+        message = f"a head is inherited through too many definitions: the limit is {DEEPEST_TAKEOVER}"
         if all(found.message != message for found in report.diagnostics):  # once, regardless of the length of the chain
             report.error("budget", message, definition.span)
         for each in (*path, definition):
             each.open = True
         return
+    hyperparameters = _hyperparameters(definition, report, path)
+    inputs = _inputs(definition, report, path)
+    for what, found in (("hyperparameters", hyperparameters), ("inputs", inputs)):
+        if len(found) > MOST_HYPERPARAMETERS:
+            message = f"too many {what} in `{definition.name}`: the limit is {MOST_HYPERPARAMETERS:,}"
+            report.error("budget", message, definition.span)
+            return
+    definition.expanded = True
+    definition.hyperparameters = hyperparameters
+    definition.inputs = tuple(inputs.values())
+    definition.takes = Inputs.of([(entry.name, entry.default is not None) for entry in definition.inputs])
+
+
+def _hyperparameters(definition: Definition, report: Report, path: list[Definition]) -> dict[str, Hyperparameter]:
     found: dict[str, Hyperparameter] = {}
     own: dict[str, Span] = {}
     for entry in definition.node.hyperparameters:
-        span = unit.span(entry)
-        if entry.name != "..":
-            if entry.name in own:
-                _already_defined(report, "hyperparameter", entry.name, span, own[entry.name])
-                continue
+        span = definition.unit.span(entry)
+        if entry.name == "..":
+            other = _inherited(definition, entry, report, path)
+            found.update(other.hyperparameters if other is not None else {})
+        elif entry.name in own:
+            _already_defined(report, "hyperparameter", entry.name, span, own[entry.name])
+        else:
             own[entry.name] = span
             found[entry.name] = Hyperparameter(entry.name, entry.default, definition, span)
-            continue
-        assert isinstance(entry.default, tree.Name)
-        other = unit.names.get(entry.default.text)
-        taken = other.target if other is not None else None
-        definition.open = definition.open or not isinstance(taken, Definition)
-        if other is None or isinstance(other.target, Op):
-            if entry.default.text not in unit.broken:
-                near = suggest(
-                    entry.default.text, [n for n, b in unit.names.items() if isinstance(b.target, Definition)]
-                )
-                report.error("unknown-name", f"unknown definition `{entry.default.text}`", span, help=near)
-        elif other.target is not None:
-            expand_hyperparameters(other.target, report, [*path, definition])
-            definition.open = definition.open or other.target.open
-            found.update(other.target.hyperparameters)
-    if len(found) > MOST_HYPERPARAMETERS:
-        message = f"too many hyperparameters in `{definition.name}`: the limit is {MOST_HYPERPARAMETERS:,}"
-        report.error("budget", message, definition.span)
-        return
-    definition.hyperparameters = found
+    return found
+
+
+def _inputs(definition: Definition, report: Report, path: list[Definition]) -> dict[str, tree.Parameter]:
+    """Return the inputs of a definition; those of others are located at `..Other`."""
+    found: dict[str, tree.Parameter] = {}
+    own: dict[str, Span] = {}
+    for entry in definition.node.inputs:
+        span = definition.unit.span(entry)
+        if entry.name == "..":
+            other = _inherited(definition, entry, report, path)
+            for taken in other.inputs if other is not None else ():
+                assert other is not None
+                found[taken.name] = relocated(taken, entry)
+                definition.taken[taken.name] = other.taken.get(taken.name, (other, taken))
+        elif entry.name in own:
+            _already_defined(report, "name", entry.name, span, own[entry.name])
+        else:
+            own[entry.name] = span
+            found[entry.name] = entry
+            definition.taken.pop(entry.name, None)
+    return found
+
+
+def _inherited(
+    definition: Definition, entry: tree.Parameter, report: Report, path: list[Definition]
+) -> Definition | None:
+    """Return the expanded definition that `..Other` names; None after reporting an error."""
+    assert isinstance(entry.default, tree.Name)
+    unit, name = definition.unit, entry.default.text
+    binding = unit.names.get(name)
+    other = binding.target if binding is not None else None
+    if binding is None or isinstance(other, Op):
+        if name not in unit.broken:
+            near = suggest(name, [n for n, b in unit.names.items() if isinstance(b.target, Definition)])
+            report.error("unknown-name", f"unknown definition `{name}`", unit.span(entry), help=near)
+    elif other is not None:
+        expand_head(other, report, [*path, definition])
+    if not isinstance(other, Definition):
+        definition.open = True
+        return None
+    definition.open = definition.open or other.open
+    return other
 
 
 def _already_defined(report: Report, what: str, name: str, span: Span, first: Span) -> None:

@@ -114,8 +114,7 @@ def _check_hyperparameter(entry: Parameter) -> None:
 
 def _check_input(entry: Parameter, alone: bool) -> None:
     if entry.name == "..":
-        help = "move it to the hyperparameter list, before the inputs"
-        raise Fault("`..` is not allowed in the input list", entry.start, entry.end, help)
+        return
     if entry.shape is None:
         message = f"input `{entry.name}` has no shape"
         help = f"write `{entry.name} [batch, hidden]`"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol, Self, dataclass_transform
+from typing import Any, Protocol, Self, TypeVar, cast, dataclass_transform
 
 
 class Located(Protocol):
@@ -57,3 +57,18 @@ class Node(metaclass=_NodeType):
     def __repr__(self) -> str:
         named = (f"{name}={getattr(self, name)!r}" for name in type(self).__match_args__)
         return f"{type(self).__name__}({', '.join(named)})"
+
+
+N = TypeVar("N", bound=Node)
+
+
+def relocated(node: N, place: Located) -> N:
+    """Return a copy of a node of the syntax tree in which it and all nodes inside it are at `place`."""
+
+    def copy(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple([copy(item) for item in cast("tuple[Any, ...]", value)])
+        return relocated(value, place) if isinstance(value, Node) else value
+
+    at = {"start": place.start, "end": place.end}
+    return type(node)(*[at.get(name, copy(getattr(node, name))) for name in type(node).__match_args__])

@@ -328,7 +328,7 @@ class Dims(Node):
 class Parameter(Node):
     """One entry of a signature: a hyperparameter (`shape` is None) or an input.
 
-    For `..Other` (all hyperparameters of Other), `name` is ".." and `default` is a Name.
+    For `..Other` (all hyperparameters, or all inputs, of Other), `name` is ".." and `default` is a Name.
     """
 
     start: int
