@@ -137,7 +137,16 @@ class Body:
         self.results: tuple[Type | None, ...] = ()
         self.unused: list[str] = []
         self.size = 0
-        self.views: dict[Any, Any] = {}
+        self.views: dict[object, Any] = {}
+
+    def named_outputs(self) -> dict[str, int]:
+        """Return the slots of the outputs that are present, by name: `output` for a single one, otherwise its number.
+
+        A name in the spec takes precedence over both.
+        """
+        present = [(name, slot) for name, slot in self.outputs if isinstance(slot, int)]
+        single = "output" if len(present) == 1 else ""
+        return {name or single or str(i): slot for i, (name, slot) in enumerate(present)}
 
 
 class Module:

@@ -123,11 +123,7 @@ class Model:
     def outputs(self) -> dict[str, Type]:
         """The outputs by name, as `inputs`. A single output without a name is `output`; of several, its number."""
         body = self._compilation.body
-        present = [(name, slot) for name, slot in body.outputs if isinstance(slot, int)]
-        return {
-            name or ("output" if len(present) == 1 else str(i)): body.types[slot]
-            for i, (name, slot) in enumerate(present)
-        }
+        return {name: body.types[slot] for name, slot in body.named_outputs().items()}
 
     def graph(self, level: str = "layer", depth: int | None = None, *, fold: bool = False) -> DiGraph[str]:
         """A new directed acyclic graph of the model.

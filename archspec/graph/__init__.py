@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
-from archspec.graph.sheet import Edges, Nodes
-from archspec.graph.walk import LARGEST_KEPT, OPENS, Walker
+from archspec.graph.sheet import NodeData
+from archspec.graph.walk import OPENS, traverse
 from archspec.ir import Body, uncollected
 from archspec.source import fail
 
@@ -24,29 +24,17 @@ def graph_of(body: Body, level: str = "layer", depth: int | None = None, fold: b
         message = f"too many graph nodes: about {size:,}, the limit is {LARGEST_GRAPH:,}"
         raise fail("budget", message, help="use level `block` with a smaller depth")
     with uncollected():
-        nodes, edges, blocks = _parts(body, level, depth, fold)
-        graph: DiGraph[str] = networkx.DiGraph(blocks=dict(blocks))
-        graph.add_nodes_from([(name, _fresh(data)) for name, data in nodes.items()])
+        walker = traverse(body, level, depth, fold)
+        graph: DiGraph[str] = networkx.DiGraph(blocks=dict(walker.blocks))
+        graph.add_nodes_from([(name, _fresh(data)) for name, data in walker.sheet.nodes.items()])
         graph.add_edges_from(
-            [(a, b, {"shape": data["shape"], "uses": [*data["uses"]]}) for (a, b), data in edges.items()]
+            [(a, b, {"shape": data["shape"], "uses": [*data["uses"]]}) for (a, b), data in walker.sheet.edges.items()]
         )
     return graph
 
 
-def _fresh(data: dict[str, Any]) -> dict[str, Any]:
-    return {key: dict(cast(dict[str, Any], value)) if isinstance(value, dict) else value for key, value in data.items()}
-
-
-def _parts(body: Body, level: str, depth: int | None, fold: bool) -> tuple[Nodes, Edges, dict[str, str]]:
-    key = ("graph", level, depth, fold)
-    known: tuple[Nodes, Edges, dict[str, str]] | None = body.views.get(key)
-    if known is None:
-        walker = Walker(body, level, depth, fold)
-        walker.build()
-        known = walker.sheet.nodes, walker.sheet.edges, walker.blocks
-        if len(walker.sheet.nodes) <= LARGEST_KEPT:
-            body.views[key] = known
-    return known
+def _fresh(data: NodeData) -> dict[str, object]:
+    return {key: {**value} if isinstance(value, dict) else value for key, value in data.items()}
 
 
 def _size(body: Body, opens: set[str], depth: int | None, known: dict[tuple[Body, int | None], int]) -> int:

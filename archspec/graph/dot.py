@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 from archspec.graph.picture import Box, Node, arrange, visible
+
+if TYPE_CHECKING:
+    from networkx import DiGraph
 
 _STYLES = {
     "input": 'shape=box, style="rounded,filled", fillcolor="#eeeeee", color="#aaaaaa"',
@@ -18,7 +21,7 @@ _STYLES = {
 }
 
 
-def dot(graph: Any, title: str) -> str:
+def dot(graph: DiGraph[str], title: str) -> str:
     """Format the graph as a DOT digraph titled `title`, with blocks as clusters."""
     picture = arrange(graph)
     lines = [
@@ -28,7 +31,7 @@ def dot(graph: Any, title: str) -> str:
         '  node [shape=box, style=filled, fontname="Helvetica", fontsize=11, margin="0.12,0.06", height=0.3];',
         '  edge [color="#777777", arrowsize=0.6];',
         *_items(picture.box, "  "),
-        *(f"  {edge.source} -> {edge.target};" for edge in picture.edges),
+        *(f"  {source} -> {target};" for source, target in picture.edges),
         "}",
     ]
     return "\n".join(lines) + "\n"

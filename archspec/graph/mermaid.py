@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 from archspec.graph.picture import Box, Node, arrange, visible
+
+if TYPE_CHECKING:
+    from networkx import DiGraph
 
 _CLASSES = {
     "input": "fill:#eeeeee,stroke:#aaaaaa,color:#222222",
@@ -19,16 +22,15 @@ _CLASSES = {
 _ROUNDED = ("input", "output", "op")
 
 
-def mermaid(graph: Any, title: str) -> str:
+def mermaid(graph: DiGraph[str], title: str) -> str:
     """Format the graph as a Mermaid flowchart, with blocks as subgraphs and `title` in a comment."""
     picture = arrange(graph)
-    kinds = dict.fromkeys(facts["kind"] for _, facts in graph.nodes(data=True))
     lines = [
         f"%% {_escaped(title)}",
         "flowchart TB",
         *_items(picture.box, "  "),
-        *(f"  {edge.source} --> {edge.target}" for edge in picture.edges),
-        *(f"  classDef {kind}_ {_CLASSES[kind]}" for kind in kinds),
+        *(f"  {source} --> {target}" for source, target in picture.edges),
+        *(f"  classDef {kind}_ {_CLASSES[kind]}" for kind in picture.kinds),
     ]
     return "\n".join(lines) + "\n"
 

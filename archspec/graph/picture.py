@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from archspec.addresses import is_inside, relative
+
+if TYPE_CHECKING:
+    from networkx import DiGraph
+
+    from archspec.graph.sheet import NodeData
 
 
 class Node(NamedTuple):
@@ -17,102 +22,90 @@ class Node(NamedTuple):
 
 
 class Box(NamedTuple):
-    """A box for a block: an `id`, a title (empty for the whole picture), and its direct contents in program order."""
+    """A box for a block: an `id`, a title (empty for the whole picture), and its direct contents in program order.
+
+    `repeat` is the number of applications that it represents, and `copies` that of its parameters.
+    """
 
     id: str
     title: str
     items: list[Node | Box]
-
-
-class Edge(NamedTuple):
-    """An arrow between two ids."""
-
-    source: str
-    target: str
+    repeat: int = 1
+    copies: int = 1
 
 
 class Picture(NamedTuple):
-    """A picture: the outermost box and the edges, in the order of the graph."""
+    """A picture: the outermost box, the kinds of its nodes, and the edges as pairs of ids, in the graph's order."""
 
     box: Box
-    edges: tuple[Edge, ...]
+    kinds: tuple[str, ...]
+    edges: tuple[tuple[str, str], ...]
 
 
-def arrange(graph: Any) -> Picture:
+def arrange(graph: DiGraph[str]) -> Picture:
     """Return the picture of a networkx graph from `Model.graph`."""
-    ids = {name: f"n{number}" for number, name in enumerate(graph.nodes)}
+    ids = {name: f"n{number}" for number, name in enumerate(graph)}
     drawing = _Drawing(graph)
-    for name, facts in graph.nodes(data=True):
-        drawing.frame(facts["path"]).box.items.append(Node(ids[name], facts["kind"], tuple(drawing.lines(name, facts))))
-    return Picture(drawing.frame(()).box, tuple(Edge(ids[a], ids[b]) for a, b in graph.edges))
-
-
-class _Frame(NamedTuple):
-    """A box, the number of applications that it represents (`repeat`), and the copies of its parameters (`copies`)."""
-
-    box: Box
-    repeat: int
-    copies: int
+    for name, data in drawing.nodes.items():
+        box = drawing.box(data["path"])
+        box.items.append(Node(ids[name], data["kind"], tuple(drawing.lines(name, data))))
+    kinds = dict.fromkeys(data["kind"] for data in drawing.nodes.values())
+    return Picture(drawing.box(()), tuple(kinds), tuple((ids[a], ids[b]) for a, b in graph.edges))
 
 
 class _Drawing:
     """The boxes of a graph, created on demand."""
 
-    def __init__(self, graph: Any) -> None:
+    def __init__(self, graph: DiGraph[str]) -> None:
         self.graph = graph
-        self.types: Mapping[str, str] = graph.graph.get("blocks", {})
-        self.frames: dict[tuple[str, ...], _Frame] = {(): _Frame(Box("b0", "", []), 1, 1)}
+        self.nodes = {name: cast("NodeData", graph.nodes[name]) for name in graph}
+        self.types: dict[str, str] = graph.graph.get("blocks", {})
+        self.boxes: dict[tuple[str, ...], Box] = {(): Box("b0", "", [])}
         self.repeats: dict[tuple[str, ...], int] = {}
-        for _, facts in graph.nodes(data=True):
-            path, repeat = facts["path"], facts.get("repeat", 1)
+        for data in self.nodes.values():
+            path, repeat = data["path"], data.get("repeat", 1)
             for end in range(1, len(path) + 1):
                 self.repeats[path[:end]] = min(repeat, self.repeats.get(path[:end], repeat))
 
-    def frame(self, path: tuple[str, ...]) -> _Frame:
-        """Return the frame for an application of a block; create it and the enclosing ones if necessary."""
-        frame = self.frames.get(path)
-        if frame is None:
-            around = self.frame(path[:-1])
+    def box(self, path: tuple[str, ...]) -> Box:
+        """Return the box for an application of a block; create it and the enclosing ones if necessary."""
+        box = self.boxes.get(path)
+        if box is None:
+            around = self.box(path[:-1])
             name, repeat = _within(path[-1], path[:-1]), self.repeats[path]
-            times = repeat // around.repeat
-            copies, label = _times(name, times, self.types.get(path[-1], ""))
-            box = Box(f"b{len(self.frames)}", visible(f"{name}   {label}".rstrip()), [])
-            around.box.items.append(box)
-            frame = self.frames[path] = _Frame(box, repeat, around.copies * copies)
-        return frame
+            copies, label = _times(name, repeat // around.repeat, self.types.get(path[-1], ""))
+            title = visible(f"{name}   {label}".rstrip())
+            box = self.boxes[path] = Box(f"b{len(self.boxes)}", title, [], repeat, around.copies * copies)
+            around.items.append(box)
+        return box
 
-    def lines(self, name: str, facts: Any) -> Iterator[str]:
+    def lines(self, name: str, data: NodeData) -> Iterator[str]:
         """Yield the lines of a node's label."""
-        kind, path = facts["kind"], facts["path"]
-        is_operation = kind == "op"
-        if is_operation:
-            yield visible(facts["type"])
+        kind, shape = data["kind"], _shape(data)
+        if kind == "op":
+            yield visible(data["type"])
         elif kind in ("input", "output"):
             yield visible(name.partition(":")[2])
         else:
-            yield visible(_within(name, path))
-            yield visible(self._type(name, facts))
-        for other in facts.get("shared_with", ()):
+            shown = _within(name, data["path"])
+            yield visible(shown)
+            yield visible(self._type(shown, data))
+        for other in data.get("shared_with", ()):
             yield visible(f"shares with {other}")
-        shape = _shape(facts)
-        if shape and not (is_operation and self._repeats_input_shape(name, shape)):
+        before = self.graph.predecessors(name) if kind == "op" else ()
+        if shape and all(_shape(self.nodes[node]) != shape for node in before):  # an operation often keeps the shape
             yield visible(shape)
 
-    def _type(self, name: str, facts: Any) -> str:
-        around = self.frame(facts["path"])
-        times = facts.get("repeat", 1) // around.repeat
-        own, label = _times(_within(name, facts["path"]), times, facts["type"])
+    def _type(self, name: str, data: NodeData) -> str:
+        around = self.box(data["path"])
+        own, label = _times(name, data.get("repeat", 1) // around.repeat, data["type"])
         copies = own * around.copies
-        params, frozen = facts["params"], facts.get("frozen", 0)
+        params, frozen = data["params"], data.get("frozen", 0)
         note = "" if not frozen else "  frozen" if frozen == params else f"  {frozen:,} frozen"
         if copies > 1 and params % copies == 0 and params:  # the copies are shown with the parameter count
-            label = facts["type"] if own > 1 else label
+            label = data["type"] if own > 1 else label
             return f"{label}  {copies} x {params // copies:,}{note}"
         return f"{label}  {params:,}{note}" if params else label
-
-    def _repeats_input_shape(self, name: str, shape: str) -> bool:
-        """Whether the shape of an operation is equal to that of one of its inputs."""
-        return any(_shape(self.graph.nodes[before]) == shape for before in self.graph.predecessors(name))
 
 
 def visible(text: str) -> str:
@@ -132,9 +125,8 @@ def _times(name: str, times: int, type: str) -> tuple[int, str]:
     return 1, f"{type}, applied {times} times".lstrip(", ")
 
 
-def _shape(facts: Any) -> str:
-    shape = facts.get("shape")
-    return " x ".join(map(str, shape)) if shape else ""
+def _shape(data: NodeData) -> str:
+    return " x ".join(map(str, data["shape"] or ()))
 
 
 def _within(name: str, path: tuple[str, ...]) -> str:

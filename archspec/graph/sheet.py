@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from collections.abc import Iterable
+from typing import NamedTuple, NotRequired, TypeAlias, TypedDict
 
 from archspec.addresses import join
+from archspec.algebra import Dim
 from archspec.graph.fold import Earlier, Held
-from archspec.ir import Body, Leaf, Module, Operand, Type, Weight, find, is_frozen
-from archspec.work import NONE, Work
+from archspec.ir import Body, Leaf, Module, Operand, Type, Weight, find, is_frozen, leaves
+from archspec.work import NONE, Quantity, Work
 
 Iterations: TypeAlias = tuple[tuple[int, int], ...]
 """The collapsed runs around a location, as pairs (run, iteration)."""
+
+Shape: TypeAlias = tuple[Dim, ...]
 
 
 class Producer(NamedTuple):
@@ -18,8 +22,31 @@ class Producer(NamedTuple):
 
     node: str
     output: int
-    iterations: Iterations
+    iterations: Iterations = ()
     tensor: bool = False
+
+
+Slot: TypeAlias = Producer | int | None
+"""The content of a slot: None if absent, and in a template the position of an input that is returned unchanged."""
+
+
+class Scope(NamedTuple):
+    """An application of a body during the traversal.
+
+    `prefix` precedes relative addresses; `shown` is the same prefix in names (with `*` for a collapsed number). `name`
+    is the name of the application, and `path` holds the names of the enclosing ones.
+    """
+
+    body: Body
+    slots: list[Slot]
+    numbers: dict[str, int]
+    prefix: str = ""
+    shown: str = ""
+    name: str = ""
+    path: tuple[str, ...] = ()
+    depth: int = 0
+    iterations: Iterations = ()
+    repeat: int = 1
 
 
 class Counted(NamedTuple):
@@ -32,64 +59,81 @@ class Counted(NamedTuple):
 
 UNCOUNTED = Counted()
 
-Nodes: TypeAlias = dict[str, dict[str, Any]]
-Edges: TypeAlias = dict[tuple[str, str], dict[str, Any]]
+
+class NodeData(TypedDict):
+    """The attributes of a node, which `Model.graph` describes."""
+
+    kind: str
+    type: str
+    params: int
+    macs: Quantity
+    flops: Quantity
+    elementwise: Quantity
+    shape: Shape | None
+    path: tuple[str, ...]
+    source: str
+    shapes: NotRequired[tuple[Shape | None, ...]]
+    address: NotRequired[str]
+    frozen: NotRequired[int]
+    shared_with: NotRequired[tuple[str, ...]]
+    hyperparameters: NotRequired[dict[str, object]]
+    constants: NotRequired[dict[str, object]]
+    repeat: NotRequired[int]
+    unused: NotRequired[bool]
 
 
-class Location(Protocol):
-    """The location of a node: the enclosing applications and the iterations of collapsed runs."""
+class EdgeData(TypedDict):
+    """The attributes of an edge."""
 
-    @property
-    def path(self) -> tuple[str, ...]: ...
-    @property
-    def iterations(self) -> Iterations: ...
+    shape: Shape
+    uses: list[tuple[int, str]]
 
 
 class Sheet:
     """The nodes, edges and counted parameters of a module.
 
-    `entries` are edges from inputs: (input slot, node, argument, type). `counted` maps each parameter to its node;
-    `total` is their sum.
+    `entries` are edges from inputs: (input, node, argument, type). `counted` maps each parameter to its node; `total`
+    is their sum.
     """
 
     def __init__(self, module: Module) -> None:
         self.module = module
-        self.nodes: Nodes = {}
-        self.edges: Edges = {}
+        self.nodes: dict[str, NodeData] = {}
+        self.edges: dict[tuple[str, str], EdgeData] = {}
         self.entries: list[tuple[int, str, str, Type]] = []
         self.counted: dict[str, str] = {}
         self.total = 0
-        self._tensors: dict[Body, list[tuple[str, int]]] = {}
+        self._tensors: dict[Body, dict[str, int]] = {}
 
-    # Nodes, edges, parameters
+    # Nodes and edges
 
     def node(
         self,
         name: str,
         kind: str,
         type: str,
-        counted: Counted,
         types: tuple[Type | None, ...],
-        path: tuple[str, ...],
         source: str,
-        address: str | None = None,
+        path: tuple[str, ...] = (),
+        counted: Counted = UNCOUNTED,
         work: Work = NONE,
-    ) -> dict[str, Any]:
-        """Add a node and return its attributes, which `Model.graph` describes."""
-        first = types[0]
-        data: dict[str, Any] = {
+        address: str | None = None,
+    ) -> NodeData:
+        """Add a node with outputs of these types, and return its attributes."""
+        shapes = tuple([t.shape if t is not None else None for t in types])
+        data: NodeData = {
             "kind": kind,
             "type": type,
             "params": counted.params,
             "macs": work.macs,
             "flops": work.flops,
             "elementwise": work.elementwise,
-            "shape": first.shape if first is not None else None,
+            "shape": shapes[0],
             "path": path,
             "source": source,
         }
-        if len(types) > 1:
-            data["shapes"] = tuple([t.shape if t is not None else None for t in types])
+        if len(shapes) > 1:
+            data["shapes"] = shapes
         if address is not None:
             data["address"] = address
         if counted.frozen:
@@ -99,19 +143,18 @@ class Sheet:
         self.nodes[name] = data
         return data
 
-    def edge(self, producer: Producer | None, node: str, argument: str, type: Type, location: Location) -> None:
-        """Add an edge from a producer to an argument of a node, which is at `location`."""
+    def edge(self, producer: Slot, node: str, argument: str, type: Type, scope: Scope) -> None:
+        """Add an edge from a producer to an argument of a node in `scope`."""
         if producer is None:
             return
-        source = producer.node
-        if source in OUTSIDE:
-            self.entries.append((OUTSIDE[source], node, argument, type))
+        if isinstance(producer, int):
+            self.entries.append((producer, node, argument, type))
             return
+        source = producer.node
         if producer.tensor:
-            source = self._weight(producer, location.path)
-        elif producer.iterations != location.iterations and _is_earlier_iteration(
-            producer.iterations, location.iterations
-        ):
+            if source not in self.nodes:
+                self._tensor_node(source, _weight(self.module, source), scope.path)
+        elif producer.iterations != scope.iterations and _is_earlier_iteration(producer.iterations, scope.iterations):
             return
         edge = self.edges.get((source, node))
         if edge is None:
@@ -119,19 +162,23 @@ class Sheet:
         elif (producer.output, argument) not in edge["uses"]:
             edge["uses"].append((producer.output, argument))
 
-    def _weight(self, producer: Producer, path: tuple[str, ...]) -> str:
-        """Return the node of a stored tensor that a body reads directly, creating it if necessary."""
-        name = producer.node
-        if name not in self.nodes:
-            weight = _within(self.module, name)
-            counted = self._charge(name, weight.size, name, UNCOUNTED) if weight.kind == "param" else UNCOUNTED
-            self.node(name, weight.kind, weight.type.dtype, counted, (weight.type,), path, weight.span.place)
-        return name
+    def _tensor_node(self, name: str, weight: Weight, path: tuple[str, ...] = ()) -> NodeData:
+        """Add the node of a stored tensor that a body reads directly, or nothing uses."""
+        counted = self._charge(name, weight.size, name, UNCOUNTED) if weight.kind == "param" else UNCOUNTED
+        return self.node(name, weight.kind, weight.type.dtype, (weight.type,), weight.span.place, path, counted)
+
+    def add_unused(self) -> None:
+        """Add nodes for parameters that the spec marks `unused`."""
+        for name, (weight, _) in leaves(self.module):
+            if weight.kind == "param" and name not in self.module.aliases and name not in self.counted:
+                self._tensor_node(name, weight)["unused"] = True
+
+    # Parameters
 
     def count(self, body: Body, prefix: str, node: str) -> Counted:
         """Count the parameters of a node that applies `body`."""
         counted = UNCOUNTED
-        for name, size in self._reads(body):
+        for name, size in self._reads(body).items():
             counted = self._charge(prefix + name, size, node, counted)
         return counted
 
@@ -149,66 +196,49 @@ class Sheet:
 
     def holders(self, body: Body, prefix: str) -> list[list[Held]]:
         """Return where the parameters of each call of a body will be counted, if the body is applied at `prefix`."""
+        aliases = self.module.aliases
         found: list[list[Held]] = []
         earlier: dict[str, Earlier] = {}
         own = {slot: prefix + name for name, slot in body.weights}
         for position, call in enumerate(body.calls):
             held: list[Held] = []
-            for relative, _ in self._reads(call.body) if call.body is not None and call.address else ():
+            for relative in self._reads(call.body) if call.body is not None and call.address else ():
                 name = f"{prefix}{call.address}.{relative}"
-                name = self.module.aliases.get(name, name)
+                name = aliases.get(name, name)
                 at = self.counted.get(name) or earlier.get(name)
                 held.append(Held(is_frozen(self.module, name), at))
                 if at is None:
                     earlier[name] = Earlier(position, relative)
             for _, operand in call.inputs:  # a tensor that is read directly has a node of its own
                 if isinstance(operand, int) and operand in own:
-                    name = self.module.aliases.get(own[operand], own[operand])
-                    earlier.setdefault(name, Earlier(position, own[operand]))
+                    name = own[operand]
+                    earlier.setdefault(aliases.get(name, name), Earlier(position, name))
             found.append(held)
         return found
 
-    def _reads(self, body: Body) -> list[tuple[str, int]]:
-        """Return the parameters that a body reads, in program order, with their sizes."""
-        known = self._tensors.get(body)
-        if known is not None:
-            return known
-        found: dict[str, int] = {}
-        own = {slot: name for name, slot in body.weights}
-        for call in body.calls:
-            for _, operand in call.inputs:
-                self._read(operand, own, body, found)
-            if call.body is not None and call.address:
-                for name, size in self._reads(call.body):
-                    found.setdefault(join(call.address, name), size)
-        for _, operand in body.outputs:
-            self._read(operand, own, body, found)
-        self._tensors[body] = list(found.items())
-        return self._tensors[body]
-
-    def _read(self, operand: Operand, own: dict[int, str], body: Body, found: dict[str, int]) -> None:
-        if isinstance(operand, int) and operand in own:
-            name = own[operand]
-            weight = _within(body.module, name)
-            if weight.kind == "param":
-                found.setdefault(name, weight.size)
-
-    def unused(self, module: Module, prefix: str) -> None:
-        """Add nodes for parameters that the spec marks `unused`."""
-        for address, member in module.members.items():
-            name = prefix + address
-            if isinstance(member.target, Module):
-                self.unused(member.target, name + ".")
-            elif member.target.kind == "param" and name not in self.module.aliases and name not in self.counted:
-                weight = member.target
-                self.counted[name] = name
-                self.total += weight.size
-                counted = Counted(weight.size, weight.size if is_frozen(self.module, name) else 0)
-                data = self.node(name, "param", weight.type.dtype, counted, (weight.type,), (), weight.span.place)
-                data["unused"] = True
+    def _reads(self, body: Body) -> dict[str, int]:
+        """Return the sizes of the parameters that a body reads, in program order."""
+        found = self._tensors.get(body)
+        if found is None:
+            found = self._tensors[body] = {}
+            own: dict[Operand, tuple[str, int]] = {}
+            for name, slot in body.weights:
+                weight = _weight(body.module, name)
+                if weight.kind == "param":
+                    own[slot] = name, weight.size
+            for call in body.calls:
+                found.update(_among(own, call.inputs))
+                if call.body is not None and call.address:
+                    found.update((join(call.address, name), size) for name, size in self._reads(call.body).items())
+            found.update(_among(own, body.outputs))
+        return found
 
 
-def _within(module: Module | None, name: str) -> Weight:
+def _among(own: dict[Operand, tuple[str, int]], operands: Iterable[tuple[str, Operand]]) -> list[tuple[str, int]]:
+    return [own[operand] for _, operand in operands if isinstance(operand, int) and operand in own]
+
+
+def _weight(module: Module | None, name: str) -> Weight:
     found = find(module, name) if module is not None else None
     assert isinstance(found, Leaf)
     return found.weight
@@ -217,14 +247,3 @@ def _within(module: Module | None, name: str) -> Weight:
 def _is_earlier_iteration(producer: Iterations, here: Iterations) -> bool:
     iterations = dict(here)
     return any(iterations.get(run, iteration) != iteration for run, iteration in producer)
-
-
-def outside(slot: int) -> str:
-    """Return the placeholder name for the producer of an input."""
-    name = f"\0{slot}"
-    OUTSIDE[name] = slot
-    return name
-
-
-OUTSIDE: dict[str, int] = {}
-"""The input of each placeholder name."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
 
 from archspec.addresses import prefixes, relative
 from archspec.graph.fold import Run, runs
-from archspec.graph.sheet import OUTSIDE, UNCOUNTED, Edges, Iterations, Nodes, Producer, Sheet, outside
-from archspec.ir import Body, Call, Constant, Module, Type, find, is_frozen
+from archspec.graph.sheet import UNCOUNTED, Producer, Scope, Sheet, Slot
+from archspec.ir import Body, Call, Constant, Module, find, is_frozen
 from archspec.source import fail
 from archspec.work import call_work, work_of
 
@@ -21,44 +21,28 @@ LARGEST_KEPT = 20_000
 """The maximum number of nodes of a graph or template that is cached with its body."""
 
 
-class Scope(NamedTuple):
-    """An application of a body during the traversal.
-
-    `prefix` precedes relative addresses; `shown` is the same prefix in names (with `*` for a collapsed number). `name`
-    is the name of the application, and `path` holds the names of the enclosing ones.
-    """
-
-    body: Body
-    prefix: str
-    shown: str
-    name: str
-    path: tuple[str, ...]
-    slots: list[Producer | None]
-    numbers: dict[str, int]
-    depth: int
-    iterations: Iterations
-    repeat: int
-
-
-class Template(NamedTuple):
-    """The nodes and edges of a body with relative names, to be copied for each application.
-
-    `entries` are the edges from inputs: (input slot, node, argument, type). `outputs` are the producers of the outputs;
-    an input returned unchanged has a placeholder from `outside`. `tensors` maps the counted parameters to their nodes.
-    """
-
-    nodes: Nodes
-    edges: Edges
-    entries: list[tuple[int, str, str, Type]]
-    outputs: list[Producer | None]
-    tensors: dict[str, str]
-    applications: dict[str, int]
-    blocks: dict[str, str]
-    total: int
+def traverse(body: Body, level: str, depth: int | None, fold: bool = False, *, template: bool = False) -> Walker:
+    """Return the traversal of a whole model, or of a body as a template."""
+    key = ("graph", level, depth, fold, template)
+    walker: Walker | None = body.views.get(key)
+    if walker is None:
+        walker = Walker(body, level, depth, fold)
+        if template:
+            walker.walk_template()
+        else:
+            walker.walk_model()
+        if len(walker.sheet.nodes) <= LARGEST_KEPT:
+            body.views[key] = walker
+    return walker
 
 
 class Walker:
-    """Traversal of a body in program order. Blocks applied more than once are copied from templates."""
+    """Traversal of a body in program order, which adds its nodes and edges to `sheet`.
+
+    `blocks` maps the name of each application of a block to its type, and `applications` each address to the number of
+    its applications. Blocks that are applied more than once are copied from a template: the traversal of their body
+    alone, whose names are relative to the block. `outputs` are the producers of a template's outputs.
+    """
 
     def __init__(self, body: Body, level: str, depth: int | None, fold: bool) -> None:
         assert body.module is not None
@@ -70,70 +54,48 @@ class Walker:
         self.fold = fold
         self.blocks: dict[str, str] = {}
         self.applications: dict[str, int] = {}
+        self.outputs: list[Slot] = []
         self._runs = 0
         self._not_copied = _with_outer_ties(self.module)
 
-    def template(self) -> Template:
-        """Return the body as a template."""
-        body = self.body
-        slots: list[Producer | None] = [None] * len(body.types)
-        for slot in range(len(body.inputs)):
-            slots[slot] = Producer(outside(slot), 0, ())
-        self._walk(Scope(body, "", "", "", (), slots, {}, 0, (), 1))
-        outputs = [slots[o] for _, o in body.outputs if isinstance(o, int)]
-        below = {node: node if node.startswith("#") else f".{node}" for node in self.sheet.nodes}
-        for data in self.sheet.nodes.values():
-            data["path"] = tuple([f".{part}" for part in data["path"]])
-            if "shared_with" in data:
-                data["shared_with"] = tuple([below[node] for node in data["shared_with"]])
-        return Template(
-            {below[node]: data for node, data in self.sheet.nodes.items()},
-            {(below[a], below[b]): data for (a, b), data in self.sheet.edges.items()},
-            [(slot, below[node], argument, type) for slot, node, argument, type in self.sheet.entries],
-            [_renamed(p, below) for p in outputs],
-            {tensor: below[node] for tensor, node in self.sheet.counted.items()},
-            self.applications,
-            {f".{block}": type for block, type in self.blocks.items()},
-            self.sheet.total,
-        )
+    def walk_template(self) -> None:
+        """Add the nodes of a body without those of its inputs and outputs."""
+        scope = Scope(self.body, _slots(self.body, [*range(len(self.body.inputs))]), {})
+        self._walk(scope)
+        self.outputs = _outputs(scope)
 
-    def build(self) -> None:
-        body = self.body
-        slots: list[Producer | None] = [None] * len(body.types)
-        place = self.module.span.place
-        for slot, (name, type) in enumerate(body.inputs):
-            node = f"input:{name}"
-            self.sheet.node(node, "input", type.dtype, UNCOUNTED, (type,), (), place)
-            slots[slot] = Producer(node, 0, ())
-        scope = Scope(body, "", "", "", (), slots, {}, 0, (), 1)
+    def walk_model(self) -> None:
+        """Add the nodes of a whole model."""
+        body, place = self.body, self.module.span.place
+        scope = Scope(body, _slots(body, [Producer(f"input:{name}", 0) for name, _ in body.inputs]), {})
+        for name, type in body.inputs:
+            self.sheet.node(f"input:{name}", "input", type.dtype, (type,), place)
         if self.depth is not None and self.depth <= 0:
-            self._whole(scope, place)
+            self._whole(scope)
         else:
             self._walk(scope)
-        present = [(n, o) for n, o in body.outputs if isinstance(o, int)]
-        for i, (name, slot) in enumerate(present):
-            node = f"output:{name or ('output' if len(present) == 1 else i)}"
-            type = body.types[slot]
-            self.sheet.node(node, "output", type.dtype, UNCOUNTED, (type,), (), place)
-            self.sheet.edge(slots[slot], node, name or "output", type, scope)
+        for name, slot in body.named_outputs().items():
+            node, type = f"output:{name}", body.types[slot]
+            self.sheet.node(node, "output", type.dtype, (type,), place)
+            self.sheet.edge(scope.slots[slot], node, "output" if name.isdigit() else name, type, scope)
         if self.sheet.total < self.module.total:
-            self.sheet.unused(self.module, "")
+            self.sheet.add_unused()
         if self.sheet.total != self.module.total:
             counts = f"expected {self.module.total:,} parameters in the graph, found {self.sheet.total:,}"
             raise fail("internal", f"{counts}; this is a bug in archspec; please report it")
 
-    def _whole(self, scope: Scope, place: str) -> None:
+    def _whole(self, scope: Scope) -> None:
         """Add the whole model as one node."""
         body = scope.body
+        outputs = body.named_outputs().values()
+        types = tuple(body.types[slot] for slot in outputs)
         counted = self.sheet.count(body, "", WHOLE)
-        types = tuple(body.types[o] for _, o in body.outputs if isinstance(o, int))
-        self.sheet.node(WHOLE, body.kind, body.type, counted, types, (), place, "", work_of(body))
+        place = self.module.span.place
+        self.sheet.node(WHOLE, body.kind, body.type, types, place, (), counted, work_of(body), "")
         for slot, (name, type) in enumerate(body.inputs):
             self.sheet.edge(scope.slots[slot], WHOLE, name, type, scope)
-        for i, (_, slot) in enumerate((n, o) for n, o in body.outputs if isinstance(o, int)):
-            scope.slots[slot] = Producer(WHOLE, i, ())
-
-    # Traversal
+        for i, slot in enumerate(outputs):
+            scope.slots[slot] = Producer(WHOLE, i)
 
     def _walk(self, scope: Scope) -> None:
         for name, slot in scope.body.weights:
@@ -141,12 +103,8 @@ class Walker:
                 self._not_copied.update(prefixes(scope.prefix + name))
             scope.slots[slot] = Producer(scope.prefix + name, 0, scope.iterations, True)
         calls = scope.body.calls
-        if not self.fold:
-            for call in calls:
-                self._call(call, scope, call.address)
-            return
         done = 0
-        for run in runs(calls, self.sheet.holders(scope.body, scope.prefix)):
+        for run in runs(calls, self.sheet.holders(scope.body, scope.prefix)) if self.fold else ():
             for call in calls[done : run.start]:
                 self._call(call, scope, call.address)
             self._run(run, scope)
@@ -158,7 +116,6 @@ class Walker:
         """Traverse the iterations of a run, with the same nodes for each."""
         self._runs += 1
         numbers, applications = dict(scope.numbers), dict(self.applications)
-        calls = scope.body.calls
         for iteration in range(run.iterations):
             scope.numbers.clear()
             scope.numbers.update(numbers)
@@ -167,11 +124,12 @@ class Walker:
                 iterations=(*scope.iterations, (self._runs, iteration)), repeat=scope.repeat * run.iterations
             )
             for i, shown in enumerate(run.addresses):
-                self._call(calls[run.start + iteration * run.period + i], inner, shown)
+                self._call(scope.body.calls[run.start + iteration * run.period + i], inner, shown)
 
     def _call(self, call: Call, scope: Scope, shown: str) -> None:
-        kind = call.kind
-        if call.address and not self._is_member(call, scope):  # deeper: enclosing blocks cannot be copied
+        kind, body = call.kind, call.body
+        members = scope.body.module.members if scope.body.module is not None else {}
+        if call.address and call.address not in members:  # deeper: enclosing blocks cannot be copied
             self._not_copied.update(prefixes(scope.prefix + call.address))
         if kind == "layer" or kind == "block":
             name = self._application(scope.shown + shown)
@@ -179,95 +137,64 @@ class Walker:
             number = scope.numbers.get(call.type, 0)
             scope.numbers[call.type] = number + 1
             name = f"{scope.name}#{call.type}.{number}"
-        body = call.body
         opened = kind in OPENS[self.level] and (self.depth is None or scope.depth + 1 < self.depth or kind != "block")
-        if body is None or not opened:
-            self._leaf(call, scope, name, shown)
-            return
-        if kind == "block":
+        given = [scope.slots[operand] for _, operand in call.inputs if isinstance(operand, int)]
+        is_first = name == scope.prefix + call.address and call.address in members
+        if opened and kind == "block":
             self.blocks[name] = call.type
-        if (
-            kind == "block"
-            and not self.fold
-            and self._is_member(call, scope)
-            and name == scope.prefix + call.address
-            and name not in self._not_copied
-        ):
-            self._copy(call, body, scope, name)
-            return
-        slots: list[Producer | None] = [None] * len(body.types)
-        slot = 0
-        for _, operand in call.inputs:
-            if isinstance(operand, int):
-                slots[slot] = scope.slots[operand]
-                slot += 1
-        owns = body.module is not None
-        inner = Scope(
-            body,
-            f"{scope.prefix}{call.address}." if owns else scope.prefix,
-            f"{scope.shown}{shown}." if owns else scope.shown,
-            name,
-            (*scope.path, name) if kind == "block" else scope.path,
-            slots,
-            {},
-            scope.depth + 1,
-            scope.iterations,
-            scope.repeat,
-        )
-        self._walk(inner)
-        first = call.first
-        for _, operand in body.outputs:
-            if isinstance(operand, int):
-                scope.slots[first] = slots[operand]
-                first += 1
+        if body is None or not opened:
+            outputs = self._leaf(call, scope, name, shown)
+        elif kind == "block" and not self.fold and is_first and name not in self._not_copied:
+            outputs = self._copy(body, given, scope, name)
+        else:
+            owns = body.module is not None
+            inner = scope._replace(
+                body=body,
+                slots=_slots(body, given),
+                numbers={},
+                prefix=f"{scope.prefix}{call.address}." if owns else scope.prefix,
+                shown=f"{scope.shown}{shown}." if owns else scope.shown,
+                name=name,
+                path=(*scope.path, name) if kind == "block" else scope.path,
+                depth=scope.depth + 1,
+            )
+            self._walk(inner)
+            outputs = _outputs(inner)
+        for slot, output in enumerate(outputs, call.first):
+            scope.slots[slot] = output
 
-    def _is_member(self, call: Call, scope: Scope) -> bool:
-        """Whether the applied module is a direct member of the body's module."""
-        return scope.body.module is not None and call.address in scope.body.module.members
-
-    def _copy(self, call: Call, body: Body, scope: Scope, name: str) -> None:
-        """Add a copy of the template of a body at the address `name`, for its first application."""
-        template = self._template(body, scope.depth + 1)
+    def _copy(self, body: Body, given: list[Slot], scope: Scope, name: str) -> list[Slot]:
+        """Add a copy of the template of a body for its first application, at `name`; return its outputs."""
+        left = None if self.depth is None else self.depth - scope.depth - 1
+        template = traverse(body, self.level, left, template=True)
+        sheet, path = self.sheet, (*scope.path, name)
         frozen = is_frozen(self.module, name)
-        nodes, path = self.sheet.nodes, (*scope.path, name)
-        for suffix, data in template.nodes.items():
+        nodes = {node: _inside(name, node) for node in template.sheet.nodes}
+        for node, data in template.sheet.nodes.items():
             copy = data.copy()
-            copy["path"] = (*path, *[name + part for part in data["path"]]) if data["path"] else path
+            copy["path"] = (*path, *[f"{name}.{part}" for part in data["path"]]) if data["path"] else path
             if frozen and data["params"]:
                 copy["frozen"] = data["params"]
             if "address" in data:
                 copy["address"] = f"{name}.{data['address']}"
             if "shared_with" in data:
-                copy["shared_with"] = tuple([name + part for part in data["shared_with"]])
-            nodes[name + suffix] = copy
-        for (a, b), data in template.edges.items():
-            self.sheet.edges[name + a, name + b] = data
-        given = [scope.slots[operand] for _, operand in call.inputs if isinstance(operand, int)]
-        for slot, node, argument, type in template.entries:
-            self.sheet.edge(given[slot], name + node, argument, type, scope)
-        for i, producer in enumerate(template.outputs):
-            if producer is not None and producer.node in OUTSIDE:
-                producer = given[OUTSIDE[producer.node]]
-            elif producer is not None:
-                producer = producer._replace(node=name + producer.node, iterations=scope.iterations)
-            scope.slots[call.first + i] = producer
-        for tensor, node in template.tensors.items():
-            self.sheet.counted[f"{name}.{tensor}"] = name + node
+                copy["shared_with"] = tuple([nodes[node] for node in data["shared_with"]])
+            sheet.nodes[nodes[node]] = copy
+        for (a, b), edge in template.sheet.edges.items():
+            sheet.edges[nodes[a], nodes[b]] = edge
+        for slot, node, argument, type in template.sheet.entries:
+            sheet.edge(given[slot], nodes[node], argument, type, scope)
+        for tensor, node in template.sheet.counted.items():
+            sheet.counted[f"{name}.{tensor}"] = nodes[node]
+        sheet.total += template.sheet.total
         for address, count in template.applications.items():
             self.applications[f"{name}.{address}"] = count
         for block, type in template.blocks.items():
-            self.blocks[name + block] = type
-        self.sheet.total += template.total
-
-    def _template(self, body: Body, depth: int) -> Template:
-        left = None if self.depth is None else self.depth - depth
-        key = ("template", self.level, left)
-        known = body.views.get(key)
-        if known is None:
-            known = Walker(body, self.level, left, False).template()
-            if len(known.nodes) <= LARGEST_KEPT:
-                body.views[key] = known
-        return known
+            self.blocks[f"{name}.{block}"] = type
+        return [
+            given[output] if isinstance(output, int) else output and output._replace(node=_inside(name, output.node))
+            for output in template.outputs
+        ]
 
     def _application(self, address: str) -> str:
         """Return the name of an application: its address, with `@k` for the k-th."""
@@ -275,56 +202,51 @@ class Walker:
         self.applications[address] = count
         return address if count == 1 else f"{address}@{count}"
 
-    def _leaf(self, call: Call, scope: Scope, name: str, shown: str) -> None:
-        counted = UNCOUNTED
-        address = None
+    def _leaf(self, call: Call, scope: Scope, name: str, shown: str) -> list[Slot]:
+        """Add a call as one node, or its parameters and work to the node of another iteration; return its outputs."""
+        counted, address = UNCOUNTED, None
         if call.address:
-            address = scope.shown + shown
             assert call.body is not None
+            address = scope.shown + shown
             counted = self.sheet.count(call.body, f"{scope.prefix}{call.address}.", name)
         work = call_work(call, scope.body)
-        if name in self.sheet.nodes:
-            data = self.sheet.nodes[name]
+        data = self.sheet.nodes.get(name)
+        if data is None:
+            kind = "op" if call.kind == "fn" else call.kind
+            place = call.span.place
+            data = self.sheet.node(name, kind, call.type, call.outputs, place, scope.path, counted, work, address)
+            if call.attributes:
+                data["hyperparameters"] = dict(call.attributes)
+            if constants := {name: value.value for name, value in call.inputs if isinstance(value, Constant)}:
+                data["constants"] = constants
+            if self.fold and scope.repeat > 1:
+                data["repeat"] = scope.repeat
+        else:
             data["params"] += counted.params
             if counted.frozen:
                 data["frozen"] = data.get("frozen", 0) + counted.frozen
             data["macs"] += work.macs
             data["flops"] += work.flops
             data["elementwise"] += work.elementwise
-        else:
-            data = self.sheet.node(
-                name,
-                "op" if call.kind == "fn" else call.kind,
-                call.type,
-                counted,
-                call.outputs,
-                scope.path,
-                call.span.place,
-                address,
-                work,
-            )
-            if call.attributes:
-                data["hyperparameters"] = dict(call.attributes)
-            constants = {name: operand.value for name, operand in call.inputs if isinstance(operand, Constant)}
-            if constants:
-                data["constants"] = constants
-            if self.fold and scope.repeat > 1:
-                data["repeat"] = scope.repeat
-        types = scope.body.types
-        slots = scope.slots
         for argument, operand in call.inputs:
             if isinstance(operand, int):
-                self.sheet.edge(slots[operand], name, argument, types[operand], scope)
-        first = call.first
-        for i in range(sum(1 for t in call.outputs if t is not None)):
-            slots[first + i] = Producer(name, i, scope.iterations)
+                self.sheet.edge(scope.slots[operand], name, argument, scope.body.types[operand], scope)
+        present = sum(1 for type in call.outputs if type is not None)
+        return [Producer(name, i, scope.iterations) for i in range(present)]
 
 
-def _renamed(producer: Producer | None, below: dict[str, str]) -> Producer | None:
-    """Return a producer with its name in a template; placeholders of inputs keep their names."""
-    if producer is None or producer.node in OUTSIDE:
-        return producer
-    return producer._replace(node=below.get(producer.node, f".{producer.node}"))
+def _slots(body: Body, given: Sequence[Slot]) -> list[Slot]:
+    """Return the slots of a body with only its inputs filled."""
+    return [*given, *[None] * (len(body.types) - len(given))]
+
+
+def _outputs(scope: Scope) -> list[Slot]:
+    return [scope.slots[operand] for _, operand in scope.body.outputs if isinstance(operand, int)]
+
+
+def _inside(block: str, node: str) -> str:
+    """Return the name of a node of a template in a copy."""
+    return f"{block}{node}" if node.startswith("#") else f"{block}.{node}"
 
 
 def _with_outer_ties(module: Module) -> set[str]:
