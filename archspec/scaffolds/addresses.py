@@ -4,36 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import count
+from string import ascii_uppercase
 
 from archspec.addresses import is_index
 from archspec.scaffolds.structure import Index
-
-KEYWORDS = frozenset(
-    (
-        "if",
-        "else",
-        "for",
-        "in",
-        "return",
-        "tie",
-        "require",
-        "role",
-        "param",
-        "buffer",
-        "unused",
-        "expect",
-        "and",
-        "or",
-        "not",
-        "true",
-        "false",
-        "none",
-        "inf",
-        "as",
-    )
-)
-"""Keywords that must be quoted at the start of an address."""
+from archspec.syntax.parse import CONTEXTUAL, parser
 
 LONGEST = 40
 """The maximum length of a definition's name."""
@@ -47,17 +24,18 @@ def written(address: Sequence[str | Index]) -> str:
     text = ""
     for position, word in enumerate(address):
         if isinstance(word, Index):
-            text += f"[{_index(word)}]"
+            start = f" + {word.start}" if word.start else ""
+            text += "[i]" if word.step == 1 else f"[{word.step} * i{start}]"
             continue
-        plain = _WORD.fullmatch(word) if position else _NAME.fullmatch(word) and word not in KEYWORDS
+        plain = _WORD.fullmatch(word) if position else _NAME.fullmatch(word) and word not in _keywords()
         text += ("." if position else "") + (word if plain else f'"{word}"')
     return text
 
 
-def _index(index: Index) -> str:
-    if index.step == 1:
-        return "i"
-    return f"{index.step} * i" + (f" + {index.start}" if index.start else "")
+@cache
+def _keywords() -> frozenset[str]:
+    """Return the keywords that must be quoted at the start of an address."""
+    return parser().keywords - CONTEXTUAL
 
 
 def loop_clause(index: Index, number: int) -> str:
@@ -93,8 +71,8 @@ def definition_name(paths: Sequence[Sequence[str | Index]], taken: set[str]) -> 
 def _suffixes() -> Iterator[str]:
     """Yield an empty suffix, then B, C, ..., Z, B2, C2, ...: digits alone would look like a layer number."""
     yield ""
-    yield from "BCDEFGHIJKLMNOPQRSTUVWXYZ"
-    yield from (f"{letter}{number}" for number in count(2) for letter in "BCDEFGHIJKLMNOPQRSTUVWXYZ")
+    for number in count(1):
+        yield from (letter + ("" if number == 1 else str(number)) for letter in ascii_uppercase[1:])
 
 
 def _singular(word: str) -> str:

@@ -10,7 +10,7 @@ from archspec.checkpoints.checkpoint import read
 from archspec.checkpoints.entries import Checkpoint
 from archspec.pipeline.compile import compile_text
 from archspec.scaffolds.fitting import check
-from archspec.scaffolds.layers import LIBRARY, library, names
+from archspec.scaffolds.layers import LIBRARY, library
 from archspec.scaffolds.structure import Structure
 from archspec.scaffolds.tensors import Tensor, tensors
 from archspec.scaffolds.text import OUTERMOST, Writer
@@ -38,7 +38,6 @@ def scaffold(path: str | os.PathLike[str]) -> str:
 
     Raises ArchError if the checkpoint cannot be read, or has tensors that a spec cannot declare.
     """
-
     checkpoint = read(os.fspath(path))
     check(checkpoint)
     found = tensors(checkpoint.entries)
@@ -52,9 +51,9 @@ def scaffold(path: str | os.PathLike[str]) -> str:
 
 
 def _text(checkpoint: Checkpoint, found: Mapping[str, Tensor]) -> str:
-
-    block, sizes = Structure(library(), found).of(checkpoint.entries)
-    writer = Writer(block, sizes, names())
+    patterns, names = library()
+    block, sizes = Structure(patterns, found).of(checkpoint.entries)
+    writer = Writer(block, sizes, names)
     ties = tied(checkpoint.entries, found)
     definitions = writer.definitions([*statements(ties)])
     parameters = [entry for entry in checkpoint.entries if found[entry.name].kind == "param"]
@@ -80,7 +79,6 @@ def _name(label: str) -> str:
 
 def _verify(checkpoint: Checkpoint, found: Mapping[str, Tensor], text: str) -> None:
     """Compile the spec and compare it with the checkpoint. Raises ArchError."""
-
     try:
         model = compile_text(text, "the scaffold")
     except ArchError as error:

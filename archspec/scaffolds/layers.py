@@ -8,7 +8,7 @@ one is chosen and the others are returned as alternatives.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -92,23 +92,24 @@ class LayerPattern(NamedTuple):
         fixed = tuple(
             f"{name} = {str(value).lower()}" for name, value in options.items() if self.defaults[name] is not value
         )
-        known = {*slots, *options}
-        left = tuple(n for n, default in self.defaults.items() if type(default) is int and n not in known)
+        left = tuple(n for n, default in self.defaults.items() if type(default) is int and n not in slots)
         found = tuple(slots[n] for n in self.defaults if n in slots)
-        leading = sum(1 for _ in takewhile(slots.__contains__, self.defaults))
-        return Form(self.name, self.role, found, min(leading, MOST_LEADING), fixed, (), left)
+        leading = len(list(takewhile(slots.__contains__, self.defaults)))
+        return Form(self.name, self.role, found, min(leading, MOST_LEADING), fixed, open=left)
 
 
-def library() -> list[LayerPattern]:
-    """Return the patterns of the standard library, in the order of its exports."""
-    return [pattern for definition in _definitions() if (pattern := _pattern(definition)) is not None]
-
-
-def names() -> set[str]:
-    """Return all names exported by the standard library."""
-    return {
-        entry.alias for item in _file(f"{LIBRARY}.arch").items if isinstance(item, tree.Import) for entry in item.names
-    }
+def library() -> tuple[list[LayerPattern], set[str]]:
+    """Return the patterns of the standard library, in the order of its exports, and all names that it exports."""
+    patterns: list[LayerPattern] = []
+    names: set[str] = set()
+    for item in _file(f"{LIBRARY}.arch").items:
+        if isinstance(item, tree.Import):
+            names.update(entry.alias for entry in item.names)
+            source = _file(item.source).items if item.path else ()
+            definitions = {d.name.text: d for d in source if isinstance(d, tree.Definition)}
+            found = [_pattern(definitions[entry.name]) for entry in item.names if definitions]
+            patterns += [pattern for pattern in found if pattern is not None]
+    return patterns, names
 
 
 def recognise(patterns: list[LayerPattern], word: str, shapes: Mapping[str, Shape]) -> Form | None:
@@ -131,21 +132,13 @@ def recognise(patterns: list[LayerPattern], word: str, shapes: Mapping[str, Shap
 
 def _likeness(form: Form, word: str) -> int:
     """Return 1 if an address contains a layer's role or name, -1 if it lacks the role of the layer, else 0."""
-    word = word.lower()
     stems = [stem[:5] for stem in (form.role, form.name.rstrip("0123456789d").lower()) if stem]
-    if any(stem in word for stem in stems):
+    if any(stem in word.lower() for stem in stems):
         return 1
     return -1 if form.role else 0
 
 
 # Reading the library
-
-
-def _definitions() -> Iterator[tree.Definition]:
-    for item in _file(f"{LIBRARY}.arch").items:
-        if isinstance(item, tree.Import) and item.path:
-            found = {d.name.text: d for d in _file(item.source).items if isinstance(d, tree.Definition)}
-            yield from (found[entry.name] for entry in item.names)
 
 
 def _file(path: str) -> tree.File:
@@ -183,8 +176,8 @@ def _tensor(node: tree.Param, defaults: Mapping[str, object]) -> _Tensor | None:
     option = node.condition.text if isinstance(node.condition, tree.Name) else None
     if node.condition is not None and (option is None or type(defaults.get(option)) is not bool):
         return None
-    axes = [_axis(item, defaults) for item in node.shape.items]
-    return None if None in axes else _Tensor(tuple(axis for axis in axes if axis is not None), option)
+    axes = [axis for item in node.shape.items if (axis := _axis(item, defaults)) is not None]
+    return _Tensor(tuple(axes), option) if len(axes) == len(node.shape.items) else None
 
 
 def _axis(node: tree.Expr, defaults: Mapping[str, object]) -> str | None:

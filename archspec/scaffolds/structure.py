@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias, cast
 
 from archspec.addresses import is_index, segments
 from archspec.checkpoints.entries import Entry
@@ -44,13 +44,8 @@ class SizedStatements(NamedTuple):
     sizes: tuple[int, ...]
 
 
-class _Node:
-    __slots__ = ("children", "entry")
-
-    def __init__(self) -> None:
-        self.children: dict[str, _Node] = {}
-        self.entry: Entry | None = None
-
+_Tree: TypeAlias = "dict[str, _Tree | Entry]"
+"""Entries by the segments of their names."""
 
 TRIES = 8
 """The number of candidates tried as the second member of a progression."""
@@ -68,40 +63,34 @@ class Structure:
 
     def of(self, entries: Sequence[Entry]) -> tuple[Block, tuple[int, ...]]:
         """Return the outermost block and its sizes. Names must be distinct, and none may be inside another."""
-        root = _Node()
+        root: _Tree = {}
         for entry in entries:
             node = root
-            for word in segments(entry.name):
-                node = node.children.setdefault(word, _Node())
-            node.entry = entry
+            *outer, last = segments(entry.name)
+            for word in outer:
+                node = cast("_Tree", node.setdefault(word, {}))
+            node[last] = entry
         part = self._part(root, "", outermost=True)
         return self._chosen(self._block(part.statements)), part.sizes
 
     # Parts of the tree
 
-    def _part(self, node: _Node, word: str, outermost: bool = False) -> SizedStatements:
-        if node.entry is not None:
-            return _single(self._tensors[node.entry.name], node.entry.shape)
-        leaves = {name: child.entry for name, child in node.children.items() if child.entry is not None}
-        if len(leaves) == len(node.children) and not outermost:
+    def _part(self, node: _Tree | Entry, word: str, outermost: bool = False) -> SizedStatements:
+        if isinstance(node, Entry):
+            return _single(self._tensors[node.name], node.shape)
+        leaves = {name: child for name, child in node.items() if isinstance(child, Entry)}
+        if len(leaves) == len(node) and not outermost:
             layer = self._layer(leaves, word)
             if layer is not None:
                 return layer
-        numbered = {int(name): child for name, child in node.children.items() if is_index(name)}
-        statements: list[Statement] = []
-        sizes: list[int] = []
-        done = False
-        for name, child in node.children.items():
-            if outermost or not is_index(name):  # no address begins with an index
-                part = self._at(name, self._part(child, name))
-            elif done:
-                continue
-            else:
-                done = True
-                part = self._list(numbered, word)
-            statements += part.statements
-            sizes += part.sizes
-        return SizedStatements(tuple(statements), tuple(sizes))
+        numbered = {int(name): child for name, child in node.items() if is_index(name) and not outermost}
+        first = str(next(iter(numbered), ""))
+        parts = [
+            self._list(numbered, word) if name == first else self._at(name, self._part(child, name))
+            for name, child in node.items()
+            if name == first or outermost or not is_index(name)  # no address begins with an index
+        ]
+        return _together(parts)
 
     def _layer(self, leaves: dict[str, Entry], word: str) -> SizedStatements | None:
         """Return the library layer that declares exactly these tensors, or None."""
@@ -135,7 +124,7 @@ class Structure:
             self._blocks[statements] = Block(statements)
         return self._blocks[statements]
 
-    def _list(self, children: dict[int, _Node], word: str) -> SizedStatements:
+    def _list(self, children: dict[int, _Tree | Entry], word: str) -> SizedStatements:
         """Return numbered parts, with equal ones as a loop."""
         equal: dict[SizedStatements, list[int]] = {}
         runs: list[tuple[list[int], SizedStatements]] = []
@@ -147,10 +136,9 @@ class Structure:
                 equal.setdefault(self._one(part, numbered=True), []).append(number)
         runs += [(run, part) for part, numbers in equal.items() for run in progressions(numbers)]
         runs.sort(key=lambda run: run[0][0])
-        parts = [self._repeated(run, part) for run, part in runs]
-        statements = tuple(statement for part in parts for statement in part.statements)
-        self._lists.append({s.content for s in statements if isinstance(s.content, Block)})
-        return SizedStatements(statements, tuple(size for part in parts for size in part.sizes))
+        found = _together([self._repeated(run, part) for run, part in runs])
+        self._lists.append({s.content for s in found.statements if isinstance(s.content, Block)})
+        return found
 
     def _repeated(self, run: list[int], part: SizedStatements) -> SizedStatements:
         if len(run) == 1:
@@ -224,6 +212,13 @@ def _further(number: int, step: int, among: Container[int]) -> Iterable[int]:
 def _is_list(part: SizedStatements) -> bool:
     """Whether an address in a part begins with a loop index."""
     return any(s.address and isinstance(s.address[0], Index) for s in part.statements)
+
+
+def _together(parts: Sequence[SizedStatements]) -> SizedStatements:
+    return SizedStatements(
+        tuple(statement for part in parts for statement in part.statements),
+        tuple(size for part in parts for size in part.sizes),
+    )
 
 
 def _single(content: Form | Tensor | Block, sizes: tuple[int, ...]) -> SizedStatements:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from archspec.addresses import last, parent
 from archspec.checkpoints.entries import Entry
 
 
@@ -27,30 +28,26 @@ STATISTICS = ("running_mean", "running_var")
 def tensors(entries: Sequence[Entry]) -> dict[str, Tensor]:
     """Classify tensors by name: integers, booleans and statistics are buffers, all others are parameters."""
     shapes = {entry.name: entry.shape for entry in entries}
-    matrices = {name: shape for name, shape in shapes.items() if len(shape) == 2 and name.endswith(".weight")}
-    biases = {name: shapes.get(f"{name.removesuffix('weight')}bias") for name in matrices}
-    turned = {name for name, (rows, columns) in matrices.items() if rows != columns and biases[name] == (columns,)}
-    square = {name for name, (rows, columns) in matrices.items() if rows == columns and biases[name] == (columns,)}
+    linear = {
+        name: shape
+        for name, shape in shapes.items()
+        if len(shape) == 2 and name.endswith(".weight") and shapes.get(f"{name[:-6]}bias") == shape[1:]
+    }
+    any_turned = any(rows != columns for rows, columns in linear.values())
     found = {entry.name: _tensor(entry) for entry in entries}
-    for name in turned:
-        found[name] = found[name]._replace(remark="unknown: a linear map stored as [in, out]?")
-    for name in square if turned else ():
-        found[name] = found[name]._replace(remark="unknown: stored as [in, out] or [out, in]?")
+    for name, (rows, columns) in linear.items():
+        if rows != columns:
+            found[name] = found[name]._replace(remark="unknown: a linear map stored as [in, out]?")
+        elif any_turned:
+            found[name] = found[name]._replace(remark="unknown: stored as [in, out] or [out, in]?")
     for name in shapes:
-        head, _, last = name.rpartition(".")
-        if last in STATISTICS and all(f"{head}.{other}" in shapes for other in STATISTICS):
+        if last(name) in STATISTICS and all(f"{parent(name)}.{other}" in shapes for other in STATISTICS):
             found[name] = found[name]._replace(kind="buffer", remark="unknown: a buffer according to its name")
     return found
 
 
 def _tensor(entry: Entry) -> Tensor:
-    kind = type_of(entry)
-    usual = entry.dtype in ("bool", "int64", "int32") if kind else entry.dtype.startswith(("float", "bfloat"))
-    return Tensor("buffer" if kind else "param", kind, len(entry.shape), "" if usual else entry.dtype)
-
-
-def type_of(entry: Entry) -> str:
-    """Return the element type in a spec: "int", "bool", or "" for reals."""
-    if entry.dtype == "bool":
-        return "bool"
-    return "int" if entry.dtype.startswith(("int", "uint")) else ""
+    dtype = entry.dtype
+    type = "bool" if dtype == "bool" else "int" if dtype.startswith(("int", "uint")) else ""
+    usual = dtype in ("bool", "int64", "int32") if type else dtype.startswith(("float", "bfloat"))
+    return Tensor("buffer" if type else "param", type, len(entry.shape), "" if usual else dtype)
