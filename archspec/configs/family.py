@@ -6,9 +6,12 @@
 from __future__ import annotations
 
 import os
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 COMMON = "_common"
+
+_Mapping: TypeAlias = dict[str, Any]
+"""A mapping in one of the files."""
 
 
 class Field(NamedTuple):
@@ -63,45 +66,39 @@ def known_types(specs: str) -> list[str]:
 
 def read_family(specs: str, type: str, raw: dict[str, bytes]) -> Family:
     """Read the family of a supported model type, and add the files read to `raw`."""
-    common, own = _document(specs, COMMON, raw), _document(specs, type, raw)
-    chain = [own]
-    while "like" in chain[0]:
-        chain.insert(0, _document(specs, chain[0]["like"], raw))
-    entries: dict[str, dict[str, Any]] = {}
+    documents = [_document(specs, type, raw)]
+    while "like" in documents[0]:
+        documents.insert(0, _document(specs, documents[0]["like"], raw))
+    common = _document(specs, COMMON, raw)
+    architectures: dict[str, str | _Mapping] = {}
+    entries: dict[str, _Mapping] = {}
     ignored = set[str]()
-    merged: dict[str, Any] = {}
-    for document in (common, *chain):
-        merged |= document
-        ignored |= set(document.get("ignored", ()))
-        for name, entry in document.get("fields", {}).items():
-            entries[name] = entry
+    for document in (common, *documents):
+        architectures = document.get("architectures", architectures)
+        entries |= document.get("fields", {})
+        ignored.update(document.get("ignored", ()))
     fields: dict[str, Field] = {}
     for name, entry in entries.items():
-        field = _field(name, entry, common["values"])
-        for alias in (name, *entry.get("also", ())):
-            fields[alias] = field
-    architectures = {name: _architecture(entry) for name, entry in merged["architectures"].items()}
-    return Family(type, architectures, fields, frozenset(ignored - set(fields)))
+        fields |= dict.fromkeys((name, *entry.get("also", ())), _field(name, entry, common["values"]))
+    found = {name: _architecture(entry) for name, entry in architectures.items()}
+    return Family(type, found, fields, frozenset(ignored - set(fields)))
 
 
-def _architecture(entry: str | dict[str, Any]) -> Architecture:
-    target: str = entry if isinstance(entry, str) else entry["is"]
-    file, _, definition = target.partition(".")
-    return Architecture(file, definition, {} if isinstance(entry, str) else entry["with"])
+def _architecture(entry: str | _Mapping) -> Architecture:
+    entry = {"is": entry, "with": {}} if isinstance(entry, str) else entry
+    file, _, definition = entry["is"].partition(".")
+    return Architecture(file, definition, entry["with"])
 
 
-def _field(name: str, entry: dict[str, Any], shared: dict[str, Any]) -> Field:
-    default: object = entry.get("default")
-    values = entry.get("values")
+def _field(name: str, entry: _Mapping, shared: _Mapping) -> Field:
+    default, values, cycle = entry.get("default"), entry.get("values"), entry.get("cycle", [])
     if isinstance(values, str):
         values = shared[values]
-    cycle = entry.get("cycle", [])
     kinds = {"int": "integer", "float": "number", "bool": "boolean"}
-    kind: str = entry.get("kind") or ("cycle" if cycle else kinds.get(default.__class__.__name__, ""))
     return Field(
         name,
         entry.get("sets"),
-        kind,
+        entry.get("kind") or ("cycle" if cycle else kinds.get(type(default).__name__, "")),
         default,
         "default" in entry,
         list(values.items()) if values is not None else None,
@@ -116,11 +113,10 @@ def _field(name: str, entry: dict[str, Any], shared: dict[str, Any]) -> Field:
     )
 
 
-def _document(specs: str, name: str, raw: dict[str, bytes]) -> dict[str, Any]:
+def _document(specs: str, name: str, raw: dict[str, bytes]) -> _Mapping:
     import yaml
 
     path = os.path.abspath(os.path.join(specs, "configs", name + ".yaml"))
     with open(path, "rb") as file:
         raw[path] = file.read()
-    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    return yaml.load(raw[path], Loader=loader)
+    return yaml.load(raw[path], Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))

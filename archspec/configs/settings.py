@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
+from json import dumps
 from typing import NamedTuple, cast
 
 from archspec.configs.family import Family, Field
 from archspec.configs.read import Member, Plain
+from archspec.reporting.text import literal
 from archspec.source import Note, Report, suggest
 
 LARGEST = 10**18 - 1  # integers of specs have 18 digits
 
 
-class Name(NamedTuple):
-    """A definition or function that is the value of a hyperparameter."""
-
-    text: str
-
-
 class Setting(NamedTuple):
-    """The value of a hyperparameter, and the member that sets it (None for a default)."""
+    """The value of a hyperparameter, and the member that sets it (None for a default).
+
+    A string is the name of a definition or function.
+    """
 
     value: object
     member: Member | None
@@ -53,7 +52,7 @@ class Settings:
                 if isinstance(inner, dict):
                     self.take(inner, f"{full}.")
                 elif inner is not None:
-                    self._wrong("wrong-kind", f"`{full}` expects an object, found {member.value.written()}", member)
+                    self._expects(full, "an object", member)
             else:
                 self._unknown(full, member)
 
@@ -83,8 +82,10 @@ class Settings:
 
     def _check_needs(self, field: Field) -> None:
         member = self._given.get(field.name)
-        for name in field.needs.get(member.value.plain, ()) if member and isinstance(member.value.plain, str) else ():
-            if name not in self._given and member is not None:
+        if member is None or not isinstance(member.value.plain, str):
+            return
+        for name in field.needs.get(member.value.plain, ()):
+            if name not in self._given:
                 message = f"missing `{name}`: required when `{field.name}` is {member.value.written()}"
                 self._wrong("missing-argument", message, member)
 
@@ -99,7 +100,7 @@ class Settings:
         where = member or other.member
         assert where is not None, f"conflicting defaults of {hyperparameter} in the family"
         field = f"`{name}`" if member is not None else f"the default of `{name}`"
-        message = f"{field} sets `{hyperparameter}` to {written(value)}, but it is already {written(other.value)}"
+        message = f"{field} sets `{hyperparameter}` to {literal(value)}, but it is already {literal(other.value)}"
         notes = (Note("first set here", other.member.name),) if member and other.member else ()
         self.report.error("unsupported", message, where.name, notes=notes)
 
@@ -121,23 +122,18 @@ class Settings:
     def _value(self, name: str, field: Field, member: Member) -> object:
         """Return the value of a field, or Ellipsis after reporting that it is invalid or unsupported."""
         value, data = member.value, member.value.data()
-        if field.only is not None:
-            if not any(same(data, each) for each in field.only):
-                known = " or ".join(_json(each) for each in field.only)
+        supported = field.only if field.only is not None else field.values and [each for each, _ in field.values]
+        if supported is not None:
+            if not any(same(data, each) for each in supported):
+                known = (" or " if field.only is not None else ", ").join(f"`{dumps(each)}`" for each in supported)
                 return self._unsupported(name, member, f"supported values: {known}")
-            return field.only[0]
-        if field.values is not None:
-            if not any(same(data, each) for each, _ in field.values):
-                known = ", ".join(_json(each) for each, _ in field.values)
-                return self._unsupported(name, member, f"supported values: {known}")
-            return data
+            return field.only[0] if field.only is not None else data
         if data is None and field.has_default and field.default is None:
             return None
         if field.kind == "cycle":
             return self._cycle(name, field, member)
-        problem = _expected(field, value.plain)
-        if problem:
-            return self._wrong("wrong-kind", f"`{name}` expects {problem}, found {value.written()}", member)
+        if expected := _expected(field, value.plain):
+            return self._expects(name, expected, member)
         if isinstance(value.plain, dict):
             return len(value.plain)
         return float(data) if field.kind == "number" and isinstance(data, int) else data
@@ -146,9 +142,7 @@ class Settings:
         """Return the n for which every n-th item, from the first, is the first string and all others the second."""
         items = [item.plain for item in member.value.plain] if isinstance(member.value.plain, list) else []
         if not items:
-            return self._wrong(
-                "wrong-kind", f"`{name}` expects a list of strings, found {member.value.written()}", member
-            )
+            return self._expects(name, "a list of strings", member)
         one, other = field.cycle
         setting = self.found.get(field.sets or "")
         again = items.index(one, 1) if one in items[1:] else len(items)
@@ -157,6 +151,9 @@ class Settings:
                 return n
         help = f'use a list in which every n-th item is "{one}" and all others are "{other}"'
         return self._unsupported(name, member, help)
+
+    def _expects(self, name: str, expected: str, member: Member) -> object:
+        return self._wrong("wrong-kind", f"`{name}` expects {expected}, found {member.value.written()}", member)
 
     def _unsupported(self, name: str, member: Member, help: str) -> object:
         message = f"unsupported value of `{name}` for model type `{self.family.type}`: {member.value.written()}"
@@ -179,13 +176,8 @@ def _settings(field: Field, value: object) -> list[tuple[str, object]]:
     if field.values is not None:
         value = next((mapped for each, mapped in field.values if same(value, each)), None)
         if isinstance(value, dict):
-            return [(name, _named(each)) for name, each in cast("dict[str, object]", value).items()]
-        value = _named(value)
+            return [*cast("dict[str, object]", value).items()]
     return [(field.sets, value)] if field.sets is not None and value is not None else []
-
-
-def _named(value: object) -> object:
-    return Name(value) if isinstance(value, str) else value
 
 
 def _expected(field: Field, value: Plain) -> str | None:
@@ -204,16 +196,3 @@ def _expected(field: Field, value: Plain) -> str | None:
 def same(one: object, other: object) -> bool:
     """Whether two values are equal; `True` and 1 are not."""
     return one == other and isinstance(one, bool) == isinstance(other, bool)
-
-
-def _json(value: object) -> str:
-    from json import dumps
-
-    return f"`{dumps(value)}`"
-
-
-def written(value: object) -> str:
-    """Format a value as in a spec."""
-    if value is None or isinstance(value, bool):
-        return {None: "none", True: "true", False: "false"}[value]
-    return value.text if isinstance(value, Name) else repr(value)

@@ -7,7 +7,8 @@ import re
 
 from archspec.configs.family import Family, known_types, read_family
 from archspec.configs.read import JsonValue, Member, read_json
-from archspec.configs.settings import Name, Setting, Settings, same, written
+from archspec.configs.settings import Setting, Settings, same
+from archspec.reporting.text import literal
 from archspec.resolve.files import Definition, Library, Unit
 from archspec.source import Report, Source, Span, decode, read_bytes, suggest
 from archspec.syntax import tree
@@ -106,13 +107,13 @@ def _text(label: str, family: Family, architecture: str, unit: Unit, found: dict
     binding = unit.names[name].target
     assert isinstance(binding, Definition)
     given = fixed | {n: s.value for n, s in found.items() if not _is_default(binding, n, found)}
-    arguments = [f"{n} = {written(given[n])}" for n in binding.hyperparameters if n in given]
+    arguments = [f"{n} = {literal(given[n])}" for n in binding.hyperparameters if n in given]
     assert len(arguments) == len(given), f"{name} has no hyperparameter for some of {sorted(given)}"
     model = f'model "{_title(label, family)}" = {name}('
     body = f"{model}{', '.join(arguments)})"
     if len(body) > WIDEST:
         body = model + "".join(f"\n  {line}" for line in _filled(arguments)) + "\n)"
-    words = {value.text for value in given.values() if isinstance(value, Name)}
+    words = {value for value in given.values() if isinstance(value, str)}
     own = {word for word in words if word in unit.names and not unit.names[word].imported}
     imports = [f"import {file} {{ {', '.join([name, *sorted(own)])} }}"]
     if words - own:
@@ -148,6 +149,6 @@ def _is_default(definition: Definition, name: str, found: dict[str, Setting]) ->
         case tree.Literal(value=default):
             return same(default, value)
         case tree.Name(text=text):
-            return value == (found[text].value if text in found else Name(text))
+            return value == (found[text].value if text in found else text)
         case _:
             return False
