@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import re
 import stat
-from typing import cast
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import BinaryIO, cast
 
 from archspec.checkpoints import safetensors, strictjson, torchfile
 from archspec.checkpoints.entries import Checkpoint, Entry
 from archspec.checkpoints.faults import Faults, damaged
+from archspec.reporting.text import number
 from archspec.source import ArchError, fail
 
 USUAL = (
@@ -51,7 +54,7 @@ def read(path: str) -> Checkpoint:
         path = _in_directory(path)
     if path.endswith(".json"):
         return _read_sharded(path)
-    entries, notes = _read_file(path, path)
+    entries, notes = _read_file(path)
     if shard := _SHARD.search(path):
         notes.append(f"the file name indicates one of {int(shard[1]):,} shards; use their index to read all of them")
     return Checkpoint(path, tuple(entries), notes=tuple(notes))
@@ -78,29 +81,35 @@ def _in_directory(directory: str) -> str:
     raise fail("usage", f"{len(found)} checkpoints in {directory}", help=f"name one: {shown}")
 
 
-def _read_file(path: str, label: str) -> tuple[list[Entry], list[str]]:
+def _read_file(path: str) -> tuple[list[Entry], list[str]]:
     """Return the tensors of one file, and notes on its other contents."""
+    with _opened(path) as (file, size):
+        head = file.read(32)
+        file.seek(0)
+        for start, (message, help) in _OTHER_FORMATS.items():
+            if head.startswith(start):
+                raise damaged(path, message, help=help)
+        if not path.endswith(".safetensors") and head.startswith((torchfile.ZIP, torchfile.PICKLE)):
+            return torchfile.read(file, size, path)
+        if not path.endswith(".safetensors") and head[8:9] != b"{":
+            raise damaged(path, "unknown format: expected a safetensors file or a file written by `torch.save`")
+        return safetensors.read(file, size, path), []
+
+
+@contextmanager
+def _opened(path: str) -> Generator[tuple[BinaryIO, int]]:
+    """Open a file, also giving its size. Raises ArchError if it is not a regular file, or cannot be read."""
     try:
-        status = os.stat(path)
-        if not stat.S_ISREG(status.st_mode):  # opening a pipe would block
-            directory = f"expected a file, found the directory {label}"
-            raise fail("unreadable", directory if stat.S_ISDIR(status.st_mode) else f"{label} is not a regular file")
+        mode = os.stat(path).st_mode
+        if not stat.S_ISREG(mode):  # opening a pipe would block
+            directory = f"expected a file, found the directory {path}"
+            raise fail("unreadable", directory if stat.S_ISDIR(mode) else f"{path} is not a regular file")
         with open(path, "rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            head = file.read(32)
-            file.seek(0)
-            for start, (message, help) in _OTHER_FORMATS.items():
-                if head.startswith(start):
-                    raise damaged(label, message, help=help)
-            if not path.endswith(".safetensors") and head.startswith((torchfile.ZIP, torchfile.PICKLE)):
-                return torchfile.read(file, size, label)
-            if not path.endswith(".safetensors") and head[8:9] != b"{":
-                raise damaged(label, "unknown format: expected a safetensors file or a file written by `torch.save`")
-            return safetensors.read(file, size, label), []
+            yield file, os.fstat(file.fileno()).st_size
     except FileNotFoundError:
-        raise fail("missing-file", f"file not found: {label}") from None
+        raise fail("missing-file", f"file not found: {path}") from None
     except (OSError, ValueError) as error:  # ValueError: a NUL byte in the path
-        raise _unreadable(label, error) from None
+        raise _unreadable(path, error) from None
 
 
 def _unreadable(label: str, error: Exception) -> ArchError:
@@ -122,7 +131,7 @@ def _read_sharded(path: str) -> Checkpoint:
     holders: dict[str, str] = {}
     faults = Faults(path)
     for shard, location in shards.items():
-        found, shard_notes = _read_file(location, location)
+        found, shard_notes = _read_file(location)
         notes += [f"{shard}: {note}" for note in shard_notes]
         for entry in found:
             if entry.name in holders:
@@ -143,7 +152,10 @@ def _read_sharded(path: str) -> Checkpoint:
 
 def _read_index(path: str) -> tuple[dict[str, str], int | None]:
     """Return the shard of each tensor, and the total size in bytes if the index states it."""
-    data = _bytes(path)
+    with _opened(path) as (file, size):
+        if size > LARGEST_INDEX:
+            raise damaged(path, f"index of {size:,} bytes exceeds the limit of {LARGEST_INDEX:,}")
+        data = file.read(LARGEST_INDEX)
     index = strictjson.parse(data, path, "the index")
     faults = Faults(path)
     weight_map: object = index.get("weight_map")
@@ -167,22 +179,6 @@ def _read_index(path: str) -> tuple[dict[str, str], int | None]:
     return placed, total
 
 
-def _bytes(path: str) -> bytes:
-    """Return the contents of an index. Raises ArchError."""
-    try:
-        status = os.stat(path)
-        if not stat.S_ISREG(status.st_mode):
-            raise fail("unreadable", f"{path} is not a regular file")
-        if status.st_size > LARGEST_INDEX:
-            raise damaged(path, f"index of {status.st_size:,} bytes exceeds the limit of {LARGEST_INDEX:,}")
-        with open(path, "rb") as file:
-            return file.read(LARGEST_INDEX)
-    except FileNotFoundError:
-        raise fail("missing-file", f"file not found: {path}") from None
-    except (OSError, ValueError) as error:
-        raise _unreadable(path, error) from None
-
-
 def _is_inside(shard: str) -> bool:
     """Whether a name stays inside the directory. Links may lead outside, as in the Hugging Face cache."""
     parts = shard.replace("\\", "/").split("/")
@@ -190,10 +186,8 @@ def _is_inside(shard: str) -> bool:
 
 
 def _check_presence(path: str, shards: dict[str, str], weight_map: dict[str, str]) -> None:
-    missing = [shard for shard, location in shards.items() if not os.path.exists(location)]
+    missing = dict.fromkeys(shard for shard, location in shards.items() if not os.path.exists(location))
     if missing:
-        absent = set(missing)
-        count = sum(shard in absent for shard in weight_map.values())
+        tensors = number(sum(shard in missing for shard in weight_map.values()), "tensor")
         more = f" (and {len(missing) - 1:,} more like it)" if len(missing) > 1 else ""
-        tensors = f"{count:,} tensor{'' if count == 1 else 's'}"
-        raise fail("missing-file", f"file not found: {missing[0]}{more}, where {path} places {tensors}")
+        raise fail("missing-file", f"file not found: {next(iter(missing))}{more}, where {path} places {tensors}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from math import prod
 from typing import NamedTuple, TypeGuard
 
@@ -59,33 +60,37 @@ class Checkpoint(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-BITS = {
-    "bool": 8,
-    "uint8": 8,
-    "int8": 8,
-    "uint16": 16,
-    "int16": 16,
-    "uint32": 32,
-    "int32": 32,
-    "uint64": 64,
-    "int64": 64,
-    "float4_e2m1fn": 4,
-    "float6_e2m3fn": 6,
-    "float6_e3m2fn": 6,
-    "float8_e4m3fn": 8,
-    "float8_e4m3fnuz": 8,
-    "float8_e5m2": 8,
-    "float8_e5m2fnuz": 8,
-    "float8_e8m0fnu": 8,
-    "float16": 16,
-    "bfloat16": 16,
-    "float32": 32,
-    "float64": 64,
-    "complex32": 32,
-    "complex64": 64,
-    "complex128": 128,
+DTYPES = {
+    "BOOL": "bool",
+    "U8": "uint8",
+    "I8": "int8",
+    "U16": "uint16",
+    "I16": "int16",
+    "U32": "uint32",
+    "I32": "int32",
+    "U64": "uint64",
+    "I64": "int64",
+    "F4": "float4_e2m1fn",
+    "F6_E2M3": "float6_e2m3fn",
+    "F6_E3M2": "float6_e3m2fn",
+    "F8_E4M3": "float8_e4m3fn",
+    "F8_E4M3FNUZ": "float8_e4m3fnuz",
+    "F8_E5M2": "float8_e5m2",
+    "F8_E5M2FNUZ": "float8_e5m2fnuz",
+    "F8_E8M0": "float8_e8m0fnu",
+    "F16": "float16",
+    "BF16": "bfloat16",
+    "F32": "float32",
+    "F64": "float64",
+    "C64": "complex64",
 }
-"""Bits per element by dtype, named as in PyTorch where it has the dtype."""
+"""Dtypes, named as in PyTorch where it has them, by their names in safetensors files."""
+
+BITS = {
+    dtype: 8 if dtype == "bool" else int(re.findall("[0-9]+", dtype)[0])
+    for dtype in (*DTYPES.values(), "complex32", "complex128")
+}
+"""Bits per element by dtype."""
 
 LONGEST_NAME = 10_000
 MOST_DIMENSIONS = 64

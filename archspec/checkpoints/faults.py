@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from archspec.checkpoints.entries import LONGEST_NAME
 from archspec.source import ArchError, Diagnostic, fail
-
-
-def bytes_of(count: int) -> str:
-    """Format a number of bytes: `1 byte`, `2,048 bytes`."""
-    return f"{count:,} byte{'' if count == 1 else 's'}"
 
 
 class Faults:
@@ -17,14 +14,12 @@ class Faults:
     def __init__(self, label: str) -> None:
         self.label = label
         self._first: dict[str, str] = {}
-        self._more: dict[str, int] = {}
+        self._counts = Counter[str]()
 
     def add(self, kind: str, message: str) -> None:
         """Record a defect. Only the first of each `kind` is shown; the others are counted."""
-        if kind in self._first:
-            self._more[kind] = self._more.get(kind, 0) + 1
-        else:
-            self._first[kind] = message
+        self._first.setdefault(kind, message)
+        self._counts[kind] += 1
 
     def has_name(self, name: str) -> bool:
         """Whether a tensor name is valid; records a defect if it is not."""
@@ -46,7 +41,7 @@ class Faults:
             raise ArchError([self._diagnostic(kind, message) for kind, message in self._first.items()])
 
     def _diagnostic(self, kind: str, message: str) -> Diagnostic:
-        more = self._more.get(kind)
+        more = self._counts[kind] - 1
         also = f" (and {more:,} more like it)" if more else ""
         return Diagnostic("bad-checkpoint", f"{self.label}: {message}{also}")
 

@@ -11,36 +11,12 @@ from math import prod
 from typing import BinaryIO, TypeGuard, cast
 
 from archspec.checkpoints import strictjson
-from archspec.checkpoints.entries import BITS, MOST_DIMENSIONS, Entry, is_size
-from archspec.checkpoints.faults import Faults, bytes_of, damaged
+from archspec.checkpoints.entries import BITS, DTYPES, MOST_DIMENSIONS, Entry, is_size
+from archspec.checkpoints.faults import Faults, damaged
+from archspec.reporting.text import number
 
 LARGEST_HEADER = 100_000_000
 """The limit of the format itself, in bytes."""
-
-DTYPES = {
-    "BOOL": "bool",
-    "U8": "uint8",
-    "I8": "int8",
-    "U16": "uint16",
-    "I16": "int16",
-    "U32": "uint32",
-    "I32": "int32",
-    "U64": "uint64",
-    "I64": "int64",
-    "F4": "float4_e2m1fn",
-    "F6_E2M3": "float6_e2m3fn",
-    "F6_E3M2": "float6_e3m2fn",
-    "F8_E4M3": "float8_e4m3fn",
-    "F8_E4M3FNUZ": "float8_e4m3fnuz",
-    "F8_E5M2": "float8_e5m2",
-    "F8_E5M2FNUZ": "float8_e5m2fnuz",
-    "F8_E8M0": "float8_e8m0fnu",
-    "F16": "float16",
-    "BF16": "bfloat16",
-    "F32": "float32",
-    "F64": "float64",
-    "C64": "complex64",
-}
 
 
 def read(file: BinaryIO, size: int, label: str) -> list[Entry]:
@@ -120,7 +96,7 @@ def _check_layout(entries: list[Entry], size: int, faults: Faults) -> None:
     if end > size:
         faults.add("short", f"file is truncated: expected {end:,} bytes of tensors, found {size:,}")
     elif end < size:
-        faults.add("rest", f"found {bytes_of(size - end)} after the last tensor")
+        faults.add("rest", f"found {number(size - end, 'byte')} after the last tensor")
 
 
 def _shown(value: object) -> str:

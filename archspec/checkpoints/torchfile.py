@@ -10,10 +10,11 @@ from __future__ import annotations
 from typing import BinaryIO, cast
 
 from archspec.checkpoints.entries import BITS, Entry
-from archspec.checkpoints.faults import Faults, bytes_of, damaged
+from archspec.checkpoints.faults import Faults, damaged
 from archspec.checkpoints.pickled import PickleError
 from archspec.checkpoints.torchpickle import Loader, View
 from archspec.checkpoints.torchzip import Archive
+from archspec.reporting.text import number
 
 ZIP = b"PK\x03\x04"
 PICKLE = b"\x80"
@@ -71,7 +72,7 @@ def _read_old(file: BinaryIO, size: int) -> object:
     if position > size:
         raise PickleError(f"file is truncated: expected {position:,} bytes, but the file has {size:,}")
     if position < size:
-        raise PickleError(f"found {bytes_of(size - position)} after the last storage")
+        raise PickleError(f"found {number(size - position, 'byte')} after the last storage")
     return root
 
 
@@ -79,17 +80,13 @@ def _entries(root: object, label: str) -> tuple[list[Entry], list[str]]:
     """Return the tensors in `root`, or in the mapping under one of its WRAPPERS."""
     notes: list[str] = []
     found = _mapping(root)
+    if found and not _has_tensors(found):
+        inner = {wrapper: _mapping(found.get(wrapper)) for wrapper in WRAPPERS}
+        wrapper = next((wrapper for wrapper in WRAPPERS if _has_tensors(inner[wrapper])), None)
+        notes.append(f"the tensors are under the key `{wrapper}`")
+        found = inner.get(wrapper or "")
     if found is None:
         raise damaged(label, "expected a mapping of names to tensors", help=_HELP)
-    if found and not any(isinstance(value, View) for value in found.values()):
-        for wrapper in WRAPPERS:
-            inner = _mapping(found.get(wrapper))
-            if inner is not None and any(isinstance(value, View) for value in inner.values()):
-                notes.append(f"the tensors are under the key `{wrapper}`")
-                found = inner
-                break
-        else:
-            raise damaged(label, "expected a mapping of names to tensors", help=_HELP)
     faults = Faults(label)
     entries: list[Entry] = []
     others: list[str] = []
@@ -110,6 +107,10 @@ def _entries(root: object, label: str) -> tuple[list[Entry], list[str]]:
 
 def _mapping(value: object) -> dict[str | None, object] | None:
     return cast("dict[str | None, object]", value) if isinstance(value, dict) else None
+
+
+def _has_tensors(mapping: dict[str | None, object] | None) -> bool:
+    return mapping is not None and any(isinstance(value, View) for value in mapping.values())
 
 
 def _entry(name: str, view: View, label: str) -> Entry:

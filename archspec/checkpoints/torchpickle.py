@@ -6,37 +6,32 @@ A storage is a persistent identifier. A tensor is a call with a storage, an offs
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import BinaryIO, TypeGuard, cast
 
 from archspec.checkpoints.entries import BITS, MOST_DIMENSIONS, is_size
 from archspec.checkpoints.pickled import Global, PickleError, Reader
 
 
+@dataclass(slots=True, eq=False)
 class Storage:
     """A sequence of elements in the file, `bytes` long. A view of it starts at byte `start`."""
 
-    __slots__ = ("bytes", "dtype", "key", "start")
-
-    def __init__(self, key: str, bytes: int, dtype: str | None, start: int) -> None:
-        self.key = key
-        self.bytes = bytes
-        self.dtype = dtype
-        self.start = start
+    key: str
+    bytes: int
+    dtype: str | None
+    start: int
 
 
+@dataclass(slots=True, eq=False)
 class View:
     """A tensor: elements of a storage from byte `start`, with `strides` in elements."""
 
-    __slots__ = ("dtype", "shape", "start", "storage", "strides")
-
-    def __init__(
-        self, storage: Storage, start: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: str
-    ) -> None:
-        self.storage = storage
-        self.start = start
-        self.shape = shape
-        self.strides = strides
-        self.dtype = dtype
+    storage: Storage
+    start: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: str
 
 
 class Loader:

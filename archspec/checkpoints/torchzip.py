@@ -38,7 +38,11 @@ class Archive:
                     raise PickleError(f"this zip archive was not written by `torch.save`: {found}")
                 self._root = pickles[0].filename.removesuffix(_PICKLE)
                 _check_members(file, infos, archive.start_dir)
-                self.pickle = io.BytesIO(_unpack(archive, pickles[0]))
+                size = pickles[0].file_size
+                if size > LARGEST:
+                    raise PickleError(f"pickle of {size:,} bytes exceeds the limit of {LARGEST:,}")
+                with archive.open(pickles[0]) as member:
+                    self.pickle = io.BytesIO(member.read(size))
         except _ERRORS as error:
             raise PickleError(f"invalid zip archive: {error}") from None
 
@@ -106,13 +110,6 @@ def _is_descriptor(rest: bytes, info: ZipInfo) -> bool:
         return not rest
     known = Struct("<4sIII" if len(rest) == 16 else "<4sIQQ")
     return rest == known.pack(b"PK\x07\x08", info.CRC, info.compress_size, info.file_size)
-
-
-def _unpack(archive: ZipFile, info: ZipInfo) -> bytes:
-    if info.file_size > LARGEST:
-        raise PickleError(f"pickle of {info.file_size:,} bytes exceeds the limit of {LARGEST:,}")
-    with archive.open(info) as member:
-        return member.read(info.file_size)
 
 
 class _LimitedFile:
