@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from archspec.checkpoints.checkpoint import read
+from archspec.ir import uncollected
 from archspec.pipeline.tables import table_of
 from archspec.source import ArchError
 from archspec.verification.naming import Rename, parse_rename
@@ -40,29 +40,23 @@ def verify(
 
 def verify_table(table: Table, path: str, renames: Sequence[Rename] = ()) -> Verification:
     """Compare a checkpoint with the table of a model, as `verify` does."""
-    was_enabled = gc.isenabled()
-    gc.disable()  # with many tensors, most of the time would be spent in it
-    try:
+    with uncollected():
         checkpoint = read(path)
         found = compare(table, checkpoint, renames)
-    finally:
-        if was_enabled:
-            gc.enable()
     return found if found.is_exact else found._replace(fits=_fitting(table, checkpoint, renames))
 
 
 def _fitting(table: Table, checkpoint: Checkpoint, renames: Sequence[Rename]) -> tuple[str, ...]:
     """Return the other models of a bundled file, with the same overrides, that match the checkpoint exactly."""
-    names = len(checkpoint.entries)
     from archspec.pipeline.files import bundled_models  # which imports the compiler
 
     bundled = bundled_models()
     files = {file for file, name in bundled if name == table.model}
     found: list[str] = []
-    for file, name in bundled:
+    for name in (name for file, name in bundled if file in files and name != table.model):
         with suppress(ArchError):  # not every model has these hyperparameters
-            if file in files and name != table.model:
-                other = table_of(name, table.overrides)[0]
-                fits = names <= len(other.tensors) + len(other.buffers)
-                found += [name] if fits and compare(other, checkpoint, renames).is_exact else []
+            other = table_of(name, table.overrides)[0]
+            fits = len(checkpoint.entries) <= len(other.tensors) + len(other.buffers)
+            if fits and compare(other, checkpoint, renames).is_exact:
+                found.append(name)
     return tuple(found)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence, Set
+from functools import cache
 from itertools import islice
 from typing import NamedTuple
 
@@ -11,7 +13,9 @@ from archspec.addresses import last, prefixes
 from archspec.source import fail
 
 OLD_NORMS = {"gamma": "weight", "beta": "bias"}
-"""The names of a norm's tensors in checkpoints from TensorFlow, by their current names."""
+"""The current names of a norm's tensors, by those in checkpoints from TensorFlow."""
+
+_CURRENT_NORMS = {new: old for old, new in OLD_NORMS.items()}
 
 MOST_SEGMENTS = 8
 """The limit on the segments of a prefix."""
@@ -37,24 +41,19 @@ class Rename(NamedTuple):
 
     def apply(self, name: str) -> str | None:
         """Return the new name; None without a match. Each `*` matches as little as possible, the last one the rest."""
-        head, *pieces = self.old.split("*")
-        if not pieces:
-            return self.new if name == self.old else None
-        *middle, tail = pieces
-        end = len(name) - len(tail)
-        if not name.startswith(head) or not name.endswith(tail) or end < len(head):
+        found = _regex(self.old).fullmatch(name)
+        if found is None:
             return None
-        taken: list[str] = []
-        position = len(head)
-        for piece in middle:
-            found = name.find(piece, position, end)
-            if found < 0:
-                return None
-            taken.append(name[position:found])
-            position = found + len(piece)
-        taken.append(name[position:end])
-        parts = self.new.split("*")
-        return "".join(part for pair in zip(parts, [*taken, ""], strict=True) for part in pair)
+        pairs = zip(self.new.split("*"), [*found.groups(), ""], strict=True)
+        return "".join(part for pair in pairs for part in pair)
+
+
+@cache
+def _regex(pattern: str) -> re.Pattern[str]:
+    """Compile the pattern of a renaming. Atomic groups keep the time linear in the length of a name."""
+    head, *pieces = map(re.escape, pattern.split("*"))
+    groups = [*(f"(?>(.*?){piece})" for piece in pieces[:-1]), *(f"(.*){tail}" for tail in pieces[-1:])]
+    return re.compile(head + "".join(groups), re.DOTALL)
 
 
 def parse_rename(old: str, new: str) -> Rename:
@@ -124,7 +123,7 @@ def _prefix(names: Set[str], spec: Set[str], norms: Set[str]) -> tuple[str, str]
             if _modern(name[len(prefix) :], spec, norms) in spec:
                 votes[prefix, ""] += 1
     for name in spec:
-        for prefix in list(_prefixes(name))[1:]:
+        for prefix in _prefixes(name)[1:]:
             rest = name[len(prefix) :]
             if rest in names or (name in norms and _old(rest) in names):
                 votes["", prefix] += 1
@@ -133,7 +132,7 @@ def _prefix(names: Set[str], spec: Set[str], norms: Set[str]) -> tuple[str, str]
 
 
 def _prefixes(name: str) -> list[str]:
-    """Yield the prefixes of a name: "", `a.`, `a.b.` for `a.b.c`."""
+    """Return the prefixes of a name: "", `a.`, `a.b.` for `a.b.c`."""
     return ["", *(f"{outer}." for outer in islice(prefixes(name), MOST_SEGMENTS) if outer != name)]
 
 
@@ -154,5 +153,4 @@ def _modern(name: str, spec: Set[str], norms: Set[str]) -> str:
 
 def _old(name: str) -> str:
     """Return the old name of a norm's tensor."""
-    today = last(name)
-    return name.removesuffix(today) + next((old for old, new in OLD_NORMS.items() if new == today), today)
+    return name.removesuffix(last(name)) + _CURRENT_NORMS.get(last(name), last(name))
