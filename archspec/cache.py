@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
 from zlib import crc32
 
 from archspec.resources import grammar_path
@@ -19,7 +18,7 @@ LARGEST_ENTRY = 64 * 2**20
 _state: str | None = None
 
 
-def read(kind: str, key: str) -> Any:
+def read(kind: str, key: str) -> object:
     """Return the data cached for a key, or None without a valid entry."""
     directory = _directory()
     if directory is None:
@@ -49,7 +48,7 @@ def read(kind: str, key: str) -> Any:
         return None
 
 
-def write(kind: str, key: str, data: Any, files: dict[str, bytes] | None = None) -> None:
+def write(kind: str, key: str, data: object, files: dict[str, bytes] | None = None) -> None:
     """Cache data for a key; it stays valid while `files` (contents by path) are unchanged."""
     directory = _directory()
     if directory is None:
@@ -78,7 +77,7 @@ def write(kind: str, key: str, data: Any, files: dict[str, bytes] | None = None)
         return
 
 
-def has_contents(path: Any, expected: bytes) -> bool:
+def has_contents(path: object, expected: bytes) -> bool:
     """Whether a path is a regular file with these contents; reads no more than would be equal."""
     try:
         if not isinstance(path, str) or not os.path.isfile(path):  # reading a pipe would block

@@ -209,17 +209,11 @@ class Leaf(NamedTuple):
 def find(module: Module, address: str) -> Module | Leaf | None:
     """Return the module or tensor at a relative address, at any depth; None if there is none."""
     frozen = False
-    while True:
-        own = member_around(module, address)
-        if own is None:
-            return None
-        target, is_frozen, _, _ = module.members[own]
-        frozen = frozen or is_frozen
-        if own == address:
-            return Leaf(target, frozen) if isinstance(target, Weight) else target
-        if isinstance(target, Weight):
-            return None
-        module, address = target, relative(address, own)
+    for member, rest in _members_around(module, address):
+        frozen = frozen or member.frozen
+        if not rest:
+            return Leaf(member.target, frozen) if isinstance(member.target, Weight) else member.target
+    return None
 
 
 def member_around(module: Module, address: str) -> str | None:
@@ -231,14 +225,17 @@ def member_around(module: Module, address: str) -> str | None:
 
 def is_frozen(module: Module, address: str) -> bool:
     """Whether a relative address is frozen, itself or by an enclosing module."""
-    while True:
-        own = member_around(module, address)
-        if own is None:
-            return False
-        member = module.members[own]
-        if member.frozen or own == address or isinstance(member.target, Weight):
-            return member.frozen
-        module, address = member.target, relative(address, own)
+    return any(member.frozen for member, _ in _members_around(module, address))
+
+
+def _members_around(module: Module, address: str) -> Iterator[tuple[Member, str]]:
+    """Yield the members that are or contain a relative address, outermost first, and the address relative to each."""
+    while (own := member_around(module, address)) is not None:
+        member, address = module.members[own], relative(address, own)
+        yield member, address
+        if isinstance(member.target, Weight):
+            return
+        module = member.target
 
 
 def leaves(module: Module, prefix: str = "", frozen: bool = False) -> Iterator[tuple[str, Leaf]]:

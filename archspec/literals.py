@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from archspec.source import Report, Source
 from archspec.syntax import tree
 from archspec.syntax.simple import parse_simple
 
 
-def literal(text: str, label: str) -> Any:
+def literal(text: str, label: str) -> object:
     """Parse a number, `true`, `false`, `none`, string, name or list of these; Ellipsis for any other text."""
     expr = parse_simple(text) or _expression(text, label)
     return _value(expr) if expr is not None else ...
@@ -21,7 +19,7 @@ def _expression(text: str, label: str) -> tree.Expr | None:
     return parse_expression(Source(label, text), Report())
 
 
-def _value(expr: tree.Expr) -> Any:
+def _value(expr: tree.Expr) -> object:
     """Return the value of a literal expression; Ellipsis for any other."""
     match expr:
         case tree.Literal():

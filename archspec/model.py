@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from archspec.elaborate.limits import OverLimit
 from archspec.elaborate.models import Compiled, bare_body
 from archspec.elaborate.values import plain
 from archspec.ir import Body, Type, uncollected
 from archspec.source import Diagnostic, Enough, Report, fail
-from archspec.table import Buffer, Params, Table, Tensor
+from archspec.table import Buffer, Params, Table, Tensor, Values
 from archspec.tensor_table import table_of
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Compilation:
         program: Program,
         unit: Unit,
         node: tree.Model,
-        overrides: dict[str, Any],
+        overrides: Values,
     ) -> None:
         self.compiled = compiled
         self.program = program
@@ -100,7 +100,7 @@ class Model:
         return Params(module.total, module.total - module.frozen, module.frozen)
 
     @property
-    def hyperparameters(self) -> dict[str, Any]:
+    def hyperparameters(self) -> Values:
         """Every hyperparameter by name: numbers, booleans, strings, lists, None; definitions and functions by name."""
         return _plain(self._compilation.compiled)
 
@@ -178,5 +178,5 @@ def compiled_table(compiled: Compiled, overrides: Iterable[str]) -> Table:
     return table._replace(unchecked=compiled.expectations if changed else 0)
 
 
-def _plain(compiled: Compiled) -> dict[str, Any]:
+def _plain(compiled: Compiled) -> Values:
     return {name: plain(value) for name, value in compiled.hyperparameters.items()}

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any
 
 from archspec.source import fail
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
-def parse_overrides(settings: Iterable[str]) -> dict[str, Any]:
+def parse_overrides(settings: Iterable[str]) -> dict[str, object]:
     """Parse `--set NAME=VALUE` options. Raises ArchError."""
     return dict(map(parse_override, settings))
 
 
-def overrides_for(count: int, settings: Iterable[str]) -> list[dict[str, Any]]:
+def overrides_for(count: int, settings: Iterable[str]) -> list[dict[str, object]]:
     """Parse the overrides of each of `count` models: NAME=VALUE is for all of them, K:NAME=VALUE only for the K-th.
 
     Raises ArchError.
@@ -38,7 +37,7 @@ def overrides_for(count: int, settings: Iterable[str]) -> list[dict[str, Any]]:
     return list(map(parse_overrides, found))
 
 
-def parse_override(text: str) -> tuple[str, Any]:
+def parse_override(text: str) -> tuple[str, object]:
     """Parse `name=value`.
 
     A value has the syntax of the language: a number, `true`, `false`, `none`, a string, or a list of these; a name

@@ -1,7 +1,10 @@
 """The tensors, totals and modules of a model as plain data, for counting and for the cache."""
 
 # Without `from __future__ import annotations`, which would have NamedTuple compile each annotation at import.
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
+
+Values: TypeAlias = dict[str, Any]
+"""Hyperparameters by name: numbers, booleans, strings, None, lists of these; definitions and functions by name."""
 
 
 class Tensor(NamedTuple):
@@ -53,8 +56,8 @@ class Table(NamedTuple):
     """
 
     model: str
-    hyperparameters: dict[str, Any]
-    overrides: dict[str, Any]
+    hyperparameters: Values
+    overrides: Values
     params: Params
     tensors: tuple[Tensor, ...]
     buffers: tuple[Buffer, ...]
@@ -62,7 +65,7 @@ class Table(NamedTuple):
     buffer_ties: dict[str, str]
     unchecked: int = 0
 
-    def to_data(self) -> list[Any]:
+    def to_data(self) -> list[object]:
         """Return the table as lists and dictionaries, for JSON."""
         return list(self)
 

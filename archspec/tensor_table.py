@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from archspec.addresses import prefixes, relative
 from archspec.ir import Module, Weight, is_frozen
-from archspec.table import Buffer, ModuleRow, Params, Table, Tensor
+from archspec.table import Buffer, ModuleRow, Params, Table, Tensor, Values
 
 
-def table_of(name: str, module: Module, hyperparameters: dict[str, Any], overrides: dict[str, Any]) -> Table:
+def table_of(name: str, module: Module, hyperparameters: Values, overrides: Values) -> Table:
     """Return the table of a module that is a whole model."""
     walk = _TableBuilder(module)
     walk.visit(module, "", None, False)
