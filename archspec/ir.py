@@ -110,21 +110,6 @@ class Body:
     relative names of its tensors that are not read here; `size` counts the operations after full expansion.
     """
 
-    __slots__ = (
-        "calls",
-        "inputs",
-        "kind",
-        "module",
-        "outputs",
-        "results",
-        "size",
-        "type",
-        "types",
-        "unused",
-        "views",
-        "weights",
-    )
-
     def __init__(self, kind: str, type: str, module: Module | None) -> None:
         self.kind = kind
         self.type = type
@@ -155,25 +140,9 @@ class Module:
     `members` maps relative addresses, in program order, to modules and weights. `aliases` maps each relative tensor
     name that a `tie` anywhere inside made another name of a tensor to the name that is counted. `roles` pairs
     relative address prefixes with roles, the definition's own role under "". `total` and `frozen` count parameters,
-    tied ones once; `tensors` counts names, buffers included, and `characters` those
-    in them. `absent` are the addresses that the hyperparameters
-    leave out.
+    tied ones once; `tensors` counts names, buffers included, and `characters` those in them. `absent` are the addresses
+    that the hyperparameters leave out.
     """
-
-    __slots__ = (
-        "absent",
-        "aliases",
-        "characters",
-        "frozen",
-        "hyperparameters",
-        "kind",
-        "members",
-        "roles",
-        "span",
-        "tensors",
-        "total",
-        "type",
-    )
 
     def __init__(self, kind: str, type: str, hyperparameters: dict[str, Any], span: Span) -> None:
         self.kind = kind

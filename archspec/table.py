@@ -92,14 +92,11 @@ class Table(NamedTuple):
     def is_sound(self) -> bool:
         """Whether the fields have the right types and the tensors add up to the totals."""
         total, trainable, frozen = self.params
-        texts = [self.model, *(text for row in self.modules for text in row)]
+        texts = [self.model, *(text for row in (*self.modules, *self.buffer_ties.items()) for text in row)]
         texts += [text for t in self.tensors for text in (t.name, t.layer, t.type)] + [b.name for b in self.buffers]
         texts += [text for t in self.tensors for text in (t.tied_to, t.role) if text is not None]
-        texts += [text for tie in self.buffer_ties.items() for text in tie]
-        numbers = [total, trainable, frozen, self.unchecked]
-        numbers += [n for t in self.tensors for n in (t.params, t.size, *t.shape)] + [
-            n for b in self.buffers for n in b.shape
-        ]
+        numbers = [total, trainable, frozen, self.unchecked, *(n for b in self.buffers for n in b.shape)]
+        numbers += [n for t in self.tensors for n in (t.params, t.size, *t.shape)]
         return (
             {type(text) for text in texts} == {str}
             and {type(number) for number in numbers} == {int}

@@ -65,22 +65,18 @@ class AddressTree(Generic[Own, Sum]):
         if node is None:
             node = self.root
             for segment in segments(address):
-                below = node.children.get(segment)
-                if below is None:
-                    below = node.children[segment] = Node(segment, self._nothing)
-                    self.nodes.append(below)
-                node = below
+                if segment not in node.children:
+                    node.children[segment] = Node(segment, self._nothing)
+                    self.nodes.append(node.children[segment])
+                node = node.children[segment]
             self._homes[address] = node
         return node
 
     def find(self, address: str) -> Node[Own, Sum] | None:
         """Return the node at an address if it exists."""
-        node = self.root
+        node: Node[Own, Sum] | None = self.root
         for segment in segments(address):
-            below = node.children.get(segment)
-            if below is None:
-                return None
-            node = below
+            node = node and node.children.get(segment)
         return node
 
     def settle(self, add: Callable[[Node[Own, Sum]], Hashable], fold: bool) -> None:

@@ -6,7 +6,7 @@ standard module `pickletools` documents the opcodes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Sequence
 from struct import unpack
 from typing import BinaryIO, cast
 
@@ -110,9 +110,6 @@ class Reader:
             raise PickleError(f"invalid pickle: expected a {kind.__name__} on the stack")
         return value
 
-    def _list(self) -> list[object]:
-        return cast("list[object]", self._top(list))
-
     # Opcodes
 
     def _number(self, size: int, *, signed: bool = False) -> int:
@@ -124,32 +121,22 @@ class Reader:
     def _pop_tuple(self, count: int) -> tuple[object, ...]:
         return tuple([self._pop() for _ in range(count)][::-1])
 
-    def _append(self) -> None:
-        item = self._pop()
-        self._list().append(item)
+    def _extend(self, items: Sequence[object]) -> None:
+        cast("list[object]", self._top(list)).extend(items)
 
-    def _extend(self) -> None:
-        items = self._pop_to_mark()
-        self._list().extend(items)
+    def _set(self, items: Sequence[object]) -> None:
+        """Add keys, each before its value, to the mapping on the stack.
 
-    def _set_one(self) -> None:
-        value, key = self._pop(), self._pop()
-        self._set(key, value)
-
-    def _set_many(self) -> None:
-        items = self._pop_to_mark()
+        Other keys than strings may define equality: they become None.
+        """
         if len(items) % 2:
             raise PickleError("invalid pickle: key without a value")
         for key, value in zip(items[::2], items[1::2], strict=True):
-            self._set(key, value)
-
-    def _set(self, key: object, value: object) -> None:
-        """Add an item to the mapping on the stack. Other keys than strings may define equality: they become None."""
-        target = cast("dict[str | None, object]", self._top(dict))
-        name = key if type(key) is str else None
-        if name is not None and name in target:
-            raise PickleError(f"`{name}` appears more than once")
-        target[name] = value
+            target = cast("dict[str | None, object]", self._top(dict))
+            name = key if type(key) is str else None
+            if name is not None and name in target:
+                raise PickleError(f"`{name}` appears more than once")
+            target[name] = value
 
     def _memoize(self, index: int) -> None:
         if not self._stack:
@@ -231,10 +218,10 @@ _STEPS: dict[int, Callable[[Reader], object]] = {
     0x28: Reader._mark,  # MARK
     0x30: Reader._pop,  # POP
     0x31: Reader._pop_to_mark,  # POP_MARK
-    0x61: Reader._append,  # APPEND
-    0x65: Reader._extend,  # APPENDS
-    0x73: Reader._set_one,  # SETITEM
-    0x75: Reader._set_many,  # SETITEMS
+    0x61: lambda r: r._extend([r._pop()]),  # APPEND
+    0x65: lambda r: r._extend(r._pop_to_mark()),  # APPENDS
+    0x73: lambda r: r._set(r._pop_tuple(2)),  # SETITEM
+    0x75: lambda r: r._set(r._pop_to_mark()),  # SETITEMS
     0x71: lambda r: r._memoize(r._number(1)),  # BINPUT
     0x72: lambda r: r._memoize(r._number(4)),  # LONG_BINPUT
     0x94: lambda r: r._memoize(len(r._memo)),  # MEMOIZE

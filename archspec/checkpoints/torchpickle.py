@@ -35,15 +35,14 @@ class View:
 
 
 class Loader:
-    """Reader of the pickles of one file. `storages` maps keys to (number of elements, bytes per element)."""
+    """Reader of the pickles of one file. `storages` maps keys to (number of elements, bytes per element).
+
+    `load` returns the value of the next pickle, with a View for each tensor. It raises PickleError.
+    """
 
     def __init__(self, stream: BinaryIO) -> None:
         self.storages: dict[str, tuple[int, int]] = {}
-        self._reader = Reader(stream, _NAMES, self._storage, _call)
-
-    def load(self) -> object:
-        """Return the value of the next pickle, with a View for each tensor. Raises PickleError."""
-        return self._reader.load()
+        self.load = Reader(stream, _NAMES, self._storage, _call).load
 
     def _storage(self, identifier: object) -> Storage:
         """Decode `("storage", type, key, device, length)`; older files add a view (key, offset, length) or None."""
