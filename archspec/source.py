@@ -2,7 +2,11 @@
 
 # Without `from __future__ import annotations`, which would have NamedTuple compile each annotation at import.
 import os
+import stat
 from bisect import bisect_right
+from collections.abc import Generator
+from contextlib import contextmanager
+from io import BufferedReader
 from typing import NamedTuple
 
 LARGEST_FILE = 256 * 1024
@@ -226,23 +230,36 @@ def _excerpt(span: Span, mark: str) -> list[str]:
     ]
 
 
+@contextmanager
+def opened(path: str, label: str, at: Span | None = None) -> Generator[BufferedReader]:
+    """Open a regular file. Raises ArchError if it cannot be read, also in the body of the `with` statement."""
+    try:
+        mode = os.stat(path).st_mode
+        if stat.S_ISDIR(mode):
+            raise fail("unreadable", f"expected a file, found the directory {label}", at)
+        if not stat.S_ISREG(mode):  # opening a pipe would block
+            raise fail("unreadable", f"{label} is not a regular file", at)
+        with open(path, "rb") as file:
+            yield file
+    except FileNotFoundError:
+        raise fail("missing-file", f"file not found: {label}", at) from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL byte in the path
+        raise unreadable(label, error, at) from None
+
+
+def unreadable(label: str, error: Exception, at: Span | None = None) -> ArchError:
+    """Return the error to raise for a file or directory that cannot be read."""
+    reason = str(getattr(error, "strerror", None) or error).lower()
+    return fail("unreadable", f"cannot read {label}: {reason}", at)
+
+
 def read_bytes(path: str, label: str, report: Report, at: Span | None = None) -> bytes | None:
     """Read a file up to just over the size limit; None after a diagnostic (missing or unreadable)."""
     try:
-        if os.path.isdir(path):
-            report.error("unreadable", f"expected a file, found the directory {label}", at)
-            return None
-        if os.path.exists(path) and not os.path.isfile(path):
-            report.error("unreadable", f"{label} is not a regular file", at)
-            return None
-        with open(path, "rb") as file:
+        with opened(path, label, at) as file:
             return file.read(LARGEST_FILE + 1)
-    except FileNotFoundError:
-        report.error("missing-file", f"file not found: {label}", at)
-        return None
-    except (OSError, ValueError) as problem:
-        reason = str(getattr(problem, "strerror", None) or problem).lower()
-        report.error("unreadable", f"cannot read {label}: {reason}", at)
+    except ArchError as error:
+        report.add(error.diagnostics[0])
         return None
 
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import stat
-from collections.abc import Generator
-from contextlib import contextmanager
-from typing import BinaryIO, cast
+from typing import cast
 
 from archspec.checkpoints import safetensors, strictjson, torchfile
 from archspec.checkpoints.entries import Checkpoint, Entry
 from archspec.checkpoints.faults import Faults, damaged
 from archspec.reporting.text import number
-from archspec.source import ArchError, fail
+from archspec.source import fail, opened, unreadable
 
 USUAL = (
     "model.safetensors",
@@ -65,7 +62,7 @@ def _in_directory(directory: str) -> str:
     try:
         names = sorted(os.listdir(directory))
     except OSError as error:
-        raise _unreadable(directory, error) from None
+        raise unreadable(directory, error) from None
     for name in USUAL:
         if name in names:
             return os.path.join(directory, name)
@@ -83,7 +80,8 @@ def _in_directory(directory: str) -> str:
 
 def _read_file(path: str) -> tuple[list[Entry], list[str]]:
     """Return the tensors of one file, and notes on its other contents."""
-    with _opened(path) as (file, size):
+    with opened(path, path) as file:
+        size = os.fstat(file.fileno()).st_size
         head = file.read(32)
         file.seek(0)
         for start, (message, help) in _OTHER_FORMATS.items():
@@ -94,27 +92,6 @@ def _read_file(path: str) -> tuple[list[Entry], list[str]]:
         if not path.endswith(".safetensors") and head[8:9] != b"{":
             raise damaged(path, "unknown format: expected a safetensors file or a file written by `torch.save`")
         return safetensors.read(file, size, path), []
-
-
-@contextmanager
-def _opened(path: str) -> Generator[tuple[BinaryIO, int]]:
-    """Open a file, also giving its size. Raises ArchError if it is not a regular file, or cannot be read."""
-    try:
-        mode = os.stat(path).st_mode
-        if not stat.S_ISREG(mode):  # opening a pipe would block
-            directory = f"expected a file, found the directory {path}"
-            raise fail("unreadable", directory if stat.S_ISDIR(mode) else f"{path} is not a regular file")
-        with open(path, "rb") as file:
-            yield file, os.fstat(file.fileno()).st_size
-    except FileNotFoundError:
-        raise fail("missing-file", f"file not found: {path}") from None
-    except (OSError, ValueError) as error:  # ValueError: a NUL byte in the path
-        raise _unreadable(path, error) from None
-
-
-def _unreadable(label: str, error: Exception) -> ArchError:
-    reason = str(getattr(error, "strerror", None) or error).lower()
-    return fail("unreadable", f"cannot read {label}: {reason}")
 
 
 # Sharded checkpoints
@@ -152,7 +129,8 @@ def _read_sharded(path: str) -> Checkpoint:
 
 def _read_index(path: str) -> tuple[dict[str, str], int | None]:
     """Return the shard of each tensor, and the total size in bytes if the index states it."""
-    with _opened(path) as (file, size):
+    with opened(path, path) as file:
+        size = os.fstat(file.fileno()).st_size
         if size > LARGEST_INDEX:
             raise damaged(path, f"index of {size:,} bytes exceeds the limit of {LARGEST_INDEX:,}")
         data = file.read(LARGEST_INDEX)
