@@ -9,14 +9,12 @@ from archspec.syntax.simple import parse_simple
 
 def literal(text: str, label: str) -> object:
     """Parse a number, `true`, `false`, `none`, string, name or list of these; Ellipsis for any other text."""
-    expr = parse_simple(text) or _expression(text, label)
+    expr = parse_simple(text)
+    if expr is None:
+        from archspec.syntax.parse import parse_expression  # which needs the parser's tables
+
+        expr = parse_expression(Source(label, text), Report())
     return _value(expr) if expr is not None else ...
-
-
-def _expression(text: str, label: str) -> tree.Expr | None:
-    from archspec.syntax.parse import parse_expression
-
-    return parse_expression(Source(label, text), Report())
 
 
 def _value(expr: tree.Expr) -> object:

@@ -150,12 +150,12 @@ class Model:
 
         if level not in ("layer", "block", "op"):
             raise ValueError(f"level is 'layer', 'block' or 'op', not {level!r}")
-        if depth is not None and level != "block":
+        if level == "block":
+            depth = 1 if depth is None else depth
+        elif depth is not None:
             raise ValueError("depth goes with level 'block'")
         if depth is not None and depth < 0:
             raise ValueError(f"depth is 0 or more, not {depth}")
-        if level == "block" and depth is None:
-            depth = 1
         return graph_of(self._compilation.body, level, depth, fold)
 
 

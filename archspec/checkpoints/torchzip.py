@@ -90,7 +90,6 @@ def _check_members(file: BinaryIO, infos: list[ZipInfo], end: int) -> None:
             raise PickleError(f"archive member `{info.filename}` overlaps the data that follows it")
         file.seek(stop)
         rest = file.read(min(after - stop, _LONGEST_DESCRIPTOR + 1))
-        is_stored = info.compress_type == ZIP_STORED and info.file_size == info.compress_size
         if (
             signature != b"PK\x03\x04"
             or (flags, method) != (info.flag_bits, info.compress_type)
@@ -98,7 +97,7 @@ def _check_members(file: BinaryIO, infos: list[ZipInfo], end: int) -> None:
             or info.volume
             or info.external_attr & _DIRECTORY
             or name != info.orig_filename.encode("utf-8" if flags & _UTF8 else "cp437")
-            or not (is_stored or info.compress_type != ZIP_STORED)
+            or (info.compress_type == ZIP_STORED and info.file_size != info.compress_size)
             or not _is_descriptor(rest, info)
         ):
             raise PickleError(f"the header of archive member `{info.filename}` is damaged")

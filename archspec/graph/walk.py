@@ -26,11 +26,12 @@ def traverse(body: Body, level: str, depth: int | None, fold: bool = False, *, t
     key = ("graph", level, depth, fold, template)
     walker: Walker | None = body.views.get(key)
     if walker is None:
-        walker = Walker(body, level, depth, fold)
+        assert body.module is not None
+        walker = Walker(body.module, level, depth, fold)
         if template:
-            walker.walk_template()
+            walker.walk_template(body)
         else:
-            walker.walk_model()
+            walker.walk_model(body)
         if len(walker.sheet.nodes) <= LARGEST_KEPT:
             body.views[key] = walker
     return walker
@@ -44,10 +45,8 @@ class Walker:
     alone, whose names are relative to the block. `outputs` are the producers of a template's outputs.
     """
 
-    def __init__(self, body: Body, level: str, depth: int | None, fold: bool) -> None:
-        assert body.module is not None
-        self.body = body
-        self.module: Module = body.module
+    def __init__(self, module: Module, level: str, depth: int | None, fold: bool) -> None:
+        self.module = module
         self.sheet = Sheet(self.module)
         self.level = level
         self.depth = depth if level == "block" else None
@@ -58,15 +57,15 @@ class Walker:
         self._runs = 0
         self._not_copied = _with_outer_ties(self.module)
 
-    def walk_template(self) -> None:
+    def walk_template(self, body: Body) -> None:
         """Add the nodes of a body without those of its inputs and outputs."""
-        scope = Scope(self.body, _slots(self.body, [*range(len(self.body.inputs))]), {})
+        scope = Scope(body, _slots(body, range(len(body.inputs))), {})
         self._walk(scope)
         self.outputs = _outputs(scope)
 
-    def walk_model(self) -> None:
+    def walk_model(self, body: Body) -> None:
         """Add the nodes of a whole model."""
-        body, place = self.body, self.module.span.place
+        place = self.module.span.place
         scope = Scope(body, _slots(body, [Producer(f"input:{name}", 0) for name, _ in body.inputs]), {})
         for name, type in body.inputs:
             self.sheet.node(f"input:{name}", "input", type.dtype, (type,), place)
@@ -77,7 +76,8 @@ class Walker:
         for name, slot in body.named_outputs().items():
             node, type = f"output:{name}", body.types[slot]
             self.sheet.node(node, "output", type.dtype, (type,), place)
-            self.sheet.edge(scope.slots[slot], node, "output" if name.isdigit() else name, type, scope)
+            argument = "output" if name.isdigit() else name  # one of several without a name
+            self.sheet.edge(scope.slots[slot], node, argument, type, scope)
         if self.sheet.total < self.module.total:
             self.sheet.add_unused()
         if self.sheet.total != self.module.total:
