@@ -17,8 +17,7 @@ import archspec
 from archspec.cli import main
 from archspec.explanations.arithmetic_errors import arithmetic_error
 from archspec.explanations.conventions import Conventions
-from archspec.explanations.explain import MOST_MATCHES, Match
-from archspec.explanations.explain import explain as explain_table
+from archspec.explanations.explain import MOST_MATCHES, Explainer, Match
 from archspec.explanations.family import relatives_of
 from archspec.explanations.numbers import read_number, rounded
 from archspec.explanations.tensor_groups import TensorGroups
@@ -249,7 +248,7 @@ def test_every_convention_is_found_again(name: str, seed: int) -> None:
     rank = chance.randint(0, 3)
     convention = chance.choice(conventions.of_rank(rank) or [])
     number = universe.total(convention.groups)
-    (answer,) = explain_table(internals(model).table, read_number(str(number)), relatives, applied).answers
+    (answer,) = Explainer(internals(model).table, relatives, applied).explain(read_number(str(number))).answers
     assert answer.matches and answer.matches[0].rank <= rank
     for match in answer.matches:
         assert match.params == number == sum(step.params for step in match.steps)
@@ -269,7 +268,7 @@ def test_a_kind_left_out_or_counted_twice_is_found(seed: int) -> None:
     kind = chance.choice(universe.groups)
     sign = chance.choice((-1, 1))
     number = model.params.total + sign * kind.times * kind.each
-    (answer,) = explain_table(internals(model).table, read_number(str(number))).answers
+    (answer,) = Explainer(internals(model).table).explain(read_number(str(number))).answers
     assert answer.matches[0].rank == 1
     found = [texts(m)[-1] for m in answer.matches]
     if sign > 0:
@@ -291,7 +290,7 @@ def test_any_text_is_a_number_or_is_refused(text: str) -> None:
 def test_where_anything_fits_there_is_an_end() -> None:
     tensors = "".join(f"  p{i}: unused param [{1 + i * i % 997}, {1 + i % 9}]\n" for i in range(600))
     model = load(f"block It()(x [...]) -> [...] {{\n{tensors}  return x\n}}\n")
-    (answer,) = explain_table(internals(model).table, read_number(str(model.params.total - 17))).answers
+    (answer,) = Explainer(internals(model).table).explain(read_number(str(model.params.total - 17))).answers
     assert max(len(answer.matches), answer.more) == MOST_MATCHES
 
 

@@ -36,10 +36,15 @@ def audit(path: str | os.PathLike[str]) -> Audit:
     Raises ArchError if the file does not exist or has an error.
     """
     place, label = _find(os.fspath(path))
-    source = Source(label, _text(place, label))
-    file = read_audit(source)
-    models = Models(os.path.dirname(place))
-    return Audit(file.title, file.where, file.note, judge(file.lines, models))
+    if "\0" in place:
+        raise fail("missing-file", "a file name cannot contain a zero byte")
+    report = Report()
+    data = read_bytes(place, label, report)
+    text = decode(data, label, report) if data is not None else None
+    report.check()
+    assert text is not None
+    file = read_audit(Source(label, text))
+    return Audit(file.title, file.where, file.note, judge(file.lines, Models(os.path.dirname(place))))
 
 
 def bundled_audits() -> list[str]:
@@ -61,14 +66,3 @@ def _find(path: str) -> tuple[str, str]:
         help = suggest(path, known) or f"use {', '.join(known)}, or a path that has a `/` or ends in .yaml"
         raise fail("missing-file", f"unknown bundled audit `{path}`", help=help)
     return os.path.join(_folder(), f"{path}.yaml"), f"specs/audits/{path}.yaml"
-
-
-def _text(path: str, label: str) -> str:
-    report = Report()
-    data = read_bytes(path, label, report) if "\0" not in path else None
-    text = decode(data, label, report) if data is not None else None
-    if "\0" in path:
-        report.error("missing-file", "a file name cannot contain a zero byte")
-    report.check()
-    assert text is not None
-    return text

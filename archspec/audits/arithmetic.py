@@ -7,9 +7,10 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from archspec.audits.nodes import Text
-from archspec.source import Report, Source, Span
+from archspec.source import ArchError, Report, Source, Span, fail
 from archspec.syntax import tree
 from archspec.syntax.parse import parse_expression
+from archspec.syntax.walk import parts
 
 LARGEST_BITS = 256
 
@@ -34,16 +35,52 @@ class Arithmetic(NamedTuple):
             if isinstance(node, tree.Literal) and isinstance(node.value, str):
                 yield node.value, node
 
+    def evaluate(self, name: Callable[[tree.Name], Fraction], line: Callable[[str], Fraction]) -> Fraction:
+        """Evaluate the expression with the values of its names and lines. Raises ArchError."""
+        return self._value(self.expr, name, line)
 
-class EvaluationError(Exception):
-    """An expression without a value: a code, a message, and the subexpression that is wrong."""
+    def _value(
+        self, expr: tree.Expr, name: Callable[[tree.Name], Fraction], line: Callable[[str], Fraction]
+    ) -> Fraction:
+        match expr:
+            case tree.Name():
+                value = name(expr)
+            case tree.Literal(value=str() as text):
+                value = line(text)
+            case tree.Literal(value=int() | float() as number) if abs(number) != float("inf"):
+                value = Fraction(str(number))
+            case tree.Unary():
+                value = -self._value(expr.operand, name, line)
+            case tree.Binary():
+                left, right = self._value(expr.left, name, line), self._value(expr.right, name, line)
+                value = self._combined(expr, left, right)
+            case _:
+                raise self._too_large(expr)
+        if _bits(value) > LARGEST_BITS:
+            raise self._too_large(expr)
+        return value
 
-    def __init__(self, code: str, message: str, node: tree.Expr, help: str | None = None) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-        self.node = node
-        self.help = help
+    def _combined(self, expr: tree.Binary, left: Fraction, right: Fraction) -> Fraction:
+        match expr.operator:
+            case "+":
+                return left + right
+            case "-":
+                return left - right
+            case "*":
+                return left * right
+            case "**":
+                if right.denominator != 1 or right < 0:
+                    raise fail("arithmetic", "expected a non-negative integer exponent of `**`", self.span(expr))
+                if right > LARGEST_BITS or _bits(left) * right > 2 * LARGEST_BITS:
+                    raise self._too_large(expr)
+                return left ** int(right)
+            case _:
+                if right == 0:
+                    raise fail("arithmetic", "division by zero", self.span(expr))
+                return left / right if expr.operator == "/" else Fraction(left // right)
+
+    def _too_large(self, expr: tree.Expr) -> ArchError:
+        return fail("budget", "this number is too large to compute", self.span(expr))
 
 
 def read_arithmetic(written: Text, report: Report) -> Arithmetic | None:
@@ -55,78 +92,35 @@ def read_arithmetic(written: Text, report: Report) -> Arithmetic | None:
         report.error(problem.code, problem.message, at, help=problem.help)
     if expr is None:
         return None
+    arithmetic = Arithmetic(written, expr)
     for node in _nodes(expr):
-        is_number = isinstance(node, tree.Literal) and not isinstance(node.value, bool) and node.value is not None
-        if not (is_number or isinstance(node, tree.Name) or _is_operation(node)):
-            at = written.part(node.start, node.end)
+        if not _is_arithmetic(node):
             message = "expected arithmetic: numbers, names, lines in quotes, and + - * / // **"
-            report.error("wrong-kind", message, at)
+            report.error("wrong-kind", message, arithmetic.span(node))
             return None
-    return Arithmetic(written, expr)
+    return arithmetic
 
 
-def evaluate(expr: tree.Expr, name: Callable[[tree.Name], Fraction], line: Callable[[str], Fraction]) -> Fraction:
-    """Evaluate an expression with the values of its names and lines. Raises EvaluationError."""
-    match expr:
-        case tree.Name():
-            value = name(expr)
-        case tree.Literal(value=str() as text):
-            value = line(text)
-        case tree.Literal(value=int() | float() as number) if abs(number) != float("inf"):
-            value = Fraction(str(number))
+def _is_arithmetic(node: tree.Expr) -> bool:
+    match node:
+        case tree.Literal():
+            return not isinstance(node.value, bool) and node.value is not None
         case tree.Unary():
-            value = -evaluate(expr.operand, name, line)
+            return node.operator == "-"
         case tree.Binary():
-            value = _combined(expr, evaluate(expr.left, name, line), evaluate(expr.right, name, line))
+            return node.operator in ("+", "-", "*", "/", "//", "**")
         case _:
-            raise _too_large(expr)
-    if max(value.numerator.bit_length(), value.denominator.bit_length()) > LARGEST_BITS:
-        raise _too_large(expr)
-    return value
-
-
-def _combined(expr: tree.Binary, left: Fraction, right: Fraction) -> Fraction:
-    match expr.operator:
-        case "+":
-            return left + right
-        case "-":
-            return left - right
-        case "*":
-            return left * right
-        case "**":
-            return _power(expr, left, right)
-        case _:
-            if right == 0:
-                raise EvaluationError("arithmetic", "division by zero", expr)
-            return left / right if expr.operator == "/" else Fraction(left // right)
-
-
-def _power(expr: tree.Binary, base: Fraction, exponent: Fraction) -> Fraction:
-    if exponent.denominator != 1 or exponent < 0:
-        raise EvaluationError("arithmetic", "expected a non-negative integer exponent of `**`", expr)
-    bits = max(base.numerator.bit_length(), base.denominator.bit_length())
-    if exponent > LARGEST_BITS or bits * exponent > 2 * LARGEST_BITS:
-        raise _too_large(expr)
-    return base ** int(exponent)
-
-
-def _too_large(expr: tree.Expr) -> EvaluationError:
-    return EvaluationError("budget", "this number is too large to compute", expr)
-
-
-def _is_operation(node: tree.Expr) -> bool:
-    if isinstance(node, tree.Unary):
-        return node.operator == "-"
-    return isinstance(node, tree.Binary) and node.operator in ("+", "-", "*", "/", "//", "**")
+            return isinstance(node, tree.Name)
 
 
 def _nodes(expr: tree.Expr) -> Iterator[tree.Expr]:
-    """Yield an expression and all its subexpressions."""
+    """Yield an expression and all its subexpressions, in order."""
     waiting = [expr]
     while waiting:
         node = waiting.pop()
         yield node
-        if isinstance(node, tree.Unary):
-            waiting.append(node.operand)
-        elif isinstance(node, tree.Binary):
-            waiting += [node.right, node.left]
+        waiting += reversed([*parts(node)])
+
+
+def _bits(value: Fraction) -> int:
+    return max(value.numerator.bit_length(), value.denominator.bit_length())

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from archspec.audits.arithmetic import evaluate
 from archspec.audits.models import Models
 from archspec.audits.read import AuditLine
 from archspec.explanations.arithmetic_errors import describe
@@ -72,20 +71,19 @@ class _Judge:
         self.above = above
         self.counted = models.counted(line)
         self.used = list(dict.fromkeys(name for name, _ in line.arithmetic.lines())) if line.arithmetic else []
-        self.own = self._evaluate(lambda name: above[name].value)
+        self.own = models.evaluate(line, lambda name: above[name].value)
         self.number = line.claimed[0] if line.claimed else exact(self.own if self.own is not None else Fraction(0))
         self.value = self.number.value
         self._explanations: dict[PublishedNumber, Explanation] = {}
 
     def judged(self) -> JudgedLine:
-        chain = self._evaluate(lambda name: self.above[name].meant)
+        chain = self.models.evaluate(self.line, lambda name: self.above[name].meant)
         verdict, meant, why = self._verdict(chain)
         for other in self.line.claimed[1:]:
-            if not any(reading.fits(self.value) for reading in other.readings):
+            if not other.fitting(self.value):
                 verdict = "wrong" if verdict in ("right", "convention") else verdict
-                why.append(
-                    f"{self.number.text} is not {other.text}: it is {_at(self.value, other, other.readings[-1])}"
-                )
+                is_ = _at(self.value, other, other.readings[-1])
+                why.append(f"{self.number.text} is not {other.text}: it is {is_}")
         is_off = verdict in ("wrong", "carried") and self.number.exact and self.value != meant
         off = self.value - meant if is_off else None
         return JudgedLine(self.line, self.value, self.own, self.counted, meant, verdict, off, tuple(why))
@@ -93,14 +91,14 @@ class _Judge:
     def _verdict(self, chain: Fraction | None) -> tuple[str, Fraction, list[str]]:
         """Return the verdict, the value without any error, and the reasons."""
         meant = self._meant(chain)
-        if self.own is not None and not self._fits(self.own):
+        if self.own is not None and not self.number.fitting(self.own):
             return "wrong", meant, [*self._compare_own(self.own), *self._carried(self.own), *self._settled(meant)]
-        if chain is not None and chain != self.own and not self._fits(chain):
+        if chain is not None and chain != self.own and not self.number.fitting(chain):
             why = [*self._carried(self.own or chain), "its own arithmetic is right", *self._settled(meant)]
             return "carried", meant, why
         if self.counted is None:
             return "right", self.value, self._rounding(self.own)
-        if self._fits(self.counted):
+        if self.number.fitting(self.counted):
             return "right", self.value, self._rounding(self.counted)
         ways = self._conventions(self.number)
         if ways:
@@ -112,9 +110,6 @@ class _Judge:
         if chain is None or self.counted is None or chain == self.counted:
             return chain if chain is not None else self.counted if self.counted is not None else self.value
         return chain if self._conventions(exact(chain)) else self.counted
-
-    def _fits(self, value: Fraction) -> bool:
-        return any(reading.fits(value) for reading in self.number.readings)
 
     # Reasons
 
@@ -133,7 +128,7 @@ class _Judge:
             return [f"{self._signed(number.value - right)}{f', {detail}' if detail else ''}"]
         for factor, what in ((1000, "1,000"), (1000**2, "1,000,000"), (1024, "1,024")):
             for scaled, how in ((right * factor, "large"), (right / factor, "small")):
-                if self._fits(scaled):
+                if self.number.fitting(scaled):
                     return [f"it is {what} times too {how}"]
         return [f"at its digits that is {_at(right, number, number.readings[-1])}"]
 
@@ -142,7 +137,8 @@ class _Judge:
         found: list[str] = []
         for name in self.used:
             if self.above[name].is_wrong:
-                without = self._evaluate(lambda n, name=name: self.above[n].meant if n == name else self.above[n].value)
+                values = {used: self.above[used].value for used in self.used} | {name: self.above[name].meant}
+                without = self.models.evaluate(self.line, values.__getitem__)
                 if without is not None and without != own:
                     found.append(f'{self._signed(own - without)} carried forward from "{name}"')
         return found
@@ -152,8 +148,8 @@ class _Judge:
         if self.counted is None:
             return []
         if meant == self.counted:
-            fits = [reading for reading in self.number.readings if not self.number.exact and reading.fits(meant)]
-            also = f", which is {self.number.text} at {_digits(fits)}" if fits else ""
+            fits = self.number.fitting(meant)
+            also = f", which is {self.number.text} at {_digits(fits)}" if fits and not self.number.exact else ""
             return [f"the model has {self._shown(meant)}{also}"]
         ways = self._conventions(exact(meant))
         return [f"{self._shown(meant)} would be right {_either(ways)}"] if ways else []
@@ -172,7 +168,7 @@ class _Judge:
         """Return the digits at which a rounded number is right, and the right number at the others."""
         if self.number.exact or right is None:
             return []
-        fits = [r for r in self.number.readings if r.fits(right)]
+        fits = self.number.fitting(right)
         why = [f"{self._shown(right)}, right at {_digits(fits)}"]
         for reading in self.number.readings:
             if reading not in fits:
@@ -209,12 +205,6 @@ class _Judge:
         if number not in self._explanations:
             self._explanations[number] = self.models.explainer(self.line).explain(number)
         return self._explanations[number]
-
-    def _evaluate(self, value: Callable[[str], Fraction]) -> Fraction | None:
-        arithmetic = self.line.arithmetic
-        if arithmetic is None:
-            return None
-        return self.models.checked(self.line, lambda names: evaluate(arithmetic.expr, names, value))
 
     def _shown(self, value: Fraction) -> str:
         return shown(value, self.number)

@@ -3,34 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from fractions import Fraction
-from typing import NamedTuple, NoReturn
 
-from archspec.audits.arithmetic import EvaluationError
 from archspec.audits.read import AuditLine
 from archspec.counts.select import Rule, select
-from archspec.explanations.explain import Explainer
-from archspec.explanations.family import relatives_of
-from archspec.explanations.relative import Relative
-from archspec.explanations.uses import table_types, uses
-from archspec.model import internals
+from archspec.explanations.explain import Explainer, explainer_of
 from archspec.pipeline.compile import model_of
 from archspec.pipeline.spec import parse_spec
-from archspec.source import ArchError, Diagnostic, Span, fail, suggest
+from archspec.source import ArchError, Diagnostic, fail, suggest
 from archspec.syntax import tree
-from archspec.table import Params, Table
+from archspec.table import Params
 
 MOST_MODELS = 32
-
-
-class _Family(NamedTuple):
-    """A model's table, its relatives, how often its layers are applied, and the definitions of its embedding tables."""
-
-    table: Table
-    relatives: tuple[Relative, ...]
-    uses: Mapping[str, int]
-    tables: frozenset[str]
 
 
 class Models:
@@ -38,13 +23,13 @@ class Models:
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
-        self._explainers: dict[str, Explainer] = {}
-        self._families: dict[str, _Family | ArchError] = {}
+        self._models: dict[str, Explainer | ArchError] = {}
+        self._selections: dict[str, Explainer] = {}
 
     def counted(self, line: AuditLine) -> Fraction | None:
         """Return the selected parameters of a line's model, or their share; None if the line has no selection."""
         if not line.select:
-            self._family(line)
+            self._model(line)
             return None
         part = self._sum(line, "select", line.select)
         if not line.of:
@@ -56,69 +41,52 @@ class Models:
 
     def explainer(self, line: AuditLine) -> Explainer:
         """Return the explainer for a line's selection; it includes the relatives if the whole model is selected."""
-        key = repr((line.spec, line.overrides, line.select))
-        if key not in self._explainers:
-            self._explainers[key] = self._explainer(line)
-        return self._explainers[key]
-
-    def _explainer(self, line: AuditLine) -> Explainer:
-        table, relatives, applied, tables = self._family(line)
         if self.is_whole(line):
-            return Explainer(table, relatives, applied, tables)
-        selection = select(table, line.select)
-        rows = zip(table.tensors, selection.chosen, selection.params, strict=True)
-        tensors = [
-            tensor._replace(params=params, tied_to=None if params else tensor.tied_to)
-            for tensor, chosen, params in rows
-            if chosen
-        ]
-        frozen = sum(tensor.params for tensor in tensors if not tensor.trainable)
-        params = Params(selection.total, selection.total - frozen, frozen)
-        return Explainer(table._replace(tensors=tuple(tensors), buffers=(), params=params), (), applied, tables)
+            return self._model(line)
+        key = repr((line.spec, line.overrides, line.select))
+        if key not in self._selections:
+            model = self._model(line)
+            table, selection = model.table, select(model.table, line.select)
+            rows = zip(table.tensors, selection.chosen, selection.params, strict=True)
+            tensors = tuple(
+                [
+                    tensor._replace(params=params, tied_to=None if params else tensor.tied_to)
+                    for tensor, chosen, params in rows
+                    if chosen
+                ]
+            )
+            frozen = sum(tensor.params for tensor in tensors if not tensor.trainable)
+            params = Params(selection.total, selection.total - frozen, frozen)
+            part = table._replace(tensors=tensors, buffers=(), params=params)
+            self._selections[key] = Explainer(part, (), model.uses, model.tables)
+        return self._selections[key]
 
     def is_whole(self, line: AuditLine) -> bool:
         """Whether a line selects all tensors of its model."""
-        return bool(line.select) and all(select(self._family(line).table, line.select).chosen)
+        return bool(line.select) and all(select(self._model(line).table, line.select).chosen)
 
-    def checked(self, line: AuditLine, evaluate: Callable[[Callable[[tree.Name], Fraction]], Fraction]) -> Fraction:
-        """Evaluate a line's arithmetic with the values of its names. Raises ArchError with the location."""
-        assert line.arithmetic is not None
-        facts = self._facts(line)
+    def evaluate(self, line: AuditLine, value: Callable[[str], Fraction]) -> Fraction | None:
+        """Evaluate a line's arithmetic with the `value` of each other line; None if it has none. Raises ArchError."""
+        arithmetic = line.arithmetic
+        if arithmetic is None:
+            return None
+        table = self._model(line).table
+        totals = {**table.params._asdict(), "params": table.params.total, "tensors": len(table.tensors)}
+        facts: dict[str, object] = {**table.hyperparameters, **totals}
 
         def named(node: tree.Name) -> Fraction:
-            value = facts.get(node.text)
-            if (
-                isinstance(value, bool)
-                or not isinstance(value, int | float)
-                or value != value
-                or abs(value) == _INFINITY
-            ):
-                self._no_number(node, facts)
-            return Fraction(str(value))
+            fact, at = facts.get(node.text), arithmetic.span(node)
+            if isinstance(fact, int | float) and not isinstance(fact, bool) and abs(fact) < float("inf"):
+                return Fraction(str(fact))
+            if node.text in facts:
+                raise fail("wrong-kind", f"hyperparameter `{node.text}` is not a number", at)
+            help = suggest(node.text, list(facts)) or "put the name of another line in quotes"
+            raise fail("unknown-name", f"unknown hyperparameter `{node.text}`", at, help=help)
 
-        try:
-            return evaluate(named)
-        except EvaluationError as fault:
-            raise fail(fault.code, fault.message, line.arithmetic.span(fault.node), help=fault.help) from None
-
-    def _no_number(self, node: tree.Name, facts: dict[str, object]) -> NoReturn:
-        if node.text in facts:
-            raise EvaluationError("wrong-kind", f"hyperparameter `{node.text}` is not a number", node)
-        help = suggest(node.text, list(facts)) or "put the name of another line in quotes"
-        raise EvaluationError("unknown-name", f"unknown hyperparameter `{node.text}`", node, help)
-
-    def _facts(self, line: AuditLine) -> dict[str, object]:
-        """Return the hyperparameters of a line's model, and the totals available to `expect`."""
-        table = self._family(line).table
-        return {
-            **table.hyperparameters,
-            **table.params._asdict(),
-            "params": table.params.total,
-            "tensors": len(table.tensors),
-        }
+        return arithmetic.evaluate(named, value)
 
     def _sum(self, line: AuditLine, key: str, rules: tuple[Rule, ...]) -> int:
-        selection = select(self._family(line).table, rules)
+        selection = select(self._model(line).table, rules)
         if selection.unmatched:
             pattern = selection.unmatched[0].pattern
             help = f"run `archspec count {line.spec} --by tensor` to list the names"
@@ -126,46 +94,43 @@ class Models:
             raise fail("no-match", f"`{pattern}` matches no tensor", at, help=help)
         return selection.total
 
-    def _family(self, line: AuditLine) -> _Family:
+    def _model(self, line: AuditLine) -> Explainer:
         key = repr((line.spec, line.overrides))
-        if key not in self._families:
-            if len(self._families) >= MOST_MODELS:
+        if key not in self._models:
+            if len(self._models) >= MOST_MODELS:
                 raise fail("budget", f"too many models in an audit: the limit is {MOST_MODELS}", line.spans["spec"])
             try:
-                self._families[key] = self._load(line)
+                self._models[key] = explainer_of(model_of(self._spec(line), line.overrides))
             except ArchError as error:
-                self._families[key] = error
-        found = self._families[key]
+                self._models[key] = _located(error, line)
+        found = self._models[key]
         if isinstance(found, ArchError):
             raise found
         return found
 
-    def _load(self, line: AuditLine) -> _Family:
+    def _spec(self, line: AuditLine) -> str:
+        """Return a line's model as `archspec.load` takes it; the path of a file is relative to the folder."""
         spec = parse_spec(line.spec)
-        at = line.spans["spec"]
-        if spec.path is not None:
-            path = os.path.join(self.folder, spec.path)
-            inside = os.path.realpath(path).startswith(os.path.realpath(self.folder) + os.sep)
-            if spec.path == "-" or "\0" in path or not inside:
-                help = "use a bundled name, or a file in the directory of the audit or below it"
-                raise fail("import-outside", f"`{line.spec}` is outside the directory of the audit", at, help=help)
-            name = path if spec.model is None else f"{path}:{spec.model}"
-        else:
-            name = line.spec
-        try:
-            model = model_of(name, line.overrides)
-            body = internals(model).body
-            return _Family(internals(model).table, relatives_of(model), uses(body), table_types(body))
-        except ArchError as error:
-            found = [d if d.span is not None else d._replace(span=_blamed(d, line)) for d in error.diagnostics]
-            code = "unknown-name"  # an error in this file, not in the use of the command
-            raise ArchError([d._replace(code=code) if d.code in _NAMES else d for d in found]) from None
+        if spec.path is None:
+            return line.spec
+        path = os.path.join(self.folder, spec.path)
+        inside = os.path.realpath(path).startswith(os.path.realpath(self.folder) + os.sep)
+        if spec.path == "-" or "\0" in path or not inside:
+            help = "use a bundled name, or a file in the directory of the audit or below it"
+            message = f"`{line.spec}` is outside the directory of the audit"
+            raise fail("import-outside", message, line.spans["spec"], help=help)
+        return path if spec.model is None else f"{path}:{spec.model}"
 
 
-def _blamed(problem: Diagnostic, line: AuditLine) -> Span:
-    """Return the location for a diagnostic that has none: the model's name, or the override."""
-    return line.spans["set" if problem.code in ("unknown-argument", "wrong-kind") and line.overrides else "spec"]
+def _located(error: ArchError, line: AuditLine) -> ArchError:
+    """Locate diagnostics that have no location at the model's name or its overrides.
 
-
-_NAMES = ("unknown-model", "which-model")
-_INFINITY = float("inf")
+    A wrong name of a model is an error in the audit, rather than in the use of the command.
+    """
+    found: list[Diagnostic] = []
+    for problem in error.diagnostics:
+        is_override = problem.code in ("unknown-argument", "wrong-kind") and line.overrides
+        code = "unknown-name" if problem.code in ("unknown-model", "which-model") else problem.code
+        span = problem.span or line.spans["set" if is_override else "spec"]
+        found.append(problem._replace(code=code, span=span))
+    return ArchError(found)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias, cast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
-from archspec.source import Note, Report, Source, Span
+from archspec.source import Note, Source, Span, fail
+
+if TYPE_CHECKING:
+    from yaml import Event
 
 MOST_NODES = 20_000
 DEEPEST = 8
@@ -39,119 +43,110 @@ class Mapping(NamedTuple):
     span: Span
     entries: dict[str, tuple[Span, Node]]
 
+    def get(self, key: str) -> Node | None:
+        """Return the value of a key, if it has one."""
+        return self.entries[key][1] if key in self.entries else None
+
 
 Node: TypeAlias = Text | Items | Mapping
 
 
-def read_nodes(source: Source, report: Report) -> Node | None:
-    """Parse a document; None with a diagnostic if it is not YAML, or not plain data."""
+def read_nodes(source: Source) -> Node:
+    """Parse a document. Raises ArchError if it is not YAML, or not plain data."""
     import yaml
 
-    reader = _Reader(source, report)
+    events = cast("Iterator[Event]", cast("Any", yaml).parse(source.text, Loader=yaml.SafeLoader))
+    reader = _Reader(source, events)
     try:
-        for event in cast("Any", yaml).parse(source.text, Loader=yaml.SafeLoader):
-            if not reader.take(event):
-                return None
+        return reader.document()
     except yaml.MarkedYAMLError as problem:
-        mark: Any = problem.problem_mark or problem.context_mark
+        mark = problem.problem_mark or problem.context_mark
         if mark is not None and mark.index >= len(source.text.rstrip()) and problem.context_mark is not None:
             mark = problem.context_mark  # an unclosed construct is reported where it opens
         at = mark.index if mark is not None else 0
         described = " ".join(part for part in (problem.context, problem.problem) if part)
         help = _QUOTES if "alias" in described or "tag" in described or "%" in described else None
-        report.error("syntax", f"invalid YAML: {described}", reader.point(at), help=help)
-        return None
+        raise fail("syntax", f"invalid YAML: {described}", reader.point(at), help=help) from None
     except yaml.reader.ReaderError as problem:
-        at: Any = problem.position
-        report.error("syntax", "this character is not allowed in YAML", reader.point(at))
-        return None
+        at = problem.position
+        raise fail("syntax", "this character is not allowed in YAML", reader.point(at)) from None
     except (ValueError, OverflowError) as problem:  # an escape beyond Unicode, an invalid version number
-        report.error("syntax", f"invalid YAML: {problem}", reader.point(reader.last))
-        return None
-    if reader.root is None:
-        report.error("syntax", f"{source.label} is empty", reader.point(0))
-    return reader.root
+        raise fail("syntax", f"invalid YAML: {problem}", reader.point(reader.last)) from None
 
 
 _QUOTES = "quote text that begins with `*`, `!`, `&`, `%` or `@`"
 
 
 class _Reader:
-    """Builds nodes from events. An unfinished mapping stores the key that waits for its value."""
+    """Builds nodes from events; `last` is where the last one ended."""
 
-    def __init__(self, source: Source, report: Report) -> None:
+    def __init__(self, source: Source, events: Iterator[Event]) -> None:
         self.source = source
-        self.report = report
-        self.root: Node | None = None
         self.last = 0
-        self._open: list[Node] = []
-        self._keys: list[Text | None] = []
+        self._events = events
         self._nodes = 0
 
     def point(self, at: int) -> Span:
         at = min(at, len(self.source.text))
         return Span(self.source, at, at + 1)
 
-    def take(self, event: Any) -> bool:
-        """Process one event; False after reporting an error."""
-        import yaml
+    def document(self) -> Node:
+        """Return the only document."""
+        from yaml import StreamEndEvent
 
-        start, end = event.start_mark.index, event.end_mark.index
-        self.last = end
-        span = Span(self.source, start, max(end, start + 1))
-        if isinstance(event, yaml.DocumentStartEvent) and self.root is not None:
-            return self._wrong("syntax", "expected a single YAML document", span)
-        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) or getattr(event, "tag", None):
-            return self._wrong("syntax", "YAML anchors, aliases and tags are not supported", span, _QUOTES)
-        if isinstance(event, yaml.ScalarEvent):
-            text: Any = event.value
-            return self._add(Text(span, text))
-        if isinstance(event, yaml.SequenceStartEvent):
-            return self._begin(Items(span, []))
-        if isinstance(event, yaml.MappingStartEvent):
-            return self._begin(Mapping(span, {}))
-        if isinstance(event, yaml.CollectionEndEvent):
-            self._open.pop()
-            self._keys.pop()
-        return True
+        self._next()  # the beginning of the stream
+        if isinstance(self._next(), StreamEndEvent):
+            raise fail("syntax", f"{self.source.label} is empty", self.point(0))
+        root = self._node(self._next(), 0)
+        self._next()  # the end of the document
+        event = self._next()
+        if not isinstance(event, StreamEndEvent):
+            raise fail("syntax", "expected a single YAML document", self._span(event))
+        return root
 
-    def _begin(self, node: Items | Mapping) -> bool:
-        if len(self._open) >= DEEPEST:
-            return self._wrong("budget", f"nesting is too deep: the limit is {DEEPEST}", node.span)
-        if not self._add(node):
-            return False
-        self._open.append(node)
-        self._keys.append(None)
-        return True
+    def _next(self) -> Event:
+        event = next(self._events)
+        self.last = event.end_mark.index
+        return event
 
-    def _add(self, node: Node) -> bool:
+    def _span(self, event: Event) -> Span:
+        start = event.start_mark.index
+        return Span(self.source, start, max(event.end_mark.index, start + 1))
+
+    def _node(self, event: Event, depth: int, *, is_key: bool = False) -> Node:
+        """Return the node that begins with an event."""
+        from yaml import AliasEvent, ScalarEvent, SequenceEndEvent, SequenceStartEvent
+
+        span = self._span(event)
+        if isinstance(event, AliasEvent) or getattr(event, "anchor", None) or getattr(event, "tag", None):
+            raise fail("syntax", "YAML anchors, aliases and tags are not supported", span, help=_QUOTES)
+        is_scalar = isinstance(event, ScalarEvent)
+        if not is_scalar and depth >= DEEPEST:
+            raise fail("budget", f"nesting is too deep: the limit is {DEEPEST}", span)
         self._nodes += 1
         if self._nodes > MOST_NODES:
-            return self._wrong("budget", f"too many entries: the limit is {MOST_NODES:,}", node.span)
-        if not self._open:
-            self.root = node
-            return True
-        around, key = self._open[-1], self._keys[-1]
-        if isinstance(around, Items):
-            around.items.append(node)
-        elif isinstance(around, Mapping) and key is not None:
-            around.entries[key.text] = (key.span, node)
-            self._keys[-1] = None
-        elif isinstance(around, Mapping):
-            return self._key(around, node)
-        return True
+            raise fail("budget", f"too many entries: the limit is {MOST_NODES:,}", span)
+        if is_scalar:
+            return Text(span, event.value)
+        if is_key:
+            raise fail("wrong-kind", "expected a scalar key", span)
+        if not isinstance(event, SequenceStartEvent):
+            return Mapping(span, self._entries(depth + 1))
+        items: list[Node] = []
+        while not isinstance(event := self._next(), SequenceEndEvent):
+            items.append(self._node(event, depth + 1))
+        return Items(span, items)
 
-    def _key(self, around: Mapping, node: Node) -> bool:
-        if not isinstance(node, Text):
-            return self._wrong("wrong-kind", "expected a scalar key", node.span)
-        if node.text in around.entries:
-            first = Note("first specified here", around.entries[node.text][0])
-            message = f"key `{node.text}` is specified more than once"
-            self.report.error("duplicate-name", message, node.span, notes=(first,))
-            return False
-        self._keys[-1] = node
-        return True
+    def _entries(self, depth: int) -> dict[str, tuple[Span, Node]]:
+        from yaml import MappingEndEvent
 
-    def _wrong(self, code: str, message: str, span: Span, help: str | None = None) -> bool:
-        self.report.error(code, message, span, help=help)
-        return False
+        entries: dict[str, tuple[Span, Node]] = {}
+        while not isinstance(event := self._next(), MappingEndEvent):
+            key = self._node(event, depth, is_key=True)
+            assert isinstance(key, Text)
+            if key.text in entries:
+                first = Note("first specified here", entries[key.text][0])
+                message = f"key `{key.text}` is specified more than once"
+                raise fail("duplicate-name", message, key.span, notes=(first,))
+            entries[key.text] = key.span, self._node(self._next(), depth)
+        return entries

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
-from archspec.audits.arithmetic import Arithmetic, EvaluationError, evaluate, read_arithmetic
+from archspec.audits.arithmetic import Arithmetic, read_arithmetic
 from archspec.audits.nodes import Items, Mapping, Node, Text, read_nodes
 from archspec.counts.select import Rule
 from archspec.explanations.numbers import UNITS, PublishedNumber, read_number
 from archspec.overrides import parse_override
-from archspec.source import ArchError, Note, Report, Source, Span, suggest
+from archspec.source import ArchError, Note, Report, Source, Span, fail, suggest
 
 MOST_LINES = 1_000
 
@@ -30,7 +30,7 @@ class AuditLine(NamedTuple):
     says: str
     where: str
     spec: str
-    overrides: dict[str, Any]
+    overrides: dict[str, object]
     claimed: tuple[PublishedNumber, ...]
     arithmetic: Arithmetic | None
     select: tuple[Rule, ...]
@@ -49,15 +49,13 @@ class AuditFile(NamedTuple):
 
 def read_audit(source: Source) -> AuditFile:
     """Parse an audit. Raises ArchError with every error in it."""
+    root = read_nodes(source)
+    if not isinstance(root, Mapping):
+        message = "expected an audit as a mapping: `title: ...`, `spec: ...`, `lines: ...`"
+        raise fail("wrong-kind", message, root.span)
     report = Report()
-    root = read_nodes(source, report)
+    audit = _Reader(report).file(root)
     report.check()
-    reader = _Reader(report)
-    audit = reader.file(root) if isinstance(root, Mapping) else None
-    if root is not None and not isinstance(root, Mapping):
-        report.error("wrong-kind", "expected an audit as a mapping: `title: ...`, `spec: ...`, `lines: ...`", root.span)
-    report.check()
-    assert audit is not None
     return audit
 
 
@@ -75,20 +73,22 @@ class _Reader:
         title, where, note = (self._text(node, key) for key in ("title", "where", "note"))
         for key in ("title", "lines"):
             if is_known and key not in node.entries:
-                self.report.error("missing-argument", f"missing key `{key}` in audit file", self._start(node))
-        lines: list[AuditLine] = []
-        entry = node.entries.get("lines")
-        items = self._items(entry[1], "`lines` expects a list") if entry is not None else []
+                self.report.error("missing-argument", f"missing key `{key}` in audit file", _start(node))
+        entry = node.get("lines")
+        items = entry.items if isinstance(entry, Items) else []
+        if entry is not None and not isinstance(entry, Items):
+            self._wrong("`lines` expects a list", entry.span)
         if len(items) > MOST_LINES:
             self.report.error("budget", f"too many lines: the limit is {MOST_LINES:,}", items[MOST_LINES].span)
             items = []
+        lines: list[AuditLine] = []
         for item in items:
             if isinstance(item, Mapping):
                 lines.append(self._line(item, node, is_known))
             else:
-                self.report.error("wrong-kind", "expected a line as a mapping: `line: ...`, `claimed: ...`", item.span)
+                self._wrong("expected a line as a mapping: `line: ...`, `claimed: ...`", item.span)
         if entry is not None and not items and not self.report.failed:
-            self.report.error("wrong-kind", "`lines` is empty", entry[1].span)
+            self._wrong("`lines` is empty", entry.span)
         return AuditFile(title, where, note, tuple(lines))
 
     def _line(self, node: Mapping, file: Mapping, is_known: bool) -> AuditLine:
@@ -100,29 +100,27 @@ class _Reader:
         overrides = {**self._overrides(file), **self._overrides(node)}
         if is_line_known:
             self._check_line(node, name)
-        spec = node.entries.get("spec") or file.entries.get("spec")
         spans = {key: value.span for key, (_, value) in (file.entries | node.entries).items()}
         for key in ("select", "of"):
-            value = node.entries[key][1] if key in node.entries else None
+            value = node.get(key)
             texts = [item for item in value.items if isinstance(item, Text)] if isinstance(value, Items) else []
             spans |= {f"{key} {text.text.removeprefix('!')}": text.span for text in texts}
-        if spec is None and is_known and is_line_known:
-            self.report.error("missing-argument", "missing key `spec`, in this line or in the file", self._start(node))
+        if "spec" not in spans and is_known and is_line_known:
+            self.report.error("missing-argument", "missing key `spec`, in this line or in the file", _start(node))
         spec = self._text(node, "spec") or self._text(file, "spec")
         says, where = self._text(node, "says"), self._text(node, "where")
         return AuditLine(name, says, where, spec, overrides, claimed, arithmetic, select, of, spans)
 
     def _check_line(self, node: Mapping, name: str) -> None:
         """Check that a line has a unique name, and something to judge it by."""
-        at = self._start(node)
-        if not name:
+        at, named = _start(node), node.get("line")
+        if not name or named is None:
             self.report.error("missing-argument", "missing name of a line: `line: ...`", at)
         elif name in self.names:
             note = Note("first defined here", self.names[name])
-            span = node.entries["line"][1].span
-            self.report.error("duplicate-name", f"line `{name}` is already defined", span, notes=(note,))
+            self.report.error("duplicate-name", f"line `{name}` is already defined", named.span, notes=(note,))
         else:
-            self.names[name] = node.entries["line"][1].span
+            self.names[name] = named.span
         if sum(key in node.entries for key in ("claimed", "arithmetic", "select")) < 2:
             help = "specify two of `claimed`, `arithmetic` and `select`"
             self.report.error("missing-argument", f"line `{name}` has nothing to judge it by", at, help=help)
@@ -132,126 +130,112 @@ class _Reader:
     # Values
 
     def _claimed(self, node: Mapping) -> tuple[PublishedNumber, ...]:
-        entry = node.entries.get("claimed")
         numbers: list[PublishedNumber] = []
-        for text in self._texts(entry[1], "`claimed` expects a number or a list") if entry is not None else ():
+        for text in self._texts(node.get("claimed"), "`claimed` expects a number or a list"):
             try:
                 numbers.append(read_number(text.text, self.units))
             except ValueError as problem:
                 help = "write it as 108808704, 108,808,704, 110M or about 20 %; in a [list], quote a number with commas"
-                self.report.error("wrong-kind", str(problem), text.span, help=help)
+                self._wrong(str(problem), text.span, help)
         return tuple(numbers)
 
     def _arithmetic(self, node: Mapping) -> Arithmetic | None:
-        entry = node.entries.get("arithmetic")
-        if entry is None or (text := self._scalar(entry[1], "`arithmetic` expects text")) is None:
-            return None
-        arithmetic = read_arithmetic(text, self.report)
-        for name, part in arithmetic.lines() if arithmetic is not None else ():
-            if arithmetic is not None and name not in self.names:
-                help = suggest(name, list(self.names)) or "use the name, in quotes, of a line above this one"
-                self.report.error("unknown-name", f"unknown line `{name}`", arithmetic.span(part), help=help)
+        text = self._scalar(node.get("arithmetic"), "`arithmetic` expects text")
+        arithmetic = read_arithmetic(text, self.report) if text is not None else None
+        if arithmetic is not None:
+            for name, part in arithmetic.lines():
+                if name not in self.names:
+                    help = suggest(name, list(self.names)) or "use the name, in quotes, of a line above this one"
+                    self.report.error("unknown-name", f"unknown line `{name}`", arithmetic.span(part), help=help)
         return arithmetic
 
     def _rules(self, node: Mapping, key: str) -> tuple[Rule, ...]:
-        entry = node.entries.get(key)
-        texts = (
-            self._texts(entry[1], f"`{key}` expects a pattern of tensor names or a list of patterns")
-            if entry is not None
-            else []
-        )
+        texts = self._texts(node.get(key), f"`{key}` expects a pattern of tensor names or a list of patterns")
         for text in texts:
             if not text.text.lstrip("!"):
-                self.report.error("wrong-kind", "expected a pattern of tensor names", text.span)
+                self._wrong("expected a pattern of tensor names", text.span)
         return tuple([Rule(not text.text.startswith("!"), text.text.removeprefix("!")) for text in texts])
 
-    def _overrides(self, node: Mapping) -> dict[str, Any]:
-        entry = node.entries.get("set")
-        values: dict[str, Any] = {}
-        for key, (at, value) in self._entries(entry[1]) if entry is not None else ():
+    def _overrides(self, node: Mapping) -> dict[str, object]:
+        values: dict[str, object] = {}
+        for key, at, value in self._entries(node.get("set")):
             text = self._scalar(value, "expected the value of a hyperparameter as text; a list must be quoted")
             if not key.isidentifier():
-                self.report.error("wrong-kind", "expected the name of a hyperparameter", at)
+                self._wrong("expected the name of a hyperparameter", at)
             elif text is not None:
                 try:
                     values[key] = parse_override(f"{key}={text.text}")[1]
                 except ArchError as error:
                     found = error.diagnostics[0]
-                    self.report.error("wrong-kind", found.message, value.span, help=found.help)
+                    self._wrong(found.message, value.span, found.help)
         return values
 
     def _units(self, node: Mapping) -> dict[str, int]:
-        entry = node.entries.get("units")
         units: dict[str, int] = {}
-        for key, (at, value) in self._entries(entry[1]) if entry is not None else ():
-            text = self._scalar(value, "expected a positive integer as the value of a unit, such as `M: 1024 * 1024`")
+        expected = "expected a positive integer as the value of a unit, such as `M: 1024 * 1024`"
+        for key, at, value in self._entries(node.get("units")):
+            text = self._scalar(value, expected)
             arithmetic = read_arithmetic(text, self.report) if text is not None else None
             if not key.isascii() or not key.isalpha():
-                self.report.error("wrong-kind", "expected a unit name that consists of letters", at)
+                self._wrong("expected a unit name that consists of letters", at)
             if arithmetic is not None:
                 worth = _constant(arithmetic)
                 if worth is None:
-                    self.report.error(
-                        "wrong-kind",
-                        "expected a positive integer as the value of a unit, such as `M: 1024 * 1024`",
-                        value.span,
-                    )
+                    self._wrong(expected, value.span)
                 units[key] = worth or 1
         return units
 
     # Nodes
 
+    def _wrong(self, message: str, at: Span, help: str | None = None) -> None:
+        self.report.error("wrong-kind", message, at, help=help)
+
     def _known(self, node: Mapping, keys: Sequence[str], what: str) -> bool:
         """Whether all keys of a mapping are in `keys`; reports the others."""
-        for key, (span, _) in node.entries.items():
-            if key not in keys:
-                help = suggest(key, list(keys)) or f"expected keys: {', '.join(f'`{k}`' for k in keys)}"
-                self.report.error("unknown-name", f"unknown key `{key}` in {what}", span, help=help)
-        return all(key in keys for key in node.entries)
+        unknown = {key: span for key, (span, _) in node.entries.items() if key not in keys}
+        for key, span in unknown.items():
+            help = suggest(key, list(keys)) or f"expected keys: {', '.join(f'`{k}`' for k in keys)}"
+            self.report.error("unknown-name", f"unknown key `{key}` in {what}", span, help=help)
+        return not unknown
 
     def _text(self, node: Mapping, key: str) -> str:
-        entry = node.entries.get(key)
-        text = self._scalar(entry[1], f"`{key}` expects text") if entry is not None else None
+        text = self._scalar(node.get(key), f"`{key}` expects text")
         return " ".join(text.text.split()) if text is not None else ""
 
-    def _texts(self, node: Node, message: str) -> list[Text]:
+    def _texts(self, node: Node | None, message: str) -> list[Text]:
         items = node.items if isinstance(node, Items) else [node]
-        if not items:
-            self.report.error("wrong-kind", message, node.span)
+        if node is not None and not items:
+            self._wrong(message, node.span)
         return [text for item in items if (text := self._scalar(item, message)) is not None]
 
-    def _scalar(self, node: Node, message: str) -> Text | None:
+    def _scalar(self, node: Node | None, message: str) -> Text | None:
         if isinstance(node, Text) and node.text.strip():
             return node
-        self.report.error("wrong-kind", message, node.span)
+        if node is not None:
+            self._wrong(message, node.span)
         return None
 
-    def _items(self, node: Node, message: str) -> list[Node]:
-        if isinstance(node, Items):
-            return node.items
-        self.report.error("wrong-kind", message, node.span)
-        return []
-
-    def _entries(self, node: Node) -> Sequence[tuple[str, tuple[Span, Node]]]:
+    def _entries(self, node: Node | None) -> list[tuple[str, Span, Node]]:
         if isinstance(node, Mapping):
-            return list(node.entries.items())
-        self.report.error("wrong-kind", "expected a mapping of names to values", node.span)
+            return [(key, at, value) for key, (at, value) in node.entries.items()]
+        if node is not None:
+            self._wrong("expected a mapping of names to values", node.span)
         return []
 
-    def _start(self, node: Mapping) -> Span:
-        """Return the location of a mapping's first key."""
-        first = next(iter(node.entries.values()), None)
-        return first[0] if first is not None else node.span
+
+def _start(node: Mapping) -> Span:
+    """Return the location of a mapping's first key."""
+    return next((at for at, _ in node.entries.values()), node.span)
 
 
 def _constant(arithmetic: Arithmetic) -> int | None:
     """Return the positive integer that an expression without names evaluates to, or None."""
 
     def unknown(node: object) -> NoReturn:
-        raise EvaluationError("unknown-name", "names are not allowed in the value of a unit", arithmetic.expr)
+        raise fail("unknown-name", "names are not allowed in the value of a unit")
 
     try:
-        value = evaluate(arithmetic.expr, unknown, unknown)
-    except EvaluationError:
+        value = arithmetic.evaluate(unknown, unknown)
+    except ArchError:
         return None
     return int(value) if value.denominator == 1 and value > 0 else None

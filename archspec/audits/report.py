@@ -21,32 +21,33 @@ def contents(found: Audit) -> Document:
         "note": found.note,
         "clean": found.clean,
         "verdicts": {verdict: sum(judged.verdict == verdict for judged in found.lines) for verdict in VERDICTS},
-        "lines": [
-            {
-                "line": judged.line.name,
-                "says": judged.line.says,
-                "where": judged.line.where,
-                "spec": judged.line.spec,
-                "claimed": _claimed(judged),
-                "arithmetic": judged.line.arithmetic.text if judged.line.arithmetic is not None else None,
-                "value": _plain(judged.value),
-                "own": _plain(judged.own),
-                "model": _plain(judged.counted),
-                "verdict": judged.verdict,
-                "off": _plain(judged.off),
-                "why": list(judged.why),
-            }
-            for judged in found.lines
-        ],
+        "lines": [{**_entry(judged), "why": list(judged.why)} for judged in found.lines],
+    }
+
+
+def _entry(judged: JudgedLine) -> Row:
+    """Return a line for machines, without its reasons."""
+    line = judged.line
+    return {
+        "line": line.name,
+        "says": line.says,
+        "where": line.where,
+        "spec": line.spec,
+        "claimed": _claimed(judged),
+        "arithmetic": line.arithmetic.text if line.arithmetic is not None else None,
+        "value": _plain(judged.value),
+        "own": _plain(judged.own),
+        "model": _plain(judged.counted),
+        "verdict": judged.verdict,
+        "off": _plain(judged.off),
     }
 
 
 def page(found: Audit, format: str) -> str:
     """Render the report as a table, markdown or csv; csv contains the lines of the document."""
     if format == "csv":
-        lines = contents(found)["lines"]
-        columns = [Column(key, key) for key in lines[0]]
-        return csv(View(tuple(columns), [{**row, "why": "; ".join(row["why"])} for row in lines]))
+        rows = [_entry(judged) | {"why": "; ".join(judged.why)} for judged in found.lines]
+        return csv(View(tuple(Column(key, key) for key in rows[0]), rows))
     heading = f"{found.title}, {found.where}" if found.where else found.title
     view = View(_COLUMNS, [_row(judged) for judged in found.lines])
     counts = [(sum(j.verdict == verdict for j in found.lines), words) for verdict, words in VERDICTS.items()]

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from archspec.explanations.explain import Explanation
-from archspec.explanations.explain import explain as explained
-from archspec.explanations.family import relatives_of
+from archspec.explanations.explain import Explanation, explainer_of
 from archspec.explanations.numbers import read_number
-from archspec.explanations.uses import table_types, uses
-from archspec.model import ModelLike, internals
+from archspec.model import ModelLike
 from archspec.pipeline.compile import model_of
 from archspec.source import fail
 
 
-def explain(model: ModelLike, number: str | int, /, **overrides: Any) -> Explanation:
+def explain(model: ModelLike, number: str | int, /, **overrides: object) -> Explanation:
     """Find the counting conventions under which a model has a published number of parameters.
 
     `model` is a Model, or what `archspec.load` takes, with its `overrides`. `number` is exact (`108808704`,
@@ -31,7 +26,4 @@ def explain(model: ModelLike, number: str | int, /, **overrides: Any) -> Explana
     except ValueError as problem:
         help = "write it as 108808704, 108,808,704, 110M, 0.34B or `about 110 million`"
         raise fail("usage", str(problem), help=help) from None
-    compiled = model_of(model, overrides)
-    compilation = internals(compiled)
-    body = compilation.body
-    return explained(compilation.table, read, relatives_of(compiled), uses(body), table_types(body))
+    return explainer_of(model_of(model, overrides)).explain(read)

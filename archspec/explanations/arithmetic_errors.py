@@ -8,17 +8,13 @@ def arithmetic_error(meant: int, written: int) -> str | None:
     if meant <= 0 or written <= 0 or meant == written:
         return None
     a, b = str(meant), str(written)
-    if len(a) == len(b):
-        places = [i for i in range(len(a)) if a[i] != b[i]]
-        if len(places) == 1:
-            return f"one digit is wrong: {b[places[0]]} for {a[places[0]]}"
-        if (
-            len(places) == 2
-            and places[1] == places[0] + 1
-            and a[places[0]] == b[places[1]]
-            and a[places[1]] == b[places[0]]
-        ):
-            return f"two digits are swapped: {b[places[0] : places[1] + 1]} for {a[places[0] : places[1] + 1]}"
+    places = [i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y]
+    if len(a) == len(b) and len(places) == 1:
+        return f"one digit is wrong: {b[places[0]]} for {a[places[0]]}"
+    if len(a) == len(b) and len(places) == 2:
+        both = slice(places[0], places[1] + 1)
+        if a[both] == b[both][::-1] and len(a[both]) == 2:
+            return f"two digits are swapped: {b[both]} for {a[both]}"
     difference = str(abs(written - meant))
     if len(difference) > 1 and difference.strip("0") == "1":
         return f"a carry is {'added' if written > meant else 'lost'}: {int(difference):,}"
@@ -32,6 +28,4 @@ def describe(meant: int, written: int) -> str | None:
         return found
     a, b = str(meant), str(written)
     differing = sum(x != y for x, y in zip(a, b, strict=False))
-    if len(a) == len(b) and differing == 2 and len(a) >= 4:
-        return f"two of its {len(a)} digits differ"
-    return None
+    return f"two of its {len(a)} digits differ" if len(a) == len(b) >= 4 and differing == 2 else None

@@ -23,71 +23,83 @@ class Adjustment(NamedTuple):
 
 
 class Convention(NamedTuple):
-    """A base with adjustments: `groups` is the counted set, `rank` the number of adjustments to a whole model."""
+    """A base with adjustments: `groups` is the counted set, with `params` elements.
+
+    `rank` is the number of adjustments to a whole model.
+    """
 
     base: Base
     adjustments: tuple[int, ...]
     groups: int
+    params: int
     rank: int
 
 
 class Conventions:
     """All combinations of up to DEEPEST adjustments, by rank; of those that count the same groups, the simplest.
 
-    A rank is enumerated completely or, if that would take too long, not at all. `reached` maps the sets of groups found
-    so far to their ranks.
+    A rank is enumerated completely or, if that would take too long, not at all. `levels` are the ranks enumerated so
+    far, and `reached` maps the sets of groups found in them to their ranks.
     """
 
     def __init__(self, universe: TensorGroups) -> None:
         self.universe = universe
         self.adjustments = _adjustments(universe)
-        self._levels: list[list[Convention]] = []
-        self._frontier: dict[int, list[Convention]] = {}
+        self.levels: list[list[Convention]] = []
         self.reached: dict[int, int] = {}
-        self._expanded: list[set[int]] = [set() for _ in universe.bases]
+        self._is_complete = False
+        self._last: list[Convention] = []
+        self._expanded: dict[Base, set[int]] = {base: set() for base in universe.bases}
 
-    def of_rank(self, rank: int) -> list[Convention] | None:
-        """Return the combinations of `rank` adjustments, in order; None from the first rank that is not enumerated."""
-        while len(self._levels) <= rank:
-            if len(self._levels) > DEEPEST or (level := self._next()) is None:
-                return None
-            self._levels.append(level)
-        return self._levels[rank]
+    def of_rank(self, rank: int) -> list[Convention]:
+        """Return the combinations of `rank` adjustments, in order; none from the first rank that is not enumerated."""
+        while len(self.levels) <= rank and not self._is_complete:
+            level = self._next() if len(self.levels) <= DEEPEST else None
+            if level is None:
+                self._is_complete = True
+            else:
+                self.levels.append(level)
+        return self.levels[rank] if 0 <= rank < len(self.levels) else []
 
     def _next(self) -> list[Convention] | None:
-        rank = len(self._levels)
-        before = self._frontier.get(rank - 1, [])
+        rank = len(self.levels)
         words = 1 + len(self.universe.groups) // 64  # the cost of combining two sets
-        if len(before) * len(self.adjustments) * words > 8 * MOST_STATES:
+        if len(self._last) * len(self.adjustments) * words > 8 * MOST_STATES:
             return None
-        fresh: list[Convention] = []
-        for base, done in zip(self.universe.bases, self._expanded, strict=True):
-            if base.rank + base.guess == rank:
-                done.add(base.counted)
-                fresh.append(Convention(base, (), base.counted, rank))
-        for state in before:
-            self._extend(fresh, state, rank)
+        bases = self.universe.bases
+        fresh = [self._convention(base, (), base.counted) for base in bases if base.rank + base.guess == rank]
+        for convention in fresh:
+            self._expanded[convention.base].add(convention.groups)
+        for convention in self._last:
+            self._extend(fresh, convention)
         if len(fresh) > MOST_STATES:
             return None
-        self._frontier[rank] = fresh
+        self._last = fresh
         level: list[Convention] = []
-        plain = [Convention(base, (), base.counted, rank) for base in self.universe.bases if base.rank == rank]
-        for state in (*plain, *fresh):
-            if state.groups not in self.reached:
-                self.reached[state.groups] = rank
-                level.append(state)
+        plain = [self._convention(base, (), base.counted) for base in bases if base.rank == rank]
+        for convention in (*plain, *fresh):
+            if convention.groups not in self.reached:
+                self.reached[convention.groups] = rank
+                level.append(convention)
         return level
 
-    def _extend(self, fresh: list[Convention], state: Convention, rank: int) -> None:
-        """Add each state with one more adjustment after its last one (additions come before removals)."""
-        base, groups = state.base, state.groups
-        done = self._expanded[self.universe.bases.index(base)]
-        for index in range(state.adjustments[-1] + 1 if state.adjustments else 0, len(self.adjustments)):
-            _, adds, removes = self.adjustments[index]
-            after = (groups | (adds & base.more)) & ~removes
+    def _extend(self, fresh: list[Convention], convention: Convention) -> None:
+        """Add each convention with one more adjustment after its last one (additions come before removals)."""
+        base, used, groups, _, _ = convention
+        done = self._expanded[base]
+        for index in range(used[-1] + 1 if used else 0, len(self.adjustments)):
+            after = self.adjusted(base, groups, index)
             if after and after not in done:
                 done.add(after)
-                fresh.append(Convention(base, (*state.adjustments, index), after, rank))
+                fresh.append(self._convention(base, (*used, index), after))
+
+    def adjusted(self, base: Base, groups: int, index: int) -> int:
+        """Return the groups that are counted after an adjustment."""
+        _, adds, removes = self.adjustments[index]
+        return (groups | (adds & base.more)) & ~removes
+
+    def _convention(self, base: Base, adjustments: tuple[int, ...], groups: int) -> Convention:
+        return Convention(base, adjustments, groups, self.universe.total(groups), len(self.levels))
 
 
 def _adjustments(universe: TensorGroups) -> list[Adjustment]:
@@ -96,93 +108,64 @@ def _adjustments(universe: TensorGroups) -> list[Adjustment]:
     for text, groups in _additions(universe):
         if groups:
             found.setdefault((groups, 0), text)
-    everything = sum(1 << i for i in range(len(universe.groups)))
     for text, groups in islice(_removals(universe), MOST_REMOVALS):
-        if groups and groups != everything:
+        if groups and groups != universe.everything:
             found.setdefault((0, groups), text)
     return [Adjustment(text, adds, removes) for (adds, removes), text in found.items()]
 
 
 def _additions(universe: TensorGroups) -> Iterator[tuple[str, int]]:
-    groups = universe.members(_everything(universe))
-    aliases = [(bit, group) for bit, group in groups if group.alias and group.part != "use"]
-    yield "with shared tensors counted once per name", _set(aliases)
-    if len(aliases) > 1:
-        for bit, group in aliases:
+    uses = universe.where(lambda group: group.part == "use")
+    aliases = universe.where(lambda group: group.alias) & ~uses
+    yield "with shared tensors counted once per name", aliases
+    shared = universe.members(aliases)
+    if len(shared) > 1:
+        for bit, group in shared:
             yield f"with `{group.name}` counted although it is shared", bit
-    yield "with each layer counted once per application", _set([e for e in groups if e[1].part == "use"])
-    yield "with the buffers", _set([(bit, group) for bit, group in groups if group.part == "buffer"])
+    yield "with each layer counted once per application", uses
+    yield "with the buffers", universe.where(lambda group: group.part == "buffer")
 
 
 def _removals(universe: TensorGroups) -> Iterator[tuple[str, int]]:
-    groups = [(bit, group) for bit, group in universe.members(_everything(universe)) if group.part != "buffer"]
-    roles = dict.fromkeys(group.role for _, group in groups if group.role)
+    params = universe.where(lambda group: group.part != "buffer")
+    roles = universe.by(lambda group: [group.role] if group.role else [], params)
+    norms, embeddings = roles.get("norm", 0), roles.get("embedding", 0)
+    tables = universe.where(lambda group: group.is_table, params)
+    biases = universe.where(lambda group: group.is_bias, params)
+    role_texts = {role: f"the tensors with role `{role}`" for role in roles} | _ROLES
+    if embeddings & ~tables:
+        role_texts["embedding"] = "the tensors with role `embedding`"
     heads = universe.heads
     if len(heads) > 1:
         yield "without the heads", sum(heads.values())
     for address, head in heads.items():
         yield f"without the head `{address}`", head
-    for role in roles:
-        yield f"without {_role_text(groups, role)}", _set([e for e in groups if e[1].role == role])
-    yield "without the embedding tables", _set([e for e in groups if e[1].is_table])
-    biases = [(bit, group) for bit, group in groups if group.is_bias]
-    yield "without the biases", _set(biases)
-    yield "without the biases outside the norms", _set([e for e in biases if e[1].role != "norm"])
-    for role in roles:
-        yield f"without the biases of the role `{role}`", _set([e for e in biases if e[1].role == role])
-    for layer, inside in _grouped([(e[1].layer, e[0]) for e in groups if e[1].role in ("embedding", "norm")]).items():
-        yield f"without `{layer}`", inside
-    norms = [(bit, group) for bit, group in groups if group.role == "norm"]
-    for stack, inside in _grouped([(stack_of(group), bit) for bit, group in norms]).items():
-        yield f"without the norms {f'in `{stack}`' if stack else 'outside the repeated layers'}", inside
-    yield "without the frozen tensors", _set([e for e in groups if not e[1].trainable])
-    yield "without the one-dimensional tensors", _set([e for e in groups if e[1].dimensions == 1])
-    for address, inside in _grouped([(first(group.name), bit) for bit, group in groups]).items():
-        yield f"without all of `{address}`", inside
-    yield from _alone(universe, groups)
+    for role, groups in roles.items():
+        yield f"without {role_texts[role]}", groups
+    yield "without the embedding tables", tables
+    yield "without the biases", biases
+    yield "without the biases outside the norms", biases & ~norms
+    for role, groups in roles.items():
+        yield f"without the biases of the role `{role}`", biases & groups
+    for layer, groups in universe.by(lambda group: [group.layer], embeddings | norms).items():
+        yield f"without `{layer}`", groups
+    for stack, groups in universe.by(lambda group: [group.stack], norms).items():
+        yield f"without the norms {f'in `{stack}`' if stack else 'outside the repeated layers'}", groups
+    yield "without the frozen tensors", universe.where(lambda group: not group.trainable, params)
+    yield "without the one-dimensional tensors", universe.where(lambda group: len(group.shape) == 1, params)
+    for address, groups in universe.by(lambda group: [first(group.name)], params).items():
+        yield f"without all of `{address}`", groups
 
-
-def _alone(universe: TensorGroups, groups: list[tuple[int, TensorGroup]]) -> Iterator[tuple[str, int]]:
-    """Yield the adjustments that count one component only."""
-    parts: list[tuple[str, int]] = []
-    for bit, group in groups:
-        names = [f"`{address}`" for address in (stack_of(group), first(group.name)) if address]
+    def components(group: TensorGroup) -> Iterator[str]:
+        yield from (f"`{address}`" for address in (group.stack, first(group.name)) if address)
         if group.role is not None:
-            names.append(_role_text(groups, group.role))
+            yield role_texts[group.role]
         if group.role == "embedding":
-            names.append(f"`{group.layer}`")
-        parts += [(name, bit) for name in names]
-    for name, part in _grouped(parts).items():
-        yield f"{name} alone", _everything(universe) & ~part
+            yield f"`{group.layer}`"
 
-
-def _role_text(groups: list[tuple[int, TensorGroup]], role: str) -> str:
-    """Words for the tensors of a role; not all of the role `embedding` need be tables."""
-    if role == "embedding" and not all(group.is_table for _, group in groups if group.role == role):
-        return "the tensors with role `embedding`"
-    return _ROLES.get(role, f"the tensors with role `{role}`")
+    for name, groups in universe.by(components, params).items():
+        yield f"{name} alone", universe.everything & ~groups
 
 
 _ROLES = {"norm": "the norms", "embedding": "the embedding tables", "pooler": "the pooler"}
-
-
-def stack_of(group: TensorGroup) -> str:
-    """Return the address of the repeated layers that contain a group (`encoder.layer.*`), or ""."""
-    head, star, _ = group.name.partition("*")
-    return head + star if star else ""
-
-
-def _everything(universe: TensorGroups) -> int:
-    return (1 << len(universe.groups)) - 1
-
-
-def _grouped(bits: list[tuple[str, int]]) -> dict[str, int]:
-    """Combine the bits with equal names into sets."""
-    found: dict[str, int] = {}
-    for name, bit in bits:
-        found[name] = found.get(name, 0) | bit
-    return found
-
-
-def _set(members: list[tuple[int, TensorGroup]]) -> int:
-    return sum(bit for bit, _ in members)
+"""The tensors of roles with a usual name."""

@@ -7,11 +7,13 @@ from itertools import islice
 from typing import NamedTuple
 
 from archspec.addresses import first
-from archspec.explanations.conventions import Convention, Conventions, stack_of
+from archspec.explanations.conventions import Convention, Conventions
+from archspec.explanations.family import Relative, relatives_of
 from archspec.explanations.numbers import PublishedNumber, Reading
 from archspec.explanations.omissions import Counted, Omission, Omissions, one_layer
-from archspec.explanations.relative import Relative
 from archspec.explanations.tensor_groups import TensorGroups
+from archspec.explanations.uses import table_types, uses
+from archspec.model import Model, internals
 from archspec.table import Table
 
 NEAREST_RANK = 1
@@ -87,21 +89,17 @@ class Explanation(NamedTuple):
         return any(answer.matches for answer in self.answers)
 
 
-def explain(
-    table: Table,
-    number: PublishedNumber,
-    relatives: Sequence[Relative] = (),
-    uses: Mapping[str, int] = _ONCE,
-    tables: Collection[str] = (),
-) -> Explanation:
-    """Explain a parameter count by a model and its relatives. `uses` is how often its layers are applied, and `tables`
-    the definitions of its embedding tables.
-    """
-    return Explainer(table, relatives, uses, tables).explain(number)
+def explainer_of(model: Model) -> Explainer:
+    """Return the explainer of a compiled model."""
+    own = internals(model)
+    return Explainer(own.table, relatives_of(model), uses(own.body), table_types(own.body))
 
 
 class Explainer:
-    """Explains numbers by the same model; its conventions are enumerated rank by rank, once."""
+    """Explains numbers by a model and its relatives; their conventions are enumerated rank by rank, once.
+
+    `uses` is how often the model's layers are applied, and `tables` are the definitions of its embedding tables.
+    """
 
     def __init__(
         self,
@@ -111,44 +109,41 @@ class Explainer:
         tables: Collection[str] = (),
     ) -> None:
         self.table = table
-        self.universe = universe = TensorGroups(table, relatives, uses, tables)
-        self.conventions = Conventions(universe)
-        self.omissions = Omissions(universe, self._settled, self.conventions.reached)
-        self.tried = 0
-        self.depth = 0
-        self._totals: list[list[int]] = []
+        self.uses = uses
+        self.tables = tables
+        self.universe = TensorGroups(table, relatives, uses, tables)
+        self.conventions = Conventions(self.universe)
+        self.omissions = Omissions(self.universe, self._settled, self.conventions.reached)
 
     def explain(self, number: PublishedNumber) -> Explanation:
         """Explain a parameter count."""
         answers = tuple([self._answer(reading) for reading in number.readings])
-        return Explanation(self.table.model, self.table.params.total, number, answers, self.tried, self.depth)
+        levels = self.conventions.levels
+        tried = sum(map(len, levels))
+        return Explanation(self.table.model, self.table.params.total, number, answers, tried, len(levels) - 1)
 
     def _answer(self, reading: Reading) -> Answer:
+        cut_off = reading.cuts(self.table.params.total)
         found: list[Match] = []
         seen: set[Counted] = set()
-        for rank in range(64):
+        rank = 0
+        while rank < len(self.conventions.levels) + 3:  # conventions of the last rank with two omissions, and one more
             level = list(islice(self._of_rank(rank, reading, seen), MOST_MATCHES))
             if found:
-                return Answer(reading, tuple(found), len(level), (), reading.cuts(self.table.params.total))
+                return Answer(reading, tuple(found), len(level), (), cut_off)
             found = level
-            if not found and self._ends(rank):
-                break
-        nearest = () if found else tuple(self._nearest(reading))
-        return Answer(reading, tuple(found), 0, nearest, reading.cuts(self.table.params.total))
-
-    def _ends(self, rank: int) -> bool:
-        """Whether no rank after `rank` can have conventions, with or without omissions."""
-        return rank > self.depth + 2
+            rank += 1
+        return Answer(reading, (), 0, tuple(self._nearest(reading)), cut_off)
 
     def _of_rank(self, rank: int, reading: Reading, seen: set[Counted]) -> Iterator[Match]:
         """Yield the matches of exactly this rank."""
-        for convention, total in self._level(rank) if reading.digits is None else self._settled(rank):
-            if reading.fits(total):
+        for convention in self.conventions.of_rank(rank) if reading.digits is None else self._settled(rank):
+            if reading.fits(convention.params):
                 yield self._match("convention", rank, convention)
         if reading.digits is not None:
-            for convention, total in self._level(rank - 1) if rank == ONE_LAYER_RANK else ():
+            for convention in self.conventions.of_rank(rank - 1) if rank == ONE_LAYER_RANK else ():
                 for omission in one_layer(self.universe, convention.groups):
-                    if reading.fits(total + omission.params):
+                    if reading.fits(convention.params + omission.params):
                         yield self._match("convention", rank, convention, (omission,))
             return
         number = int(reading.low)
@@ -158,32 +153,22 @@ class Explainer:
         for convention, omission in self.omissions.arithmetic_errors(rank, number):
             yield self._match("arithmetic error", rank, convention, (omission,))
 
-    def _level(self, rank: int) -> list[tuple[Convention, int]]:
-        """Return the conventions of a rank with their counts."""
-        level = self.conventions.of_rank(rank) if rank >= 0 else None
-        if level is None:
-            return []
-        if rank >= len(self._totals):
-            self._totals.append([self.universe.total(convention.groups) for convention in level])
-            self.tried += len(level)
-            self.depth = rank
-        return list(zip(level, self._totals[rank], strict=True))
-
-    def _settled(self, rank: int) -> list[tuple[Convention, int]]:
+    def _settled(self, rank: int) -> list[Convention]:
         """Return a rank's conventions, with guesses that need no adjustment one rank later: they match easily."""
+        level = self.conventions.of_rank(rank)
         if rank > 1:
-            return self._level(rank)
-        late = [(c, n) for c, n in self._level(rank - 1) if c.base.guess and not c.adjustments]
-        return [(c, n) for c, n in self._level(rank) if not c.base.guess or c.adjustments] + late
+            return level
+        late = [c for c in self.conventions.of_rank(rank - 1) if c.base.guess and not c.adjustments]
+        return [c for c in level if not c.base.guess or c.adjustments] + late
 
     def _nearest(self, reading: Reading) -> Iterator[Match]:
         """Yield the simplest conventions with the next smaller and the next larger count."""
-        known = [(total, c) for rank in range(NEAREST_RANK + 1) for c, total in self._level(rank)]
-        below = max((e for e in known if e[0] < reading.low), key=lambda e: (e[0], -e[1].rank), default=None)
-        above = min((e for e in known if e[0] > reading.high), key=lambda e: (e[0], e[1].rank), default=None)
+        known = [c for rank in range(NEAREST_RANK + 1) for c in self.conventions.of_rank(rank)]
+        below = max((c for c in known if c.params < reading.low), key=lambda c: (c.params, -c.rank), default=None)
+        above = min((c for c in known if c.params > reading.high), key=lambda c: (c.params, c.rank), default=None)
         for nearest in (below, above):
             if nearest is not None:
-                yield self._match("convention", nearest[1].rank, nearest[1])
+                yield self._match("convention", nearest.rank, nearest)
 
     def _match(self, kind: str, rank: int, convention: Convention, omitted: Sequence[Omission] = ()) -> Match:
         steps = [*self._steps(convention), *(CountStep(o.text, o.params) for o in omitted)]
@@ -191,33 +176,33 @@ class Explainer:
         return Match(kind, rank, sum(step.params for step in steps), tuple(steps), tuple(parts))
 
     def _steps(self, convention: Convention) -> Iterator[CountStep]:
-        universe, base = self.universe, convention.base
-        model = universe.bases[0].counted
-        yield CountStep(self._plainly(), universe.total(model))
+        total, base = self.universe.total, convention.base
+        model = self.universe.bases[0].counted
+        yield CountStep(self._plainly(), total(model))
         if base.counted & ~model:
             named = f" ({_listed(base.models or (base.name,))})" if base.name else ""
-            yield CountStep(f"with {_listed(base.parts)}{named}", universe.total(base.counted & ~model))
+            yield CountStep(f"with {_listed(base.parts)}{named}", total(base.counted & ~model))
         if model & ~base.counted:
-            yield CountStep(f"without {_listed(base.missing)}", -universe.total(model & ~base.counted))
+            yield CountStep(f"without {_listed(base.missing)}", -total(model & ~base.counted))
         groups = base.counted
         for index in convention.adjustments:
-            text, adds, removes = self.conventions.adjustments[index]
-            after = (groups | (adds & base.more)) & ~removes
-            yield CountStep(text, universe.total(after) - universe.total(groups))
+            after = self.conventions.adjusted(base, groups, index)
+            yield CountStep(self.conventions.adjustments[index].text, total(after) - total(groups))
             groups = after
 
     def _plainly(self) -> str:
         """Describe the plain count of the model."""
         universe = self.universe
         base = universe.bases[0]
-        frozen = sum(bit for bit, group in universe.members(base.counted) if not group.trainable)
         text = "every tensor of the model, each counted once"
+        frozen = universe.where(lambda group: not group.trainable, base.counted)
         if frozen:
             text += f"; {universe.total(frozen):,} frozen included"
-        again = [group.layer for _, group in universe.members(base.more) if group.part == "use"]
+        more = [group for _, group in universe.members(base.more)]
+        again = [group.layer for group in more if group.part == "use"]
         if again:
             text += f"; {_few(again, universe.again, 'layers')} counted once, although applied repeatedly"
-        shared = [group for _, group in universe.members(base.more) if group.alias and group.part != "use"]
+        shared = [group for group in more if group.alias and group.part != "use"]
         if shared:
             names = sum(group.times for group in shared)
             text += f"; {_few([group.name for group in shared], names, 'names of shared tensors')} not counted again"
@@ -225,25 +210,19 @@ class Explainer:
 
     def _parts(self, groups: int, omitted: Sequence[Omission]) -> Iterator[Addend]:
         """Yield the addends of a count: one per stack and, outside the stacks, one per first segment of the address."""
-        changed = {omission.group: omission.params for omission in omitted if omission.group}
-        totals: dict[str, dict[int, int]] = {}
+        changes = {omission.group: omission.params for omission in omitted}
+        addends: list[tuple[str, int, int]] = []
         uneven: dict[str, int] = {}
         for bit, group in self.universe.members(groups):
-            stack = stack_of(group)
-            found = totals.setdefault(stack or first(group.name), {})
-            found[group.spread] = found.get(group.spread, 0) + group.times * group.each
-            change = changed.pop(bit, 0)
-            if change % (group.times * group.each):  # in one layer alone
-                uneven[stack] = change
-            else:
-                found[group.spread] += change
-        for address, found in totals.items():
-            times, each = self.universe.layers(found)
+            address, params, change = group.stack or first(group.name), group.times * group.each, changes.get(bit, 0)
+            if change % params:  # in one layer alone
+                uneven[address] = change
+                change = 0
+            addends.append((address, group.spread, params + change))
+        for address, (times, each) in self.universe.layers(addends).items():
             if address in uneven:
                 times, each = 1, times * each + uneven[address]
-            for omission in omitted:
-                if omission.stack == address:
-                    times += omission.params // each
+            times += sum(omission.params // each for omission in omitted if omission.stack == address)
             if times * each:
                 yield Addend(address, times, each)
 

@@ -5,115 +5,123 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from archspec.elaborate.limits import OverLimit
 from archspec.elaborate.models import Compiled, compile_definition, compile_model, defaults
 from archspec.elaborate.program import Frame, Program
-from archspec.elaborate.values import key_of
-from archspec.explanations.relative import Relative
+from archspec.elaborate.values import Value, key_of
 from archspec.ir import Module, uncollected
 from archspec.model import Model, compiled_table, internals
 from archspec.resolve.files import Definition, Unit
 from archspec.source import Enough, Report
 from archspec.syntax import tree
+from archspec.table import Table
 
 MOST_CANDIDATES = 8
 
 
-class Related(NamedTuple):
-    """A definition compiled with a model's hyperparameters, and the address of the shared body in it and in the model
-    (`home`). `models` are the models of the file that compile to the same module. It is `guessed` if it has a size
-    that is not a hyperparameter of the model, at its default.
+class Relative(NamedTuple):
+    """A model that shares its body with another model but has different task heads.
+
+    `definition` is the name of its definition, and `models` are the models in the file that compile to the same module.
+    The address of the shared body is `body` in its own table and `home` in the other model ("" if that model is the
+    body). It is `guessed` if it has a size that is not a hyperparameter of the other model, at its default.
     """
 
-    compiled: Compiled
+    definition: str
     models: tuple[str, ...]
+    table: Table
     body: str
     home: str
     guessed: bool
 
 
-def family(program: Program, unit: Unit, model: tree.Model, compiled: Compiled) -> list[Related]:
-    """Yield the definitions that declare the model's definition, or its body, with the model's hyperparameters.
+def relatives_of(model: Model) -> tuple[Relative, ...]:
+    """Return the definitions that declare a model's definition, or its body, with the model's hyperparameters.
 
     They are searched for in the file of the model or, if it has none, in the file of its definition. If one redeclares
     a hyperparameter (`(..Body, option = false)`), it is compiled both with the model's value and with its own default.
     A definition that does not compile with these hyperparameters is skipped without a diagnostic. Each is compiled in
     a separate program, so that no failed one leaves anything behind.
     """
-    binding = unit.names.get(model.callee.text)
+    own = internals(model)
+    binding = own.unit.names.get(own.node.callee.text)
     definition = binding.target if binding is not None else None
     if not isinstance(definition, Definition):
-        return []
-    bodies = {"": definition, **_bodies(definition, compiled.module, program)}
-    for home in dict.fromkeys((unit, definition.unit)):
-        found = [
-            related
-            for candidate in _candidates(home, definition, bodies)
-            for related in _related(home, candidate, bodies, compiled, _anew(definition))
-        ]
-        if found:
-            return found
-    return []
+        return ()
+    bodies = {"": definition, **_bodies(definition, own.compiled.module, own.program)}
+    with uncollected():
+        for unit in dict.fromkeys((own.unit, definition.unit)):
+            found = [
+                relative
+                for candidate in _candidates(unit, definition, bodies)
+                for relative in _related(unit, candidate, bodies, own.values, _anew(definition))
+            ]
+            if found:
+                return tuple(found)
+    return ()
 
 
 def _bodies(definition: Definition, module: Module, program: Program) -> dict[str, Definition]:
     """Return the modules that a definition declares directly and whose hyperparameters it inherits, by address."""
-    taken = {
-        e.default.text for e in definition.node.hyperparameters if e.name == ".." and isinstance(e.default, tree.Name)
-    }
-    owned = {
-        address: program.definitions[member.target]
+    entries = definition.node.hyperparameters
+    inherited = {e.default.text for e in entries if e.name == ".." and isinstance(e.default, tree.Name)}
+    return {
+        address: body
         for address, member in module.members.items()
-        if isinstance(member.target, Module) and member.target in program.definitions
+        if isinstance(member.target, Module)
+        and (body := program.definitions.get(member.target)) is not None
+        and body.name in inherited
     }
-    return {address: body for address, body in owned.items() if body.name in taken}
 
 
 def _candidates(unit: Unit, definition: Definition, bodies: dict[str, Definition]) -> list[Definition]:
-    """Yield the definitions of a file whose source contains the name of one of the bodies."""
-    found: list[Definition] = []
-    for binding in unit.names.values():
-        target = binding.target
-        if binding.imported or not isinstance(target, Definition) or target.kind == "fn" or target is definition:
-            continue
-        text = unit.source.text[target.node.start : target.node.end]
-        if any(re.search(rf"\b{body.name}\b", text) for body in bodies.values()):
-            found.append(target)
-    return found[:MOST_CANDIDATES]
+    """Return the definitions of a file whose source contains the name of one of the bodies."""
+    names = re.compile(rf"\b({'|'.join(body.name for body in bodies.values())})\b")
+    targets = [binding.target for binding in unit.names.values() if not binding.imported]
+    return [
+        target
+        for target in targets
+        if isinstance(target, Definition) and target.kind != "fn" and target is not definition
+        if names.search(unit.source.text, target.node.start, target.node.end)
+    ][:MOST_CANDIDATES]
 
 
 def _related(
-    unit: Unit, candidate: Definition, bodies: dict[str, Definition], model: Compiled, anew: set[str]
-) -> Iterator[Related]:
-    """Compile a candidate with the model's hyperparameters: all, or those that neither redeclares (`anew`: model)."""
-    seen: list[list[Any]] = []
+    unit: Unit, candidate: Definition, bodies: dict[str, Definition], given: dict[str, Value], anew: set[str]
+) -> Iterator[Relative]:
+    """Compile a candidate with the hyperparameters `given`: all, or those that neither redeclares (`anew`: model)."""
+    seen: list[list[object]] = []
     for kept in (set[str](), _anew(candidate), _anew(candidate) | anew):
         program = Program()
-        compiled = _compile(program, unit, candidate, {n: v for n, v in model.hyperparameters.items() if n not in kept})
-        values = list(map(key_of, compiled.hyperparameters.values())) if compiled is not None else []
-        if compiled is None or values in seen:
+        compiled = _compile(program, unit, candidate, {n: v for n, v in given.items() if n not in kept})
+        if compiled is None:
+            continue
+        values: list[object] = [*map(key_of, compiled.hyperparameters.values())]
+        if values in seen:
             continue
         seen.append(values)
+        members = compiled.module.members.items()
+        owned = {a: program.definitions.get(m.target) for a, m in members if isinstance(m.target, Module)}
         for home, body in bodies.items():
-            places = [a for a, m in compiled.module.members.items() if program.definitions.get(m.target) is body]  # pyright: ignore[reportArgumentType]
+            places = [address for address, owner in owned.items() if owner is body]
             if len(places) == 1:
                 models = _models(program, unit, candidate, compiled.module)
                 sizes = {n for n, value in compiled.hyperparameters.items() if type(value) is int}
-                yield Related(compiled, models, places[0], home, not sizes <= set(model.hyperparameters))
+                table = compiled_table(compiled, ())
+                yield Relative(compiled.name, models, table, places[0], home, not sizes <= given.keys())
                 break
 
 
 def _anew(definition: Definition) -> set[str]:
     """Return the hyperparameters with defaults that a definition declares in addition to the inherited ones."""
     entries = definition.node.hyperparameters
-    if all(entry.name != ".." for entry in entries):
-        return set()
-    return {entry.name for entry in entries if entry.name != ".." and entry.default is not None}
+    declared = {entry.name for entry in entries if entry.name != ".." and entry.default is not None}
+    return declared if any(entry.name == ".." for entry in entries) else set()
 
 
-def _compile(program: Program, unit: Unit, definition: Definition, given: dict[str, Any]) -> Compiled | None:
+def _compile(program: Program, unit: Unit, definition: Definition, given: dict[str, Value]) -> Compiled | None:
     """Compile a definition with those of the hyperparameters `given` that it has, or return None if that fails."""
     declared = definition.hyperparameters
     if any(name not in given and parameter.default is None for name, parameter in declared.items()):
@@ -121,14 +129,9 @@ def _compile(program: Program, unit: Unit, definition: Definition, given: dict[s
     report = Report()
     program.begin(report, unit.source)
     with suppress(Enough, OverLimit):
-        own = {name: value for name, value in given.items() if name in declared}
-        node = definition.node.name
-        values = defaults(program, unit, definition, own)
-        made = (
-            compile_definition(program, definition, values, Frame(definition, unit, node))
-            if values is not None
-            else None
-        )
+        values = defaults(program, unit, definition, {n: value for n, value in given.items() if n in declared})
+        use = Frame(definition, unit, definition.node.name)
+        made = compile_definition(program, definition, values, use) if values is not None else None
         if values is not None and made is not None and not report.failed:
             return Compiled(definition.name, values, *made, definition.node.doc, 0)
     return None
@@ -146,13 +149,3 @@ def _models(program: Program, unit: Unit, definition: Definition, module: Module
                 if compiled is not None and compiled.module is module:
                     found.append(name)
     return tuple(found)
-
-
-def relatives_of(model: Model) -> tuple[Relative, ...]:
-    """Return the relatives of a model: the definitions of its file with the same body and hyperparameters."""
-    own = internals(model)
-    with uncollected():
-        related = family(own.program, own.unit, own.node, own.compiled)
-        tables = [compiled_table(r.compiled, ()) for r in related]
-    pairs = zip(related, tables, strict=True)
-    return tuple([Relative(r.compiled.name, r.models, table, r.body, r.home, r.guessed) for r, table in pairs])

@@ -35,6 +35,11 @@ class Reading(NamedTuple):
     low: Fraction
     high: Fraction
 
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """The smallest and the largest integer that it matches."""
+        return ceil(self.low), floor(self.high)
+
     def fits(self, value: Fraction | int) -> bool:
         """Whether `value`, rounded to these digits, is the number; half a unit may be rounded up or down."""
         return self.low <= value <= self.high
@@ -60,6 +65,10 @@ class PublishedNumber(NamedTuple):
     @property
     def exact(self) -> bool:
         return self.readings[0].digits is None
+
+    def fitting(self, value: Fraction | int) -> list[Reading]:
+        """Return the readings that match a value."""
+        return [reading for reading in self.readings if reading.fits(value)]
 
 
 def read_number(text: str, units: Mapping[str, int] = UNITS) -> PublishedNumber:
@@ -88,16 +97,6 @@ def read_number(text: str, units: Mapping[str, int] = UNITS) -> PublishedNumber:
     halves = {digits: step * 10 ** (len(written) - digits) / 2 for digits in range(fewest, len(written) + 1)}
     readings = tuple([Reading(digits, value - half, value + half) for digits, half in halves.items()])
     return PublishedNumber(text, value, readings, unit)
-
-
-def whole(value: Fraction | int) -> bool:
-    """Whether a value is an integer."""
-    return Fraction(value).denominator == 1
-
-
-def bounds(reading: Reading) -> tuple[int, int]:
-    """Return the smallest and the largest integer that a reading matches."""
-    return ceil(reading.low), floor(reading.high)
 
 
 def rounded(value: Fraction | int, number: PublishedNumber, digits: int) -> str:

@@ -9,13 +9,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from archspec.explanations.arithmetic_errors import arithmetic_error
-from archspec.explanations.conventions import Convention, stack_of
+from archspec.explanations.conventions import Convention
 from archspec.explanations.tensor_groups import TensorGroup, TensorGroups
 
 MOST_LOOKED_AT = 1_000_000
-
-Counts = Sequence[tuple[Convention, int]]
-
 
 Counted = tuple[int, frozenset[tuple[int, int]]]
 """The tensors counted: a set of groups, and the parameters added or subtracted for a group."""
@@ -30,7 +27,7 @@ class Omission(NamedTuple):
 
     text: str
     params: int
-    group: int
+    group: int = 0
     stack: str = ""
     part: bool = False
 
@@ -38,15 +35,15 @@ class Omission(NamedTuple):
 class Omissions:
     """Omissions on top of the conventions that `level` returns for a rank; `reached` maps sets of groups to ranks."""
 
-    def __init__(self, universe: TensorGroups, level: Callable[[int], Counts], reached: Mapping[int, int]) -> None:
+    def __init__(
+        self, universe: TensorGroups, level: Callable[[int], Sequence[Convention]], reached: Mapping[int, int]
+    ) -> None:
         self.universe = universe
         self.level = level
         self.reached = reached
-        members = universe.members((1 << len(universe.groups)) - 1)
-        self._everywhere = _by_params([_whole(bit, group, sign) for bit, group in members for sign in (-1, 1)])
-        self._once = _by_params(
-            [_single(bit, group, sign) for bit, group in members for sign in (-1, 1) if group.times > 1]
-        )
+        members = universe.members(universe.everything)
+        self._everywhere = _by_params(_whole(members))
+        self._once = _by_params(_single(members))
 
     def of_rank(self, rank: int, number: int, seen: set[Counted]) -> Iterator[tuple[Convention, tuple[Omission, ...]]]:
         """Yield the conventions with one omission, or two of whole groups, that give the number at this total rank.
@@ -57,7 +54,7 @@ class Omissions:
         for convention, omitted in self._of_rank(rank, number):
             groups, wrong = convention.groups, list[tuple[int, int]]()
             for omission in omitted:
-                if omission.group and omission.params == -self._params(omission.group):
+                if omission.group and omission.params == -self.universe.total(omission.group):
                     groups &= ~omission.group
                 else:
                     wrong.append((omission.group, omission.params))
@@ -68,100 +65,102 @@ class Omissions:
 
     def arithmetic_errors(self, rank: int, number: int) -> Iterator[tuple[Convention, Omission]]:
         """Yield the conventions that give the number if one line of their calculation has an arithmetic error."""
-        for convention, total in self._few(rank - 2) if 2 <= rank <= 3 else ():
-            for omission in _arithmetic_errors(self.universe, convention.groups, number - total):
+        for convention in self._few(rank - 2) if 2 <= rank <= 3 else ():
+            for omission in _arithmetic_errors(self.universe, convention, number - convention.params):
                 yield convention, omission
 
     def _of_rank(self, rank: int, number: int) -> Iterator[tuple[Convention, tuple[Omission, ...]]]:
         for cost, known in ((1, self._everywhere), (2, self._once)):
-            for convention, total in self.level(rank - cost) if cost <= rank <= 4 else ():
-                for omission in known.get(number - total, ()):
+            for convention in self.level(rank - cost) if cost <= rank <= 4 else ():
+                for omission in known.get(number - convention.params, ()):
                     if omission.group & convention.groups:
                         yield convention, (omission,)
-        for convention, total in self._few(rank - 1) if 1 <= rank <= 4 else ():
-            for omission in _layers(self.universe, convention.groups, number - total):
+        for convention in self._few(rank - 1) if 1 <= rank <= 4 else ():
+            for omission in _layers(self.universe, convention.groups, number - convention.params):
                 yield convention, (omission,)
-        if 2 <= rank <= 3:
-            yield from self._pairs(self._few(rank - 2), number)
+        for convention in self._few(rank - 2) if 2 <= rank <= 3 else ():
+            for pair in _pairs(self.universe.members(convention.groups), number - convention.params):
+                yield convention, pair
 
-    def _few(self, rank: int) -> Counts:
+    def _few(self, rank: int) -> Sequence[Convention]:
         """Return the conventions of a rank, or none if examining each of their groups would take too long."""
         level = self.level(rank)
         return level if len(level) * len(self.universe.groups) <= MOST_LOOKED_AT else ()
 
-    def _pairs(self, conventions: Counts, number: int) -> Iterator[tuple[Convention, tuple[Omission, ...]]]:
-        """Yield pairs of tensor groups that are wrong in every layer."""
-        for convention, total in conventions:
-            members = self.universe.members(convention.groups)
-            seen: dict[int, list[Omission]] = {}
-            for omission in [_whole(bit, group, sign) for bit, group in members for sign in (-1, 1)]:
-                for other in seen.get(number - total - omission.params, ()):
-                    if other.group != omission.group:
-                        yield convention, (other, omission)
-                seen.setdefault(omission.params, []).append(omission)
 
-    def _params(self, group: int) -> int:
-        return self.universe.total(group)
+def one_layer(universe: TensorGroups, groups: int) -> Iterator[Omission]:
+    """Yield one layer alone, if all groups are in one stack."""
+    found = _stacks(universe, groups)
+    if len(found) == 1 and all(group.stack for _, group in universe.members(groups)):
+        ((address, (times, each)),) = found.items()
+        if times > 1:
+            yield _layer(address, times, "alone", (1 - times) * each)
 
 
-def _by_params(known: list[Omission]) -> dict[int, list[Omission]]:
+def _pairs(members: Sequence[tuple[int, TensorGroup]], difference: int) -> Iterator[tuple[Omission, Omission]]:
+    """Yield pairs of tensor groups that are wrong in every layer."""
+    seen: dict[int, list[Omission]] = {}
+    for omission in _whole(members):
+        for other in seen.get(difference - omission.params, ()):
+            if other.group != omission.group:
+                yield other, omission
+        seen.setdefault(omission.params, []).append(omission)
+
+
+def _by_params(known: Iterator[Omission]) -> dict[int, list[Omission]]:
     found: dict[int, list[Omission]] = {}
     for omission in known:
         found.setdefault(omission.params, []).append(omission)
     return found
 
 
-def _whole(bit: int, group: TensorGroup, sign: int) -> Omission:
-    everywhere = f", {group.times} x {group.each:,}" if group.times > 1 else ""
-    how = "left out" if sign < 0 else "counted twice"
-    return Omission(f"`{group.name}` {how}{everywhere}", sign * group.times * group.each, bit)
+def _whole(members: Sequence[tuple[int, TensorGroup]]) -> Iterator[Omission]:
+    """Yield each group left out, and counted twice."""
+    for bit, group in members:
+        everywhere = f", {group.times} x {group.each:,}" if group.times > 1 else ""
+        for sign, how in ((-1, "left out"), (1, "counted twice")):
+            yield Omission(f"`{group.name}` {how}{everywhere}", sign * group.times * group.each, bit)
 
 
-def _single(bit: int, group: TensorGroup, sign: int) -> Omission:
-    how = "left out of" if sign < 0 else "counted twice in"
-    return Omission(f"`{group.name}` {how} one of {group.times} layers", sign * group.each, bit)
+def _single(members: Sequence[tuple[int, TensorGroup]]) -> Iterator[Omission]:
+    """Yield each group left out of one layer, and counted twice in one."""
+    for bit, group in members:
+        for sign, how in ((-1, "left out of"), (1, "counted twice in")) if group.times > 1 else ():
+            yield Omission(f"`{group.name}` {how} one of {group.times} layers", sign * group.each, bit)
 
 
 def _layers(universe: TensorGroups, groups: int, difference: int) -> Iterator[Omission]:
     """Yield stacks with one layer too few or too many, and single layers of stacks."""
-    for address, (times, each) in stacks(universe, groups).items():
-        if times > 1:
-            for how, wrong in (("left out", -1), ("too many", 1), ("alone", 1 - times)):
-                if difference == wrong * each and not (wrong == 1 - times == -1 and how == "alone"):
-                    yield Omission(f"one of {times} `{address}` {how}", difference, 0, address, how == "alone")
+    for address, (times, each) in _stacks(universe, groups).items():
+        wrong = {"left out": -1, "too many": 1, "alone": 1 - times}
+        if times == 2:
+            del wrong["alone"]  # the same as one left out
+        for how, layers in wrong.items() if times > 1 else ():
+            if difference == layers * each:
+                yield _layer(address, times, how, difference)
 
 
-def one_layer(universe: TensorGroups, groups: int) -> Iterator[Omission]:
-    """Yield one layer alone, if all groups are in one stack."""
-    if all(stack_of(group) for _, group in universe.members(groups)):
-        found = stacks(universe, groups)
-        for address, (times, each) in found.items() if len(found) == 1 else ():
-            if times > 1:
-                yield Omission(f"one of {times} `{address}` alone", (1 - times) * each, 0, address, True)
+def _layer(address: str, times: int, how: str, params: int) -> Omission:
+    return Omission(f"one of {times} `{address}` {how}", params, stack=address, part=how == "alone")
 
 
-def stacks(universe: TensorGroups, groups: int) -> dict[str, tuple[int, int]]:
-    """The stacks in a set of groups: how many equal layers, and what each has; layers that differ count as one."""
-    totals: dict[str, dict[int, int]] = {}
-    for _, group in universe.members(groups):
-        address = stack_of(group)
-        if address:
-            found = totals.setdefault(address, {})
-            found[group.spread] = found.get(group.spread, 0) + group.times * group.each
-    return {address: universe.layers(found) for address, found in totals.items()}
+def _stacks(universe: TensorGroups, groups: int) -> dict[str, tuple[int, int]]:
+    """Return the stacks in a set of groups: how many equal layers, and the elements of one."""
+    members = [group for _, group in universe.members(groups)]
+    return universe.layers((group.stack, group.spread, group.times * group.each) for group in members if group.stack)
 
 
-def _arithmetic_errors(universe: TensorGroups, groups: int, difference: int) -> Iterator[Omission]:
+def _arithmetic_errors(universe: TensorGroups, convention: Convention, difference: int) -> Iterator[Omission]:
     """Yield the single lines of a calculation in which one arithmetic error changes the count by `difference`."""
-    lines: dict[tuple[int, int], list[str]] = {(1, universe.total(groups)): ["the total"]}
-    for address, (times, each) in stacks(universe, groups).items():
+    lines: dict[tuple[int, int], list[str]] = {(1, convention.params): ["the total"]}
+    for address, (times, each) in _stacks(universe, convention.groups).items():
         if times > 1:
             lines.setdefault((times, each), []).append(f"a layer of `{address}`")
-    for _, group in universe.members(groups):
+    for _, group in universe.members(convention.groups):
         lines.setdefault((group.times, group.each), []).append(f"`{group.name}`")
     for (times, meant), names in lines.items():
         written = meant + difference // times
         found = arithmetic_error(meant, written) if difference % times == 0 else None
         if found:
             where = names[0] if len(names) == 1 else f"one of {len(names)} lines of that size, such as {names[0]}"
-            yield Omission(f"an arithmetic error in {where}, {written:,} for {meant:,} ({found})", difference, 0)
+            yield Omission(f"an arithmetic error in {where}, {written:,} for {meant:,} ({found})", difference)

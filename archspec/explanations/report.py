@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from archspec.explanations.explain import MOST_MATCHES, Addend, Answer, Explanation, Match
-from archspec.explanations.numbers import bounds, rounded
+from archspec.explanations.numbers import rounded
 from archspec.reporting.documents import Document
 from archspec.reporting.page import Block, render
 from archspec.reporting.tables import Column, Row, View, csv
@@ -22,7 +22,7 @@ def contents(found: Explanation) -> Document:
         "answers": [
             {
                 "digits": answer.reading.digits,
-                **dict(zip(("low", "high"), bounds(answer.reading), strict=True)),
+                **dict(zip(("low", "high"), answer.reading.bounds, strict=True)),
                 "fits": bool(answer.matches),
                 "matches": list(map(_match, answer.matches)),
                 "more": answer.more,
@@ -60,7 +60,7 @@ def _heading(found: Explanation, answer: Answer) -> str:
         if not answer.matches:
             return f"no match {exactly}{_NEAREST}"
         return f"{len(answer.matches)} match{'es' if len(answer.matches) > 1 else ''} {exactly}"
-    low, high = bounds(answer.reading)
+    low, high = answer.reading.bounds
     digits = number(answer.reading.digits, "significant digit")
     if not answer.matches:
         return f"at {digits}, {low:,} to {high:,}: no match{_NEAREST}"
@@ -72,22 +72,17 @@ _NEAREST = "; the nearest counts with at most one adjustment are"
 
 
 def _remarks(found: Explanation, answer: Answer) -> list[str]:
-    return [*_cut_off(found, answer), *_about(found, answer)]
-
-
-def _cut_off(found: Explanation, answer: Answer) -> list[str]:
-    if not answer.cut_off or answer.reading.digits is None:
-        return []
-    digits = number(answer.reading.digits, "significant digit")
-    return [f"truncated rather than rounded to {digits}, the plain count {found.total:,} is {found.number.text}"]
-
-
-def _about(found: Explanation, answer: Answer) -> list[str]:
-    tried = f"searched {found.conventions:,} conventions with up to {number(found.depth, 'adjustment')}"
-    if not answer.matches:
-        exact = answer.reading.digits is None
-        return [tried + (", small omissions and single arithmetic errors" if exact else "")]
     lines: list[str] = []
+    if answer.cut_off and answer.reading.digits is not None:
+        digits = number(answer.reading.digits, "significant digit")
+        lines.append(
+            f"truncated rather than rounded to {digits}, the plain count {found.total:,} is {found.number.text}"
+        )
+    if not answer.matches:
+        tried = f"searched {found.conventions:,} conventions with up to {number(found.depth, 'adjustment')}"
+        lines.append(
+            tried + (", small omissions and single arithmetic errors" if answer.reading.digits is None else "")
+        )
     if len(answer.matches) > 1:
         lines.append("the matches are equally simple: the number alone does not determine which was meant")
     if any(match.kind != "convention" for match in answer.matches):
@@ -113,15 +108,14 @@ def _rows(answer: Answer) -> list[Row]:
     """Return a row for each step of each match, and one for its sum."""
     rows: list[Row] = []
     for position, match in enumerate(answer.matches or answer.nearest, 1):
-        kind = match.kind if answer.matches else "nearest"
-        steps = [(step.text, step.params) for step in match.steps]
         total = f"= {' + '.join(map(_part, match.parts))}"
         if match.kind == "arithmetic error":
             total += f" {'+' if match.steps[-1].params > 0 else '-'} {abs(match.steps[-1].params):,}"
-        for text, params in [*steps, (total, match.params)]:
-            rows.append(
-                {"digits": answer.reading.digits, "match": position, "kind": kind, "counted": text, "params": params}
-            )
+        kind = match.kind if answer.matches else "nearest"
+        of_match: Row = {"digits": answer.reading.digits, "match": position, "kind": kind}
+        rows += [
+            of_match | {"counted": text, "params": params} for text, params in (*match.steps, (total, match.params))
+        ]
     return rows
 
 

@@ -7,16 +7,17 @@ are integers with one bit per group.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from math import prod
 from typing import NamedTuple
 
 from archspec.addresses import is_inside, join, last, pattern_of, prefixes, relative
-from archspec.explanations.relative import Relative
+from archspec.explanations.family import Relative
 from archspec.table import Table, Tensor
 
 
 class TensorGroup(NamedTuple):
-    """`times` tensors of `each` elements, called `name` with `*` for numbers.
+    """`times` tensors of `each` elements, called `name` with `*` for numbers, in a `layer` of a `type`.
 
     `part` is "" for what the model has, the address of a head of its family, "buffer", or "use": further applications
     of what is owned once. `alias` says that the tensors are counted elsewhere, and these are further names or uses.
@@ -24,20 +25,27 @@ class TensorGroup(NamedTuple):
     """
 
     name: str
-    times: int
+    shape: tuple[int, ...]
     each: int
-    dimensions: int
     role: str | None
     trainable: bool
     layer: str
+    type: str
     part: str
     alias: bool
     is_table: bool
-    spread: int
+    spread: int = 0
+    times: int = 0
 
     @property
     def is_bias(self) -> bool:
         return last(self.name) == "bias" or self.name.endswith("_bias")
+
+    @property
+    def stack(self) -> str:
+        """The address of the repeated layers that contain the group (`encoder.layer.*`), or ""."""
+        head, star, _ = self.name.partition("*")
+        return head + star if star else ""
 
 
 class Base(NamedTuple):
@@ -53,9 +61,9 @@ class Base(NamedTuple):
     models: tuple[str, ...]
     counted: int
     more: int
-    parts: tuple[str, ...]
-    missing: tuple[str, ...]
-    rank: int
+    parts: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    rank: int = 0
     guess: int = 0
 
 
@@ -64,47 +72,49 @@ class TensorGroups:
 
     `bases` begins with the model itself. `heads` are the model's own heads by address, and those of its family.
     `spreads` are the ways in which groups are spread over repeated layers: how many tensors by the number of the layer,
-    or of its application.
-    `again` is how many layers are applied more than once.
+    or of its application; the first is that of a single tensor. `again` is how many layers are applied more than once.
     """
 
     def __init__(
         self, table: Table, relatives: Sequence[Relative], uses: Mapping[str, int], tables: Collection[str] = ()
     ) -> None:
-        """`tables` are the definitions whose tensors rows are looked up in."""
+        """`uses` is how often layers are applied; `tables` are the definitions whose tensors rows are looked up in."""
         self._tables = tables
         self.groups: list[TensorGroup] = []
-        self.heads: dict[str, int] = {}
-        self.spreads: list[dict[str, int]] = []
-        self.again = len({t.layer for t in table.tensors if not t.tied_to and uses.get(t.layer, 1) > 1})
-        self._bits: dict[_Key, int] = {}
-        own = _grouped(table.tensors, "", "")
+        self.spreads: list[Counter[str]] = [Counter()]
+        self._bits: dict[TensorGroup, int] = {}
+        own = self._grouped(table.tensors)
         tensors = self._add(own)
         once = [buffer for buffer in table.buffers if buffer.name not in table.buffer_ties]
-        buffers = self._add(Counter({_Key(b.name, b.shape, None, False, b.name, "buffer", False, ""): 1 for b in once}))
-        again = Counter[_Key]()
-        spreads: dict[_Key, Counter[str]] = {}
-        for tensor in table.tensors:
-            if not tensor.tied_to and uses.get(tensor.layer, 1) > 1:
-                key = _key(tensor, pattern_of(tensor.name), pattern_of(tensor.layer))._replace(part="use", alias=True)
-                again[key] += uses[tensor.layer] - 1
-                number = _number(tensor.name)
-                spreads.setdefault(key, Counter()).update(f"{number}@{use}" for use in range(1, uses[tensor.layer]))
-        uncounted = buffers | self._add(_spread(again, spreads))
+        buffers = self._add(
+            {
+                TensorGroup(b.name, b.shape, prod(b.shape), None, False, b.name, "", "buffer", False, False): 1
+                for b in once
+            }
+        )
+        repeated = [t for t in table.tensors if not t.tied_to and uses.get(t.layer, 1) > 1]
+        self.again = len({tensor.layer for tensor in repeated})
+        self._uses = self._add(self._further_uses(repeated, uses))
         counted = self._counted(tensors)
-        roles: dict[str, set[str | None]] = {}
-        outer = {pattern_of(address) for address in _outermost(table)}
-        for bit, group in self.members(tensors):
-            address = _around(pattern_of(group.layer), outer)
-            if address is not None:
-                roles.setdefault(address, set()).add(group.role)
-                self.heads[address] = self.heads.get(address, 0) | bit
-        self.heads = {a: groups for a, groups in self.heads.items() if {"head"} <= roles[a] <= {"head", "norm"}}
-        self.bases = [Base(table.model, (), counted, (tensors & ~counted) | uncounted, (), (), 0)]
+        uncounted = tensors & ~counted | buffers | self._uses
+        outermost = set(map(pattern_of, _outermost(table)))
+        heads = self.by(lambda group: _around(pattern_of(group.layer), outermost), tensors)
+        roles = {address: {group.role for _, group in self.members(groups)} for address, groups in heads.items()}
+        self.heads = {a: groups for a, groups in heads.items() if {"head"} <= roles[a] <= {"head", "norm"}}
+        self.bases = [Base(table.model, (), counted, uncounted)]
         self.bases += [base for r in relatives if (base := self._relative(own, r)) is not None]
-        self._add_heads(tensors, uncounted)
+        for part in dict.fromkeys(part for base in self.bases[1:] for part in base.parts):
+            head = self.where(lambda group, part=part: group.part == part)
+            self.heads.setdefault(part, head)
+            more = (uncounted | head) & ~self._counted(head)
+            self.bases.append(Base("", (), counted | self._counted(head), more, (part,), (), 1))
         values = [group.times * group.each for group in self.groups]
         self._sums = [_sums(values[i : i + 8]) for i in range(0, len(values), 8)]
+
+    @property
+    def everything(self) -> int:
+        """The set of all groups."""
+        return (1 << len(self.groups)) - 1
 
     def total(self, groups: int) -> int:
         """Return the number of elements in a set of groups."""
@@ -119,113 +129,123 @@ class TensorGroups:
         bits = reversed(f"{groups:b}")
         return [(1 << i, group) for i, (bit, group) in enumerate(zip(bits, self.groups, strict=False)) if bit == "1"]
 
-    def layers(self, totals: Mapping[int, int]) -> tuple[int, int]:
-        """How many equal layers share the elements `totals`, given by spread, and the elements of one.
+    def where(self, condition: Callable[[TensorGroup], object], among: int | None = None) -> int:
+        """Return the set of the groups that meet a condition, of all groups or of the set `among`."""
+        members = self.members(self.everything if among is None else among)
+        return sum(bit for bit, group in members if condition(group))
 
-        Where the layers are not equal, all of them are one.
+    def by(self, labels: Callable[[TensorGroup], Iterable[str]], among: int) -> dict[str, int]:
+        """Return the set of the groups with each label."""
+        found: dict[str, int] = {}
+        for bit, group in self.members(among):
+            for label in labels(group):
+                found[label] = found.get(label, 0) | bit
+        return found
+
+    def layers(self, addends: Iterable[tuple[str, int, int]]) -> dict[str, tuple[int, int]]:
+        """Return how many equal layers there are at each address, and the elements of one.
+
+        `addends` are elements: their address, spread and number. Where the layers are not equal, all of them are one.
         """
+        totals: dict[str, Counter[int]] = {}
+        for address, spread, elements in addends:
+            totals.setdefault(address, Counter())[spread] += elements
+        return {address: self._equal_layers(spreads) for address, spreads in totals.items()}
+
+    def _equal_layers(self, totals: Mapping[int, int]) -> tuple[int, int]:
         by_layer = Counter[str]()
         for spread, total in totals.items():
             counts = self.spreads[spread]
-            if not counts:
-                return 1, sum(totals.values())
-            each = total // sum(counts.values())
             for layer, count in counts.items():
-                by_layer[layer] += count * each
+                by_layer[layer] += count * (total // counts.total())
         sizes = set(by_layer.values())
-        return (len(by_layer), sizes.pop()) if len(sizes) == 1 else (1, sum(totals.values()))
+        is_stack = len(sizes) == 1 and 0 not in totals
+        return (len(by_layer), sizes.pop()) if is_stack else (1, sum(totals.values()))
 
     def _counted(self, groups: int) -> int:
-        return sum(bit for bit, group in self.members(groups) if not group.alias)
+        return self.where(lambda group: not group.alias, groups)
 
-    def _add(self, grouped: Counter[_Key]) -> int:
-        """Return the set of the groups in `grouped`; new groups are added."""
+    def _add(self, grouped: Mapping[TensorGroup, int]) -> int:
+        """Return the set of the groups in `grouped`, which maps them to their `times`; new groups are added."""
         found = 0
-        for key, times in grouped.items():
-            bit = self._bits.get(key)
+        for group, times in grouped.items():
+            bit = self._bits.get(group)
             if bit is None:
-                bit = self._bits[key] = 1 << len(self.groups)
-                spread = dict(key.spread)
-                if spread not in self.spreads:
-                    self.spreads.append(spread)
-                self.groups.append(_group(key, times, key.type in self._tables, self.spreads.index(spread)))
+                bit = self._bits[group] = 1 << len(self.groups)
+                self.groups.append(group._replace(times=times))
             found |= bit
         return found
 
-    def _relative(self, own: Counter[_Key], other: Relative) -> Base | None:
-        """Return a relative as a base, or None if its body has other sizes than the model's."""
-        theirs = _grouped(other.table.tensors, other.body, other.home)
-        outer = {address for address in _outermost(other.table) if address != other.body}
-        own_names = {key.name for key in own}
-        found: Counter[_Key] = Counter()
-        for key, times in theirs.items():
-            if (own[key] and own[key] != times) or (not own[key] and key.name in own_names):
-                return None
-            part = "" if own[key] else _around(key.name, outer) or key.layer or key.name
-            found[key._replace(part=part)] = times
-        groups = self._add(found)
-        before = self.bases[0].counted | self.bases[0].more
-        parts = dict.fromkeys(group.part for _, group in self.members(groups & ~before))
-        missing = dict.fromkeys(group.layer for _, group in self.members(self.bases[0].counted & ~groups))
-        counted = self._counted(groups)
-        return Base(
-            other.definition,
-            other.models,
-            counted,
-            groups & ~counted | self._uses(),
-            tuple(parts),
-            tuple(missing),
-            0,
-            int(other.guessed),
+    def _grouped(self, tensors: Sequence[Tensor], body: str = "", home: str = "") -> dict[TensorGroup, int]:
+        """Count the tensors of each group; addresses in `body` are moved to `home`.
+
+        A group of a single tensor keeps that tensor's name.
+        """
+        names: dict[TensorGroup, tuple[str, str]] = {}
+        spreads: dict[TensorGroup, Counter[str]] = {}
+        for tensor in tensors:
+            name, layer = _moved(tensor.name, body, home), _moved(tensor.layer, body, home)
+            group = self._group(tensor, name, layer)
+            names.setdefault(group, (name, layer))
+            spreads.setdefault(group, Counter())[_number(name)] += 1
+        found: dict[TensorGroup, int] = {}
+        for group, spread in spreads.items():
+            if spread.total() == 1:
+                name, layer = names[group]
+                found[group._replace(name=name, layer=layer)] = 1
+            else:
+                found[group._replace(spread=self._spread(spread))] = spread.total()
+        return found
+
+    def _further_uses(self, tensors: Sequence[Tensor], uses: Mapping[str, int]) -> dict[TensorGroup, int]:
+        """Count the applications, after the first, of each group of tensors."""
+        spreads: dict[TensorGroup, Counter[str]] = {}
+        for tensor in tensors:
+            group = self._group(tensor, tensor.name, tensor.layer)._replace(part="use", alias=True)
+            number = _number(tensor.name)
+            numbers = [f"{number}@{use}" for use in range(1, uses[tensor.layer])]
+            spreads.setdefault(group, Counter()).update(numbers)
+        return {g._replace(spread=self._spread(spread)): spread.total() for g, spread in spreads.items()}
+
+    def _group(self, tensor: Tensor, name: str, layer: str) -> TensorGroup:
+        """Return the group of a tensor, without its `times` and `spread`."""
+        return TensorGroup(
+            pattern_of(name),
+            tensor.shape,
+            prod(tensor.shape),
+            tensor.role,
+            tensor.trainable,
+            pattern_of(layer),
+            tensor.type,
+            "",
+            tensor.tied_to is not None,
+            tensor.type in self._tables,
         )
 
-    def _uses(self) -> int:
-        return sum(bit for bit, group in self.members((1 << len(self.groups)) - 1) if group.part == "use")
+    def _spread(self, spread: Counter[str]) -> int:
+        if spread not in self.spreads:
+            self.spreads.append(spread)
+        return self.spreads.index(spread)
 
-    def _add_heads(self, tensors: int, uncounted: int) -> None:
-        """Yield bases with one head each, for the components that relatives add."""
-        for part in dict.fromkeys(part for base in self.bases[1:] for part in base.parts):
-            groups = sum(1 << i for i, group in enumerate(self.groups) if group.part == part)
-            counted = self.bases[0].counted | self._counted(groups)
-            self.heads.setdefault(part, groups)
-            self.bases.append(Base("", (), counted, ((tensors | groups) & ~counted) | uncounted, (part,), (), 1))
-
-
-class _Key(NamedTuple):
-    name: str
-    shape: tuple[int, ...]
-    role: str | None
-    trainable: bool
-    layer: str
-    part: str
-    alias: bool
-    type: str
-    spread: tuple[tuple[str, int], ...] = ()
-
-
-def _grouped(tensors: Sequence[Tensor], body: str, home: str) -> Counter[_Key]:
-    """Count the tensors of each group; addresses in `body` are moved to `home`.
-
-    A group of a single tensor keeps that tensor's name.
-    """
-    names: dict[_Key, tuple[str, str]] = {}
-    grouped: Counter[_Key] = Counter()
-    spreads: dict[_Key, Counter[str]] = {}
-    for tensor in tensors:
-        name, layer = _moved(tensor.name, body, home), _moved(tensor.layer, body, home)
-        key = _key(tensor, pattern_of(name), pattern_of(layer))
-        grouped[key] += 1
-        names.setdefault(key, (name, layer))
-        spreads.setdefault(key, Counter())[_number(name)] += 1
-    single = {key: key._replace(name=names[key][0], layer=names[key][1]) for key, n in grouped.items() if n == 1}
-    whole = _spread(Counter({key: n for key, n in grouped.items() if n > 1}), spreads)
-    groups = {key._replace(spread=()): key for key in whole}
-    return Counter({single.get(key) or groups[key]: times for key, times in grouped.items()})
-
-
-def _spread(grouped: Counter[_Key], spreads: Mapping[_Key, Counter[str]]) -> Counter[_Key]:
-    """The same groups, with how they are spread over layers."""
-    return Counter({key._replace(spread=tuple(sorted(spreads[key].items()))): n for key, n in grouped.items()})
+    def _relative(self, own: Mapping[TensorGroup, int], other: Relative) -> Base | None:
+        """Return a relative as a base, or None if its body has other sizes than the model's."""
+        outermost = set(_outermost(other.table)) - {other.body}
+        own_names = {group.name for group in own}
+        found: dict[TensorGroup, int] = {}
+        for group, times in self._grouped(other.table.tensors, other.body, other.home).items():
+            if own.get(group, times) != times or (group not in own and group.name in own_names):
+                return None
+            part, *_ = *_around(group.name, outermost), group.layer or group.name
+            found[group if group in own else group._replace(part=part)] = times
+        groups = self._add(found)
+        model = self.bases[0]
+        parts = dict.fromkeys(group.part for _, group in self.members(groups & ~(model.counted | model.more)))
+        missing = dict.fromkeys(group.layer for _, group in self.members(model.counted & ~groups))
+        counted = self._counted(groups)
+        more = groups & ~counted | self._uses
+        return Base(
+            other.definition, other.models, counted, more, tuple(parts), tuple(missing), guess=int(other.guessed)
+        )
 
 
 def _number(name: str) -> str:
@@ -242,25 +262,13 @@ def _outermost(table: Table) -> list[str]:
     return found
 
 
-def _around(name: str, addresses: set[str]) -> str | None:
-    """Return the one of some addresses that contains a name."""
-    return next((outer for outer in prefixes(name) if outer in addresses), None)
-
-
-def _key(tensor: Tensor, name: str, layer: str) -> _Key:
-    return _Key(name, tensor.shape, tensor.role, tensor.trainable, layer, "", tensor.tied_to is not None, tensor.type)
+def _around(name: str, addresses: set[str]) -> list[str]:
+    """Return the outermost one of some addresses that contains a name; empty if none does."""
+    return [outer for outer in prefixes(name) if outer in addresses][:1]
 
 
 def _moved(name: str, body: str, home: str) -> str:
     return join(home, relative(name, body)) if is_inside(name, body) else name
-
-
-def _group(key: _Key, times: int, is_table: bool, spread: int) -> TensorGroup:
-    each = 1
-    for size in key.shape:
-        each *= size
-    where = (key.layer, key.part, key.alias, is_table, spread)
-    return TensorGroup(key.name, times, each, len(key.shape), key.role, key.trainable, *where)
 
 
 def _sums(values: list[int]) -> list[int]:
