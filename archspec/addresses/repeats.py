@@ -35,17 +35,17 @@ class Fold(NamedTuple):
 
 
 def fold(items: Iterable[tuple[str, T]]) -> list[tuple[Fold, T]]:
-    """Collapse names with equal descriptions: `items` are distinct names, each with its description.
+    """Collapse names with equal descriptions: `items` are names, each with a description.
 
     Only whole segments of a name count as numbers (`layer.0`, not `layer0` or `layer.00`). Each name is in exactly one
-    fold, and the folds are in the order of the first of their names.
+    fold for each of its descriptions, and the folds are in the order of the first of their names.
     """
     alike: dict[tuple[tuple[str, ...], T], dict[tuple[int, ...], str]] = {}
     order: dict[str, int] = {}
     for name, described in items:
         around, numbers = _split(name)
         alike.setdefault((around, described), {})[numbers] = name
-        order[name] = len(order)
+        order.setdefault(name, len(order))
     folds: list[tuple[Fold, T]] = []
     for (around, described), names in alike.items():
         if len(names) == 1:

@@ -4,8 +4,9 @@
 import argparse
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from archspec import __version__
 from archspec.counts.select import Rule
@@ -73,12 +74,19 @@ def _count(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--depth", metavar="N", type=_depth, help="combine everything nested deeper than N levels")
     parser.add_argument(
-        "--select", metavar="GLOB", action=_Rule, dest="rules", default=[], help="count the tensors with matching names"
+        "--select",
+        metavar="GLOB",
+        action="append",
+        type=partial(Rule, True),
+        dest="rules",
+        default=[],
+        help="count the tensors with matching names",
     )
     parser.add_argument(
         "--exclude",
         metavar="GLOB",
-        action=_Rule,
+        action="append",
+        type=partial(Rule, False),
         dest="rules",
         default=[],
         help="do not count these; `*` also matches dots, and the last matching --select or --exclude applies",
@@ -199,37 +207,21 @@ def _format(parser: argparse.ArgumentParser) -> None:
 
 
 def _depth(text: str) -> int:
-    try:
-        depth = int(text)
-    except ValueError:
-        depth = 0
-    if depth < 1:
-        raise argparse.ArgumentTypeError(f"expected a positive integer as the depth, found {text!r}")
-    return depth
+    return _positive(text, float("inf"), f"expected a positive integer as the depth, found {text!r}")
 
 
 def _size(text: str) -> int:
+    return _positive(text, 2**63 - 1, f"expected a size from 1 to 2^63 - 1, found {text[:40]!r}")
+
+
+def _positive(text: str, most: float, message: str) -> int:
     try:
-        size = int(text)
+        number = int(text)
     except ValueError:
-        size = 0
-    if not 1 <= size < 2**63:
-        raise argparse.ArgumentTypeError(f"expected a size from 1 to 2^63 - 1, found {text[:40]!r}")
-    return size
-
-
-class _Rule(argparse.Action):
-    """Collects --select and --exclude in one list, because their order matters."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: str | Sequence[Any] | None,
-        option_string: str | None = None,
-    ) -> None:
-        rule = Rule(option_string == "--select", str(values))
-        namespace.rules = [*namespace.rules, rule]
+        number = 0
+    if not 1 <= number <= most:
+        raise argparse.ArgumentTypeError(message)
+    return number
 
 
 def _explain(parser: argparse.ArgumentParser) -> None:

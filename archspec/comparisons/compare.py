@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from archspec.comparisons.components import Alignment, Component, align, components
 from archspec.counts.groups import by_role
@@ -29,30 +29,30 @@ class Figure(NamedTuple):
     @property
     def differences(self) -> tuple[int | None, ...]:
         """Return each value minus the first; None unless both are integers."""
-        return self._against(lambda first, value: value - first)
+        return tuple(None if pair is None else pair[1] - pair[0] for pair in self._pairs())
 
     @property
     def ratios(self) -> tuple[float | None, ...]:
         """Return each value divided by the first; None unless both are integers and the first is not 0."""
-        return self._against(lambda first, value: value / first if first else None)
+        return tuple(None if pair is None or not pair[0] else pair[1] / pair[0] for pair in self._pairs())
 
     @property
     def plain(self) -> tuple[int | str | None, ...]:
         """Return the values with formulas as Python expressions."""
         return tuple(value if value is None or isinstance(value, int) else str(value) for value in self.values)
 
-    def _against(self, of: Callable[[int, int], Any]) -> tuple[Any, ...]:
+    def _pairs(self) -> Iterator[tuple[int, int] | None]:
+        """Yield the first value with each value; None unless both are integers."""
         first = self.values[0]
-        return tuple(
-            of(first, value) if isinstance(first, int) and isinstance(value, int) else None for value in self.values
-        )
+        for value in self.values:
+            yield (first, value) if isinstance(first, int) and isinstance(value, int) else None
 
 
 class DifferingHyperparameter(NamedTuple):
     """A hyperparameter that differs, with its value in each model that has it, by the position of the model."""
 
     name: str
-    values: dict[int, Any]
+    values: dict[int, object]
 
 
 class ComponentRow(NamedTuple):
@@ -92,26 +92,21 @@ class Comparison(NamedTuple):
 def compare_tables(tables: Sequence[Table], depth: int, costs: CostComparison | None = None) -> Comparison:
     """Compare the models of these tables, with components expanded to a depth of at least 1."""
     found = [components(table) for table in tables]
-    rows = align(found, depth)
-    return Comparison(
-        tuple(tables),
-        tuple(_settings(tables)),
-        tuple(_totals(tables, found)),
-        tuple(_roles(tables)),
-        tuple([ComponentRow(row, Figure(_name(row), tuple(map(_params, row.groups)))) for row in rows]),
-        costs,
-    )
+    parts = [ComponentRow(row, Figure(_name(row), tuple(map(_params, row.groups)))) for row in align(found, depth)]
+    settings, totals, roles = _settings(tables), _totals(tables, found), _roles(tables)
+    return Comparison(tuple(tables), tuple(settings), tuple(totals), tuple(roles), tuple(parts), costs)
 
 
 def _settings(tables: Sequence[Table]) -> list[DifferingHyperparameter]:
-    names = dict.fromkeys(name for table in tables for name in table.hyperparameters)
-    settings = [
-        DifferingHyperparameter(
-            name, {i: t.hyperparameters[name] for i, t in enumerate(tables) if name in t.hyperparameters}
-        )
-        for name in names
+    values: dict[str, dict[int, object]] = {}
+    for i, table in enumerate(tables):
+        for name, value in table.hyperparameters.items():
+            values.setdefault(name, {})[i] = value
+    return [
+        DifferingHyperparameter(name, found)
+        for name, found in values.items()
+        if len(found) < len(tables) or len({*map(repr, found.values())}) > 1
     ]
-    return [s for s in settings if len(s.values) < len(tables) or len({*map(repr, s.values.values())}) > 1]
 
 
 def _totals(tables: Sequence[Table], found: Sequence[tuple[Component, ...]]) -> list[Figure]:
@@ -149,9 +144,6 @@ def _params(group: Sequence[Component]) -> int | None:
 
 
 def _name(row: Alignment) -> str:
-    return addresses(next(group for group in row.groups if group))
-
-
-def addresses(group: Sequence[Component]) -> str:
-    """Format the addresses of components, with their number of repetitions."""
+    """Return the addresses of the first components of a row."""
+    group = next(group for group in row.groups if group)
     return " + ".join(part.address or "(the model)" for part in group)

@@ -7,10 +7,10 @@ of definitions or addresses are built in.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
-from archspec.addresses import ANY_INDEX, ends_with, join, parent, relative, segments
+from archspec.addresses import ANY_INDEX, ends_with, join, parent, prefixes, relative
 from archspec.addresses.tree import Node
 from archspec.counts.select import select
 from archspec.counts.tree import Own, address_tree
@@ -42,7 +42,7 @@ class Component(NamedTuple):
     @property
     def role(self) -> str | None:
         """The role of the majority of its elements."""
-        return self.roles.most_common(1)[0][0] if self.roles else None
+        return _majority(self.roles)
 
 
 Group: TypeAlias = tuple[Component, ...]
@@ -96,10 +96,9 @@ def _opened(node: Node[Own, int], address: str, copies: int) -> Iterator[Compone
 
 def _component(node: Node[Own, int], address: str, copies: int, numbered: bool) -> Component:
     parts = [*_opened(node, address, copies)]
-    roles: Counter[str | None] = Counter()
+    roles = _roles(parts)
     pattern: Structure = Counter()
     for part in parts:
-        roles += part.roles
         pattern.update({kind: number * part.times for kind, number in part.pattern.items()})
     norms: set[str] = set()
     for tensor, _, _ in node.own:
@@ -142,15 +141,12 @@ def _joined(layers: Sequence[Component], address: str, times: int) -> Component:
         _joined(parts, join(address, name), parts[0].times if len({part.times for part in parts}) == 1 else 1)
         for name, parts in inside.items()
     ]
-    roles: Counter[str | None] = Counter()
-    for layer in layers:
-        roles += layer.roles
     return usual._replace(
         address=address,
         times=times,
         each=usual.each if len({layer.each for layer in layers}) == 1 else None,
         total=sum(layer.total for layer in layers),
-        roles=roles,
+        roles=_roles(layers),
         parts=tuple(joined),
     )
 
@@ -162,13 +158,15 @@ def _direction(shape: tuple[int, ...]) -> str:
 
 
 def _has_numbered(node: Node[Own, int]) -> bool:
-    waiting = [*node.children.values()]
-    while waiting:
-        child = waiting.pop()
-        if child.numbered:
-            return True
-        waiting += child.children.values()
-    return False
+    return any(child.numbered or _has_numbered(child) for child in node.children.values())
+
+
+def _roles(parts: Iterable[Component]) -> Counter[str | None]:
+    return sum((part.roles for part in parts), Counter[str | None]())
+
+
+def _majority(roles: Counter[str | None]) -> str | None:
+    return roles.most_common(1)[0][0] if roles else None
 
 
 # Components of several models -----------------------------------------------------------------------------------------
@@ -209,7 +207,7 @@ def _matched(models: Sequence[Group], around: Sequence[str], level: int) -> list
             ("structure", _same(lambda part, _: _several_roles(part), alone=True)),
         ):
             alone = [line for line in lines if len(line.first) == 1]
-            for line, part in pairs(alone, [(part, model) for part in left]):
+            for line, part in pairs(alone, left, model):
                 line.take(model, (part,), by)
                 lines.remove(line)
                 left.remove(part)
@@ -231,16 +229,11 @@ def _behind_a_stack(parts: Sequence[Component]) -> set[str]:
     found: set[str] = set()
     stacks = [(place, part) for place, part in enumerate(parts) if part.numbered]
     for place, part in enumerate(parts):
-        shared = [_in_common(segments(part.address), segments(stack.address)) for _, stack in stacks]
+        shared = [len({*prefixes(part.address)} & {*prefixes(stack.address)}) for _, stack in stacks]
         near = [other for (other, _), length in zip(stacks, shared, strict=True) if length == max(shared)]
         if not part.numbered and any(other < place for other in near):
             found.add(part.address)
     return found
-
-
-def _in_common(a: Sequence[str], b: Sequence[str]) -> int:
-    """Return the number of leading segments that two addresses share."""
-    return next((i for i, (one, other) in enumerate(zip(a, b, strict=False)) if one != other), min(len(a), len(b)))
 
 
 class _OpenAlignment:
@@ -258,10 +251,7 @@ class _OpenAlignment:
 
     @property
     def role(self) -> str | None:
-        roles: Counter[str | None] = Counter()
-        for part in self.first:
-            roles += part.roles
-        return roles.most_common(1)[0][0] if roles else None
+        return _majority(_roles(self.first))
 
     @property
     def is_shared(self) -> bool:
@@ -274,24 +264,20 @@ class _OpenAlignment:
         self.groups = [ours + theirs for ours, theirs in zip(self.groups, other.groups, strict=True)]
 
 
-_New: TypeAlias = tuple[Component, int]
-"""A component and the index of its model."""
-
-
-_Pairs: TypeAlias = "list[tuple[_OpenAlignment, Component]]"
+_Pairs: TypeAlias = list[tuple[_OpenAlignment, Component]]
 
 
 def _same(
     key: Callable[[Component, int], object], *, alone: bool = False
-) -> Callable[[Sequence[_OpenAlignment], Sequence[_New]], _Pairs]:
+) -> Callable[[Sequence[_OpenAlignment], Sequence[Component], int], _Pairs]:
     """Pair rows and components with the same key, in order, if both have equally many of them; or one (`alone`)."""
 
-    def pairs(lines: Sequence[_OpenAlignment], parts: Sequence[_New]) -> _Pairs:
+    def pairs(lines: Sequence[_OpenAlignment], parts: Sequence[Component], model: int) -> _Pairs:
         ours: dict[object, list[_OpenAlignment]] = {}
         theirs: dict[object, list[Component]] = {}
         for line in lines:
             ours.setdefault(key(line.first[0], line.home), []).append(line)
-        for part, model in parts:
+        for part in parts:
             theirs.setdefault(key(part, model), []).append(part)
         found: _Pairs = []
         for shared, those in theirs.items():
@@ -308,12 +294,12 @@ def _agree(a: Component, b: Component) -> bool:
     return a.role == b.role or a.role is None or b.role is None
 
 
-def _behind_prefix(lines: Sequence[_OpenAlignment], parts: Sequence[_New]) -> _Pairs:
+def _behind_prefix(lines: Sequence[_OpenAlignment], parts: Sequence[Component], _model: int) -> _Pairs:
     """Yield rows and components whose addresses differ only by a prefix of one of them, if the pairing is unique."""
     found: _Pairs = []
     for line in lines:
         ours = line.first[0]
-        those = [part for part, _ in parts if _is_behind(ours.address, part.address) and _agree(ours, part)]
+        those = [part for part in parts if _is_behind(ours.address, part.address) and _agree(ours, part)]
         if len(those) == 1:
             others = [other.first[0] for other in lines if other is not line]
             if not any(_is_behind(other.address, those[0].address) and _agree(other, those[0]) for other in others):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from archspec.comparisons.compare import CostComparison, Figure
 from archspec.costs.api import cost
@@ -35,21 +35,22 @@ def costs_of(models: Sequence[Model], sizes: Mapping[str, int]) -> CostCompariso
             found.append(None)
             note = [diagnostic.message for diagnostic in error.diagnostics]
         notes.append("; ".join(note))
-    return CostComparison(dict(sizes), tuple(_figures(found)), tuple(notes))
-
-
-def _figures(found: Sequence[Cost | None]) -> list[Figure]:
-    def figure(name: str, values: Sequence[Quantity | None]) -> Figure:
-        return Figure(name, tuple(values))
-
-    def training(cost: Cost, name: str) -> int:
-        return next(scheme.total for scheme in cost.memory.schemes if scheme.name == name)
-
-    return [
-        figure("FLOPs of matrix products", [cost and cost.work.flops for cost in found]),
-        figure("of which attention scores", [cost and cost.work.score_flops for cost in found]),
-        figure("of which attention mixes", [cost and cost.work.mix_flops for cost in found]),
-        figure("elementwise operations", [cost and cost.work.elementwise for cost in found]),
-        figure("bytes of weights, float32", [cost and cost.memory.weights for cost in found]),
-        figure("bytes of training, Adam", [cost and training(cost, "Adam") for cost in found]),
+    figures = [
+        Figure(name, tuple(None if each is None else measure(each) for each in found))
+        for name, measure in _MEASURES.items()
     ]
+    return CostComparison(dict(sizes), tuple(figures), tuple(notes))
+
+
+def _adam(cost: Cost) -> int:
+    return next(scheme.total for scheme in cost.memory.schemes if scheme.name == "Adam")
+
+
+_MEASURES: dict[str, Callable[[Cost], Quantity]] = {
+    "FLOPs of matrix products": lambda cost: cost.work.flops,
+    "of which attention scores": lambda cost: cost.work.score_flops,
+    "of which attention mixes": lambda cost: cost.work.mix_flops,
+    "elementwise operations": lambda cost: cost.work.elementwise,
+    "bytes of weights, float32": lambda cost: cost.memory.weights,
+    "bytes of training, Adam": _adam,
+}

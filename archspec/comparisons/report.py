@@ -12,32 +12,31 @@ from archspec.comparisons.svg import Pair, svg
 from archspec.reporting.bars import bar
 from archspec.reporting.documents import Document, finite, finite_value
 from archspec.reporting.page import render
-from archspec.reporting.tables import Cell, Column, Row, View, csv
-from archspec.reporting.text import listed, literal, title
+from archspec.reporting.tables import Column, Row, View, csv
+from archspec.reporting.text import listed, literal, titles
 from archspec.source import printable
 
 BAR = 40
-
-
-def names(found: Comparison) -> list[str]:
-    """Return the names of the models; equal names are numbered."""
-    titles = [title(model.model, model.overrides) for model in found.models]
-    return [f"{name} ({i + 1})" if titles.count(name) > 1 else name for i, name in enumerate(titles)]
 
 
 def page(found: Comparison, format: str) -> str:
     """Render the report as a table, markdown or csv; csv contains one row per value."""
     if format == "csv":
         return csv(_rows(found))
-    titles = names(found)
-    views = [view for view in (_settings(found, titles), *_sums(found, titles), _parts(found, titles)) if view.rows]
-    bars = _bars(found, titles) if format == "table" else []
-    return render(listed(titles), [*views, *bars, *_costs(found, titles), _notes(found)], format)
+    names = titles(found.models)
+    tables = [_settings(found, names), _figures("parameters", found.totals, names)]
+    tables += [_figures("role", found.roles, names), _parts(found, names)]
+    if format == "table":
+        tables.append(_bars(found, names))
+    if found.costs is not None:
+        sizes = ", ".join(f"{name} = {size}" for name, size in found.costs.dims.items())
+        tables.append(_figures(f"at {sizes}", found.costs.figures, names))
+    return render(listed(names), [*(table for table in tables if table.rows), _notes(found, names)], format)
 
 
 def picture(found: Comparison) -> str:
     """Render the components of two models as bars, in SVG."""
-    first, second = map(printable, names(found))
+    first, second = map(printable, titles(found.models))
     pairs = [
         Pair(part.row.level, (ours, theirs), (_number(part.params.values[0]), _number(part.params.values[1])))
         for part, (ours, theirs) in zip(found.parts, _labels(found), strict=True)
@@ -48,31 +47,26 @@ def picture(found: Comparison) -> str:
 # Tables ---------------------------------------------------------------------------------------------------------------
 
 
-def _settings(found: Comparison, titles: Sequence[str]) -> View:
-    columns = [Column("name", "hyperparameter"), *(Column(str(i), name) for i, name in enumerate(titles))]
-    rows = [
-        {"name": setting.name, **{str(i): "-" for i in range(len(titles))}}
-        | {str(i): literal(value) for i, value in setting.values.items()}
-        for setting in found.settings
-    ]
+def _settings(found: Comparison, names: Sequence[str]) -> View:
+    columns = [Column("name", "hyperparameter"), *(Column(str(i), name) for i, name in enumerate(names))]
+    rows: list[Row] = []
+    for setting in found.settings:
+        values = {str(i): literal(setting.values[i]) if i in setting.values else "-" for i in range(len(names))}
+        rows.append({"name": setting.name, **values})
     return View(tuple(columns), rows)
 
 
-def _sums(found: Comparison, titles: Sequence[str]) -> list[View]:
-    return [_figures("parameters", found.totals, titles), _figures("role", found.roles, titles)]
-
-
-def _figures(what: str, figures: Sequence[Figure], titles: Sequence[str]) -> View:
-    columns = [Column("name", what, "(none)"), *_numbers(titles)]
+def _figures(what: str, figures: Sequence[Figure], names: Sequence[str]) -> View:
+    columns = [Column("name", what, "(none)"), *_numbers(names)]
     return View(tuple(columns), [{"name": figure.name, **_cells(figure)} for figure in figures])
 
 
-def _numbers(titles: Sequence[str]) -> list[Column]:
+def _numbers(names: Sequence[str]) -> list[Column]:
     """Return the columns of values and ratios to the first model, and the difference if there are two models."""
-    columns = [Column(str(i), name, "-") for i, name in enumerate(titles)]
-    if len(titles) == 2:
+    columns = [Column(str(i), name, "-") for i, name in enumerate(names)]
+    if len(names) == 2:
         return [*columns, Column("difference 1", "difference"), Column("ratio 1", "ratio")]
-    return [*columns, *(Column(f"ratio {i}", f"ratio, {name}") for i, name in enumerate(titles) if i)]
+    return [*columns, *(Column(f"ratio {i}", f"ratio, {name}") for i, name in enumerate(names) if i)]
 
 
 def _cells(figure: Figure) -> Row:
@@ -93,9 +87,9 @@ def _ratio(ratio: float) -> str:
     return f"x {text}" if ratio == 1 or text != "1" else f"x {ratio:.7g}"
 
 
-def _parts(found: Comparison, titles: Sequence[str]) -> View:
-    columns = [Column("part", "part"), *(Column(f"in {i}", f"in {name}") for i, name in enumerate(titles) if i)]
-    columns += [*_numbers(titles), Column("by", "matched by")]
+def _parts(found: Comparison, names: Sequence[str]) -> View:
+    columns = [Column("part", "part"), *(Column(f"in {i}", f"in {name}") for i, name in enumerate(names) if i)]
+    columns += [*_numbers(names), Column("by", "matched by")]
     rows: list[Row] = []
     for part, labels in zip(found.parts, _labels(found), strict=True):
         row: Row = {"part": "  " * part.row.level + (labels[0] or "-"), **_cells(part.params)}
@@ -128,43 +122,33 @@ def _label(component: Component, around: str) -> str:
     return f"{relative(component.address, around) or '(the model)'}{times}"
 
 
-def _bars(found: Comparison, titles: Sequence[str]) -> list[View]:
-    """Return a bar for each component of two models, all to one scale."""
-    if len(titles) != 2 or not found.parts:
-        return []
+def _bars(found: Comparison, names: Sequence[str]) -> View:
+    """Return a bar for each component of two models, all to one scale; none for more models."""
     encoding = sys.stdout.encoding or "utf-8"  # a stream without an encoding accepts any text
-    most = max(_number(value) or 0 for part in found.parts for value in part.params.values)
+    most = max((_number(value) or 0 for part in found.parts for value in part.params.values), default=0)
     rows: list[Row] = []
-    for part, labels in zip(found.parts, _labels(found), strict=True):
+    for part, labels in zip(found.parts, _labels(found), strict=True) if len(names) == 2 else ():
         label = "  " * part.row.level + (labels[0] or labels[1])
-        for name, value in zip(titles, map(_number, part.params.values), strict=True):
+        for name, value in zip(names, map(_number, part.params.values), strict=True):
             if value is not None:
                 rows.append({"part": label, "model": name, "bar": bar(value, most, BAR, encoding), "params": value})
                 label = ""
     columns = [Column("part", "part"), Column("model", "in"), Column("bar", "parameters"), Column("params", "")]
-    return [View(tuple(columns), rows)]
+    return View(tuple(columns), rows)
 
 
-def _costs(found: Comparison, titles: Sequence[str]) -> list[View]:
-    if found.costs is None:
-        return []
-    sizes = ", ".join(f"{name} = {size}" for name, size in found.costs.dims.items())
-    return [_figures(f"at {sizes}", found.costs.figures, titles)]
-
-
-def _notes(found: Comparison) -> list[str]:
+def _notes(found: Comparison, names: Sequence[str]) -> list[str]:
     """Return remarks on the tables, one per line."""
     notes = ["each tensor is counted once, at its first name; differences and ratios are relative to the first model"]
     embeddings = next(figure for figure in found.totals if figure.name == "without embeddings")
-    for name, value in zip(names(found), embeddings.values, strict=True):
+    for name, value in zip(names, embeddings.values, strict=True):
         if value is None:
             notes.append(f"{name}: no tensor has the role `embedding`")
-    for name, model in zip(names(found), found.models, strict=True):
+    for name, model in zip(names, found.models, strict=True):
         if model.unchecked:
             notes.append(f"{name}: `expect` statements, which hold without overrides, were not checked")
     if found.costs is not None:
-        for name, note in zip(names(found), found.costs.notes, strict=True):
-            notes += [f"{name}: {note}"] if note else []
+        notes += [f"{name}: {note}" for name, note in zip(names, found.costs.notes, strict=True) if note]
     return notes
 
 
@@ -176,41 +160,39 @@ def _number(value: Value) -> int | None:
 
 
 def _rows(found: Comparison) -> View:
+    names = titles(found.models)
     rows: list[Row] = []
-    models = names(found)
 
-    def add(section: str, name: str, model: int, value: Cell, **more: Cell) -> None:
-        blank = {"address": "", "difference": None, "ratio": None, "by": ""}
-        rows.append({"section": section, "name": name, "model": models[model], "value": value, **blank, **more})
+    def add(section: str, figure: Figure, model: int, address: str = "", by: str = "") -> None:
+        ratio = figure.ratios[model]
+        rows.append(
+            {
+                "section": section,
+                "name": figure.name,
+                "model": names[model],
+                "address": address,
+                "value": figure.plain[model],
+                "difference": figure.differences[model],
+                "ratio": None if ratio is None else round(ratio, 6),
+                "by": by,
+            }
+        )
 
     for setting in found.settings:
         for i, value in setting.values.items():
-            add("hyperparameters", setting.name, i, literal(value))
+            row: Row = {"section": "hyperparameters", "name": setting.name, "model": names[i], "address": ""}
+            rows.append(row | {"value": literal(value), "difference": None, "ratio": None, "by": ""})
     costs = found.costs.figures if found.costs is not None else ()
     for section, figures in (("totals", found.totals), ("roles", found.roles), ("costs", costs)):
         for figure in figures:
-            for i, value in enumerate(figure.plain):
-                add(section, figure.name, i, value, **_against(figure, i))
+            for i in range(len(names)):
+                add(section, figure, i)
     for part in found.parts:
-        for i, value in enumerate(part.params.plain):
-            if value is not None:
-                address = " + ".join(component.address for component in part.row.groups[i])
-                add(
-                    "components",
-                    part.params.name,
-                    i,
-                    value,
-                    address=address,
-                    by=part.row.by[i],
-                    **_against(part.params, i),
-                )
+        for i, group in enumerate(part.row.groups):
+            if group:
+                add("components", part.params, i, " + ".join(component.address for component in group), part.row.by[i])
     keys = ("section", "name", "model", "address", "value", "difference", "ratio", "by")
     return View(tuple(Column(key, key) for key in keys), rows)
-
-
-def _against(figure: Figure, model: int) -> Row:
-    ratio = figure.ratios[model]
-    return {"difference": figure.differences[model], "ratio": None if ratio is None else round(ratio, 6)}
 
 
 # Documents ------------------------------------------------------------------------------------------------------------
@@ -252,7 +234,8 @@ def _figure_entry(figure: Figure) -> Document:
 
 
 def _part_entry(part: ComponentRow) -> Document:
-    row = part.row
+    row, figure = part.row, _figure_entry(part.params)
+    del figure["name"]
     return {
         "level": row.level,
         "by": [by or None for by in row.by],
@@ -270,5 +253,5 @@ def _part_entry(part: ComponentRow) -> Document:
             ]
             for group in row.groups
         ],
-        **{key: value for key, value in _figure_entry(part.params).items() if key != "name"},
+        **figure,
     }

@@ -48,7 +48,7 @@ def contents(report: CostReport) -> Document:
     }
 
 
-def _row(cost: Cost, line: CostRow) -> Document:
+def _row(cost: Cost, line: CostRow) -> Row:
     size = _bytes(cost)
     return {
         "address": line.address,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from typing import cast
 
 from archspec.bodies.fold import yielded
 from archspec.diffs.value_numbers import Atom, Operation, Values
 from archspec.ir import Body, Call, Constant, Operand
 from archspec.ops import OPS, REQUIRED
+from archspec.reporting.text import literal
 
 DEEPEST = 4
 """The limit on nested operations; deeper ones are `...`."""
@@ -86,7 +87,7 @@ def operation_text(operation: Operation, values: Values) -> str:
     return f"{name}({', '.join(map(literal, constants))})" if constants else name
 
 
-def settings(type: str, attributes: dict[str, Any]) -> str:
+def settings(type: str, attributes: Mapping[str, object]) -> str:
     """Format the attributes of an operation that differ from the defaults."""
     defaults = {a.name: a.default for a in OPS[type].attributes}
     shown = {name: value for name, value in attributes.items() if value != defaults[name] or defaults[name] is REQUIRED}
@@ -95,23 +96,14 @@ def settings(type: str, attributes: dict[str, Any]) -> str:
     return ", ".join(f"{name} = {literal(value)}" for name, value in shown.items())
 
 
-def plain(value: Any) -> Any:
+def plain(value: Hashable) -> object:
     """Invert `value_numbers.exact`."""
     if isinstance(value, tuple):
-        kind, *rest = cast("tuple[Any, ...]", value)
+        kind, *rest = cast("tuple[Hashable, ...]", value)
         if kind == "list":
             return tuple(map(plain, rest))
-        return rest[0] == "True" if kind == "bool" else float(rest[0])
+        return rest[0] == "True" if kind == "bool" else float(str(rest[0]))
     return value
-
-
-def literal(value: Any) -> str:
-    """Format a number, list or dimension in the syntax of the language."""
-    if isinstance(value, tuple | list):
-        return f"[{', '.join(map(literal, cast('Sequence[Any]', value)))}]"
-    if value is None:
-        return "none"
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _applied(type: str, attributes: str, operands: list[str], depth: int) -> str:

@@ -36,13 +36,5 @@ class OperationChanges(NamedTuple):
 
 def folded(changes: Sequence[OperationChange]) -> list[OperationChanges]:
     """Combine changes that differ only in the numbers in their addresses."""
-    alike: dict[tuple[str, str, str, str], dict[str, None]] = {}
-    for kind, address, what, before, after in changes:
-        alike.setdefault((kind, what, before, after), {})[address] = None
-    found: list[tuple[int, OperationChanges]] = []
-    order = {address: i for i, address in reversed([*enumerate(c.address for c in changes)])}
-    for (kind, what, before, after), addresses in alike.items():
-        for names, _ in fold((address, None) for address in addresses):
-            place = min(order[name] for name in names.names)
-            found.append((place, OperationChanges(kind, names, what, before, after)))
-    return [change for _, change in sorted(found, key=lambda pair: pair[0])]
+    described = ((c.address, (c.kind, c.what, c.before, c.after)) for c in changes)
+    return [OperationChanges(kind, names, *words) for names, (kind, *words) in fold(described)]

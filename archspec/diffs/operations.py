@@ -8,14 +8,14 @@ no description of a difference, one change states that the operations differ.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from archspec.addresses import join, pattern_of
 from archspec.bodies.fold import arguments
 from archspec.diffs.expression_text import Wording, operation_text
 from archspec.diffs.op_changes import OperationChange, OperationChanges, folded
-from archspec.diffs.value_numbers import Atom, Number, Operation, Values
+from archspec.diffs.value_numbers import Atom, Number, Values
 from archspec.ir import Body, Call, Leaf, Type, leaves, uncollected
 from archspec.source import fail
 
@@ -37,23 +37,22 @@ def compare(a: Side, b: Side) -> list[OperationChanges]:
     """Return the differences. There are none only if both models compute the same from equal inputs and equal tensors,
     with all optional inputs and with none. Raises ArchError for models with more than MOST_COMPARED operations.
     """
-    if a.body.size + b.body.size > MOST_COMPARED:
-        message = f"too many operations in these models ({a.body.size + b.body.size:,}): the limit is {MOST_COMPARED:,}"
+    size = a.body.size + b.body.size
+    if size > MOST_COMPARED:
+        message = f"too many operations in these models ({size:,}): the limit is {MOST_COMPARED:,}"
         raise fail("budget", message, help="compare the models with fewer layers")
     comparison = _Comparison()
     with uncollected():
-        found = comparison.models(a, b, a.body, b.body)
-        bare = [] if (a.bare, b.bare) == (a.body, b.body) else comparison.models(a, b, a.bare, b.bare)
-    reported = {change[:2] for change in found}
-    found += [change._replace(what=_bare(change.what)) for change in bare if change[:2] not in reported]
+        found = comparison.models(a, b)
+        if (a.bare, b.bare) != (a.body, b.body):
+            reported = {change[:2] for change in found}
+            bare = comparison.models(a._replace(body=a.bare), b._replace(body=b.bare))
+            found += [
+                change._replace(what=", ".join(filter(None, (change.what, "without optional inputs"))))
+                for change in bare
+                if change[:2] not in reported
+            ]
     return folded(found)
-
-
-def _bare(what: str) -> str:
-    return f"{what}, without optional inputs" if what else "without optional inputs"
-
-
-_Typed: TypeAlias = tuple[str, Type]
 
 
 class _Step(NamedTuple):
@@ -65,13 +64,13 @@ class _Step(NamedTuple):
 
 
 class _Listing(NamedTuple):
-    """A block: its applications by label, the body of each k-th application of an address, the outputs, and the labels
-    that read each label.
+    """A block: its applications by label, the body of each k-th application of an address, the outputs by name, and the
+    labels that read each label.
     """
 
     steps: dict[str, list[_Step]]
     calls: dict[tuple[str, int], Body]
-    outputs: list[tuple[str, Number, str]]
+    outputs: dict[str, tuple[Number, str]]
     readers: dict[str, dict[str, None]]
 
 
@@ -82,17 +81,14 @@ class _Comparison:
 
     # Models
 
-    def models(self, a: Side, b: Side, ours: Body, theirs: Body) -> list[OperationChange]:
-        """The differences between two models, with all optional inputs or with none."""
-        values = self.values
-        found = self._interface("input", ours.inputs, theirs.inputs)
-        found += self._interface("output", _results(ours), _results(theirs))
-        found += self._tables(a, b, ours, theirs)
+    def models(self, a: Side, b: Side) -> list[OperationChange]:
+        """Return the differences between two models."""
+        ours, theirs = a.body, b.body
         prefix_a, prefix_b = _prefix(b.home), _prefix(a.home)
-        inputs = [[values.number(Atom("input", name)) for name, _ in body.inputs] for body in (ours, theirs)]
-        whole_a = values.outputs(ours, inputs[0], prefix_a)
-        whole_b = values.outputs(theirs, inputs[1], prefix_b)
-        if whole_a == whole_b:
+        found = _interface("input", ours.inputs, theirs.inputs)
+        found += _interface("output", _results(ours), _results(theirs))
+        found += self._tables(ours, theirs, prefix_a, prefix_b)
+        if self._computed(ours, prefix_a) == self._computed(theirs, prefix_b):
             return found
         inner_a, inner_b = _at(ours, a.home), _at(theirs, b.home)
         if inner_a is None or inner_b is None:  # the prefix affects names only
@@ -103,48 +99,36 @@ class _Comparison:
             found += [_within(change, b.home) for change in self._pair(inner_a, inner_b)]
             found += self._around("removed", ours, a.home) if inner_a is not ours else []
             found += self._around("added", theirs, b.home) if inner_b is not theirs else []
-        return found or [OperationChange("differs", "", "", "", "")]
+        return found or [_UNDESCRIBED]
 
-    def _interface(self, kind: str, ours: Sequence[_Typed], theirs: Sequence[_Typed]) -> list[OperationChange]:
-        """Compare the inputs or outputs of the models, by name."""
-        before, after = ({name: _type_text(type) for name, type in side} for side in (ours, theirs))
-        names = [*before, *(name for name in after if name not in before)]
-        pairs = [(name, before.get(name, ""), after.get(name, "")) for name in names]
-        found = [OperationChange(kind, "", name, old, new) for name, old, new in pairs if old != new]
-        if not found and [*before] != [*after]:
-            found.append(OperationChange(kind, "", "order", ", ".join(before), ", ".join(after)))
-        return found
+    def _computed(self, body: Body, prefix: str) -> list[Number]:
+        """Return the outputs of a model, as values of its inputs by name."""
+        inputs = [self.values.number(Atom("input", name)) for name, _ in body.inputs]
+        return self.values.outputs(body, inputs, prefix)
 
-    def _tables(self, a: Side, b: Side, ours: Body, theirs: Body) -> list[OperationChange]:
+    def _tables(self, ours: Body, theirs: Body, prefix_a: str, prefix_b: str) -> list[OperationChange]:
         """Compare the constants and element types of common tensors."""
         assert ours.module is not None and theirs.module is not None
-        before = {_prefix(b.home) + name: leaf for name, leaf in leaves(ours.module)}
-        after = {_prefix(a.home) + name: leaf for name, leaf in leaves(theirs.module)}
+        after = dict(leaves(theirs.module, prefix_b))
         found: list[OperationChange] = []
-        for name, leaf in before.items():
-            other = after.get(name)
-            if other is None or (
-                leaf.weight.type.dtype == other.weight.type.dtype
-                and self.values.table(leaf) == self.values.table(other)
-            ):
-                continue
-            old, new = _holds(leaf), _holds(other)
-            if old == new:
-                old, new = self._inside([self.values.table(leaf)], [self.values.table(other)])
-            found.append(OperationChange("table", name, "", old, new))
+        for name, leaf in leaves(ours.module, prefix_a):
+            if name in after:
+                other = after[name]
+                table, new_table = self.values.table(leaf), self.values.table(other)
+                if table != new_table or leaf.weight.type.dtype != other.weight.type.dtype:
+                    old, new = _holds(leaf), _holds(other)
+                    if old == new:
+                        old, new = self._inside([table], [new_table])
+                    found.append(OperationChange("table", name, "", old, new))
         return found
 
     def _around(self, kind: str, body: Body, home: str) -> list[OperationChange]:
         """Describe what a model contains around the component that is compared with the other model."""
         listing = self._listing(body, _starred(body, ""), "")
-        found = [
-            OperationChange(kind, address, "", *_sided(kind, steps[0].words))
-            for address, steps in listing.steps.items()
-            if address != home
-        ]
-        return found + [
-            OperationChange("returns", "", name, *_sided(kind, words)) for name, _, words in listing.outputs
-        ]
+        steps = [(address, steps[0].words) for address, steps in listing.steps.items() if address != home]
+        found = [_one_sided(kind, address, "", words) for address, words in steps]
+        returned = [_one_sided(kind, "", name, words) for name, (_, words) in listing.outputs.items()]
+        return found + [change._replace(kind="returns") for change in returned]
 
     # Blocks and layers
 
@@ -159,7 +143,7 @@ class _Comparison:
                 else:
                     before, after = self._inside(self.values.whole(ours), self.values.whole(theirs))
                     found = [OperationChange("computes", "", "", before, after)]
-                found = found or [OperationChange("differs", "", "", "", "")]
+                found = found or [_UNDESCRIBED]
             self._pairs[ours, theirs] = found
         return found
 
@@ -179,20 +163,19 @@ class _Comparison:
             if label in b.steps:
                 found += self._applications(label, a, b)
             else:
-                found.append(OperationChange("removed", label, _times(len(steps)), steps[0].words, ""))
+                found.append(_one_sided("removed", label, _times(len(steps)), steps[0].words))
         returned = self._returned(a, b)
         if {label: len(steps) for label, steps in a.steps.items()} == {k: len(v) for k, v in b.steps.items()}:
             single_a = self._listing(ours, frozenset(), prefix_a, single=True, by_name=by_name)
             single_b = self._listing(theirs, frozenset(), prefix_b, single=True, by_name=by_name)
-            found += self._rounds([*found, *returned], patterns, single_a, single_b)
+            found += self._rounds({change.address for change in (*found, *returned)}, patterns, single_a, single_b)
         for key, body in a.calls.items():
-            other = b.calls.get(key)
-            if other is not None:
-                found += [_within(change, key[0]) for change in self._pair(body, other)]
-        found += self._others(a, b, patterns)
+            if key in b.calls:
+                found += [_within(change, key[0]) for change in self._pair(body, b.calls[key])]
+        found += [*self._others("removed", a, b, patterns), *self._others("added", b, a, patterns)]
         for label, steps in b.steps.items():
             if label not in a.steps:
-                found.append(OperationChange("added", label, _times(len(steps)), "", steps[0].words))
+                found.append(_one_sided("added", label, _times(len(steps)), steps[0].words))
         return found + returned
 
     def _applications(self, label: str, a: _Listing, b: _Listing) -> list[OperationChange]:
@@ -201,95 +184,77 @@ class _Comparison:
         found: list[OperationChange] = []
         before, after = ({step.given: step.words for step in steps} for steps in (ours, theirs))
         if before.keys() != after.keys():
-            old = "; then ".join(dict.fromkeys(before.values()))
-            new = "; then ".join(dict.fromkeys(after.values()))
-            what = ""
+            kind, what, old, new = "reads", "", _joined(before.values()), _joined(after.values())
             if old == new:
                 what = f"in {old}"
                 old, new = self._inside([n for key in before for n in key], [n for key in after for n in key])
-            kind = "reads"
-            if a.readers.get(label) != b.readers.get(label) and not what:
+            elif a.readers.get(label) != b.readers.get(label):
                 kind, old, new = "moved", _between(old, label, a), _between(new, label, b)
             found.append(OperationChange(kind, label, what, old, new))
         if len(ours) != len(theirs):
-            before, after = (Counter(s.address for s in steps) for steps in (ours, theirs))
-            if before.keys() == after.keys():  # the same addresses; some are applied more often
-                pairs = [(address, before[address], after[address]) for address in before]
-            else:
-                pairs = [(label, len(ours), len(theirs))]
-            found += [OperationChange("times", address, "", _times(n), _times(m)) for address, n, m in pairs if n != m]
+            times, others = (Counter(step.address for step in steps) for steps in (ours, theirs))
+            if times.keys() != others.keys():  # otherwise some of the same addresses are applied more often
+                times, others = Counter({label: len(ours)}), Counter({label: len(theirs)})
+            found += [
+                _count_change(address, times[address], others[address]) for address in times - others | others - times
+            ]
         return found
 
-    def _rounds(
-        self, reported: list[OperationChange], patterns: frozenset[str], a: _Listing, b: _Listing
-    ) -> list[OperationChange]:
-        """Compare the applications of single repetitions, if no change of the repeated component has been reported."""
-        labels = {change.address for change in reported}
+    def _rounds(self, reported: set[str], patterns: frozenset[str], a: _Listing, b: _Listing) -> list[OperationChange]:
+        """Compare the applications of single repetitions, unless a change of the component has been `reported`."""
         found: list[OperationChange] = []
         for address in dict.fromkeys((*a.steps, *b.steps)):
             steps, others = a.steps.get(address, []), b.steps.get(address, [])
-            if _label(address, patterns) in labels or [s.given for s in steps] == [s.given for s in others]:
+            if _label(address, patterns) in reported or [s.given for s in steps] == [s.given for s in others]:
                 continue
-            before, after = ("; then ".join(dict.fromkeys(s.words for s in side)) for side in (steps, others))
+            before, after = (_joined(step.words for step in side) for side in (steps, others))
             if len(steps) != len(others):
-                found.append(OperationChange("times", address, "", _times(len(steps)), _times(len(others))))
+                found.append(_count_change(address, len(steps), len(others)))
             elif before == after:
                 before, after = "", "different applications of the same modules"
             if steps and others and before != after:
                 found.append(OperationChange("reads", address, "", before, after))
-        for (name, number, words), (_, other, new) in zip(a.outputs, b.outputs, strict=False):
-            if number != other and words != new and "" not in labels:
-                found.append(OperationChange("returns", "", name, words, new))
+        for (name, (number, old)), (other, new) in zip(a.outputs.items(), b.outputs.values(), strict=False):
+            if number != other and old != new and "" not in reported:
+                found.append(OperationChange("returns", "", name, old, new))
         return found
 
-    def _others(self, a: _Listing, b: _Listing, patterns: frozenset[str]) -> list[OperationChange]:
-        """Return additional repetitions in one model whose computation differs from those with the same label."""
-        found: list[OperationChange] = []
-        for kind, here, there in (("removed", a, b), ("added", b, a)):
-            kinds: dict[str, set[tuple[Number, ...]]] = {}
-            for key, body in here.calls.items():
-                if key in there.calls:
-                    kinds.setdefault(_label(key[0], patterns), set()).add(self.values.whole(body))
-            for key, body in here.calls.items():
-                address = key[0]
-                label = _label(address, patterns)
-                if key not in there.calls and self.values.whole(body) not in kinds.get(
-                    label, {self.values.whole(body)}
-                ):
-                    text = self._summary(self.values.whole(body))
-                    found.append(OperationChange(kind, address, "different from the others", *_sided(kind, text)))
-        return found
+    def _others(
+        self, kind: str, here: _Listing, there: _Listing, patterns: frozenset[str]
+    ) -> Iterator[OperationChange]:
+        """Yield additional repetitions in one model whose computation differs from those with the same label."""
+        known: dict[str, set[tuple[Number, ...]]] = {}
+        for key, body in here.calls.items():
+            if key in there.calls:
+                known.setdefault(_label(key[0], patterns), set()).add(self.values.whole(body))
+        for key, body in here.calls.items():
+            whole, label = self.values.whole(body), _label(key[0], patterns)
+            if key not in there.calls and label in known and whole not in known[label]:
+                yield _one_sided(kind, key[0], "different from the others", _counted(self._operations(whole)))
 
     def _returned(self, a: _Listing, b: _Listing) -> list[OperationChange]:
-        before = {name: (number, words) for name, number, words in a.outputs}
-        after = {name: (number, words) for name, number, words in b.outputs}
         found: list[OperationChange] = []
-        for name in [*before, *(name for name in after if name not in before)]:
-            (number, old), (other, new) = before.get(name, (None, "")), after.get(name, (None, ""))
-            if number == other and (name in before) == (name in after):
-                continue
-            what = name
-            if old == new:
-                what = f"{name}: in {old}" if name else f"in {old}"
-                old, new = self._inside([number], [other])
-            found.append(OperationChange("returns", "", what, old, new))
+        for name in dict.fromkeys((*a.outputs, *b.outputs)):
+            (number, old), (other, new) = a.outputs.get(name, (None, "")), b.outputs.get(name, (None, ""))
+            if number != other or (name in a.outputs) != (name in b.outputs):
+                what = name
+                if old == new:
+                    what = f"{name}: in {old}" if name else f"in {old}"
+                    old, new = self._inside([number], [other])
+                found.append(OperationChange("returns", "", what, old, new))
         return found
 
     # Descriptions
 
     def _inside(self, ours: Sequence[Number], theirs: Sequence[Number]) -> tuple[str, str]:
         """Return the operations that occur in only one of two computations, or that only their operands differ."""
-        before, after = (Counter(map(self._operation, self.values.operations(side))) for side in (ours, theirs))
+        before, after = self._operations(ours), self._operations(theirs)
         if before == after:
             return "", "the same operations on different operands"
-        old, new = before - after, after - before
-        return ", ".join(_counted(old)), ", ".join(_counted(new))
+        return _counted(before - after), _counted(after - before)
 
-    def _summary(self, numbers: Sequence[Number]) -> str:
-        return ", ".join(_counted(Counter(map(self._operation, self.values.operations(numbers)))))
-
-    def _operation(self, operation: Operation) -> str:
-        return operation_text(operation, self.values)
+    def _operations(self, numbers: Sequence[Number]) -> Counter[str]:
+        return Counter(operation_text(operation, self.values) for operation in self.values.operations(numbers))
 
     def _listing(
         self, body: Body, patterns: frozenset[str], prefix: str, *, single: bool = False, by_name: bool = False
@@ -321,14 +286,28 @@ class _Comparison:
 
         inputs = [values.number(Atom("input", name if by_name else i)) for i, (name, _) in enumerate(body.inputs)]
         results = values.fold(body, inputs, prefix, applied).outputs
-        outputs = [
-            (name or (str(i) if len(body.outputs) > 1 else ""), result, wording.operand(operand))
-            for i, ((name, operand), result) in enumerate(zip(body.outputs, results, strict=True))
-        ]
-        for _, operand in body.outputs:
+        outputs: dict[str, tuple[Number, str]] = {}
+        for i, ((name, operand), result) in enumerate(zip(body.outputs, results, strict=True)):
+            outputs[name or (str(i) if len(body.outputs) > 1 else "")] = result, wording.operand(operand)
             for source in wording.behind(operand):
                 readers.setdefault(source, {})[""] = None
         return _Listing(steps, calls, outputs, readers)
+
+
+_UNDESCRIBED = OperationChange("differs", "", "", "", "")
+"""A difference without a description."""
+
+
+def _interface(
+    kind: str, ours: Sequence[tuple[str, Type]], theirs: Sequence[tuple[str, Type]]
+) -> list[OperationChange]:
+    """Compare the inputs or outputs of two models, by name."""
+    before, after = ({name: _type_text(type) for name, type in side} for side in (ours, theirs))
+    pairs = [(name, before.get(name, ""), after.get(name, "")) for name in dict.fromkeys((*before, *after))]
+    found = [OperationChange(kind, "", name, old, new) for name, old, new in pairs if old != new]
+    if not found and [*before] != [*after]:
+        found.append(OperationChange(kind, "", "order", ", ".join(before), ", ".join(after)))
+    return found
 
 
 def _label(address: str, patterns: frozenset[str]) -> str:
@@ -373,8 +352,12 @@ def _prefix(home: str) -> str:
     return f"{home}." if home else ""
 
 
-def _sided(kind: str, text: str) -> tuple[str, str]:
-    return ("", text) if kind == "added" else (text, "")
+def _one_sided(kind: str, address: str, what: str, text: str) -> OperationChange:
+    return OperationChange(kind, address, what, *(("", text) if kind == "added" else (text, "")))
+
+
+def _count_change(address: str, before: int, after: int) -> OperationChange:
+    return OperationChange("times", address, "", _times(before), _times(after))
 
 
 def _between(words: str, label: str, listing: _Listing) -> str:
@@ -387,5 +370,9 @@ def _times(number: int) -> str:
     return f"{number:,} times" if number > 1 else "once" if number else "never"
 
 
-def _counted(operations: Counter[str]) -> list[str]:
-    return [text if number == 1 else f"{number} x {text}" for text, number in sorted(operations.items())]
+def _joined(words: Iterable[str]) -> str:
+    return "; then ".join(dict.fromkeys(words))
+
+
+def _counted(operations: Counter[str]) -> str:
+    return ", ".join(text if number == 1 else f"{number} x {text}" for text, number in sorted(operations.items()))

@@ -11,7 +11,7 @@ from archspec.diffs.structure import NamePrefix, Repetition, StoredTensor, Tenso
 from archspec.reporting.documents import Document, finite
 from archspec.reporting.page import render
 from archspec.reporting.tables import Column, Row, View, csv, shape
-from archspec.reporting.text import number, title
+from archspec.reporting.text import number, titles
 
 MOST_ROWS = 1_000
 """The limit on rows of a table; csv, JSON and YAML contain all changes."""
@@ -70,7 +70,7 @@ def page(found: Difference, format: str) -> str:
         return csv(View(tuple(Column(key, key) for key in keys), [*tensors, *operations]))
     heading, *notes = _sentences(found)
     views: list[View] = []
-    before, after = _titles(found)
+    before, after = titles((found.before, found.after))
     for rows, what, where in ((_shown(found), "tensors", "tensor"), (operations, "operations", "at")):
         if rows:
             columns = [Column("change", what), Column("name", where, "(the model)"), Column("numbers", "*")]
@@ -82,14 +82,9 @@ def page(found: Difference, format: str) -> str:
     return render(heading, [*views, notes] if notes else views, format)
 
 
-def _titles(found: Difference) -> tuple[str, str]:
-    first, second = (title(model.model, model.overrides) for model in (found.before, found.after))
-    return (first, second) if first != second else (f"{first} (1)", f"{second} (2)")
-
-
 def _sentences(found: Difference) -> list[str]:
     """Return the heading, and remarks on the tables."""
-    first, second = _titles(found)
+    first, second = titles((found.before, found.after))
     if not found:
         tensors = number(len(found.after.tensors) + len(found.after.buffers), "tensor")
         return [f"no differences between {first} and {second}: the same {tensors}, the same operations"]

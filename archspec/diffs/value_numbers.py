@@ -8,7 +8,7 @@ weights have no effect either; the tensor table covers them. Operands of commuta
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import NamedTuple, TypeAlias, cast
 
 from archspec.bodies.fold import Folded, arguments, fold_body
 from archspec.bodies.step_budget import StepBudget
@@ -84,7 +84,7 @@ class Values:
         Raises ArchError if that takes too many steps.
         """
 
-        def constant(value: Any) -> Number:
+        def constant(value: object) -> Number:
             return self.number(Atom("constant", exact(value)))
 
         def weight(name: str) -> Number:
@@ -132,10 +132,10 @@ class Values:
                 waiting += sorted(new)
 
 
-def exact(value: Any) -> Hashable:
+def exact(value: object) -> Hashable:
     """Convert a number, text, dimension or list to a key that distinguishes 1, 1.0 and true, and 0.0 and -0.0."""
     if isinstance(value, tuple | list):
-        return ("list", *map(exact, cast("Sequence[Any]", value)))
+        return ("list", *map(exact, cast("Sequence[object]", value)))
     if isinstance(value, bool | float):
         return type(value).__name__, repr(value)
     return value

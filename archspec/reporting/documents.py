@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias, cast
 
-Document: TypeAlias = dict[str, Any]
+Document: TypeAlias = dict[str, object]
 """The content of JSON and YAML output: plain data under text keys."""
 
 FORMATS = ("json", "yaml")
@@ -22,7 +22,7 @@ def json(contents: Document) -> str:
 
     entries: list[str] = []
     for key, value in contents.items():
-        elements = cast(list[Any], value) if isinstance(value, list) else []
+        elements = cast("list[object]", value) if isinstance(value, list) else []
         if elements and isinstance(elements[0], dict):
             text = "[\n  " + ",\n  ".join(map(dumps, elements)) + "\n ]"
         else:
@@ -35,15 +35,15 @@ def yaml(contents: Document) -> str:
     """Format a document as YAML, with innermost lists and mappings on one line."""
     import yaml as library
 
-    dumper: Any = getattr(library, "CSafeDumper", library.SafeDumper)
+    dumper = getattr(library, "CSafeDumper", library.SafeDumper)
     return library.dump(contents, Dumper=dumper, sort_keys=False, default_flow_style=None, width=2**30)
 
 
-def finite(values: Mapping[str, Any]) -> Document:
+def finite(values: Mapping[str, object]) -> Document:
     """Replace infinity, which JSON does not have, by its name in the language."""
     return {name: finite_value(value) for name, value in values.items()}
 
 
-def finite_value(value: Any) -> Any:
+def finite_value(value: object) -> object:
     """Return a value, or `inf` and `-inf` as text."""
     return ("inf" if value > 0 else "-inf") if isinstance(value, float) and abs(value) == float("inf") else value

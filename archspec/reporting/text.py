@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from archspec.table import Table
 
 
 def number(count: int, noun: str) -> str:
@@ -16,16 +19,22 @@ def listed(items: Sequence[str]) -> str:
     return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
 
 
-def literal(value: Any) -> str:
+def literal(value: object) -> str:
     """Format a value in the syntax of the language; a string without quotes, because it may name a definition."""
-    if isinstance(value, list):
-        return f"[{', '.join(map(literal, cast('list[Any]', value)))}]"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(literal, cast('Sequence[object]', value)))}]"
     if value is None:
         return "none"
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def title(model: str, overrides: Mapping[str, Any]) -> str:
+def title(model: str, overrides: Mapping[str, object]) -> str:
     """Format the name of a model with its overrides."""
     changed = ", ".join(f"{name} = {literal(value)}" for name, value in overrides.items())
     return f"{model}, with {changed}" if changed else model
+
+
+def titles(models: Sequence[Table]) -> list[str]:
+    """Format the names of several models with their overrides; equal ones are numbered."""
+    names = [title(model.model, model.overrides) for model in models]
+    return [f"{name} ({i + 1})" if names.count(name) > 1 else name for i, name in enumerate(names)]
