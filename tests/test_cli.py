@@ -11,7 +11,7 @@ import pytest
 
 import archspec
 from archspec.cli import main
-from archspec.cli.error_docs import entries, split
+from archspec.cli.error import entries, split
 
 ROOT = Path(__file__).parent.parent
 GOOD = """

@@ -20,7 +20,7 @@ import pytest
 import archspec
 from archspec import resources
 from archspec.cli import USAGE, main
-from archspec.cli.error_docs import split
+from archspec.cli.error import split
 from archspec.pipeline.compile import check
 from archspec.source import Diagnostic
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from archspec.audits.models import Models
 from archspec.audits.read import AuditLine
 from archspec.explanations.arithmetic_errors import describe
-from archspec.explanations.explain import Answer, Explanation, Match
+from archspec.explanations.explain import Explanation, Match
 from archspec.explanations.numbers import PublishedNumber, Reading, rounded
 from archspec.source import ArchError, Diagnostic
 
@@ -179,13 +179,10 @@ class _Judge:
         """Return the members of the model's family that match an interpretation of the number."""
         if not self.models.is_whole(self.line) or not self._is_count:
             return ""
-        answer = self._answer(reading)
+        answer = next(a for a in self._explained(self.number).answers if a.reading == reading)
         if answer.matches and answer.matches[0].rank == 0:
             return f"; {self.number.text} is {_either(answer.matches, counts=True)}"
         return "" if answer.matches else f", and no convention gives {self.number.text}"
-
-    def _answer(self, reading: Reading) -> Answer:
-        return next(a for a in self._explained(self.number).answers if a.reading == reading)
 
     # Numbers
 

@@ -8,7 +8,7 @@ from archspec.audits.api import Audit
 from archspec.audits.judge import VERDICTS, JudgedLine, exact, shown
 from archspec.reporting.documents import Document
 from archspec.reporting.page import render
-from archspec.reporting.tables import Column, Row, View, csv
+from archspec.reporting.tables import Column, Row, View, columns, csv
 from archspec.reporting.text import number
 
 
@@ -47,7 +47,7 @@ def page(found: Audit, format: str) -> str:
     """Render the report as a table, markdown or csv; csv contains the lines of the document."""
     if format == "csv":
         rows = [_entry(judged) | {"why": "; ".join(judged.why)} for judged in found.lines]
-        return csv(View(tuple(Column(key, key) for key in rows[0]), rows))
+        return csv(View(columns(*rows[0]), rows))
     heading = f"{found.title}, {found.where}" if found.where else found.title
     view = View(_COLUMNS, [_row(judged) for judged in found.lines])
     counts = [(sum(j.verdict == verdict for j in found.lines), words) for verdict, words in VERDICTS.items()]

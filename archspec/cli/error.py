@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import Namespace
 
-from archspec.cli.error_docs import entries
 from archspec.source import fail, printable, suggest
 
 
@@ -21,3 +21,33 @@ def run(options: Namespace) -> int:
         raise fail("usage", f"unknown diagnostic code `{printable(code)}`", help=help)
     sys.stdout.write(known[code])
     return 0
+
+
+def entries() -> dict[str, str]:
+    """Return the entry of each code with its heading. Raises ArchError if the document is not installed."""
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    for folder in (package, os.path.dirname(package)):
+        path = os.path.join(folder, "docs", "errors.md")
+        if os.path.isfile(path):
+            with open(path, encoding="utf-8") as file:
+                return split(file.read())
+    raise fail("unreadable", "docs/errors.md is not part of this installation")
+
+
+def split(text: str) -> dict[str, str]:
+    """Split a page into the sections under its `## code` headings; headings inside fenced examples do not count."""
+    sections: dict[str, list[str]] = {}
+    code: str | None = None
+    fence = ""
+    for line in text.splitlines():
+        marker = line.strip()[: len(line.strip()) - len(line.strip().lstrip("`"))]
+        if len(marker) >= 3 and (not fence or marker == fence):
+            fence = "" if fence else marker
+        if not fence and line.startswith("## "):
+            code = line[3:].strip().strip("`")
+            sections[code] = []
+        if not fence and line.startswith("# "):
+            code = None
+        if code is not None:
+            sections[code].append(line)
+    return {code: "\n".join(lines).strip() + "\n" for code, lines in sections.items()}

@@ -8,7 +8,7 @@ from archspec.cli.output import show
 from archspec.pipeline.files import models
 from archspec.pipeline.tables import table_of
 from archspec.reporting.documents import Document
-from archspec.reporting.tables import Column, Row, View, write
+from archspec.reporting.tables import Row, View, columns, write
 
 
 def run(options: Namespace) -> int:
@@ -23,4 +23,4 @@ def _contents(rows: list[Row]) -> Document:
 
 
 def _page(rows: list[Row], format: str) -> str:
-    return write(View(tuple(Column(key, key) for key in ("model", "total", "trainable", "frozen")), rows), format)
+    return write(View(columns("model", "total", "trainable", "frozen"), rows), format)

@@ -71,7 +71,7 @@ def components(table: Table) -> Group:
 
 def align(models: Sequence[Group], depth: int) -> list[Alignment]:
     """Align the components of models, expanded to a depth: in the order of the first model, then of the others."""
-    return [row for rows in _level(models, [""] * len(models), 0, depth) for row in rows]
+    return [*_level(models, [""] * len(models), 0, depth)]
 
 
 # Components of one model ----------------------------------------------------------------------------------------------
@@ -123,11 +123,8 @@ def _stacked(parts: Sequence[Component]) -> Iterator[Component]:
         alone = part.address if not part.type or not _several_roles(part) else ""
         stacks.setdefault((alone or parent(part.address), part.type), []).append(part)
     for (address, _), layers in stacks.items():
-        yield (
-            _joined(layers, join(address, ANY_INDEX), sum(part.times for part in layers))
-            if len(layers) > 1
-            else layers[0]
-        )
+        times = sum(part.times for part in layers)
+        yield _joined(layers, join(address, ANY_INDEX), times) if len(layers) > 1 else layers[0]
 
 
 def _joined(layers: Sequence[Component], address: str, times: int) -> Component:
@@ -172,9 +169,9 @@ def _majority(roles: Counter[str | None]) -> str | None:
 # Components of several models -----------------------------------------------------------------------------------------
 
 
-def _level(models: Sequence[Group], around: Sequence[str], level: int, depth: int) -> Iterator[list[Alignment]]:
+def _level(models: Sequence[Group], around: Sequence[str], level: int, depth: int) -> Iterator[Alignment]:
     for row in _matched(models, around, level):
-        yield [row]
+        yield row
         parts = [_parts(group) for group in row.groups]
         if level + 1 < depth and any(parts):
             inner = [group[0].address if len(group) == 1 else "" for group in row.groups]

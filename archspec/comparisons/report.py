@@ -12,7 +12,7 @@ from archspec.comparisons.svg import Pair, svg
 from archspec.reporting.bars import bar
 from archspec.reporting.documents import Document, finite, finite_value
 from archspec.reporting.page import render
-from archspec.reporting.tables import Column, Row, View, csv
+from archspec.reporting.tables import Column, Row, View, columns, csv
 from archspec.reporting.text import listed, literal, titles
 from archspec.source import printable
 
@@ -48,25 +48,25 @@ def picture(found: Comparison) -> str:
 
 
 def _settings(found: Comparison, names: Sequence[str]) -> View:
-    columns = [Column("name", "hyperparameter"), *(Column(str(i), name) for i, name in enumerate(names))]
+    shown = [Column("name", "hyperparameter"), *(Column(str(i), name) for i, name in enumerate(names))]
     rows: list[Row] = []
     for setting in found.settings:
         values = {str(i): literal(setting.values[i]) if i in setting.values else "-" for i in range(len(names))}
         rows.append({"name": setting.name, **values})
-    return View(tuple(columns), rows)
+    return View(tuple(shown), rows)
 
 
 def _figures(what: str, figures: Sequence[Figure], names: Sequence[str]) -> View:
-    columns = [Column("name", what, "(none)"), *_numbers(names)]
-    return View(tuple(columns), [{"name": figure.name, **_cells(figure)} for figure in figures])
+    shown = [Column("name", what, "(none)"), *_numbers(names)]
+    return View(tuple(shown), [{"name": figure.name, **_cells(figure)} for figure in figures])
 
 
 def _numbers(names: Sequence[str]) -> list[Column]:
     """Return the columns of values and ratios to the first model, and the difference if there are two models."""
-    columns = [Column(str(i), name, "-") for i, name in enumerate(names)]
+    shown = [Column(str(i), name, "-") for i, name in enumerate(names)]
     if len(names) == 2:
-        return [*columns, Column("difference 1", "difference"), Column("ratio 1", "ratio")]
-    return [*columns, *(Column(f"ratio {i}", f"ratio, {name}") for i, name in enumerate(names) if i)]
+        return [*shown, Column("difference 1", "difference"), Column("ratio 1", "ratio")]
+    return [*shown, *(Column(f"ratio {i}", f"ratio, {name}") for i, name in enumerate(names) if i)]
 
 
 def _cells(figure: Figure) -> Row:
@@ -88,15 +88,15 @@ def _ratio(ratio: float) -> str:
 
 
 def _parts(found: Comparison, names: Sequence[str]) -> View:
-    columns = [Column("part", "part"), *(Column(f"in {i}", f"in {name}") for i, name in enumerate(names) if i)]
-    columns += [*_numbers(names), Column("by", "matched by")]
+    shown = [Column("part", "part"), *(Column(f"in {i}", f"in {name}") for i, name in enumerate(names) if i)]
+    shown += [*_numbers(names), Column("by", "matched by")]
     rows: list[Row] = []
     for part, labels in zip(found.parts, _labels(found), strict=True):
         row: Row = {"part": "  " * part.row.level + (labels[0] or "-"), **_cells(part.params)}
         row |= {f"in {i}": label or "-" for i, label in enumerate(labels)}
         row["by"] = ", ".join(dict.fromkeys(by for by in part.row.by if by)) or "no counterpart"
         rows.append(row)
-    return View(tuple(columns), rows)
+    return View(tuple(shown), rows)
 
 
 def _labels(found: Comparison) -> list[tuple[str, ...]]:
@@ -133,8 +133,8 @@ def _bars(found: Comparison, names: Sequence[str]) -> View:
             if value is not None:
                 rows.append({"part": label, "model": name, "bar": bar(value, most, BAR, encoding), "params": value})
                 label = ""
-    columns = [Column("part", "part"), Column("model", "in"), Column("bar", "parameters"), Column("params", "")]
-    return View(tuple(columns), rows)
+    shown = [Column("part", "part"), Column("model", "in"), Column("bar", "parameters"), Column("params", "")]
+    return View(tuple(shown), rows)
 
 
 def _notes(found: Comparison, names: Sequence[str]) -> list[str]:
@@ -191,8 +191,7 @@ def _rows(found: Comparison) -> View:
         for i, group in enumerate(part.row.groups):
             if group:
                 add("components", part.params, i, " + ".join(component.address for component in group), part.row.by[i])
-    keys = ("section", "name", "model", "address", "value", "difference", "ratio", "by")
-    return View(tuple(Column(key, key) for key in keys), rows)
+    return View(columns("section", "name", "model", "address", "value", "difference", "ratio", "by"), rows)
 
 
 # Documents ------------------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import cast
 
 from archspec.bodies.fold import yielded
@@ -41,8 +41,10 @@ class Wording:
         if operand not in self._made:
             return self._body.inputs[operand][0]
         call, output = self._made[operand]
-        several = sum(type is not None for type in call.outputs) > 1
-        end = f".{self._output(call, output)}" if several else ""
+        end = ""
+        if sum(type is not None for type in call.outputs) > 1:
+            name = call.body.outputs[output][0] if call.body is not None else ""
+            end = f".{name or output}"
         if call.address:
             return self._label(call.address) + end
         if depth == DEEPEST:
@@ -53,23 +55,15 @@ class Wording:
             return _applied(call.type, settings(call.type, call.attributes), inner, depth) + end
         return f"{call.type}({', '.join(inner)}){end}"
 
-    def sources(self, call: Call) -> set[str]:
-        """Return the layers and blocks whose outputs an application receives, through operations."""
-        return {label for _, operand in call.inputs for label in self.behind(operand)}
-
-    def behind(self, operand: Operand, depth: int = 0) -> Iterator[str]:
-        """Return the layers and blocks that an operand comes from, through at most DEEPEST operations."""
-        if isinstance(operand, int) and operand in self._made:
-            call, _ = self._made[operand]
-            if call.address:
-                yield self._label(call.address)
-            elif depth < DEEPEST:
-                for _, inner in call.inputs[:WIDEST]:
-                    yield from self.behind(inner, depth + 1)
-
-    def _output(self, call: Call, output: int) -> str:
-        name = call.body.outputs[output][0] if call.body is not None else ""
-        return name or str(output)
+    def sources(self, operands: Iterable[tuple[str, Operand]], depth: int = 0) -> Iterator[str]:
+        """Yield the layers and blocks that operands come from, through at most DEEPEST operations."""
+        for _, operand in operands:
+            if isinstance(operand, int) and operand in self._made:
+                call, _ = self._made[operand]
+                if call.address:
+                    yield self._label(call.address)
+                elif depth < DEEPEST:
+                    yield from self.sources(call.inputs[:WIDEST], depth + 1)
 
 
 def operation_text(operation: Operation, values: Values) -> str:

@@ -279,7 +279,7 @@ class _Comparison:
             steps.setdefault(label, []).append(_Step(address, tuple(given), wording.given(call)))
             calls[address, times[address]] = call.body
             times[address] += 1
-            for source in wording.sources(call):
+            for source in wording.sources(call.inputs):
                 readers.setdefault(source, {})[label] = None
             turn = times[address] if single else 0
             return [values.number(Atom("output", (label, turn, i))) for i in range(len(call.outputs))]
@@ -289,8 +289,8 @@ class _Comparison:
         outputs: dict[str, tuple[Number, str]] = {}
         for i, ((name, operand), result) in enumerate(zip(body.outputs, results, strict=True)):
             outputs[name or (str(i) if len(body.outputs) > 1 else "")] = result, wording.operand(operand)
-            for source in wording.behind(operand):
-                readers.setdefault(source, {})[""] = None
+        for source in wording.sources(body.outputs):
+            readers.setdefault(source, {})[""] = None
         return _Listing(steps, calls, outputs, readers)
 
 

@@ -10,7 +10,7 @@ from archspec.diffs.op_changes import OperationChanges
 from archspec.diffs.structure import NamePrefix, Repetition, StoredTensor, TensorChanges, covered, folded
 from archspec.reporting.documents import Document, finite
 from archspec.reporting.page import render
-from archspec.reporting.tables import Column, Row, View, csv, shape
+from archspec.reporting.tables import Column, Row, View, columns, csv, shape
 from archspec.reporting.text import number, titles
 
 MOST_ROWS = 1_000
@@ -66,17 +66,17 @@ def page(found: Difference, format: str) -> str:
     tensors = [_tensor_row(change) for change in found.folded]
     operations = [_operation_row(change) for change in found.operations]
     if format == "csv":
-        keys = ("part", "change", "name", "numbers", "names", "what", "before", "after")
-        return csv(View(tuple(Column(key, key) for key in keys), [*tensors, *operations]))
+        keys = columns("part", "change", "name", "numbers", "names", "what", "before", "after")
+        return csv(View(keys, [*tensors, *operations]))
     heading, *notes = _sentences(found)
     views: list[View] = []
     before, after = titles((found.before, found.after))
     for rows, what, where in ((_shown(found), "tensors", "tensor"), (operations, "operations", "at")):
         if rows:
-            columns = [Column("change", what), Column("name", where, "(the model)"), Column("numbers", "*")]
-            columns += [Column("names", "number")] if where == "tensor" else [Column("what", "")]
-            columns += [Column("before", before), Column("after", after)]
-            views.append(View(tuple(columns), rows[:MOST_ROWS]))
+            shown = [Column("change", what), Column("name", where, "(the model)"), Column("numbers", "*")]
+            shown += [Column("names", "number")] if where == "tensor" else [Column("what", "")]
+            shown += [Column("before", before), Column("after", after)]
+            views.append(View(tuple(shown), rows[:MOST_ROWS]))
             if len(rows) > MOST_ROWS:
                 notes.append(f"{len(rows) - MOST_ROWS:,} more rows of {what}; use --format csv or json to show all")
     return render(heading, [*views, notes] if notes else views, format)

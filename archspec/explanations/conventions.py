@@ -61,6 +61,14 @@ class Conventions:
                 self.levels.append(level)
         return self.levels[rank] if 0 <= rank < len(self.levels) else []
 
+    def settled(self, rank: int) -> list[Convention]:
+        """Return a rank's conventions, with guesses that need no adjustment one rank later: they match easily."""
+        level = self.of_rank(rank)
+        if rank > 1:
+            return level
+        late = [c for c in self.of_rank(rank - 1) if c.base.guess and not c.adjustments]
+        return [c for c in level if not c.base.guess or c.adjustments] + late
+
     def _next(self) -> list[Convention] | None:
         rank = len(self.levels)
         words = 1 + len(self.universe.groups) // 64  # the cost of combining two sets

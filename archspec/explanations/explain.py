@@ -113,7 +113,7 @@ class Explainer:
         self.tables = tables
         self.universe = TensorGroups(table, relatives, uses, tables)
         self.conventions = Conventions(self.universe)
-        self.omissions = Omissions(self.universe, self._settled, self.conventions.reached)
+        self.omissions = Omissions(self.conventions)
 
     def explain(self, number: PublishedNumber) -> Explanation:
         """Explain a parameter count."""
@@ -137,7 +137,7 @@ class Explainer:
 
     def _of_rank(self, rank: int, reading: Reading, seen: set[Counted]) -> Iterator[Match]:
         """Yield the matches of exactly this rank."""
-        for convention in self.conventions.of_rank(rank) if reading.digits is None else self._settled(rank):
+        for convention in self.conventions.of_rank(rank) if reading.digits is None else self.conventions.settled(rank):
             if reading.fits(convention.params):
                 yield self._match("convention", rank, convention)
         if reading.digits is not None:
@@ -152,14 +152,6 @@ class Explainer:
             yield self._match(kind, rank, convention, omitted)
         for convention, omission in self.omissions.arithmetic_errors(rank, number):
             yield self._match("arithmetic error", rank, convention, (omission,))
-
-    def _settled(self, rank: int) -> list[Convention]:
-        """Return a rank's conventions, with guesses that need no adjustment one rank later: they match easily."""
-        level = self.conventions.of_rank(rank)
-        if rank > 1:
-            return level
-        late = [c for c in self.conventions.of_rank(rank - 1) if c.base.guess and not c.adjustments]
-        return [c for c in level if not c.base.guess or c.adjustments] + late
 
     def _nearest(self, reading: Reading) -> Iterator[Match]:
         """Yield the simplest conventions with the next smaller and the next larger count."""

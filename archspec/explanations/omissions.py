@@ -5,11 +5,11 @@ Each adds one to the rank, as an adjustment does; an error in a single layer and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from archspec.explanations.arithmetic_errors import arithmetic_error
-from archspec.explanations.conventions import Convention
+from archspec.explanations.conventions import Convention, Conventions
 from archspec.explanations.tensor_groups import TensorGroup, TensorGroups
 
 MOST_LOOKED_AT = 1_000_000
@@ -33,14 +33,11 @@ class Omission(NamedTuple):
 
 
 class Omissions:
-    """Omissions on top of the conventions that `level` returns for a rank; `reached` maps sets of groups to ranks."""
+    """Omissions on top of conventions."""
 
-    def __init__(
-        self, universe: TensorGroups, level: Callable[[int], Sequence[Convention]], reached: Mapping[int, int]
-    ) -> None:
-        self.universe = universe
-        self.level = level
-        self.reached = reached
+    def __init__(self, conventions: Conventions) -> None:
+        self.conventions = conventions
+        self.universe = universe = conventions.universe
         members = universe.members(universe.everything)
         self._everywhere = _by_params(_whole(members))
         self._once = _by_params(_single(members))
@@ -59,7 +56,7 @@ class Omissions:
                 else:
                     wrong.append((omission.group, omission.params))
             counted = (groups, frozenset(wrong))
-            if counted not in seen and (wrong or self.reached.get(groups, rank + 1) > rank):
+            if counted not in seen and (wrong or self.conventions.reached.get(groups, rank + 1) > rank):
                 seen.add(counted)
                 yield convention, omitted
 
@@ -71,7 +68,7 @@ class Omissions:
 
     def _of_rank(self, rank: int, number: int) -> Iterator[tuple[Convention, tuple[Omission, ...]]]:
         for cost, known in ((1, self._everywhere), (2, self._once)):
-            for convention in self.level(rank - cost) if cost <= rank <= 4 else ():
+            for convention in self.conventions.settled(rank - cost) if cost <= rank <= 4 else ():
                 for omission in known.get(number - convention.params, ()):
                     if omission.group & convention.groups:
                         yield convention, (omission,)
@@ -84,7 +81,7 @@ class Omissions:
 
     def _few(self, rank: int) -> Sequence[Convention]:
         """Return the conventions of a rank, or none if examining each of their groups would take too long."""
-        level = self.level(rank)
+        level = self.conventions.settled(rank)
         return level if len(level) * len(self.universe.groups) <= MOST_LOOKED_AT else ()
 
 

@@ -18,6 +18,11 @@ class Column(NamedTuple):
     blank: str = ""
 
 
+def columns(*keys: str) -> tuple[Column, ...]:
+    """Return columns whose titles are their keys."""
+    return tuple([Column(key, key) for key in keys])
+
+
 Cell: TypeAlias = str | int | float | Sequence[int] | None
 """A value: text, an integer, a share from 0 to 1, a boolean, a shape, or nothing."""
 
