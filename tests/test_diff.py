@@ -90,7 +90,7 @@ def test_applying_changes_gives_what_they_lead_to(before: Contents, after: Conte
     assert len(start) == len(before)
     steps = changes(start, after)
     assert changed(before, prefix, steps) == after
-    for repetition in repetitions(start, after, steps):
+    for repetition in repetitions(start, after):
         names = {step.name for step in steps if step.name.startswith(repetition.address[:-1])}
         inside = {n for i in repetition.numbers for n in names if n.startswith(f"{repetition.address[:-1]}{i}.")}
         assert len(inside) == repetition.tensors * len(repetition.numbers)

@@ -23,7 +23,7 @@ def page(found: Comparison, format: str) -> str:
     """Render the report as a table, markdown or csv; csv contains one row per value."""
     if format == "csv":
         return csv(_rows(found))
-    names = titles(found.models)
+    names = _names(found)
     tables = [_settings(found, names), _figures("parameters", found.totals, names)]
     tables += [_figures("role", found.roles, names), _parts(found, names)]
     if format == "table":
@@ -36,12 +36,16 @@ def page(found: Comparison, format: str) -> str:
 
 def picture(found: Comparison) -> str:
     """Render the components of two models as bars, in SVG."""
-    first, second = map(printable, titles(found.models))
+    first, second = map(printable, _names(found))
     pairs = [
         Pair(part.row.level, (ours, theirs), (_number(part.params.values[0]), _number(part.params.values[1])))
         for part, (ours, theirs) in zip(found.parts, _labels(found), strict=True)
     ]
     return svg((first, second), pairs)
+
+
+def _names(found: Comparison) -> list[str]:
+    return titles((table.model, table.overrides) for table in found.models)
 
 
 # Tables ---------------------------------------------------------------------------------------------------------------
@@ -53,12 +57,12 @@ def _settings(found: Comparison, names: Sequence[str]) -> View:
     for setting in found.settings:
         values = {str(i): literal(setting.values[i]) if i in setting.values else "-" for i in range(len(names))}
         rows.append({"name": setting.name, **values})
-    return View(tuple(shown), rows)
+    return View(shown, rows)
 
 
 def _figures(what: str, figures: Sequence[Figure], names: Sequence[str]) -> View:
     shown = [Column("name", what, "(none)"), *_numbers(names)]
-    return View(tuple(shown), [{"name": figure.name, **_cells(figure)} for figure in figures])
+    return View(shown, [{"name": figure.name, **_cells(figure)} for figure in figures])
 
 
 def _numbers(names: Sequence[str]) -> list[Column]:
@@ -96,7 +100,7 @@ def _parts(found: Comparison, names: Sequence[str]) -> View:
         row |= {f"in {i}": label or "-" for i, label in enumerate(labels)}
         row["by"] = ", ".join(dict.fromkeys(by for by in part.row.by if by)) or "no counterpart"
         rows.append(row)
-    return View(tuple(shown), rows)
+    return View(shown, rows)
 
 
 def _labels(found: Comparison) -> list[tuple[str, ...]]:
@@ -134,7 +138,7 @@ def _bars(found: Comparison, names: Sequence[str]) -> View:
                 rows.append({"part": label, "model": name, "bar": bar(value, most, BAR, encoding), "params": value})
                 label = ""
     shown = [Column("part", "part"), Column("model", "in"), Column("bar", "parameters"), Column("params", "")]
-    return View(tuple(shown), rows)
+    return View(shown, rows)
 
 
 def _notes(found: Comparison, names: Sequence[str]) -> list[str]:
@@ -160,7 +164,7 @@ def _number(value: Value) -> int | None:
 
 
 def _rows(found: Comparison) -> View:
-    names = titles(found.models)
+    names = _names(found)
     rows: list[Row] = []
 
     def add(section: str, figure: Figure, model: int, address: str = "", by: str = "") -> None:

@@ -51,8 +51,7 @@ class Difference(NamedTuple):
     @property
     def repetitions(self) -> list[Repetition]:
         """Return the numbered components of which one model has more, if the additional ones are copies of others."""
-        before, after = renamed(contents(self.before), self.prefix), contents(self.after)
-        return repetitions(before, after, self.tensors)
+        return repetitions(renamed(contents(self.before), self.prefix), contents(self.after))
 
     def apply(self, model: Model | Table) -> Contents:
         """Apply the changes to A, a model or its table: B's tensors by name, with shape, tie and trainability.

@@ -70,13 +70,13 @@ def page(found: Difference, format: str) -> str:
         return csv(View(keys, [*tensors, *operations]))
     heading, *notes = _sentences(found)
     views: list[View] = []
-    before, after = titles((found.before, found.after))
+    before, after = titles((table.model, table.overrides) for table in (found.before, found.after))
     for rows, what, where in ((_shown(found), "tensors", "tensor"), (operations, "operations", "at")):
         if rows:
             shown = [Column("change", what), Column("name", where, "(the model)"), Column("numbers", "*")]
             shown += [Column("names", "number")] if where == "tensor" else [Column("what", "")]
             shown += [Column("before", before), Column("after", after)]
-            views.append(View(tuple(shown), rows[:MOST_ROWS]))
+            views.append(View(shown, rows[:MOST_ROWS]))
             if len(rows) > MOST_ROWS:
                 notes.append(f"{len(rows) - MOST_ROWS:,} more rows of {what}; use --format csv or json to show all")
     return render(heading, [*views, notes] if notes else views, format)
@@ -84,7 +84,7 @@ def page(found: Difference, format: str) -> str:
 
 def _sentences(found: Difference) -> list[str]:
     """Return the heading, and remarks on the tables."""
-    first, second = titles((found.before, found.after))
+    first, second = titles((table.model, table.overrides) for table in (found.before, found.after))
     if not found:
         tensors = number(len(found.after.tensors) + len(found.after.buffers), "tensor")
         return [f"no differences between {first} and {second}: the same {tensors}, the same operations"]

@@ -62,12 +62,12 @@ class TensorChange(NamedTuple):
         before, after = self.before, self.after
         if before is None or after is None:
             return ("added",) if before is None else ("removed",)
-        if before.kind != after.kind:
-            return (after.kind, *(("reshaped",) if before.shape != after.shape else ()))
-        found = ["reshaped"] if before.shape != after.shape else []
-        if before.tied_to != after.tied_to:
+        found = [after.kind] if before.kind != after.kind else []
+        if before.shape != after.shape:
+            found.append("reshaped")
+        if before.kind == after.kind and before.tied_to != after.tied_to:
             found.append("tied" if before.tied_to is None else "untied" if after.tied_to is None else "retied")
-        if before.trainable != after.trainable:
+        if before.kind == after.kind and before.trainable != after.trainable:
             found.append("unfrozen" if after.trainable else "frozen")
         return tuple(found)
 
@@ -98,9 +98,8 @@ def renamed(tensors: Contents, prefix: NamePrefix) -> Contents:
 
 def changes(before: Contents, after: Contents) -> tuple[TensorChange, ...]:
     """Return the tensors that differ, in A's order, followed by the added ones in B's order."""
-    names = [*before, *(name for name in after if name not in before)]
-    pairs = ((name, before.get(name), after.get(name)) for name in names)
-    return tuple([TensorChange(*pair) for pair in pairs if pair[1] != pair[2]])
+    pairs = [TensorChange(name, before.get(name), after.get(name)) for name in dict.fromkeys((*before, *after))]
+    return tuple([pair for pair in pairs if pair.before != pair.after])
 
 
 def changed(tensors: Contents, prefix: NamePrefix, steps: Sequence[TensorChange]) -> Contents:
@@ -166,10 +165,9 @@ def folded(steps: Sequence[TensorChange]) -> list[TensorChanges]:
     return [TensorChanges(kinds, names, before, after) for names, (kinds, before, after) in fold(described.items())]
 
 
-def repetitions(before: Contents, after: Contents, steps: Sequence[TensorChange]) -> list[Repetition]:
+def repetitions(before: Contents, after: Contents) -> list[Repetition]:
     """Return the numbered components of which one model has more, each equal to one at a number in both models."""
     ours, theirs = _numbered(before), _numbered(after)
-    touched = {step.name for step in steps}
     found: list[Repetition] = []
     done: list[str] = []
     for address in dict.fromkeys((*ours, *theirs)):
@@ -181,11 +179,8 @@ def repetitions(before: Contents, after: Contents, steps: Sequence[TensorChange]
             extra = sorted(more.keys() - fewer.keys())
             like = more[common[-1]]
             if extra and not fewer.keys() - more.keys() and all(more[i] == like for i in extra):
-                names = {join(address, str(i), name) for i in extra for name in like}
-                assert names <= touched
-                sizes = len(numbers), len(others)
                 pattern, sample = join(address, ANY_INDEX), join(address, str(common[-1]))
-                found.append(Repetition(pattern, *sizes, tuple(extra), len(like), sample))
+                found.append(Repetition(pattern, len(numbers), len(others), tuple(extra), len(like), sample))
                 done += [join(address, str(i)) for i in extra]
     return found
 

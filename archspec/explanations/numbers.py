@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from fractions import Fraction
-from math import ceil, floor
+from math import floor
 from typing import NamedTuple
 
 MOST_DIGITS = 30
@@ -34,11 +34,6 @@ class Reading(NamedTuple):
     digits: int | None
     low: Fraction
     high: Fraction
-
-    @property
-    def bounds(self) -> tuple[int, int]:
-        """The smallest and the largest integer that it matches."""
-        return ceil(self.low), floor(self.high)
 
     def fits(self, value: Fraction | int) -> bool:
         """Whether `value`, rounded to these digits, is the number; half a unit may be rounded up or down."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import ceil, floor
+
 from archspec.explanations.explain import MOST_MATCHES, Addend, Answer, Explanation, Match
 from archspec.explanations.numbers import rounded
 from archspec.reporting.documents import Document
@@ -22,7 +24,7 @@ def contents(found: Explanation) -> Document:
         "answers": [
             {
                 "digits": answer.reading.digits,
-                **dict(zip(("low", "high"), answer.reading.bounds, strict=True)),
+                **dict(zip(("low", "high"), _bounds(answer), strict=True)),
                 "fits": bool(answer.matches),
                 "matches": list(map(_match, answer.matches)),
                 "more": answer.more,
@@ -60,12 +62,17 @@ def _heading(found: Explanation, answer: Answer) -> str:
         if not answer.matches:
             return f"no match {exactly}{_NEAREST}"
         return f"{len(answer.matches)} match{'es' if len(answer.matches) > 1 else ''} {exactly}"
-    low, high = answer.reading.bounds
+    low, high = _bounds(answer)
     digits = number(answer.reading.digits, "significant digit")
     if not answer.matches:
         return f"at {digits}, {low:,} to {high:,}: no match{_NEAREST}"
     shown = ", ".join(dict.fromkeys(rounded(m.params, published, answer.reading.digits + 2) for m in answer.matches))
     return f"at {digits}, {low:,} to {high:,}: {shown}"
+
+
+def _bounds(answer: Answer) -> tuple[int, int]:
+    """Return the smallest and the largest integer that match."""
+    return ceil(answer.reading.low), floor(answer.reading.high)
 
 
 _NEAREST = "; the nearest counts with at most one adjustment are"

@@ -18,9 +18,9 @@ class Column(NamedTuple):
     blank: str = ""
 
 
-def columns(*keys: str) -> tuple[Column, ...]:
+def columns(*keys: str) -> list[Column]:
     """Return columns whose titles are their keys."""
-    return tuple([Column(key, key) for key in keys])
+    return [Column(key, key) for key in keys]
 
 
 Cell: TypeAlias = str | int | float | Sequence[int] | None
@@ -33,7 +33,7 @@ Row: TypeAlias = dict[str, Cell]
 class View(NamedTuple):
     """Rows of values under columns."""
 
-    columns: tuple[Column, ...]
+    columns: Sequence[Column]
     rows: Sequence[Mapping[str, Cell]]
 
 
@@ -150,9 +150,8 @@ _FORMULAS = ("=", "+", "-", "@")
 def _used(view: View) -> View:
     """Remove empty columns from a view."""
     empty = ("", None)
-    return view._replace(
-        columns=tuple(c for c in view.columns if c.blank or any(row[c.key] not in empty for row in view.rows))
-    )
+    used = [c for c in view.columns if c.blank or any(row[c.key] not in empty for row in view.rows)]
+    return View(used, view.rows)
 
 
 def _is_right(view: View, column: Column) -> bool:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, cast
-
-if TYPE_CHECKING:
-    from archspec.table import Table
+from collections.abc import Iterable, Mapping, Sequence
+from typing import cast
 
 
 def number(count: int, noun: str) -> str:
@@ -34,7 +31,7 @@ def title(model: str, overrides: Mapping[str, object]) -> str:
     return f"{model}, with {changed}" if changed else model
 
 
-def titles(models: Sequence[Table]) -> list[str]:
+def titles(models: Iterable[tuple[str, Mapping[str, object]]]) -> list[str]:
     """Format the names of several models with their overrides; equal ones are numbered."""
-    names = [title(model.model, model.overrides) for model in models]
+    names = [title(model, overrides) for model, overrides in models]
     return [f"{name} ({i + 1})" if names.count(name) > 1 else name for i, name in enumerate(names)]
