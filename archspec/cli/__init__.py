@@ -78,16 +78,11 @@ def _run(arguments: Sequence[str] | None) -> int:
 def _prepare() -> None:
     """Prepare the process for a short run."""
     gc.set_threshold(100_000, 20, 20)  # most objects live until the end, and searching them would take longest
-    _prepare_output()
-
-
-def _prepare_output() -> None:
-    """Make standard output accept any text in any encoding; it may be closed (`>&-`)."""
-    if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]
+    if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison] -- closed by `>&-`
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure:
-        reconfigure(errors="backslashreplace")
+        reconfigure(errors="backslashreplace")  # any text can be written in any encoding
 
 
 def _silence(stream: TextIO) -> None:

@@ -163,7 +163,7 @@ def _formula(parser: argparse.ArgumentParser) -> None:
 
 def _verify(parser: argparse.ArgumentParser) -> None:
     _spec(parser)
-    parser.add_argument("checkpoint", metavar="CHECKPOINT", help="a file, an index of shards, or their directory")
+    _checkpoint(parser)
     parser.add_argument(
         "--rename",
         metavar="OLD=NEW",
@@ -176,8 +176,12 @@ def _verify(parser: argparse.ArgumentParser) -> None:
 
 
 def _scaffold(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("checkpoint", metavar="CHECKPOINT", help="a file, an index of shards, or their directory")
+    _checkpoint(parser)
     _output(parser)
+
+
+def _checkpoint(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("checkpoint", metavar="CHECKPOINT", help="a file, an index of shards, or their directory")
 
 
 def _show(parser: argparse.ArgumentParser) -> None:
@@ -197,9 +201,11 @@ def _error(parser: argparse.ArgumentParser) -> None:
 
 def _spec(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("spec", metavar="SPEC", help=_SPEC)
-    parser.add_argument(
-        "--set", metavar="NAME=VALUE", action="append", default=[], dest="settings", help="override a hyperparameter"
-    )
+    _set(parser, "NAME=VALUE", "override a hyperparameter")
+
+
+def _set(parser: argparse.ArgumentParser, metavar: str, help: str) -> None:
+    parser.add_argument("--set", metavar=metavar, action="append", default=[], dest="settings", help=help)
 
 
 def _format(parser: argparse.ArgumentParser) -> None:
@@ -238,7 +244,7 @@ def _audit(parser: argparse.ArgumentParser) -> None:
 def _compare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("a", metavar="A", help=_SPEC)
     parser.add_argument("others", metavar="B", nargs="+", help="the models to compare it with, specified like A")
-    _settings(parser)
+    _set(parser, "[K:]NAME=VALUE", "override a hyperparameter of every model, or only of the K-th (`2:layers=6`)")
     parser.add_argument("--depth", metavar="N", type=_depth, default=1, help="expand components N levels deep (1)")
     _dims(parser)
     parser.add_argument("--svg", metavar="FILE", help="write a bar chart of the components of two models to a file")
@@ -249,19 +255,8 @@ def _compare(parser: argparse.ArgumentParser) -> None:
 def _diff(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("a", metavar="A", help=_SPEC)
     parser.add_argument("b", metavar="B", help="the model to compare it with, specified like A")
-    _settings(parser)
+    _set(parser, "[K:]NAME=VALUE", "override a hyperparameter of every model, or only of the K-th (`2:layers=6`)")
     _format(parser)
-
-
-def _settings(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--set",
-        metavar="[K:]NAME=VALUE",
-        action="append",
-        default=[],
-        dest="settings",
-        help="override a hyperparameter of every model, or only of the K-th (`2:layers=6`)",
-    )
 
 
 _COMMANDS = {

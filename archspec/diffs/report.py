@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from archspec.addresses import ranges
+from archspec.addresses.repeats import Fold
 from archspec.diffs.api import Difference
 from archspec.diffs.op_changes import OperationChanges
 from archspec.diffs.structure import NamePrefix, Repetition, StoredTensor, TensorChanges, covered, folded
@@ -130,17 +131,26 @@ def _repetition_row(repetition: Repetition) -> Row:
     }
 
 
-def _tensor_row(change: TensorChanges) -> Row:
+def _row(part: str, change: str, fold: Fold, what: str, before: str, after: str) -> Row:
     return {
-        "part": "tensors",
-        "change": ", ".join(change.kinds),
-        "name": change.fold.pattern,
-        "numbers": change.fold.ranges,
-        "names": len(change.fold.names),
-        "what": "",
-        "before": _stored(change.before),
-        "after": _stored(change.after),
+        "part": part,
+        "change": change,
+        "name": fold.pattern,
+        "numbers": fold.ranges,
+        "names": len(fold.names),
+        "what": what,
+        "before": before,
+        "after": after,
     }
+
+
+def _tensor_row(change: TensorChanges) -> Row:
+    return _row("tensors", ", ".join(change.kinds), change.fold, "", _stored(change.before), _stored(change.after))
+
+
+def _operation_row(change: OperationChanges) -> Row:
+    fallback = "the operations differ (no description available)" if change.kind == "differs" else ""
+    return _row("operations", change.kind, change.fold, change.what or fallback, change.before, change.after)
 
 
 def _stored(tensor: StoredTensor | None) -> str:
@@ -152,17 +162,3 @@ def _stored(tensor: StoredTensor | None) -> str:
     elif not tensor.trainable:
         words.append("frozen")
     return ", ".join(words) + (f" = {tensor.tied_to}" if tensor.tied_to else "")
-
-
-def _operation_row(change: OperationChanges) -> Row:
-    fallback = "the operations differ (no description available)" if change.kind == "differs" else ""
-    return {
-        "part": "operations",
-        "change": change.kind,
-        "name": change.fold.pattern,
-        "numbers": change.fold.ranges,
-        "names": len(change.fold.names),
-        "what": change.what or fallback,
-        "before": change.before,
-        "after": change.after,
-    }
