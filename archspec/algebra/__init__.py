@@ -11,62 +11,32 @@ The modules, each of which uses only those before it: `terms` (polynomials as tu
 `bounds`, `division` (the operations that make atoms), `polynomial` (the class), `sizes` and `sums`.
 """
 
-from archspec.algebra.polynomial import (
-    Expression,
-    Polynomial,
-    at_least,
-    atoms,
-    bounds,
-    by_power,
-    cleared,
-    dim_max,
-    dim_min,
-    evaluate,
-    expression,
-    factored,
-    index,
-    number,
-    ratio,
-    substitute,
-    symbol,
-    symbols,
-    terms_of,
-    to_latex,
-    to_text,
-    total,
-)
-from archspec.algebra.sizes import LARGEST, Dim, checked, product
-from archspec.algebra.sums import summed
-from archspec.algebra.terms import Atom, Bounds
-
-__all__ = [
-    "LARGEST",
-    "Atom",
-    "Bounds",
-    "Dim",
-    "Expression",
-    "Polynomial",
-    "at_least",
-    "atoms",
-    "bounds",
-    "by_power",
-    "checked",
-    "cleared",
-    "dim_max",
-    "dim_min",
-    "evaluate",
-    "expression",
-    "factored",
-    "index",
-    "number",
-    "product",
-    "ratio",
-    "substitute",
-    "summed",
-    "symbol",
-    "symbols",
-    "terms_of",
-    "to_latex",
-    "to_text",
-    "total",
-]
+from archspec.algebra.polynomial import Expression as Expression
+from archspec.algebra.polynomial import Polynomial as Polynomial
+from archspec.algebra.polynomial import at_least as at_least
+from archspec.algebra.polynomial import atoms as atoms
+from archspec.algebra.polynomial import bounds as bounds
+from archspec.algebra.polynomial import by_power as by_power
+from archspec.algebra.polynomial import cleared as cleared
+from archspec.algebra.polynomial import dim_max as dim_max
+from archspec.algebra.polynomial import dim_min as dim_min
+from archspec.algebra.polynomial import evaluate as evaluate
+from archspec.algebra.polynomial import expression as expression
+from archspec.algebra.polynomial import factored as factored
+from archspec.algebra.polynomial import index as index
+from archspec.algebra.polynomial import number as number
+from archspec.algebra.polynomial import ratio as ratio
+from archspec.algebra.polynomial import substitute as substitute
+from archspec.algebra.polynomial import symbol as symbol
+from archspec.algebra.polynomial import symbols as symbols
+from archspec.algebra.polynomial import terms_of as terms_of
+from archspec.algebra.polynomial import to_latex as to_latex
+from archspec.algebra.polynomial import to_text as to_text
+from archspec.algebra.polynomial import total as total
+from archspec.algebra.sizes import LARGEST as LARGEST
+from archspec.algebra.sizes import Dim as Dim
+from archspec.algebra.sizes import checked as checked
+from archspec.algebra.sizes import product as product
+from archspec.algebra.sums import summed as summed
+from archspec.algebra.terms import Atom as Atom
+from archspec.algebra.terms import Bounds as Bounds

@@ -6,22 +6,15 @@
 from __future__ import annotations
 
 from archspec.ops import create, elementwise, linear, reduce, shape
-from archspec.ops.check import OpError, element_type
-from archspec.ops.record import REQUIRED, Attribute, Input, Interval, Op, Operands, Torch
-
-__all__ = [
-    "OPERATORS",
-    "OPS",
-    "REQUIRED",
-    "Attribute",
-    "Input",
-    "Interval",
-    "Op",
-    "OpError",
-    "Operands",
-    "Torch",
-    "element_type",
-]
+from archspec.ops.check import OpError as OpError
+from archspec.ops.check import element_type as element_type
+from archspec.ops.record import REQUIRED as REQUIRED
+from archspec.ops.record import Attribute as Attribute
+from archspec.ops.record import Input as Input
+from archspec.ops.record import Interval as Interval
+from archspec.ops.record import Op as Op
+from archspec.ops.record import Operands as Operands
+from archspec.ops.record import Torch as Torch
 
 OPS: dict[str, Op] = {op.name: op for op in (*elementwise.OPS, *reduce.OPS, *linear.OPS, *shape.OPS, *create.OPS)}
 """Every operation by name, in the order of the table."""

@@ -11,7 +11,7 @@ import math
 from collections.abc import Collection, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, TypeAlias, TypeGuard
+from typing import TypeAlias, TypeGuard
 
 from archspec.algebra import LARGEST, Dim, Polynomial, at_least, bounds
 from archspec.ir import Type
@@ -71,7 +71,7 @@ def unlike(a: Dim, b: Dim) -> str:
 # Hyperparameters ------------------------------------------------------------------------------------------------------
 
 
-def is_list(value: object) -> TypeGuard[tuple[Any, ...]]:
+def is_list(value: object) -> TypeGuard[tuple[object, ...]]:
     """Whether a static value is a list: a plain tuple, not a record."""
     return value.__class__ is tuple
 
@@ -226,6 +226,11 @@ def ranked(type: Type, least: int, argument: str) -> Shape:
         axes = f"{least} axes" if least > 1 else "one axis"
         raise OpError(f"expects a tensor with at least {axes} as `{argument}`, found {typed(type)}", argument)
     return type.shape
+
+
+def resized(shape: Shape, axis: int, *sizes: Dim) -> Shape:
+    """Return a shape with other sizes in the place of one axis."""
+    return (*shape[:axis], *sizes, *shape[axis + 1 :])
 
 
 def exactly(shape: Shape, type: Type, argument: str) -> None:

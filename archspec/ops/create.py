@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from archspec.algebra import LARGEST, Polynomial
 from archspec.ir import Type
 from archspec.ops.check import OpError, Shape, describe, shape_of, size_of
-from archspec.ops.record import Attribute, Interval, Op, Torch
+from archspec.ops.record import Attribute, Interval, Op, Settings, Torch
 
 
 def _arange(stop: object) -> Shape:
@@ -30,12 +29,12 @@ def _full(shape: object, value: object) -> Shape:
     return sizes
 
 
-def _counted(inputs: Sequence[Interval], result: Type, attributes: Mapping[str, Any]) -> Interval | None:
+def _counted(inputs: Sequence[Interval], result: Type, attributes: Settings) -> Interval | None:
     stop = attributes["stop"]
     return (0, stop - 1) if isinstance(stop, int) else None
 
 
-def _constant(inputs: Sequence[Interval], result: Type, attributes: Mapping[str, Any]) -> Interval | None:
+def _constant(inputs: Sequence[Interval], result: Type, attributes: Settings) -> Interval | None:
     value = attributes["value"]
     return (value, value) if isinstance(value, int) and not isinstance(value, bool) else None
 

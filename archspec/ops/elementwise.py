@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeAlias
 
-from archspec.algebra import LARGEST, Polynomial, checked, dim_max, dim_min
+from archspec.algebra import LARGEST, Dim, Polynomial, checked, dim_max, dim_min
 from archspec.ir import Type
 from archspec.ops.check import Shape, broadcast
-from archspec.ops.record import Input, Interval, Op, Operands, Torch
+from archspec.ops.record import Input, Interval, Op, Operands, Scalar, Settings, Torch, kept
 
 Function: TypeAlias = Callable[..., Any]
+Elements: TypeAlias = Literal["number", "bool", ""]
 Form: TypeAlias = str | Callable[[Operands], str]
 
 
@@ -34,11 +35,11 @@ def _where(condition: Type, a: Type, b: Type) -> Shape:
 # Plain numbers --------------------------------------------------------------------------------------------------------
 
 
-def _within(function: Callable[..., Any]) -> Callable[..., Any]:
+def _within(function: Function) -> Function:
     """`function` on integers and dimensions, whose results are held to the limits of sizes, and on known reals."""
     known = _known(function)
 
-    def compute(*values: Any) -> Any:
+    def compute(*values: Scalar) -> Scalar:
         if float in map(type, values):
             if any(isinstance(value, Polynomial) for value in values):
                 raise TypeError("cannot combine a real and a symbolic dimension")
@@ -48,18 +49,20 @@ def _within(function: Callable[..., Any]) -> Callable[..., Any]:
     return compute
 
 
-def _known(function: Callable[..., Any]) -> Callable[..., Any]:
+def _known(function: Function) -> Function:
     """Apply `function` to numbers only, because a symbolic dimension has no value yet."""
 
-    def compute(*values: Any) -> Any:
+    def compute(*values: Scalar) -> Scalar:
+        numbers: list[int | float] = []
         for value in values:
             if isinstance(value, Polynomial):
                 raise TypeError(f"expects a compile-time constant, found the dimension {value}")
+            numbers.append(value)
         try:
             result = function(*values)
         except OverflowError:
             raise OverflowError(_TOO_LARGE) from None
-        if result.__class__ is float and math.isinf(result) and not any(map(math.isinf, values)):
+        if type(result) is float and math.isinf(result) and not any(map(math.isinf, numbers)):
             raise FloatingPointError(_TOO_LARGE)
         return _bounded(result)
 
@@ -69,43 +72,46 @@ def _known(function: Callable[..., Any]) -> Callable[..., Any]:
 _TOO_LARGE = "this number is too large to compute"
 
 
-def _bounded(value: Any) -> Any:
+def _bounded(value: Scalar) -> Scalar:
     """`value`, unless it is beyond the limits of sizes or not a number."""
-    if value.__class__ is int:
+    if isinstance(value, int):
         if not -LARGEST <= value <= LARGEST:
             raise OverflowError("this number does not fit in 64 bits")
     elif isinstance(value, Polynomial):
         checked(value)
-    elif value.__class__ is float and math.isnan(value):
+    elif type(value) is float and math.isnan(value):
         raise FloatingPointError("this value is not a number (NaN)")
     return value
-
-
-def _divided(a: Any, b: Any) -> Any:
-    return a / b
-
-
-def _quotient(a: Any, b: Any) -> Any:
-    return a // b
 
 
 def _sigmoid(x: float) -> float:
     return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))
 
 
-def _floor(x: Any) -> Any:
-    return x if isinstance(x, Polynomial) else math.floor(x)
+def _rounded(function: Callable[[float], int]) -> Function:
+    """`function`, which returns an integer, on numbers and on dimensions, which are integers."""
+
+    def compute(x: Scalar) -> Scalar:
+        return x if isinstance(x, Polynomial) else function(x)
+
+    return _within(compute)
 
 
-def _truncated(x: Any) -> Any:
-    return x if isinstance(x, Polynomial) else int(x)
+def _divided(a: float, b: float) -> float:
+    return a / b
 
 
-def _power(base: Any, exponent: Any) -> Any:
+def _quotient(a: Dim, b: Dim) -> Dim:
+    return a // b
+
+
+def _power(base: Scalar, exponent: Scalar) -> Scalar:
     if isinstance(exponent, Polynomial):
         raise TypeError(f"expects a compile-time constant as exponent, found the dimension {exponent}")
-    if isinstance(base, Polynomial) and not 0 <= exponent <= _HIGHEST_POWER:
-        raise TypeError(f"can only raise a symbolic dimension to an integer power from 0 to {_HIGHEST_POWER}")
+    if isinstance(base, Polynomial):
+        if not isinstance(exponent, int) or not 0 <= exponent <= _HIGHEST_POWER:
+            raise TypeError(f"can only raise a symbolic dimension to an integer power from 0 to {_HIGHEST_POWER}")
+        return base**exponent
     if base == 0 and exponent < 0:
         raise ValueError("zero cannot be raised to a negative power")
     if isinstance(base, int) and isinstance(exponent, int) and base.bit_length() * exponent > 130 and abs(base) > 1:
@@ -119,25 +125,13 @@ def _power(base: Any, exponent: Any) -> Any:
 _HIGHEST_POWER = 8
 
 
-def _least(a: Any, b: Any) -> Any:
-    return dim_min(a, b) if isinstance(a, Polynomial) or isinstance(b, Polynomial) else min(a, b)
-
-
-def _most(a: Any, b: Any) -> Any:
-    return dim_max(a, b) if isinstance(a, Polynomial) or isinstance(b, Polynomial) else max(a, b)
-
-
 # Intervals ------------------------------------------------------------------------------------------------------------
 
 
-def _kept(inputs: Sequence[Interval], result: Type, attributes: Mapping[str, Any]) -> Interval:
-    return inputs[0]
-
-
-def _of_ends(compute: Callable[[int, int], int]) -> Callable[..., Interval]:
+def _of_ends(compute: Callable[[int, int], int]) -> Callable[[Sequence[Interval], Type, Settings], Interval]:
     """Return the interval of an operation that is monotonic or linear in each operand, from its bounds."""
 
-    def interval(inputs: Sequence[Interval], result: Type, attributes: Mapping[str, Any]) -> Interval:
+    def interval(inputs: Sequence[Interval], result: Type, attributes: Settings) -> Interval:
         a, b = inputs
         results = [compute(x, y) for x in a for y in b]
         return min(results), max(results)
@@ -146,25 +140,6 @@ def _of_ends(compute: Callable[[int, int], int]) -> Callable[..., Interval]:
 
 
 # PyTorch --------------------------------------------------------------------------------------------------------------
-
-
-def _equality(symbol: str, method: str) -> Callable[[Operands], str]:
-    def form(o: Operands) -> str:
-        for x, other in (("a", "b"), ("b", "a")):
-            if isinstance(o.literal(other), bool):
-                return f"{x}.{method}({other})"
-        return f"a {symbol} b"
-
-    return form
-
-
-def _extreme(function: str, limit: str) -> Callable[[Operands], str]:
-    def form(o: Operands) -> str:
-        if o.is_number("b"):
-            return f"a.clamp({limit}=b)"
-        return f"b.clamp({limit}=a)" if o.is_number("a") else f"torch.{function}(a, b)"
-
-    return form
 
 
 def _choice(o: Operands) -> str:
@@ -178,14 +153,12 @@ def _choice(o: Operands) -> str:
 def _unary(
     name: str,
     doc: str,
-    elements: Literal["number", "bool", ""],
+    elements: Elements,
     dtype: str,
     scalar: Function | None,
     python: str,
     torch: Form | None,
     symbol: str | None = None,
-    interval: Callable[..., Interval] | None = None,
-    casts: bool = False,
 ) -> Op:
     return Op(
         name,
@@ -198,12 +171,15 @@ def _unary(
         (dtype,),
         symbol,
         scalar=scalar,
-        interval=interval,
-        casts=casts,
-        work=0 if casts else 1,
+        work=1,
         python=python,
         torch=Torch(torch) if torch is not None else None,
     )
+
+
+def _cast(name: str, doc: str, scalar: Function, python: str, torch: Form | None) -> Op:
+    """A conversion to the element type that it is named after."""
+    return _unary(name, doc, "", name, scalar, python, torch)._replace(casts=True, work=0)
 
 
 def _real(name: str, doc: str, scalar: Function, python: str = "", least: int | None = None) -> Op:
@@ -213,16 +189,7 @@ def _real(name: str, doc: str, scalar: Function, python: str = "", least: int | 
 
 
 def _binary(
-    name: str,
-    doc: str,
-    elements: Literal["number", "bool", ""],
-    dtype: str,
-    scalar: Function | None,
-    torch: Form,
-    symbol: str | None = None,
-    commutative: bool = False,
-    associative: bool = False,
-    interval: Callable[..., Interval] | None = None,
+    name: str, doc: str, elements: Elements, dtype: str, scalar: Function | None, torch: Form, symbol: str | None
 ) -> Op:
     return Op(
         name,
@@ -234,37 +201,51 @@ def _binary(
         _common,
         (dtype,),
         symbol,
-        commutative=commutative,
-        associative=associative,
         scalar=scalar,
-        interval=interval,
         work=1,
         python=f"a {symbol} b" if symbol else f"{name}(a, b)",
         torch=Torch(torch),
     )
 
 
-def _arithmetic(
-    name: str,
-    doc: str,
-    scalar: Function,
-    symbol: str | None = None,
-    torch: Form = "",
-    commutative: bool = False,
-    exact: Callable[[int, int], int] | None = None,
-) -> Op:
-    """A binary operation; `exact` computes the bounds of its interval from those of the operands."""
-    interval = _of_ends(exact) if exact else None
-    form = torch or f"a {symbol} b"
-    return _binary(name, doc, "number", "a b", scalar, form, symbol, commutative, commutative, interval)
+def _arithmetic(name: str, doc: str, scalar: Function, symbol: str | None = None, torch: Form | None = None) -> Op:
+    return _binary(name, doc, "number", "a b", _within(scalar), torch or f"a {symbol} b", symbol)
+
+
+def _extreme(name: str, doc: str, of_sizes: Function, of_numbers: Callable[..., int], function: str, limit: str) -> Op:
+    def scalar(a: Scalar, b: Scalar) -> Scalar:
+        return (of_sizes if isinstance(a, Polynomial) or isinstance(b, Polynomial) else of_numbers)(a, b)
+
+    def form(o: Operands) -> str:
+        if o.is_number("b"):
+            return f"a.clamp({limit}=b)"
+        return f"b.clamp({limit}=a)" if o.is_number("a") else f"torch.{function}(a, b)"
+
+    return _commutative(_arithmetic(name, doc, scalar, torch=form), of_numbers)
+
+
+def _commutative(op: Op, exact: Callable[[int, int], int]) -> Op:
+    """An associative operation; `exact` computes the bounds of its interval from those of the operands."""
+    return op._replace(commutative=True, associative=True, interval=_of_ends(exact))
 
 
 def _comparison(name: str, symbol: str, doc: str, scalar: Function) -> Op:
     return _binary(name, doc, "number", "bool", _known(scalar), f"a {symbol} b", symbol)
 
 
+def _equality(name: str, symbol: str, doc: str, scalar: Function) -> Op:
+    def form(o: Operands) -> str:
+        for x, other in (("a", "b"), ("b", "a")):
+            if isinstance(o.literal(other), bool):
+                return f"{x}.{name}({other})"
+        return f"a {symbol} b"
+
+    return _binary(name, doc, "", "bool", _known(scalar), form, symbol)._replace(commutative=True)
+
+
 def _logic(name: str, doc: str, torch: str) -> Op:
-    return _binary(name, doc, "bool", "bool", None, torch, name, commutative=True, associative=True)
+    op = _binary(name, doc, "bool", "bool", None, torch, name)
+    return op._replace(commutative=True, associative=True)
 
 
 OPS = (
@@ -283,66 +264,26 @@ OPS = (
         "The largest integer that is not above x.",
         "number",
         "int",
-        _within(_floor),
+        _rounded(math.floor),
         "math.floor(x)",
         "torch.floor(x).long()",
     ),
-    _unary("real", "x as a real; true is 1, false 0.", "", "real", _known(float), "float(x)", None, casts=True),
-    _unary(
-        "int",
-        "x as an int, truncated towards zero; true is 1, false 0.",
-        "",
-        "int",
-        _within(_truncated),
-        "int(x)",
-        "x.long()",
-        interval=_kept,
-        casts=True,
-    ),
+    _cast("real", "x as a real; true is 1, false 0.", _known(float), "float(x)", None),
+    _cast(
+        "int", "x as an int, truncated towards zero; true is 1, false 0.", _rounded(int), "int(x)", "x.long()"
+    )._replace(interval=kept),
     _unary("not", "True where x is false.", "bool", "bool", None, "not x", "~x", "not"),
-    _arithmetic("add", "a + b.", _within(operator.add), "+", commutative=True, exact=operator.add),
-    _arithmetic("sub", "a - b.", _within(operator.sub), "-", exact=operator.sub),
-    _arithmetic("mul", "a times b.", _within(operator.mul), "*", commutative=True, exact=operator.mul),
+    _commutative(_arithmetic("add", "a + b.", operator.add, "+"), operator.add),
+    _arithmetic("sub", "a - b.", operator.sub, "-")._replace(interval=_of_ends(operator.sub)),
+    _commutative(_arithmetic("mul", "a times b.", operator.mul, "*"), operator.mul),
     _binary("div", "a divided by b; a real, also for two ints.", "number", "real", _known(_divided), "a / b", "/"),
-    _arithmetic("floordiv", "a divided by b, rounded down.", _within(_quotient), "//"),
-    _arithmetic("mod", "a - b * (a // b): the remainder, with the sign of b.", _within(operator.mod), "%"),
-    _arithmetic("pow", "a to the power b; an int to a negative int is undefined.", _within(_power), "**"),
-    _arithmetic(
-        "min",
-        "The smaller of a and b.",
-        _within(_least),
-        torch=_extreme("minimum", "max"),
-        commutative=True,
-        exact=min,
-    ),
-    _arithmetic(
-        "max",
-        "The larger of a and b.",
-        _within(_most),
-        torch=_extreme("maximum", "min"),
-        commutative=True,
-        exact=max,
-    ),
-    _binary(
-        "eq",
-        "True where a equals b; both numbers or both bool.",
-        "",
-        "bool",
-        _known(operator.eq),
-        _equality("==", "eq"),
-        "==",
-        commutative=True,
-    ),
-    _binary(
-        "ne",
-        "True where a differs from b; both numbers or both bool.",
-        "",
-        "bool",
-        _known(operator.ne),
-        _equality("!=", "ne"),
-        "!=",
-        commutative=True,
-    ),
+    _arithmetic("floordiv", "a divided by b, rounded down.", _quotient, "//"),
+    _arithmetic("mod", "a - b * (a // b): the remainder, with the sign of b.", operator.mod, "%"),
+    _arithmetic("pow", "a to the power b; an int to a negative int is undefined.", _power, "**"),
+    _extreme("min", "The smaller of a and b.", dim_min, min, "minimum", "max"),
+    _extreme("max", "The larger of a and b.", dim_max, max, "maximum", "min"),
+    _equality("eq", "==", "True where a equals b; both numbers or both bool.", operator.eq),
+    _equality("ne", "!=", "True where a differs from b; both numbers or both bool.", operator.ne),
     _comparison("lt", "<", "True where a < b.", operator.lt),
     _comparison("le", "<=", "True where a <= b.", operator.le),
     _comparison("gt", ">", "True where a > b.", operator.gt),

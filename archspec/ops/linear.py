@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from archspec.algebra import Dim
 from archspec.ir import Type
@@ -19,11 +18,12 @@ from archspec.ops.check import (
     is_list,
     non_negative,
     ranked,
+    resized,
     same,
     shown,
     typed,
 )
-from archspec.ops.record import Attribute, Input, Op, Operands, Torch
+from archspec.ops.record import Attribute, Input, Op, Operands, Settings, Torch
 
 
 def _matmul(a: Type, b: Type) -> Shape:
@@ -32,37 +32,34 @@ def _matmul(a: Type, b: Type) -> Shape:
     return (*broadcast(tuple(left), tuple(right), "b"), rows, columns)
 
 
-def _linear(x: Type, weight: Type, bias: Type | None) -> Shape:
-    (*leading, inner) = ranked(x, 1, "x")
-    if len(weight.shape) != 2:
-        raise OpError(f"expects a `weight` [out, in], found {typed(weight)}", "weight")
-    out, size = weight.shape
+def _check_weight(x: Type, weight: Type, bias: Type | None, layout: str) -> None:
+    """Check a matrix of this layout that is applied to the last axis of x, and its bias."""
+    inner = ranked(x, 1, "x")[-1]
+    if len(weight.shape) != layout.count(",") + 1:
+        raise OpError(f"expects a `weight` {layout}, found {typed(weight)}", "weight")
+    *outer, size = weight.shape
     same(inner, size, "x", f"the last size of {shown(x.shape)} to match `in` of the weight {shown(weight.shape)}")
     if bias is not None:
-        exactly((out,), bias, "bias")
-    return (*leading, out)
+        exactly(tuple(outer), bias, "bias")
+
+
+def _linear(x: Type, weight: Type, bias: Type | None) -> Shape:
+    _check_weight(x, weight, bias, "[out, in]")
+    return (*x.shape[:-1], weight.shape[0])
 
 
 def _expert_linear(x: Type, experts: Type, weight: Type, bias: Type | None) -> Shape:
-    (*leading, inner) = ranked(x, 1, "x")
-    if len(weight.shape) != 3:
-        raise OpError(f"expects a `weight` [n, out, in], found {typed(weight)}", "weight")
-    count, out, size = weight.shape
-    same(inner, size, "x", f"the last size of {shown(x.shape)} to match `in` of the weight {shown(weight.shape)}")
-    if bias is not None:
-        exactly((count, out), bias, "bias")
-    return (*broadcast(tuple(leading), experts.shape, "experts"), out)
+    _check_weight(x, weight, bias, "[n, out, in]")
+    return (*broadcast(x.shape[:-1], experts.shape, "experts"), weight.shape[1])
 
 
 def _each(value: object, count: int, argument: str, least: int) -> list[Dim]:
     """Return an integer or dimension for every spatial axis, from a single one or a list."""
-    if not is_list(value):
-        return [amount(value, argument, least)] * count
-    if len(value) != count:
-        raise OpError(
-            f"expects an integer or a list of {count} as `{argument}`, found a list of {len(value)}", argument
-        )
-    return [amount(item, argument, least) for item in value]
+    items = value if is_list(value) else (value,) * count
+    if len(items) != count:
+        message = f"expects an integer or a list of {count} as `{argument}`, found a list of {len(items)}"
+        raise OpError(message, argument)
+    return [amount(item, argument, least) for item in items]
 
 
 def _conv(
@@ -122,21 +119,21 @@ def _gather(x: Type, index: Type, axis: object) -> Shape:
     place = axis_of(axis, x)
     if len(index.shape) != len(x.shape):
         raise OpError(f"expects an `index` with {len(x.shape)} axes for {typed(x)}, found {typed(index)}", "index")
-    exactly((*x.shape[:place], index.shape[place], *x.shape[place + 1 :]), index, "index")
+    exactly(resized(x.shape, place, index.shape[place]), index, "index")
     return index.shape
 
 
 # Costs ----------------------------------------------------------------------------------------------------------------
 
 
-def _of_rows(inputs: Sequence[Type | None], result: Type, attributes: Mapping[str, Any]) -> Sequence[Dim]:
+def _of_rows(inputs: Sequence[Type | None], result: Type, attributes: Settings) -> Sequence[Dim]:
     """Return the work if each element of the result is a sum over the last axis of the first input."""
     first = inputs[0]
     assert first is not None
     return (*result.shape, first.shape[-1])
 
 
-def _of_kernels(inputs: Sequence[Type | None], result: Type, attributes: Mapping[str, Any]) -> Sequence[Dim]:
+def _of_kernels(inputs: Sequence[Type | None], result: Type, attributes: Settings) -> Sequence[Dim]:
     """Return the work of a convolution: a kernel per element of the result (of x, if transposed), padding included."""
     x, weight, *_ = inputs
     assert x is not None and weight is not None

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import EllipsisType
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, cast
 
-from archspec.algebra import LARGEST, Dim, checked
+from archspec.algebra import LARGEST, Dim, Polynomial, checked
 from archspec.ir import Type
 from archspec.ops.check import MOST_DIMENSIONS, OpError, Shape, accept, certainly_below, element_type, promoted, unmixed
 
@@ -17,6 +17,12 @@ Group: TypeAlias = Literal["Elementwise", "Along an axis", "Weights and position
 
 Interval: TypeAlias = tuple[int, int]
 """The smallest and the largest integer of a tensor."""
+
+Scalar: TypeAlias = int | float | Polynomial
+"""A number, boolean or symbolic dimension."""
+
+Settings: TypeAlias = Mapping[str, object]
+"""The values of hyperparameters by name."""
 
 
 class Required:
@@ -26,14 +32,14 @@ class Required:
         return "REQUIRED"
 
 
-REQUIRED = Required()
+REQUIRED: Any = Required()
 
 
 class Attribute(NamedTuple):
     """A hyperparameter: a compile-time constant."""
 
     name: str
-    default: Any = REQUIRED
+    default: bool | int | float | str | None = REQUIRED
 
 
 class Input(NamedTuple):
@@ -63,7 +69,7 @@ class Input(NamedTuple):
 class Operands(Protocol):
     """An application of an operation in generated code. Inputs and hyperparameters are identified by name."""
 
-    def literal(self, name: str) -> Any:
+    def literal(self, name: str) -> object:
         """Return the value of a hyperparameter if it is a literal; otherwise an object that equals nothing."""
         ...
 
@@ -139,13 +145,13 @@ class Op(NamedTuple):
     symbol: str | None = None
     commutative: bool = False
     associative: bool = False
-    scalar: Callable[..., Any] | None = None
+    scalar: Callable[..., Scalar] | None = None
     least: int | None = None
-    interval: Callable[[Sequence[Interval], Type, Mapping[str, Any]], Interval | None] | None = None
+    interval: Callable[[Sequence[Interval], Type, Settings], Interval | None] | None = None
     casts: bool = False
     mixes: bool = False
     attention: Literal["", "product", "weights"] = ""
-    macs: Callable[[Sequence[Type | None], Type, Mapping[str, Any]], Sequence[Dim]] | None = None
+    macs: Callable[[Sequence[Type | None], Type, Settings], Sequence[Dim]] | None = None
     work: int = 0
     over: Literal["result", "input"] = "result"
     python: str = ""
@@ -170,14 +176,13 @@ class Op(NamedTuple):
         """Return the input that receives the tensor at a position."""
         return self.inputs[min(index, len(self.inputs) - 1)]
 
-    def rule(self, inputs: Sequence[Type | None], attributes: Mapping[str, Any]) -> tuple[Type, ...]:
+    def rule(self, inputs: Sequence[Type | None], attributes: Settings) -> tuple[Type, ...]:
         """Return the types of the results. `attributes` may omit those with a default. Raises only OpError."""
         try:
             operands, settings = self._operands(inputs), self.settings(attributes)
             self._accept(operands)
-            shapes: Any = self.shapes(*operands, **settings)
-            if not self.has_several:
-                shapes = (shapes,)
+            found = self.shapes(*operands, **settings)
+            shapes = cast("Sequence[Shape]", found if self.has_several else (found,))
             types = tuple([Type(shape, self._element_type(i, operands, settings)) for i, shape in enumerate(shapes)])
             for type in types:
                 _check_shape(type)
@@ -198,9 +203,9 @@ class Op(NamedTuple):
                 raise OpError(f"is missing its input `{expected.name}`", expected.name)
         return operands
 
-    def settings(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
+    def settings(self, attributes: Settings) -> dict[str, object]:
         """Return all hyperparameters, with the defaults of those that `attributes` omits. Raises OpError."""
-        settings = {attribute.name: attribute.default for attribute in self.attributes}
+        settings: dict[str, object] = {attribute.name: attribute.default for attribute in self.attributes}
         for name, value in attributes.items():
             if name not in settings:
                 raise OpError(f"has no hyperparameter `{name}`", name)
@@ -225,7 +230,7 @@ class Op(NamedTuple):
                 any_type.append((argument, type))
         unmixed(any_type)
 
-    def _element_type(self, output: int, operands: Sequence[Type | None], settings: Mapping[str, Any]) -> str:
+    def _element_type(self, output: int, operands: Sequence[Type | None], settings: Settings) -> str:
         dtype = self.dtype(output)
         if dtype in ("real", "int", "bool"):
             return dtype
@@ -244,3 +249,8 @@ def _check_shape(type: Type) -> None:
                 raise OpError(f"produces a size that {'is below 1' if size < 1 else 'does not fit in 64 bits'}")
         elif certainly_below(checked(size), 1):
             raise OpError(f"produces the size {size}, which is always below 1")
+
+
+def kept(inputs: Sequence[Interval], result: Type, attributes: Settings) -> Interval:
+    """Return the interval of an operation that keeps the elements of its input; a value for `Op.interval`."""
+    return inputs[0]

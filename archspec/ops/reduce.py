@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Sequence
 
-from archspec.algebra import Dim
 from archspec.ir import Type
-from archspec.ops.check import OpError, Shape, axes_of, axis_of, certainly_below, flag, size_of
-from archspec.ops.record import Attribute, Input, Interval, Op, Operands, Torch
+from archspec.ops.check import OpError, Shape, axes_of, axis_of, certainly_below, flag, resized, size_of, whole
+from archspec.ops.record import Attribute, Input, Interval, Op, Operands, Settings, Torch
 
 
 def _reduced(x: Type, axis: object, keep: object) -> Shape:
@@ -26,21 +24,14 @@ def _topk(x: Type, k: object, axis: object) -> tuple[Shape, Shape]:
     size = x.shape[place]
     if certainly_below(size - count, 0):
         raise OpError(f"cannot take {count} elements from {size}", "k")
-    shape: tuple[Dim, ...] = (*x.shape[:place], count, *x.shape[place + 1 :])
+    shape = resized(x.shape, place, count)
     return shape, shape
 
 
-def _sums(inputs: Sequence[Interval], result: Type, attributes: Mapping[str, Any]) -> Interval | None:
+def _sums(inputs: Sequence[Interval], result: Type, attributes: Settings) -> Interval | None:
     """Return the interval of the sums of 1 to all elements along the axis."""
-    (low, high), steps = inputs[0], cast("Dim", result.shape[attributes["axis"]])
+    (low, high), steps = inputs[0], result.shape[whole(attributes["axis"], "axis")]
     return (min(low, low * steps), max(high, high * steps)) if isinstance(steps, int) else None
-
-
-def _reduction(method: str) -> Callable[[Operands], str]:
-    def form(o: Operands) -> str:
-        return f"x.{method}(axis)" if o.literal("keep") is False else f"x.{method}(axis, keepdim=keep)"
-
-    return form
 
 
 _STABLE_TOPK = '''def topk(x: Tensor, k: int, dim: int) -> tuple[Tensor, Tensor]:
@@ -50,36 +41,30 @@ _STABLE_TOPK = '''def topk(x: Tensor, k: int, dim: int) -> tuple[Tensor, Tensor]
 
 _X = (Input("x", "number"),)
 _LAST = Attribute("axis", -1)
-_REDUCTION = (Attribute("axis"), Attribute("keep", False))
-_REDUCED = "type of x; shape of x without the axis, or with size 1 there if keep"
+
+
+def _reduction(name: str, doc: str) -> Op:
+    def form(o: Operands) -> str:
+        return f"x.{name}(axis)" if o.literal("keep") is False else f"x.{name}(axis, keepdim=keep)"
+
+    return Op(
+        name,
+        "Along an axis",
+        doc,
+        _X,
+        (Attribute("axis"), Attribute("keep", False)),
+        "type of x; shape of x without the axis, or with size 1 there if keep",
+        _reduced,
+        ("x",),
+        work=1,
+        over="input",
+        torch=Torch(form),
+    )
+
 
 OPS = (
-    Op(
-        "sum",
-        "Along an axis",
-        "The sum along axis, an integer or a list of them.",
-        _X,
-        _REDUCTION,
-        _REDUCED,
-        _reduced,
-        ("x",),
-        work=1,
-        over="input",
-        torch=Torch(_reduction("sum")),
-    ),
-    Op(
-        "amax",
-        "Along an axis",
-        "The largest element along axis, an integer or a list of them.",
-        _X,
-        _REDUCTION,
-        _REDUCED,
-        _reduced,
-        ("x",),
-        work=1,
-        over="input",
-        torch=Torch(_reduction("amax")),
-    ),
+    _reduction("sum", "The sum along axis, an integer or a list of them."),
+    _reduction("amax", "The largest element along axis, an integer or a list of them."),
     Op(
         "softmax",
         "Along an axis",

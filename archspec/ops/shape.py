@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable
 
 from archspec.algebra import Dim, product
 from archspec.ir import Type
@@ -15,6 +14,7 @@ from archspec.ops.check import (
     describe,
     dimension,
     is_list,
+    resized,
     shape_of,
     shown,
     size_of,
@@ -22,7 +22,7 @@ from archspec.ops.check import (
     unlike,
     whole,
 )
-from archspec.ops.record import Attribute, Input, Interval, Op, Operands, Torch
+from archspec.ops.record import Attribute, Input, Op, Operands, Torch, kept
 
 
 def _reshape(x: Type, shape: object) -> Shape:
@@ -69,30 +69,26 @@ def _concat(*tensors: Type, axis: object) -> Shape:
     for turn, tensor in enumerate(tensors, 1):
         name = f"tensors{turn}" if turn > 1 else "tensors"
         if len(tensor.shape) != len(first.shape):
-            raise OpError(
-                f"expects tensors with the same number of axes, found {typed(first)} and {typed(tensor)}", name
-            )
+            message = f"expects tensors with the same number of axes, found {typed(first)} and {typed(tensor)}"
+            raise OpError(message, name)
         for i, (size, other) in enumerate(zip(first.shape, tensor.shape, strict=True)):
             if i != place and size != other:
                 message = f"cannot join {shown(first.shape)} and {shown(tensor.shape)} on axis {place}"
                 raise OpError(f"{message}: {unlike(size, other)}", name)
         total = total + tensor.shape[place]
-    return (*first.shape[:place], total, *first.shape[place + 1 :])
+    return resized(first.shape, place, total)
 
 
 def _split(x: Type, sizes: object, axis: object) -> list[Shape]:
     place = axis_of(axis, x)
     if not is_list(sizes) or not sizes:
-        raise OpError(
-            f"expects a list of sizes as `sizes`, found {describe(sizes) if sizes != () else 'an empty list'}", "sizes"
-        )
+        found = describe(sizes) if sizes != () else "an empty list"
+        raise OpError(f"expects a list of sizes as `sizes`, found {found}", "sizes")
     parts = [size_of(size, "sizes") for size in sizes]
-    total: Dim = 0
-    for part in parts:
-        total = total + part
+    total = sum(parts)
     if total != x.shape[place]:
         raise OpError(f"expects sizes that add up to the size of the axis: {unlike(total, x.shape[place])}", "sizes")
-    return [(*x.shape[:place], part, *x.shape[place + 1 :]) for part in parts]
+    return [resized(x.shape, place, part) for part in parts]
 
 
 def _from_start(value: object, size: Dim, argument: str) -> Dim:
@@ -115,7 +111,7 @@ def _slice(x: Type, axis: object, start: object, stop: object, step: object) -> 
             f"selects nothing from {first} up to {last} on an axis of size {size}", "start" if stop is None else "stop"
         )
     length = (last - first + stride - 1) // stride
-    return (*x.shape[:at], length, *x.shape[at + 1 :])
+    return resized(x.shape, at, length)
 
 
 def _pick(x: Type, axis: object, index: object) -> Shape:
@@ -124,11 +120,7 @@ def _pick(x: Type, axis: object, index: object) -> Shape:
     place = _from_start(index, size, "index")
     if certainly_below(place, 0) or certainly_below(size - place, 1):
         raise OpError(f"cannot select element {describe(index)} on an axis of size {size}", "index")
-    return (*x.shape[:at], *x.shape[at + 1 :])
-
-
-def _kept(inputs: Sequence[Interval], result: Type, attributes: Mapping[str, Any]) -> Interval:
-    return inputs[0]
+    return resized(x.shape, at)
 
 
 def _indexed(part: Callable[[Operands], str]) -> Callable[[Operands], str]:
@@ -162,7 +154,7 @@ OPS = (
         "type of x; shape",
         _reshape,
         ("x",),
-        interval=_kept,
+        interval=kept,
         torch=Torch("x.reshape(*shape)", memory="whole"),
     ),
     Op(
@@ -174,7 +166,7 @@ OPS = (
         "type of x; shape of x with sizes a and b exchanged",
         _transpose,
         ("x",),
-        interval=_kept,
+        interval=kept,
         torch=Torch("x.transpose(a, b)", memory="turned"),
     ),
     Op(
@@ -186,7 +178,7 @@ OPS = (
         "type of x; sizes of x in that order",
         _permute,
         ("x",),
-        interval=_kept,
+        interval=kept,
         torch=Torch("x.permute(*order)", memory="turned"),
     ),
     Op(
@@ -198,7 +190,7 @@ OPS = (
         "type of x; shape",
         _expand,
         ("x",),
-        interval=_kept,
+        interval=kept,
         torch=Torch("x.expand(*shape)", memory="view"),
     ),
     Op(
