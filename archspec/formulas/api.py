@@ -11,7 +11,7 @@ from archspec.formulas.restarts import Assumption
 from archspec.formulas.totals import Outcome, Term
 from archspec.model import Model, ModelLike, internals
 from archspec.pipeline.compile import model_of
-from archspec.source import Diagnostic, fail, suggest
+from archspec.source import fail, suggest
 
 
 class Formula:
@@ -22,25 +22,17 @@ class Formula:
     for all positive integers for which the `assumptions` hold and the spec compiles.
     """
 
-    def __init__(
-        self,
-        model: str,
-        open: dict[str, int],
-        hyperparameters: dict[str, Any],
-        overrides: dict[str, Any],
-        outcome: Outcome,
-        warnings: tuple[Diagnostic, ...],
-    ) -> None:
-        self.model = model
+    def __init__(self, model: Model, open: dict[str, int], outcome: Outcome) -> None:
+        self.model = model.name
+        self.hyperparameters = model.hyperparameters
+        self.overrides = model.overrides
+        self.warnings = model.warnings
         self.open = open
-        self.hyperparameters = hyperparameters
-        self.overrides = overrides
         self.total = outcome.total
         self.frozen = outcome.frozen
         self.trainable = outcome.total - outcome.frozen
         self.terms: tuple[Term, ...] = outcome.terms
         self.assumptions = outcome.assumptions
-        self.warnings = warnings
 
     def __repr__(self) -> str:
         return f"<Formula {self.model!r}: {self.text(self.total)}>"
@@ -51,13 +43,12 @@ class Formula:
         Raises ValueError for a name that is not open, a value that is not a positive integer, or values for which an
         assumption does not hold.
         """
-        for hyperparameter, value in values.items():
-            if hyperparameter not in self.open:
-                raise ValueError(
-                    f"`{hyperparameter}` is not open; open hyperparameters: {', '.join(f'`{n}`' for n in self.open)}"
-                )
+        for name, value in values.items():
+            if name not in self.open:
+                choices = ", ".join(f"`{n}`" for n in self.open)
+                raise ValueError(f"`{name}` is not open; open hyperparameters: {choices}")
             if value.__class__ is not int or value < 1:
-                raise ValueError(f"expected a positive integer for `{hyperparameter}`, found {value!r}")
+                raise ValueError(f"expected a positive integer for `{name}`, found {value!r}")
         numbers = {**self.open, **values}
         for assumption in self.assumptions:
             if not assumption.holds(numbers):
@@ -96,12 +87,12 @@ class Formula:
         words: dict[str, str] | None = None,
     ) -> str:
         """An assumption as text; with `to_latex` for `write`, and words for math mode, as LaTeX."""
-        left, operator, right, order = assumption.left, assumption.operator, assumption.right, tuple(self.open)
+        operator, left, right, _ = assumption
         if operator == "divisible":
             left, right = cleared(left, right)
         else:
             left, operator, right = _sorted(left, operator, right)
-        word = (words or _WORDS).get(operator, operator)
+        order, word = tuple(self.open), (words or _WORDS).get(operator, operator)
         return f"{write(left, order)} {word} {write(right, order)}"
 
     @property
@@ -145,13 +136,10 @@ def formula(model: ModelLike, /, *open: str | Sequence[str], **overrides: Any) -
         help = f"use `--open NAME,NAME`; {_choices(integers)}"
         raise fail("usage", "no open hyperparameters specified", help=help)
     outcome = derive(compilation.unit, compilation.node, compiled.overrides, values, integers)
-    derived = Formula(compiled.name, values, compiled.hyperparameters, compiled.overrides, outcome, compiled.warnings)
+    derived = Formula(compiled, values, outcome)
     if (derived.at(), evaluate(derived.frozen, values)) != (compiled.params.total, compiled.params.frozen):
-        raise fail(
-            "internal",
-            f"the formula for {compiled.name} does not evaluate to its total; this is a bug in archspec; "
-            "please report it",
-        )
+        message = f"the formula for {compiled.name} does not evaluate to its total"
+        raise fail("internal", f"{message}; this is a bug in archspec; please report it")
     return derived
 
 

@@ -8,9 +8,9 @@ compilation and starts another one; restarts are exceptions, which `derivation` 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from math import ceil, gcd, lcm
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from archspec.algebra import (
     Bounds,
@@ -29,12 +29,13 @@ from archspec.algebra import (
     to_text,
 )
 from archspec.elaborate.program import Program
-from archspec.elaborate.values import COMPARISONS, UNKNOWN, StaticError, arithmetic, is_number
+from archspec.elaborate.values import COMPARISONS, UNKNOWN, StaticError, Value, arithmetic, is_number
 from archspec.formulas.restarts import (
     MARK,
     Assumption,
     Cases,
     Iterations,
+    Probed,
     Refusal,
     Rescheduled,
     Schedule,
@@ -66,39 +67,40 @@ class Solver:
     def __init__(self, state: State) -> None:
         self.state = state
         self.active: list[Segment] = []
-        self.assumptions: dict[Any, Assumption] = {}
+        self.assumptions: dict[tuple[str, Expression, Expression], Assumption] = {}
         self.divisions: dict[tuple[Dim, Dim], Span] = {}  # location of each division, by its operands
         self.around: dict[Module, dict[str, tuple[Segment, ...]]] = {}  # the loops around the members of a module
         self.segments: dict[str, Segment] = {}  # by their symbol
         self.intervals: dict[str, tuple[Dim, Dim]] = {}  # first and last (exclusive) of an index, by its text
-        self._names: dict[Any, str] = {}
+        self._names: dict[tuple[Hashable, int], str] = {}
 
     # Values
 
-    def combine(self, operator: str, left: Any, right: Any, span: Span) -> Any:
+    def combine(self, operator: str, left: Value, right: Value, span: Span) -> Value:
         """Evaluate `left operator right`, one of which is open."""
         if operator in ("==", "!=") and (left is None or right is None):
             return operator == "!="
         if not (is_number(left) and is_number(right)):
             self.refuse(f"`{operator}` is undefined for these operands", span)
-        real = isinstance(left, float) or isinstance(right, float)
         if operator in COMPARISONS:
             if isinstance(left, float) or isinstance(right, float):
                 self.refuse("cannot compare a real number that depends on an open hyperparameter", span)
             return self.decide(operator, left, right, span)
         if operator in ("/", "//", "%") and isinstance(right, Polynomial) and self.known("!=", right) is not True:
             self.assume("!=", right, 0, span)
-        if real or operator == "/" or (operator == "**" and not (isinstance(right, int) and right >= 0)):
+        if isinstance(left, float) or isinstance(right, float) or operator == "/":
+            return UNKNOWN
+        if operator == "**" and not (isinstance(right, int) and right >= 0):
             return UNKNOWN
         try:
             value = arithmetic(operator, left, right)
         except StaticError as problem:
             self.refuse(problem.message, span)
-        if operator == "//" and not isinstance(left, float) and not isinstance(right, float):
+        if operator == "//":
             self.divisions.setdefault((left, right), span)
         return value
 
-    def scalar(self, op: Op, values: Any, span: Span) -> Any:
+    def scalar(self, op: Op, values: Sequence[Value], span: Span) -> Value:
         """Apply an operation to numbers, one of which is open."""
         assert op.scalar is not None
         if not any(isinstance(value, float) for value in values):
@@ -169,26 +171,26 @@ class Solver:
                 raise Cases(only, upto, span)
 
     def _split_loop(self, difference: Dim, segment: Segment) -> None:
-        schedule = self.state.schedules.get(segment.key, Schedule())
         upto = threshold(difference, segment.symbol)
         if upto is not None and upto >= 1:
             singles = substitute(segment.position, {segment.symbol: upto}) - segment.first + 1
             if isinstance(singles, int):
-                self.reschedule(segment.key, schedule._replace(prefix=schedule.prefix + singles))
+                self.divide_loop(segment, prefix=singles)
         back = segment.number + 1 - symbol(segment.symbol)
         upto = threshold(substitute(difference, {segment.symbol: back}), segment.symbol)
-        if upto is not None and upto >= 1 and schedule.stride == 1:
-            self.reschedule(segment.key, schedule._replace(tail=schedule.tail + upto))
-        steps = lcm(*_moduli(difference, segment.symbol))
-        if steps > 1:
-            self.reschedule(segment.key, schedule._replace(stride=schedule.stride * steps))
+        if upto is not None and upto >= 1 and segment.stride == 1:
+            self.divide_loop(segment, tail=upto)
+        self.divide_loop(segment, stride=lcm(*_moduli(difference, segment.symbol)))
 
-    def reschedule(self, key: Any, schedule: Schedule, step: type[Rescheduled] = Rescheduled) -> None:
-        """Divide a loop differently, within limits, by a restart."""
-        before = self.state.schedules.get(key, Schedule())
+    def divide_loop(
+        self, segment: Segment, *, prefix: int = 0, tail: int = 0, stride: int = 1, probes: bool = False
+    ) -> None:
+        """Restart, within limits, with more single iterations at the ends of a loop, or more residue classes."""
+        before = self.state.schedules.get(segment.key, Schedule())
+        schedule = Schedule(before.prefix + prefix, before.tail + tail, before.stride * stride)
         within = max(schedule.prefix, schedule.tail) <= MOST_PEELED and schedule.stride <= MOST_STRIDE
         if within and schedule != before:
-            raise step(key, schedule)
+            raise (Probed if probes else Rescheduled)(segment.key, schedule)
 
     # Assumptions
 
@@ -266,7 +268,7 @@ class Solver:
             assert isinstance(rest, int)
             least = ceil((int(len(operator) == 1) - rest) / slope)
             if least > 1:
-                fresh = self.fresh(only)
+                fresh = self.state.fresh(only)
                 raise Solved(only, symbol(fresh) + (least - 1), fresh, symbol(only) - (least - 1), assumption)
 
     def _assume_divisible(self, part: Dim, divisor: Dim, span: Span) -> None:
@@ -285,19 +287,13 @@ class Solver:
                 by = divisor
             inverse = divided_by(only, by) if by is not None else None
             if by is not None and inverse is not None:
-                fresh = self.fresh(only)
+                fresh = self.state.fresh(only)
                 raise Solved(only, by * symbol(fresh), fresh, inverse, assumption)
         self._note(assumption)
 
-    def fresh(self, old: str) -> str:
-        """Return an unused symbol."""
-        while old in self.state.point:
-            old += MARK
-        return old
-
     # Loops
 
-    def iterations(self, key: Any, variable: str, first: Dim, last: Dim, span: Span, depth: int) -> Iterations:
+    def iterations(self, key: Hashable, variable: str, first: Dim, last: Dim, span: Span, depth: int) -> Iterations:
         """Return the iterations of a loop; their number is made at least that of the single ones."""
         schedule = self.state.schedules.get(key, Schedule())
         single = schedule.prefix + schedule.tail
@@ -320,12 +316,11 @@ class Solver:
             tuple([stop + k for k in range(schedule.tail)]),
             start,
             stop,
-            schedule,
         )
 
-    def index_text(self, index: Any) -> str | None:
+    def index_text(self, index: Polynomial) -> str | None:
         """Return the text of a symbolic index in an address; None if it cannot be an index."""
-        if not isinstance(index, Polynomial) or self.known(">=", index) is not True:
+        if self.known(">=", index) is not True:
             return None
         for segment in self.active:
             if index == segment.position:
@@ -337,18 +332,14 @@ class Solver:
 
     def refuse_sum(self, each: Expression, segment: Segment, span: Span) -> NoReturn:
         """Divide a loop differently if the sum of `each` over it has no closed form, or refuse."""
-        schedule = self.state.schedules.get(segment.key, Schedule())
-        steps = lcm(*_moduli(each, segment.symbol))
-        if steps > 1:
-            self.reschedule(segment.key, schedule._replace(stride=schedule.stride * steps))
-        shown = to_text(substitute(each, self._meanings()), tuple(self.state.hyperparameters))
-        message = f"no closed form is known for the sum of {shown} over `{segment.variable}`"
+        self.divide_loop(segment, stride=lcm(*_moduli(each, segment.symbol)))
+        message = f"no closed form is known for the sum of {self.describe(each)} over `{segment.variable}`"
         self.program.report.error("no-formula", message, span)
         raise Refusal
 
     # Messages
 
-    def describe(self, dim: Dim) -> str:
+    def describe(self, dim: Expression) -> str:
         """Format a size in terms of the hyperparameters and indices of the spec."""
         return to_text(substitute(dim, self._meanings()), tuple(self.state.hyperparameters))
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
 
 from archspec.algebra import Expression, substitute, symbol, symbols
 from archspec.elaborate.limits import MOST_TEXT, OverLimit
@@ -30,7 +29,7 @@ MOST_UNASKED = 2
 
 
 def derive(
-    unit: Unit, model: tree.Model, overrides: Mapping[str, Any], open: Mapping[str, int], closed: Mapping[str, int]
+    unit: Unit, model: tree.Model, overrides: Mapping[str, object], open: Mapping[str, int], closed: Mapping[str, int]
 ) -> Outcome:
     """Derive the parameter counts of a model as polynomials in the hyperparameters `open`.
 
@@ -64,7 +63,7 @@ def _state(open: Mapping[str, int], closed: Mapping[str, int]) -> State:
     )
 
 
-def _fixed(unit: Unit, model: tree.Model, overrides: Mapping[str, Any], state: State) -> dict[str, int]:
+def _fixed(unit: Unit, model: tree.Model, overrides: Mapping[str, object], state: State) -> dict[str, int]:
     """Return the closed integers that do not depend on an open one; none if that cannot be determined."""
     solver = Solver(state)
     program = solver.program = Program(SymbolicNumbers(solver))
@@ -80,7 +79,7 @@ def _fixed(unit: Unit, model: tree.Model, overrides: Mapping[str, Any], state: S
 class Derivation:
     """The compilations for one formula."""
 
-    def __init__(self, unit: Unit, model: tree.Model, overrides: Mapping[str, Any]) -> None:
+    def __init__(self, unit: Unit, model: tree.Model, overrides: Mapping[str, object]) -> None:
         self.unit = unit
         self.model = model
         self.overrides = overrides
@@ -153,9 +152,7 @@ class Derivation:
     def _cases(self, state: State, step: Cases, unasked: int) -> Outcome:
         """Return the outcome for large values of a symbol if small values lead to the same."""
         old, upto = step.name, step.upto
-        fresh = old + MARK
-        while fresh in state.point:
-            fresh += MARK
+        fresh = state.fresh(old)
         meaning = state.meanings[old] - upto
         shifted = symbol(old) - upto
         value = _point(shifted, state)
@@ -193,7 +190,7 @@ class Derivation:
 
 def _point(expression: Expression, state: State) -> int | None:
     """Return the value at the model's own hyperparameters; None if it is not a positive integer."""
-    value = substitute(expression, {name: value for name, value in state.point.items() if value is not None})
+    value = state.at_point(expression)
     return value if isinstance(value, int) and value >= 1 else None
 
 

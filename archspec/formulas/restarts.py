@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import operator
+from collections.abc import Hashable
+from typing import NamedTuple
 
 from archspec.algebra import (
     Dim,
@@ -41,17 +43,19 @@ class Assumption(NamedTuple):
         """Whether the assumption holds for these values of all names."""
         left, right = number(substitute(self.left, values)), number(substitute(self.right, values))
         assert left is not None and right is not None
-        match self.operator:
-            case "divisible":
-                return right != 0 and left % right == 0
-            case "==":
-                return left == right
-            case "!=":
-                return left != right
-            case "<" | ">":
-                return (left < right) == (self.operator == "<") and left != right
-            case _:
-                return left == right or (left < right) == (self.operator == "<=")
+        if self.operator == "divisible":
+            return right != 0 and left % right == 0
+        return bool(_COMPARE[self.operator](left, right))
+
+
+_COMPARE = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 
 
 class Schedule(NamedTuple):
@@ -71,7 +75,7 @@ class Segment(NamedTuple):
     addresses, `variable` is its name in the spec, and `first` its first value.
     """
 
-    key: Any
+    key: Hashable
     symbol: str
     position: Dim
     number: Dim
@@ -91,7 +95,6 @@ class Iterations(NamedTuple):
     tail: tuple[Dim, ...]
     start: Dim
     stop: Dim
-    schedule: Schedule
 
 
 class State(NamedTuple):
@@ -106,7 +109,7 @@ class State(NamedTuple):
     meanings: dict[str, Expression]
     point: dict[str, int | None]
     closed: dict[str, int]
-    schedules: dict[Any, Schedule]
+    schedules: dict[Hashable, Schedule]
 
     def replaced(self, old: str, by: Dim, fresh: str | None, value: int | None, meaning: Expression) -> State:
         """Replace a symbol by an expression of another one, whose value and meaning are given.
@@ -119,6 +122,16 @@ class State(NamedTuple):
             point[fresh], meanings[fresh] = value, meaning
         changed = {n: substitute(dim, {old: by}) for n, dim in self.hyperparameters.items()}
         return State(changed, meanings, point, self.closed, {})
+
+    def fresh(self, old: str) -> str:
+        """Return an unused symbol."""
+        while old in self.point:
+            old += MARK
+        return old
+
+    def at_point(self, value: Expression) -> Expression:
+        """Evaluate an expression at the model's own hyperparameters, as far as these values are allowed."""
+        return substitute(value, {name: number for name, number in self.point.items() if number is not None})
 
 
 class Restart(Exception):
@@ -144,7 +157,7 @@ class Cases(Restart):
 class Rescheduled(Restart):
     """A loop must be divided differently."""
 
-    def __init__(self, key: Any, schedule: Schedule) -> None:
+    def __init__(self, key: Hashable, schedule: Schedule) -> None:
         self.key, self.schedule = key, schedule
 
 

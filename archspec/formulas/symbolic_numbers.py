@@ -6,16 +6,17 @@ by induction. See `assumptions` for the values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
+from archspec.addresses import relative
 from archspec.algebra import Dim, Expression, Polynomial, at_least
 from archspec.elaborate.application import Applications
 from archspec.elaborate.numbers import Numbers, Walker, wrong_size
 from archspec.elaborate.values import COMPARISONS, OPEN, Several, Tensor, Value, is_integer, key_of
 from archspec.formulas.assumptions import Solver
-from archspec.formulas.restarts import Iterations, Probed, Rescheduled, Schedule, Segment, slope_of
-from archspec.ir import Member, Module, Type, Weight, find
+from archspec.formulas.restarts import Iterations, Segment, slope_of
+from archspec.ir import Module, Type, Weight, find, member_around
 from archspec.ops import Op
 from archspec.ops.check import undecided
 from archspec.resolve import nodes, walk
@@ -39,10 +40,10 @@ class SymbolicNumbers(Numbers):
 
     # Values
 
-    def combine(self, operator: str, left: Any, right: Any, span: Span) -> Any:
+    def combine(self, operator: str, left: Value, right: Value, span: Span) -> Value:
         return self.solver.combine(operator, left, right, span)
 
-    def scalar(self, op: Op, values: list[Any], span: Span) -> Any:
+    def scalar(self, op: Op, values: list[Value], span: Span) -> Value:
         if any(isinstance(value, OPEN) for value in values):
             return self.solver.scalar(op, values, span)
         return super().scalar(op, values, span)
@@ -56,7 +57,7 @@ class SymbolicNumbers(Numbers):
             self.solver.assume_least(size, least, span)
         return types
 
-    def index_text(self, index: Any) -> str | None:
+    def index_text(self, index: Value) -> str | None:
         return self.solver.index_text(index) if isinstance(index, Polynomial) else super().index_text(index)
 
     def shape(
@@ -89,7 +90,7 @@ class SymbolicNumbers(Numbers):
 
     # Loops
 
-    def indices(self, walker: Walker, loop: nodes.Loop, length: int) -> Iterable[Any] | None:
+    def indices(self, walker: Walker, loop: nodes.Loop, length: int) -> Iterable[Value] | None:
         iterations = self._iterations(walker, loop)
         return super().indices(walker, loop, length) if iterations is None else self._one_by_one(walker, iterations)
 
@@ -100,7 +101,7 @@ class SymbolicNumbers(Numbers):
         names: Collection[str],
         run: Callable[[], None],
         length: int,
-        after_each: Callable[[dict[str, Any], dict[str, Any]], None] | None = None,
+        after_each: Callable[[dict[str, Value], dict[str, Value]], None] | None = None,
     ) -> bool:
         iterations = self._iterations(walker, loop)
         if iterations is None:
@@ -127,23 +128,21 @@ class SymbolicNumbers(Numbers):
         key = (walker.definition, first, last, depth)
         return self.solver.iterations(key, loop.variable, first, last, walker.unit.span(loop.at), depth)
 
-    def _enter(self, walker: Walker, segment: Segment) -> None:
-        self._around[id(walker)] = (*self._around.get(id(walker), ()), segment)
+    @contextmanager
+    def _inside(self, walker: Walker, segment: Segment) -> Generator[None]:
+        around = self._around.get(id(walker), ())
+        self._around[id(walker)] = (*around, segment)
         self.solver.active.append(segment)
-
-    def _leave(self, walker: Walker) -> None:
-        around = self._around.pop(id(walker))[:-1]
-        if around:
-            self._around[id(walker)] = around
+        yield
         self.solver.active.pop()
+        self._around[id(walker)] = around
 
     def _one_by_one(self, walker: Walker, iterations: Iterations) -> Iterator[Dim]:
         """Yield the indices of iterations that pass no values on."""
         yield from iterations.head
         for segment in iterations.segments:
-            self._enter(walker, segment)
-            yield segment.position
-            self._leave(walker)
+            with self._inside(walker, segment):
+                yield segment.position
         yield from iterations.tail
 
     def _induct(
@@ -153,9 +152,9 @@ class SymbolicNumbers(Numbers):
 
         Each value must be constant or grow by the same amount in every iteration, as determined from the first ones.
         """
-        env, report, schedule = walker.env, self.solver.program.report, iterations.schedule
+        env, report = walker.env, self.solver.program.report
 
-        def state() -> dict[str, Any]:
+        def state() -> dict[str, Value]:
             return {name: env[name] for name in carried}
 
         states = [state()]
@@ -170,17 +169,15 @@ class SymbolicNumbers(Numbers):
                 env.update(_moved(walker, base, steps, segment.position - iterations.start))
             before = report.errors
             env[loop.variable] = segment.position
-            self._enter(walker, segment)
-            run()
-            self._leave(walker)
+            with self._inside(walker, segment):
+                run()
             wanted = _moved(walker, base, steps, segment.position + 1 - iterations.start)
             proved = report.errors == before and _forms(state()) == _forms(wanted)
             if not proved:
                 break
         if not proved:
-            if base and schedule.prefix < MOST_PROBED:
-                more = schedule._replace(prefix=schedule.prefix + 1)
-                self.solver.reschedule(iterations.segments[0].key, more, Probed if report.failed else Rescheduled)
+            if base and len(iterations.head) < MOST_PROBED:
+                self.solver.divide_loop(iterations.segments[0], prefix=1, probes=report.failed)
             if not report.failed:
                 message = "a value carried by this loop is neither constant nor grows by a constant amount"
                 self.solver.refuse(message, walker.unit.span(loop.at))
@@ -214,20 +211,15 @@ class SymbolicNumbers(Numbers):
             self.solver.refuse(message, walker.unit.span(tie.at))
 
     def finish(self, walker: Walker, module: Module, ties: list[tuple[str, str]]) -> None:
-        self._check_nesting(module)
+        for address, member in module.members.items():
+            for other, second in module.members.items() if "{" in address else ():
+                if member.span != second.span and not self._apart(address.split("."), other.split(".")):
+                    later = max(member.span, second.span, key=lambda span: span.start)
+                    self.solver.refuse("this address may coincide with another one declared here", later)
         for pair in ties:
             for address in pair:
                 if find(module, address) is None:
                     self.missing(module, address)
-
-    def _check_nesting(self, module: Module) -> None:
-        several = [(a, m) for a, m in module.members.items() if "{" in a]
-        for address, member in several:
-            for other, second in module.members.items():
-                if member.span != second.span and not self._apart(address.split("."), other.split(".")):
-                    self.solver.refuse(
-                        "this address may coincide with another one declared here", _later(member, second)
-                    )
 
     def _apart(self, words: list[str], others: list[str]) -> bool:
         """Whether two addresses can neither be equal nor be inside each other."""
@@ -246,14 +238,11 @@ class SymbolicNumbers(Numbers):
 
     def missing(self, module: Module, address: str) -> None:
         """Process iterations singly if an address refers to single iterations of a loop that is processed as one."""
-        while True:
-            member = next((a for a in module.members if address == a or address.startswith(a + ".")), None)
-            if member is None:
-                break
+        while (member := member_around(module, address)) is not None:
             target = module.members[member].target
             if isinstance(target, Weight) or address == member:
                 return
-            module, address = target, address[len(member) + 1 :]
+            module, address = target, relative(address, member)
         words = address.split(".")
         for own in module.members:
             parts = own.split(".")
@@ -265,12 +254,11 @@ class SymbolicNumbers(Numbers):
         part, word = next(((p, w) for p, w in zip(parts, words, strict=False) if p != w), ("", ""))
         for segment in around:
             if segment.text == part:
-                schedule = self.solver.state.schedules.get(segment.key, Schedule())
                 interval = self.solver.intervals.get(word)
                 begin = interval[0] if interval is not None else int(word) + 1 if word.isdigit() else None
-                singles = begin - segment.first + schedule.prefix if begin is not None else None
+                singles = begin - segment.first if begin is not None else None
                 if isinstance(singles, int):
-                    self.solver.reschedule(segment.key, schedule._replace(prefix=singles))
+                    self.solver.divide_loop(segment, prefix=singles)
 
 
 def _distinguishes(walker: Walker, index: nodes.Expr, segment: Segment) -> bool:
@@ -283,43 +271,43 @@ def _distinguishes(walker: Walker, index: nodes.Expr, segment: Segment) -> bool:
     return names == {segment.variable} and _is_linear(index) and bool(slope_of(value, segment.symbol))
 
 
-def _moved(walker: Walker, base: dict[str, Any], steps: dict[str, Any], times: Dim) -> dict[str, Any]:
+def _moved(walker: Walker, base: dict[str, Value], steps: dict[str, tuple[Dim, ...]], times: Dim) -> dict[str, Value]:
     """Return the state after `times` iterations, each of which adds `steps`."""
-    return {n: _added(walker, value, steps[n], times) if n in steps else value for n, value in base.items()}
+    moved = dict(base)
+    for name, step in steps.items():
+        value = base[name]
+        sizes = tuple([size + by * times for size, by in zip(_sizes(value), step, strict=True)])
+        if isinstance(value, Tensor):
+            assert isinstance(walker, Applications)
+            moved[name] = walker.builder.slot(Type(sizes, value.type.dtype))
+        else:
+            (moved[name],) = sizes
+    return moved
 
 
-def _added(walker: Walker, value: Any, step: Any, times: Dim) -> Any:
-    if not isinstance(value, Tensor):
-        return value + step * times
-    assert isinstance(walker, Applications)
-    shape = tuple([size + by * times for size, by in zip(value.type.shape, step, strict=True)])
-    return walker.builder.slot(Type(shape, value.type.dtype))
-
-
-def _steps(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+def _steps(before: dict[str, Value], after: dict[str, Value]) -> dict[str, tuple[Dim, ...]]:
     """Return the amounts that an iteration adds to the sizes that it passes on."""
-    steps: dict[str, Any] = {}
+    steps: dict[str, tuple[Dim, ...]] = {}
     for name, value in after.items():
-        first = before[name]
-        if _form(value) == _form(first):
-            continue
-        if isinstance(value, Tensor) and isinstance(first, Tensor):
-            if len(value.type.shape) == len(first.type.shape):
-                steps[name] = tuple([b - a for a, b in zip(first.type.shape, value.type.shape, strict=True)])
-        elif _is_size(value) and _is_size(first):
-            steps[name] = value - first
+        first, sizes = _sizes(before[name]), _sizes(value)
+        alike = isinstance(value, Tensor) == isinstance(before[name], Tensor) and len(first) == len(sizes)
+        if alike and first != sizes:
+            steps[name] = tuple([b - a for a, b in zip(first, sizes, strict=True)])
     return steps
 
 
-def _is_size(value: Any) -> bool:
-    return value.__class__ is int or isinstance(value, Polynomial)
+def _sizes(value: Value) -> tuple[Dim, ...]:
+    """Return the sizes in a passed value that an iteration may change."""
+    if isinstance(value, Tensor):
+        return value.type.shape
+    return (value,) if is_integer(value) or isinstance(value, Polynomial) else ()
 
 
-def _forms(state: dict[str, Any]) -> dict[str, Any]:
+def _forms(state: dict[str, Value]) -> dict[str, Hashable]:
     return {name: _form(value) for name, value in state.items()}
 
 
-def _form(value: Any) -> Any:
+def _form(value: Value | None) -> Hashable:
     """Return the part of a passed value that must stay the same: for tensors, their types."""
     if isinstance(value, Tensor):
         return (Tensor, value.type)
@@ -341,7 +329,3 @@ def _is_linear(expr: nodes.Expr) -> bool:
 
 def _is_index(word: str) -> bool:
     return word.isdigit() or word.startswith("{")
-
-
-def _later(one: Member, other: Member) -> Any:
-    return max(one.span, other.span, key=lambda span: span.start)

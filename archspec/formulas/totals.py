@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from collections.abc import Hashable
+from typing import NamedTuple
 
-from archspec.addresses import is_index, pattern_of, prefixes, segments
+from archspec.addresses import pattern_of, prefixes, relative
 from archspec.algebra import Expression, index, ratio, substitute, summed, symbols
 from archspec.formulas.assumptions import Solver
 from archspec.formulas.restarts import Assumption, Segment
-from archspec.ir import Module, Weight
+from archspec.ir import Module, Weight, member_around
 from archspec.source import fail
 
 MOST_OPENED = 10_000
@@ -62,8 +63,11 @@ class Numbers(NamedTuple):
     total: Expression
     frozen: Expression
 
-    def plus(self, other: Numbers, times: int = 1) -> Numbers:
+    def plus(self, other: Numbers | Term, times: int = 1) -> Numbers:
         return Numbers(self.total + other.total * times, self.frozen + other.frozen * times)
+
+    def all_frozen(self, frozen: bool = True) -> Numbers:
+        return self._replace(frozen=self.total) if frozen else self
 
 
 NOTHING = Numbers(0, 0)
@@ -88,12 +92,10 @@ class Totals:
             numbers = numbers.plus(self._at(self.root, alias), -1)
         made_of = NOTHING
         for term in terms:
-            made_of = made_of.plus(Numbers(term.total, term.frozen))
+            made_of = made_of.plus(term)
         if made_of != numbers:
-            raise fail(
-                "internal",
-                "the terms of a formula do not add up to its total; this is a bug in archspec; please report it",
-            )
+            message = "the terms of a formula do not add up to its total"
+            raise fail("internal", f"{message}; this is a bug in archspec; please report it")
         return Outcome(*numbers, terms, tuple(self.solver.assumptions.values()))
 
     def _owned(self, module: Module) -> Numbers:
@@ -117,7 +119,7 @@ class Totals:
             numbers = Numbers(size, size if target.frozen else 0)
         else:
             numbers = NOTHING
-        return numbers._replace(frozen=numbers.total) if member.frozen else numbers
+        return numbers.all_frozen(member.frozen)
 
     def _over_iterations(self, module: Module, address: str, numbers: Numbers) -> Numbers:
         """Sum `numbers` over the iterations of the loops around a member of a module."""
@@ -133,24 +135,23 @@ class Totals:
 
     def _at(self, module: Module, name: str) -> Numbers:
         """Sum a tensor of a module over all iterations."""
-        address = _owner(module, name)
-        target = module.members[address].target
-        if isinstance(target, Weight):
+        address = member_around(module, name)
+        assert address is not None
+        member = module.members[address]
+        if isinstance(member.target, Weight):
             numbers = self._member(module, address)
         else:
-            numbers = self._at(target, name[len(address) + 1 :])
-            if module.members[address].frozen:
-                numbers = numbers._replace(frozen=numbers.total)
+            numbers = self._at(member.target, relative(name, address)).all_frozen(member.frozen)
         return self._over_iterations(module, address, numbers)
 
-    def _terms(self, module: Module, prefix: str, frozen: bool) -> list[tuple[Any, Term]]:
-        """Yield the terms of a module, each with a key that is equal for terms that differ only in their addresses."""
-        terms: list[tuple[Any, Term]] = []
+    def _terms(self, module: Module, prefix: str, frozen: bool) -> list[tuple[Hashable, Term]]:
+        """Yield the terms of a module, each with a key that is equal for terms to be merged, None if it is not."""
+        terms: list[tuple[Hashable, Term]] = []
         for address, member in module.members.items():
             around = self._around(module, address)
             target = member.target
             is_block = isinstance(target, Module) and target.kind == "block" and self.root.tensors <= MOST_OPENED
-            if isinstance(target, Module) and is_block and not around and not _is_numbered(address):
+            if isinstance(target, Module) and is_block and not around and pattern_of(address) == address:
                 terms += self._terms(target, f"{prefix}{address}.", frozen or member.frozen)
                 continue
             numbers = self._member(module, address)
@@ -158,11 +159,10 @@ class Totals:
             for alias in tied:
                 inner = alias[len(prefix) + len(address) + 1 :]
                 one = self._at(target, inner) if isinstance(target, Module) else numbers
-                numbers = numbers.plus(one._replace(frozen=one.total) if member.frozen else one, -1)
-            if frozen:
-                numbers = numbers._replace(frozen=numbers.total)
+                numbers = numbers.plus(one.all_frozen(member.frozen), -1)
+            numbers = numbers.all_frozen(frozen)
             if numbers.total or not tied:
-                key = target, pattern_of(address), tuple(tied), around
+                key = None if around else (target, pattern_of(address), tuple(tied))
                 terms.append((key, self._term(module, address, prefix, numbers)))
         return [(key, term) for key, term in terms if term.total]
 
@@ -172,43 +172,28 @@ class Totals:
         type = target.type if isinstance(target, Module) else ""
         over = self._over_iterations(module, address, numbers)
         shown = re.sub(r"\{[^}]*\}", lambda m: self._shown(m[0]), prefix + address)
-        if len(around) != 1:
-            if any(segment.symbol in symbols(numbers.total) for segment in around):
-                return Term(shown, type, 1, over.total, over.total, over.frozen)
+        if not any(segment.symbol in symbols(numbers.total) for segment in around):
             rounds = self._over_iterations(module, address, Numbers(1, 0)).total
             return Term(shown, type, rounds, numbers.total, over.total, over.frozen)
+        if len(around) != 1:
+            return Term(shown, type, 1, over.total, over.total, over.frozen)
         (segment,) = around
-        rounds, first = segment.number, segment.first
-        if segment.symbol not in symbols(numbers.total):
-            return Term(shown, type, rounds, numbers.total, over.total, over.frozen, "", first, segment.stride)
-        variable = segment.variable
+        variable, first, stride = segment.variable, segment.first, segment.stride
         while variable in self.solver.state.hyperparameters:
             variable += "_"
-        position = ratio(index(variable) - first, segment.stride) + 1
-        each = substitute(numbers.total, {segment.symbol: position})
-        return Term(shown, type, rounds, each, over.total, over.frozen, variable, first, segment.stride)
+        each = substitute(numbers.total, {segment.symbol: ratio(index(variable) - first, stride) + 1})
+        return Term(shown, type, segment.number, each, over.total, over.frozen, variable, first, stride)
 
     def _shown(self, text: str) -> str:
-        if "~" in text:
-            return "*"
-        return f"({self.solver.translate(text[1:-1])})"
+        return "*" if "~" in text else f"({self.solver.translate(text[1:-1])})"
 
 
-def _owner(module: Module, name: str) -> str:
-    """Return the member of a module that contains a name."""
-    return next(outer for outer in prefixes(name) if outer in module.members)
-
-
-def _is_numbered(address: str) -> bool:
-    return any(map(is_index, segments(address)))
-
-
-def _merged(terms: list[tuple[Any, Term]]) -> list[Term]:
+def _merged(terms: list[tuple[Hashable, Term]]) -> list[Term]:
     """Combine the terms that differ only in a number in their addresses."""
     merged: list[Term] = []
-    last: Any = None
+    last: Hashable = None
     for key, term in terms:
-        if merged and key == last and not term.variable and not key[3]:
+        if key is not None and key == last:
             before = merged.pop()
             term = before._replace(
                 address=pattern_of(term.address),
