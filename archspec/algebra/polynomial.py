@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from archspec.algebra.bounds import bounds_of
@@ -32,6 +32,21 @@ from archspec.algebra.terms import (
 from archspec.algebra.terms import collected as terms_by_power
 
 HIGHEST_POWER = 64
+
+
+Method: TypeAlias = "Callable[[Polynomial, Expression], Expression]"
+
+
+def _operator(compute: Callable[[Terms, Terms], Terms]) -> tuple[Method, Method]:
+    """The methods of an operator with a polynomial on the left, and on the right."""
+
+    def forward(self: Polynomial, other: Expression) -> Expression:
+        return expression(compute(self.terms, terms_of(other))) if _is_expression(other) else NotImplemented
+
+    def reverse(self: Polynomial, other: Expression) -> Expression:
+        return expression(compute(terms_of(other), self.terms)) if _is_expression(other) else NotImplemented
+
+    return forward, reverse
 
 
 class Polynomial:
@@ -95,33 +110,11 @@ class Polynomial:
     def __neg__(self) -> Expression:
         return expression(scaled(self.terms, -1))
 
-    def __add__(self, other: Expression) -> Expression:
-        return expression(added(self.terms, terms_of(other))) if _is_expression(other) else NotImplemented
-
-    __radd__ = __add__
-
-    def __sub__(self, other: Expression) -> Expression:
-        return expression(subtracted(self.terms, terms_of(other))) if _is_expression(other) else NotImplemented
-
-    def __rsub__(self, other: Expression) -> Expression:
-        return expression(subtracted(terms_of(other), self.terms)) if _is_expression(other) else NotImplemented
-
-    def __mul__(self, other: Expression) -> Expression:
-        return expression(multiplied(self.terms, terms_of(other))) if _is_expression(other) else NotImplemented
-
-    __rmul__ = __mul__
-
-    def __floordiv__(self, other: Expression) -> Expression:
-        return expression(floor(self.terms, terms_of(other))) if _is_expression(other) else NotImplemented
-
-    def __rfloordiv__(self, other: Expression) -> Expression:
-        return expression(floor(terms_of(other), self.terms)) if _is_expression(other) else NotImplemented
-
-    def __mod__(self, other: Expression) -> Expression:
-        return expression(remainder(self.terms, terms_of(other))) if _is_expression(other) else NotImplemented
-
-    def __rmod__(self, other: Expression) -> Expression:
-        return expression(remainder(terms_of(other), self.terms)) if _is_expression(other) else NotImplemented
+    __add__, __radd__ = _operator(added)
+    __sub__, __rsub__ = _operator(subtracted)
+    __mul__, __rmul__ = _operator(multiplied)
+    __floordiv__, __rfloordiv__ = _operator(floor)
+    __mod__, __rmod__ = _operator(remainder)
 
     def __pow__(self, exponent: int) -> Expression:
         if exponent.__class__ is not int:

@@ -9,7 +9,7 @@ Bodies are shared, so an analysis keeps its results by body and inputs with `fun
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from archspec.bodies.step_budget import StepBudget
 from archspec.ir import Body, Call, Operand
@@ -33,7 +33,7 @@ def fold_body(
     visit_op: Visit[V],
     visit_call: Visit[V],
     absent: V,
-    constant: Callable[[Any], V] | None = None,
+    constant: Callable[[object], V] | None = None,
     weight: Callable[[str], V] | None = None,
     budget: StepBudget | None = None,
 ) -> Folded[V]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import NamedTuple, TypeAlias
 
 from archspec.addresses import join
 from archspec.algebra import LARGEST, Dim, Polynomial, checked, substitute
 from archspec.bodies.fold import arguments, fold_body
 from archspec.bodies.step_budget import StepBudget
 from archspec.ir import Body, Call, Type
-from archspec.ops import OPS, Interval, Op, OpError
+from archspec.ops import OPS, Interval, Op, OpError, Settings
+from archspec.ops.check import is_list
 from archspec.source import ArchError, Span, fail, suggest
 from archspec.work import operand_type
 
@@ -19,8 +20,9 @@ Range: TypeAlias = Interval | None
 """The smallest and the largest integer in a tensor; None if they do not follow from sizes alone."""
 
 
-def chosen(model: str, dimensions: list[str], given: Mapping[str, Any]) -> dict[str, int]:
+def chosen(model: str, dimensions: list[str], given: Mapping[str, object]) -> dict[str, int]:
     """Check sizes: names of `dimensions`, each with an integer from 1 to 2^63 - 1. Raises ArchError."""
+    sizes: dict[str, int] = {}
     for name, size in given.items():
         if name not in dimensions:
             if not dimensions:
@@ -30,7 +32,8 @@ def chosen(model: str, dimensions: list[str], given: Mapping[str, Any]) -> dict[
             raise fail("usage", f"unknown dimension `{name}` of {model}", help=f"{near} {help}" if near else help)
         if not isinstance(size, int) or isinstance(size, bool) or not 1 <= size <= LARGEST:
             raise fail("usage", f"dimension `{name}` expects an integer from 1 to 2^63 - 1, found {size!r:.40}")
-    return dict(given)
+        sizes[name] = size
+    return sizes
 
 
 def check_sizes(body: Body, values: Mapping[str, int]) -> None:
@@ -126,18 +129,18 @@ class _Check:
     def _size(self, size: Dim) -> Dim:
         return checked(substitute(size, self.values))
 
-    def _attributes(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
+    def _attributes(self, attributes: Settings) -> dict[str, object]:
         return {name: self._value(value) for name, value in attributes.items()}
 
-    def _value(self, value: Any) -> Any:
+    def _value(self, value: object) -> object:
         """Substitute the sizes in a static value."""
-        if isinstance(value, tuple):
-            return tuple([self._value(item) for item in cast("tuple[Any, ...]", value)])
+        if is_list(value):
+            return tuple([self._value(item) for item in value])
         return self._size(value) if isinstance(value, Polynomial) else value
 
     def _refused(self, message: str, span: Span, help: str | None = None) -> ArchError:
         return fail("bad-size", f"{self._at}, {message}", span, help=help)
 
 
-def _constant(value: Any) -> Range:
+def _constant(value: object) -> Range:
     return (value, value) if isinstance(value, int) and not isinstance(value, bool) else None

@@ -14,6 +14,7 @@ from archspec.algebra import Expression, substitute, symbol, symbols
 from archspec.elaborate.limits import MOST_TEXT, OverLimit
 from archspec.elaborate.models import compile_model, hyperparameters
 from archspec.elaborate.program import Program
+from archspec.elaborate.values import Value
 from archspec.formulas.assumptions import Solver
 from archspec.formulas.restarts import MARK, Cases, Probed, Refusal, Rescheduled, Restart, Solved, State, Widened
 from archspec.formulas.symbolic_numbers import SymbolicNumbers
@@ -29,7 +30,7 @@ MOST_UNASKED = 2
 
 
 def derive(
-    unit: Unit, model: tree.Model, overrides: Mapping[str, object], open: Mapping[str, int], closed: Mapping[str, int]
+    unit: Unit, model: tree.Model, overrides: Mapping[str, Value], open: Mapping[str, int], closed: Mapping[str, int]
 ) -> Outcome:
     """Derive the parameter counts of a model as polynomials in the hyperparameters `open`.
 
@@ -63,7 +64,7 @@ def _state(open: Mapping[str, int], closed: Mapping[str, int]) -> State:
     )
 
 
-def _fixed(unit: Unit, model: tree.Model, overrides: Mapping[str, object], state: State) -> dict[str, int]:
+def _fixed(unit: Unit, model: tree.Model, overrides: Mapping[str, Value], state: State) -> dict[str, int]:
     """Return the closed integers that do not depend on an open one; none if that cannot be determined."""
     solver = Solver(state)
     program = solver.program = Program(SymbolicNumbers(solver))
@@ -79,7 +80,7 @@ def _fixed(unit: Unit, model: tree.Model, overrides: Mapping[str, object], state
 class Derivation:
     """The compilations for one formula."""
 
-    def __init__(self, unit: Unit, model: tree.Model, overrides: Mapping[str, object]) -> None:
+    def __init__(self, unit: Unit, model: tree.Model, overrides: Mapping[str, Value]) -> None:
         self.unit = unit
         self.model = model
         self.overrides = overrides

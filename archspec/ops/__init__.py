@@ -14,6 +14,7 @@ from archspec.ops.record import Input as Input
 from archspec.ops.record import Interval as Interval
 from archspec.ops.record import Op as Op
 from archspec.ops.record import Operands as Operands
+from archspec.ops.record import Settings as Settings
 from archspec.ops.record import Torch as Torch
 
 OPS: dict[str, Op] = {op.name: op for op in (*elementwise.OPS, *reduce.OPS, *linear.OPS, *shape.OPS, *create.OPS)}

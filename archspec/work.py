@@ -1,10 +1,13 @@
-"""Work summed over bodies. What is applied many times is worked out once."""
+"""The work that a body asks for: multiply-accumulates in matrix products, and elementwise operations.
+
+It is summed over bodies; what is applied many times is computed once.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from archspec.algebra import Expression, factored, total
 from archspec.ir import Body, Call, Constant, Operand, Type
@@ -51,17 +54,14 @@ def call_work(call: Call, body: Body) -> Work:
     works: dict[Call, Work] = body.views.setdefault("works", {})
     work = works.get(call)
     if work is None:
-        work = works[call] = _operation(call, body.types)
+        op, result = OPS[call.type], call.outputs[0]
+        assert result is not None
+        inputs = [operand_type(operand, body.types) for _, operand in call.inputs]
+        work = works[call] = operation_work(op, inputs, result, call.attributes)
     return work
 
 
-def _operation(call: Call, types: Sequence[Type]) -> Work:
-    op, result = OPS[call.type], call.outputs[0]
-    assert result is not None
-    return operation_work(op, [operand_type(operand, types) for _, operand in call.inputs], result, call.attributes)
-
-
-def operation_work(op: Op, inputs: Sequence[Type | None], result: Type, attributes: Mapping[str, Any]) -> Work:
+def operation_work(op: Op, inputs: Sequence[Type | None], result: Type, attributes: Mapping[str, object]) -> Work:
     """What an operation asks for; `result` is its first. Work on ids, positions and masks is not elementwise work."""
     macs = factored(op.macs(inputs, result, attributes)) if op.macs is not None else 0
     if result.dtype != "real":
