@@ -72,8 +72,8 @@ def _work(work: Figures) -> dict[str, Quantity]:
     }
 
 
-def _plain(amount: Quantity) -> int | str:
-    return amount if isinstance(amount, int) else str(amount)
+def _plain(amount: Quantity, digits: str = "") -> int | str:
+    return amount if isinstance(amount, int) else f"{amount:{digits}}"
 
 
 def _bytes(cost: Cost) -> int:
@@ -97,7 +97,7 @@ def page(report: CostReport, format: str) -> str:
 def _sizes(cost: Cost) -> str:
     set_ = [f"{name} = {size}" for name, size in cost.dims.items() if size is not None]
     left = [name for name, size in cost.dims.items() if size is None]
-    words = ([f"at {', '.join(set_)}"] if set_ else []) + ([f"{', '.join(left)} symbolic"] if left else [])
+    words = [f"at {', '.join(set_)}"] * bool(set_) + [f"{', '.join(left)} symbolic"] * bool(left)
     return "; ".join(words) or "all sizes fixed"
 
 
@@ -117,10 +117,10 @@ def _tree(cost: Cost, lines: list[CostRow], *, whole_addresses: bool) -> View:
             "address": line.address if whole_addresses else "  " * line.level + line.label,
             "times": f"{line.times} x" if line.times > 1 else "",
             "type": line.type,
-            "macs": _readable(work.macs),
-            "flops": _readable(work.flops),
+            "macs": _plain(work.macs, ","),
+            "flops": _plain(work.flops, ","),
             "share": work.macs / macs if isinstance(work.macs, int) and isinstance(macs, int) and macs else None,
-            "elementwise": _readable(work.elementwise),
+            "elementwise": _plain(work.elementwise, ","),
             "weights": line.parameters * _bytes(cost),
             "notes": "" if line.applied == line.around else f"applied {line.applied} x",
         }
@@ -139,10 +139,6 @@ def _tree(cost: Cost, lines: list[CostRow], *, whole_addresses: bool) -> View:
     if not isinstance(macs, int):  # formulas are long, and MACs are half the FLOPs
         columns = [column for column in columns if column.key not in ("macs", "share")]
     return View(tuple(columns), [row(line) for line in lines])
-
-
-def _readable(amount: Quantity) -> int | str:
-    return amount if isinstance(amount, int) else f"{amount:,}"
 
 
 def _summary(cost: Cost) -> list[str]:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from archspec.addresses import join
 from archspec.addresses.tree import AddressTree, Node
+from archspec.algebra import total
 from archspec.costs.cost import NOTHING, Cost, Figures, ModuleCost, added
 
 SCORES, MIX = "(scores)", "(mix)"
@@ -73,21 +74,15 @@ def tree(cost: Cost, depth: int | None = None, *, fold: bool = True) -> list[Cos
 def _grow(cost: Cost) -> AddressTree[ModuleCost, _Sum]:
     """Build the tree of all modules; attention's products follow the modules that contain them."""
     grown: AddressTree[ModuleCost, _Sum] = AddressTree(_Sum(NOTHING, 0, 0))
-    products: list[ModuleCost] = []
     for module in cost.modules:
-        _, scores, mixes, elementwise = own = module.own
-        for segment, macs, figures in (
-            (SCORES, scores, Figures(scores, scores, 0, 0)),
-            (MIX, mixes, Figures(mixes, 0, mixes, 0)),
-        ):
-            if macs:
-                products.append(ModuleCost(join(module.address, segment), "matmul", module.applied, figures, 0, 0))
+        macs, scores, mixes, elementwise = module.own
         if scores or mixes:
-            macs = added([(own, 1), (Figures(scores), -1), (Figures(mixes), -1)]).macs
-            module = module._replace(own=Figures(macs, 0, 0, elementwise))
-        _put(grown, module)
-    for product in products:
-        _put(grown, product)
+            macs = total([(macs, 1), (scores, -1), (mixes, -1)])
+        _put(grown, module._replace(own=Figures(macs, 0, 0, elementwise)))
+    for address, _, applied, (_, scores, mixes, _), *_ in cost.modules:
+        for segment, work in (SCORES, Figures(scores, scores)), (MIX, Figures(mixes, 0, mixes)):
+            if work.macs:
+                _put(grown, ModuleCost(join(address, segment), "matmul", applied, work, 0, 0))
     return grown
 
 

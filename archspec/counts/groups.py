@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
+from functools import cache
 from typing import NamedTuple
 
 from archspec.addresses import first, join, prefixes, relative
@@ -44,10 +45,7 @@ def by_block(table: Table, selection: Selection, depth: int | None = None) -> li
 
 def by_role(table: Table, selection: Selection) -> list[Subtotal]:
     """Sum the parameters of each role; "" is for tensors without a role."""
-    groups: dict[str, Subtotal] = {}
-    for tensor, params in _chosen(table, selection):
-        _add(groups, tensor.role or "", "", tensor, params)
-    return list(groups.values())
+    return list(_grouped(table, selection, lambda tensor: tensor.role or "").values())
 
 
 def components_of_role(table: Table, role: str) -> list[RoleComponent]:
@@ -80,25 +78,23 @@ def _part(address: str, names: list[str], params: int) -> RoleComponent:
 
 
 def _by_module(table: Table, selection: Selection, depth: int | None, addresses: set[str]) -> list[Subtotal]:
-    owners: dict[str, str] = {}
-    groups: dict[str, Subtotal] = {}
-    for tensor, params in _chosen(table, selection):
-        owner = owners.get(tensor.layer)
-        if owner is None:
-            enclosing = ["", *(address for address in prefixes(tensor.layer) if address in addresses)]
-            owner = owners[tensor.layer] = enclosing[-1 if depth is None else min(depth, len(enclosing) - 1)]
-        _add(groups, owner, "", tensor, params)
+    @cache
+    def owner(layer: str) -> str:
+        enclosing = ["", *(address for address in prefixes(layer) if address in addresses)]
+        return enclosing[-1 if depth is None else min(depth, len(enclosing) - 1)]
+
+    groups = _grouped(table, selection, lambda tensor: owner(tensor.layer))
     types = {"": "", **{module.address: module.type for module in table.modules}}
     return [groups[address]._replace(type=type) for address, type in types.items() if address in groups]
 
 
-def _chosen(table: Table, selection: Selection) -> Iterator[tuple[Tensor, int]]:
+def _grouped(table: Table, selection: Selection, name_of: Callable[[Tensor], str]) -> dict[str, Subtotal]:
+    """Sum the parameters of the selected tensors by name; the types are missing."""
+    groups: dict[str, Subtotal] = {}
     for tensor, chosen, params in zip(table.tensors, selection.chosen, selection.params, strict=True):
         if chosen:
-            yield tensor, params
-
-
-def _add(groups: dict[str, Subtotal], name: str, type: str, tensor: Tensor, params: int) -> None:
-    old = groups.get(name) or Subtotal(name, type, 0, 0, 0)
-    trains = params if tensor.trainable else 0
-    groups[name] = Subtotal(name, type, old.tensors + 1, old.params + params, old.trainable + trains)
+            name = name_of(tensor)
+            old = groups.get(name) or Subtotal(name, "", 0, 0, 0)
+            trains = params if tensor.trainable else 0
+            groups[name] = Subtotal(name, "", old.tensors + 1, old.params + params, old.trainable + trains)
+    return groups
