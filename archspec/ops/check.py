@@ -122,6 +122,15 @@ def amount(value: object, argument: str, least: int) -> Dim:
     return value if isinstance(value, Polynomial) and at_least(value, least) else whole(value, argument, least)
 
 
+def for_each_axis(value: object, count: int, argument: str, least: int) -> list[Dim]:
+    """Return an integer or dimension for every spatial axis, from a single one or a list."""
+    items = value if is_list(value) else (value,) * count
+    if len(items) != count:
+        message = f"expects an integer or a list of {count} as `{argument}`, found a list of {len(items)}"
+        raise OpError(message, argument)
+    return [amount(item, argument, least) for item in items]
+
+
 def size_of(value: object, argument: str) -> Dim:
     """Check for a size: at least 1, or symbolic."""
     size = dimension(value, argument)

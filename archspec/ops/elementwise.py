@@ -177,9 +177,8 @@ def _unary(
     )
 
 
-def _cast(name: str, doc: str, scalar: Function, python: str, torch: Form | None) -> Op:
-    """A conversion to the element type that it is named after."""
-    return _unary(name, doc, "", name, scalar, python, torch)._replace(casts=True, work=0)
+def _cast(name: str, doc: str, dtype: str, scalar: Function, python: str, torch: Form | None) -> Op:
+    return _unary(name, doc, "", dtype, scalar, python, torch)._replace(casts=True, work=0)
 
 
 def _real(name: str, doc: str, scalar: Function, python: str = "", least: int | None = None) -> Op:
@@ -268,9 +267,9 @@ OPS = (
         "math.floor(x)",
         "torch.floor(x).long()",
     ),
-    _cast("real", "x as a real; true is 1, false 0.", _known(float), "float(x)", None),
+    _cast("real", "x as a real; true is 1, false 0.", "real", _known(float), "float(x)", None),
     _cast(
-        "int", "x as an int, truncated towards zero; true is 1, false 0.", _rounded(int), "int(x)", "x.long()"
+        "int", "x as an int, truncated towards zero; true is 1, false 0.", "int", _rounded(int), "int(x)", "x.long()"
     )._replace(interval=kept),
     _unary("not", "True where x is false.", "bool", "bool", None, "not x", "~x", "not"),
     _commutative(_arithmetic("add", "a + b.", operator.add, "+"), operator.add),

@@ -15,7 +15,7 @@ from archspec.ops.check import (
     certainly_below,
     exactly,
     flag,
-    is_list,
+    for_each_axis,
     non_negative,
     ranked,
     resized,
@@ -53,15 +53,6 @@ def _expert_linear(x: Type, experts: Type, weight: Type, bias: Type | None) -> S
     return (*broadcast(x.shape[:-1], experts.shape, "experts"), weight.shape[1])
 
 
-def _each(value: object, count: int, argument: str, least: int) -> list[Dim]:
-    """Return an integer or dimension for every spatial axis, from a single one or a list."""
-    items = value if is_list(value) else (value,) * count
-    if len(items) != count:
-        message = f"expects an integer or a list of {count} as `{argument}`, found a list of {len(items)}"
-        raise OpError(message, argument)
-    return [amount(item, argument, least) for item in items]
-
-
 def _conv(
     x: Type,
     weight: Type,
@@ -77,8 +68,8 @@ def _conv(
         raise OpError(f"expects a `weight` with {len(x.shape)} axes for {typed(x)}, found {typed(weight)}", "weight")
     first, second, *kernel = weight.shape
     count, parts, turned = len(spatial), amount(groups, "groups", 1), flag(transposed, "transposed")
-    strides, paddings = _each(stride, count, "stride", 1), _each(padding, count, "padding", 0)
-    dilations = _each(dilation, count, "dilation", 1)
+    strides, paddings = for_each_axis(stride, count, "stride", 1), for_each_axis(padding, count, "padding", 0)
+    dilations = for_each_axis(dilation, count, "dilation", 1)
     taken = first if turned else second * parts
     same(channels, taken, "x", f"the channels of {shown(x.shape)} to match the weight {shown(weight.shape)}")
     if first % parts != 0:

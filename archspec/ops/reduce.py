@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from archspec.ir import Type
 from archspec.ops.check import OpError, Shape, axes_of, axis_of, certainly_below, flag, resized, size_of, whole
@@ -34,6 +34,13 @@ def _sums(inputs: Sequence[Interval], result: Type, attributes: Settings) -> Int
     return (min(low, low * steps), max(high, high * steps)) if isinstance(steps, int) else None
 
 
+def _reduction(method: str) -> Callable[[Operands], str]:
+    def form(o: Operands) -> str:
+        return f"x.{method}(axis)" if o.literal("keep") is False else f"x.{method}(axis, keepdim=keep)"
+
+    return form
+
+
 _STABLE_TOPK = '''def topk(x: Tensor, k: int, dim: int) -> tuple[Tensor, Tensor]:
     """The k largest elements and their indices; of equal ones the first is first."""
     values, indices = torch.sort(x, dim=dim, descending=True, stable=True)
@@ -42,29 +49,23 @@ _STABLE_TOPK = '''def topk(x: Tensor, k: int, dim: int) -> tuple[Tensor, Tensor]
 _X = (Input("x", "number"),)
 _LAST = Attribute("axis", -1)
 
-
-def _reduction(name: str, doc: str) -> Op:
-    def form(o: Operands) -> str:
-        return f"x.{name}(axis)" if o.literal("keep") is False else f"x.{name}(axis, keepdim=keep)"
-
-    return Op(
-        name,
-        "Along an axis",
-        doc,
-        _X,
-        (Attribute("axis"), Attribute("keep", False)),
-        "type of x; shape of x without the axis, or with size 1 there if keep",
-        _reduced,
-        ("x",),
-        work=1,
-        over="input",
-        torch=Torch(form),
-    )
-
-
 OPS = (
-    _reduction("sum", "The sum along axis, an integer or a list of them."),
-    _reduction("amax", "The largest element along axis, an integer or a list of them."),
+    *[
+        Op(
+            name,
+            "Along an axis",
+            f"The {value} along axis, an integer or a list of them.",
+            _X,
+            (Attribute("axis"), Attribute("keep", False)),
+            "type of x; shape of x without the axis, or with size 1 there if keep",
+            _reduced,
+            ("x",),
+            work=1,
+            over="input",
+            torch=Torch(_reduction(name)),
+        )
+        for name, value in (("sum", "sum"), ("amax", "largest element"))
+    ],
     Op(
         "softmax",
         "Along an axis",
