@@ -86,7 +86,7 @@ class Solver:
             if isinstance(left, float) or isinstance(right, float):
                 self.refuse("cannot compare a real number that depends on an open hyperparameter", span)
             return self.decide(operator, left, right, span)
-        if operator in ("/", "//", "%") and isinstance(right, Polynomial) and self.known("!=", right) is not True:
+        if operator in ("/", "//", "%") and isinstance(right, Polynomial):
             self.assume("!=", right, 0, span)
         if isinstance(left, float) or isinstance(right, float) or operator == "/":
             return UNKNOWN
@@ -195,9 +195,11 @@ class Solver:
     # Assumptions
 
     def assume(self, operator: str, left: Dim, right: Dim, span: Span) -> None:
-        """Makes `left operator right` hold, or records that it must. Raises Step or Refusal."""
-        assumption = self._possible(operator, left, right, span)
+        """Make `left operator right` hold, or record that it must, if it is not known. Raises Restart or Refusal."""
         difference = left - right
+        if self.known(operator, difference):
+            return
+        assumption = self._possible(operator, left, right, span)
         if operator == "==":
             parts = divided(difference)
             if parts is not None:
@@ -297,8 +299,7 @@ class Solver:
         """Return the iterations of a loop; their number is made at least that of the single ones."""
         schedule = self.state.schedules.get(key, Schedule())
         single = schedule.prefix + schedule.tail
-        if self.known(">=", last - first - single) is not True:
-            self.assume(">=", last - first, single, span)
+        self.assume(">=", last - first, single, span)
         start, stop = first + schedule.prefix, last - schedule.tail
         segments: list[Segment] = []
         for part in range(schedule.stride):

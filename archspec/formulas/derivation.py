@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 
-from archspec.algebra import Expression, substitute, symbol, symbols
+from archspec.algebra import Expression, symbol, symbols
 from archspec.elaborate.limits import MOST_TEXT, OverLimit
 from archspec.elaborate.models import compile_model, hyperparameters
 from archspec.elaborate.program import Program
@@ -126,9 +126,8 @@ class Derivation:
         program.begin(report, self.unit.source)
         with uncollected(), suppress(Enough, OverLimit, Refusal):
             try:
-                compiled = compile_model(
-                    program, self.unit, self.model, {**self.overrides, **solver.state.hyperparameters}
-                )
+                overrides = {**self.overrides, **solver.state.hyperparameters}
+                compiled = compile_model(program, self.unit, self.model, overrides)
                 if compiled is not None and not report.failed:
                     return Totals(solver, compiled.module).outcome()
             except OverflowError as problem:
@@ -137,34 +136,26 @@ class Derivation:
                 self.work += program.limits.text
         first = next((d for d in report.diagnostics if d.severity == "error"), None)
         if first is None:
-            raise fail(
-                "internal",
-                "no formula was found, but no error was reported; this is a bug in archspec; please report it",
-            )
+            message = "no formula was found, but no error was reported"
+            raise fail("internal", f"{message}; this is a bug in archspec; please report it")
         raise ArchError([_as_refusal(first, solver)])
 
     def _solved(self, state: State, step: Solved, unasked: int) -> Outcome:
-        value = _point(step.inverse, state)
-        meaning = substitute(step.inverse, state.meanings)
-        outcome = self.derive(state.replaced(step.old, step.by, step.fresh, value, meaning), unasked)
+        outcome = self.derive(state.replaced(step.old, step.by, step.fresh, step.inverse), unasked)
         outcome = _restated(outcome, step.fresh, step.inverse, step.assumption.span)
         return outcome._replace(assumptions=(step.assumption, *outcome.assumptions))
 
     def _cases(self, state: State, step: Cases, unasked: int) -> Outcome:
         """Return the outcome for large values of a symbol if small values lead to the same."""
-        old, upto = step.name, step.upto
-        fresh = state.fresh(old)
-        meaning = state.meanings[old] - upto
+        old, upto, fresh = step.name, step.upto, state.fresh(step.name)
         shifted = symbol(old) - upto
-        value = _point(shifted, state)
-        large = self.derive(state.replaced(old, symbol(fresh) + upto, fresh, value, meaning), unasked)
+        large = self.derive(state.replaced(old, symbol(fresh) + upto, fresh, shifted), unasked)
         large = _restated(large, fresh, shifted, step.span)
         assumptions = list(large.assumptions)
         for value in range(1, upto + 1):
-            small = self.derive(state.replaced(old, value, None, 0, 0), unasked)
+            small = self.derive(state.replaced(old, value), unasked)
             if _numbers(small) != _numbers(_restated(large, old, value, step.span)):
-                message = "the parameters depend on how this is decided"
-                raise fail("no-formula", message, step.span)
+                raise fail("no-formula", "the parameters depend on how this is decided", step.span)
             assumptions += small.assumptions
         return large._replace(assumptions=tuple(assumptions))
 
@@ -172,7 +163,7 @@ class Derivation:
         """Return the outcome under the assumption that a quotient is exact, as it is in the model."""
         widened: Widened | None = None
         for (part, divisor), span in reversed(solver.divisions.items()) if unasked else ():
-            one, other = _point(part, solver.state), _point(divisor, solver.state)
+            one, other = solver.state.value(part), solver.state.value(divisor)
             if one is None or other is None or one % other:
                 continue
             try:
@@ -189,20 +180,13 @@ class Derivation:
         return None
 
 
-def _point(expression: Expression, state: State) -> int | None:
-    """Return the value at the model's own hyperparameters; None if it is not a positive integer."""
-    value = state.at_point(expression)
-    return value if isinstance(value, int) and value >= 1 else None
-
-
 def _restated(outcome: Outcome, symbol: str, by: Expression, span: Span) -> Outcome:
     """Substitute a symbol in an outcome."""
     try:
         return outcome.substitute({symbol: by})
     except (OverflowError, ValueError) as problem:
-        raise fail(
-            "no-formula", f"the consequence of this cannot be written as a polynomial: {problem}", span
-        ) from None
+        message = f"the consequence of this cannot be written as a polynomial: {problem}"
+        raise fail("no-formula", message, span) from None
 
 
 def _numbers(outcome: Outcome) -> dict[str, Expression]:

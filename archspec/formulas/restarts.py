@@ -111,15 +111,15 @@ class State(NamedTuple):
     closed: dict[str, int]
     schedules: dict[Hashable, Schedule]
 
-    def replaced(self, old: str, by: Dim, fresh: str | None, value: int | None, meaning: Expression) -> State:
-        """Replace a symbol by an expression of another one, whose value and meaning are given.
+    def replaced(self, old: str, by: Dim, fresh: str = "", inverse: Expression = 0) -> State:
+        """Replace a symbol by a number, or by an expression of `fresh`, which is `inverse` in the old symbols.
 
         The division of loops is determined again, because a simpler one may suffice.
         """
         point, meanings = dict(self.point), dict(self.meanings)
         del point[old], meanings[old]
-        if fresh is not None:
-            point[fresh], meanings[fresh] = value, meaning
+        if fresh:
+            point[fresh], meanings[fresh] = self.value(inverse), substitute(inverse, self.meanings)
         changed = {n: substitute(dim, {old: by}) for n, dim in self.hyperparameters.items()}
         return State(changed, meanings, point, self.closed, {})
 
@@ -129,9 +129,10 @@ class State(NamedTuple):
             old += MARK
         return old
 
-    def at_point(self, value: Expression) -> Expression:
-        """Evaluate an expression at the model's own hyperparameters, as far as these values are allowed."""
-        return substitute(value, {name: number for name, number in self.point.items() if number is not None})
+    def value(self, expression: Expression) -> int | None:
+        """Return the value at the model's own hyperparameters; None if it is not a positive integer."""
+        value = substitute(expression, {name: value for name, value in self.point.items() if value is not None})
+        return value if isinstance(value, int) and value >= 1 else None
 
 
 class Restart(Exception):

@@ -66,8 +66,7 @@ class SymbolicNumbers(Numbers):
         found: list[Expression] = []
         for value, item in zip(sizes, written.items, strict=True):
             if isinstance(value, Polynomial):
-                if self.solver.known(">=", value - 1) is not True:
-                    self.solver.assume(">=", value, 1, walker.unit.span(item.at))
+                self.solver.assume(">=", value, 1, walker.unit.span(item.at))
             elif not is_integer(value) or value < 1:
                 wrong_size(walker, value, item)
                 return None
