@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from archspec.costs.cost import Cost, Figures
@@ -37,47 +38,38 @@ def contents(report: CostReport) -> Document:
         "dims": cost.dims,
         "dtype": memory.dtype,
         "flops_per_mac": 2,
-        "work": {key: _plain(amount) for key, amount in _work(cost.work).items()},
+        "work": _amounts(cost.work, ("macs", "flops", "score_flops", "mix_flops", "elementwise")),
         "memory": {
             "weights": memory.weights,
             "buffers": memory.buffers,
             "activations": kept and kept._asdict() | {"bytes": _plain(kept.bytes)},
             "training": [scheme._asdict() | {"total": scheme.total} for scheme in memory.schemes],
         },
-        "rows": [_row(cost, line) for line in tree(cost, depth, fold=False)],
+        "rows": _rows(cost, depth),
     }
 
 
-def _row(cost: Cost, line: CostRow) -> Row:
-    size = _bytes(cost)
-    return {
-        "address": line.address,
-        "type": line.type,
-        "applied": line.applied,
-        "macs": _plain(line.work.macs),
-        "flops": _plain(line.work.flops),
-        "elementwise": _plain(line.work.elementwise),
-        "weights": line.parameters * size,
-        "gradients": line.trainable * size,
-    }
+def _rows(cost: Cost, depth: int | None) -> list[Row]:
+    size = BYTES[cost.memory.dtype]
+    return [
+        {
+            "address": line.address,
+            "type": line.type,
+            "applied": line.applied,
+            **_amounts(line.work, ("macs", "flops", "elementwise")),
+            "weights": line.parameters * size,
+            "gradients": line.trainable * size,
+        }
+        for line in tree(cost, depth, fold=False)
+    ]
 
 
-def _work(work: Figures) -> dict[str, Quantity]:
-    return {
-        "macs": work.macs,
-        "flops": work.flops,
-        "score_flops": work.score_flops,
-        "mix_flops": work.mix_flops,
-        "elementwise": work.elementwise,
-    }
+def _amounts(work: Figures, names: Iterable[str], digits: str = "") -> dict[str, int | str]:
+    return {name: _plain(getattr(work, name), digits) for name in names}
 
 
 def _plain(amount: Quantity, digits: str = "") -> int | str:
     return amount if isinstance(amount, int) else f"{amount:{digits}}"
-
-
-def _bytes(cost: Cost) -> int:
-    return BYTES[cost.memory.dtype]
 
 
 # Pages ----------------------------------------------------------------------------------------------------------------
@@ -87,7 +79,8 @@ def page(report: CostReport, format: str) -> str:
     """Render the report as a table, markdown or csv; csv contains only the rows of the tree."""
     table, cost, depth = report
     if format == "csv":
-        return csv(_csv(cost, tree(cost, depth, fold=False)))
+        rows = _rows(cost, depth)
+        return csv(View(tuple([Column(key, key) for key in rows[0]]), rows))
     lines = tree(cost, depth)
     heading = f"{title(table.model, table.overrides)}, {_sizes(cost)}"
     blocks = [_tree(cost, lines, whole_addresses=format == "markdown"), _summary(cost), _memory(cost)]
@@ -101,12 +94,6 @@ def _sizes(cost: Cost) -> str:
     return "; ".join(words) or "all sizes fixed"
 
 
-def _csv(cost: Cost, lines: list[CostRow]) -> View:
-    """Return the machine-readable rows."""
-    rows = [_row(cost, line) for line in lines]
-    return View(tuple([Column(key, key) for key in rows[0]]), rows)
-
-
 def _tree(cost: Cost, lines: list[CostRow], *, whole_addresses: bool) -> View:
     """Return the human-readable tree."""
     macs = cost.work.macs
@@ -117,11 +104,9 @@ def _tree(cost: Cost, lines: list[CostRow], *, whole_addresses: bool) -> View:
             "address": line.address if whole_addresses else "  " * line.level + line.label,
             "times": f"{line.times} x" if line.times > 1 else "",
             "type": line.type,
-            "macs": _plain(work.macs, ","),
-            "flops": _plain(work.flops, ","),
+            **_amounts(work, ("macs", "flops", "elementwise"), ","),
             "share": work.macs / macs if isinstance(work.macs, int) and isinstance(macs, int) and macs else None,
-            "elementwise": _plain(work.elementwise, ","),
-            "weights": line.parameters * _bytes(cost),
+            "weights": line.parameters * BYTES[cost.memory.dtype],
             "notes": "" if line.applied == line.around else f"applied {line.applied} x",
         }
 
