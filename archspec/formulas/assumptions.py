@@ -31,6 +31,7 @@ from archspec.algebra import (
 from archspec.elaborate.program import Program
 from archspec.elaborate.values import COMPARISONS, UNKNOWN, StaticError, Value, arithmetic, is_number
 from archspec.formulas.restarts import (
+    COMPARE,
     MARK,
     Assumption,
     Cases,
@@ -127,18 +128,13 @@ class Solver:
     def known(self, operator: str, difference: Dim) -> bool | None:
         """Whether `difference operator 0` holds for all values (True) or for none (False); otherwise None."""
         low, high = self._bounds(difference)
-        above, below = low is not None and low > 0, high is not None and high < 0
-        never_below, never_above = low is not None and low >= 0, high is not None and high <= 0
-        equal = difference == 0
-        yes, no = {
-            "==": (equal, above or below),
-            "!=": (above or below, equal),
-            "<": (below, never_below),
-            "<=": (never_above, above),
-            ">": (above, never_above),
-            ">=": (never_below, below),
-        }[operator]
-        return True if yes else False if no else None
+        signs = {
+            -1: low is None or low < 0,
+            0: (low is None or low <= 0) and (high is None or high >= 0),
+            1: high is None or high > 0,
+        }
+        answers = {COMPARE[operator](sign, 0) for sign, is_possible in signs.items() if is_possible}
+        return all(answers) if len(answers) < 2 else None  # an index of an empty loop has no sign
 
     def _limits(self, dim: Dim) -> tuple[Dim, Dim]:
         """The least and the greatest value over the indices of loops, as far as it is linear in these."""

@@ -45,10 +45,10 @@ class Assumption(NamedTuple):
         assert left is not None and right is not None
         if self.operator == "divisible":
             return right != 0 and left % right == 0
-        return bool(_COMPARE[self.operator](left, right))
+        return bool(COMPARE[self.operator](left, right))
 
 
-_COMPARE = {
+COMPARE = {
     "==": operator.eq,
     "!=": operator.ne,
     "<": operator.lt,
