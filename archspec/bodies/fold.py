@@ -47,8 +47,9 @@ def fold_body(
         budget.spend(body)
     slots = [absent] * len(body.types)
     slots[: len(inputs)] = inputs
-    for name, slot in body.weights if weight is not None else ():
-        slots[slot] = weight(name) if weight is not None else absent
+    if weight is not None:
+        for name, slot in body.weights:
+            slots[slot] = weight(name)
 
     def value_of(operand: Operand) -> V:
         if isinstance(operand, int):

@@ -40,12 +40,10 @@ def select(table: Table, rules: Sequence[Rule] = ()) -> Selection:
         return Selection((True,) * len(everything), everything, table.params.total, ())
     chosen, unmatched = _match([tensor.name for tensor in table.tensors], rules)
     params: list[int] = []
-    stands_on: dict[str, str] = {}
+    canonical = [t.name for t, is_chosen in zip(table.tensors, chosen, strict=True) if is_chosen and not t.tied_to]
+    counted_at = dict(zip(canonical, canonical, strict=True))
     for tensor, is_chosen in zip(table.tensors, chosen, strict=True):
-        if is_chosen and not tensor.tied_to:
-            stands_on[tensor.name] = tensor.name
-    for tensor, is_chosen in zip(table.tensors, chosen, strict=True):
-        here = is_chosen and stands_on.setdefault(tensor.tied_to or tensor.name, tensor.name) == tensor.name
+        here = is_chosen and counted_at.setdefault(tensor.tied_to or tensor.name, tensor.name) == tensor.name
         params.append(tensor.size if here else 0)
     return Selection(tuple(chosen), tuple(params), sum(params), tuple(unmatched))
 

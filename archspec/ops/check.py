@@ -186,11 +186,11 @@ def non_negative(value: object, argument: str) -> float:
 
 
 def accept(elements: str, argument: str, type: Type) -> None:
-    """Check that an input accepts a tensor's elements: "int", "bool", "number" (an int or real) or "" (any)."""
+    """Check that an input accepts a tensor's elements: "int", "bool" or "number" (an int or real)."""
     if elements == "number":
         if type.dtype == "bool":
             raise OpError(f"expects numbers, found {typed(type)}", argument, _CAST)
-    elif elements and type.dtype != elements:
+    elif type.dtype != elements:
         help = "compare it with a number, as in `x != 0`" if elements == "bool" else "convert it with `int(x)`"
         raise OpError(f"expects {elements} elements as `{argument}`, found {typed(type)}", argument, help)
 

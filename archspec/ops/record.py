@@ -3,8 +3,7 @@
 The checker, costs, `diff`, generated PyTorch and the documentation read records; they have no tables of operations.
 """
 
-from __future__ import annotations
-
+# Without `from __future__ import annotations`: with it, NamedTuple would compile each annotation at import.
 from collections.abc import Callable, Mapping, Sequence
 from types import EllipsisType
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, cast
