@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterator, Sequence
-from math import ceil, gcd, lcm
+from math import gcd, lcm
 from typing import TYPE_CHECKING, NoReturn
 
 from archspec.algebra import (
@@ -202,7 +202,8 @@ class Solver:
                 self._assume_divisible(*parts, span)
                 return
         if operator in (">=", ">", "<=", "<"):
-            self._raise_least(difference if operator[0] == ">" else -difference, operator, assumption)
+            positive = difference if operator[0] == ">" else -difference
+            self._raise_least(positive + operator.count("="), assumption)
         if operator == ">=":
             assumption = self._possible(operator, self._undivided(difference), 0, span)
         self._note(assumption)
@@ -222,7 +223,7 @@ class Solver:
         A dimension of an input is any positive integer, and the size has to be large enough for one of them.
         """
         difference = size - least
-        if self.known(">=", difference) is True:
+        if self.known(">=", difference):
             return
         limit = self._limits(difference)[0]
         free = symbols(limit) - self.state.point.keys() - {segment.symbol for segment in self.active}
@@ -236,7 +237,7 @@ class Solver:
             if any(atom.kind != "symbol" for term, _ in terms for atom in atoms(term)):
                 self.refuse(f"cannot prove `{self.describe(size)} >= {least}` for all values", span)
             limit = substitute(limit, dict.fromkeys(free, 1))
-            if self.known(">=", limit) is True:
+            if self.known(">=", limit):
                 return
         # Nothing else is decided by it, so the compilation goes on with the same symbols.
         self._note(self._possible(">=", self._undivided(limit), 0, span))
@@ -247,27 +248,21 @@ class Solver:
             rest = limit - expression(((((atom, 1),), 1),))
             if atom.kind == "//" and atom not in atoms(rest):
                 part, divisor = map(expression, atom.arguments)
-                if self.known(">", divisor) is True:
+                if self.known(">", divisor):
                     return part + rest * divisor
         return limit
 
     def _note(self, assumption: Assumption) -> None:
         self.assumptions.setdefault(assumption[:3], assumption)
 
-    def _raise_least(self, difference: Dim, operator: str, assumption: Assumption) -> None:
-        """Substitute a symbol if `difference` being non-negative (or positive) gives it a minimum."""
-        names = symbols(difference)
-        if len(names) != 1:
-            return
-        (only,) = names
-        slope = slope_of(difference, only)
-        if slope is not None and slope > 0:
-            rest = difference - slope * symbol(only)
-            assert isinstance(rest, int)
-            least = ceil((int(len(operator) == 1) - rest) / slope)
-            if least > 1:
+    def _raise_least(self, positive: Dim, assumption: Assumption) -> None:
+        """Substitute a symbol if it has a minimum because `positive` is positive."""
+        names = symbols(positive)
+        for only in names if len(names) == 1 else ():
+            upto = threshold(positive, only)
+            if (slope_of(positive, only) or 0) > 0 and upto is not None and upto >= 1:
                 fresh = self.state.fresh(only)
-                raise Solved(only, symbol(fresh) + (least - 1), fresh, symbol(only) - (least - 1), assumption)
+                raise Solved(only, symbol(fresh) + upto, fresh, symbol(only) - upto, assumption)
 
     def _assume_divisible(self, part: Dim, divisor: Dim, span: Span) -> None:
         assumption = Assumption("divisible", part, divisor, span)
@@ -317,7 +312,7 @@ class Solver:
 
     def index_text(self, index: Polynomial) -> str | None:
         """Return the text of a symbolic index in an address; None if it cannot be an index."""
-        if self.known(">=", index) is not True:
+        if not self.known(">=", index):
             return None
         for segment in self.active:
             if index == segment.position:
