@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from archspec.algebra import Expression, cleared, evaluate, expression, number, symbols, terms_of, to_latex, to_text
@@ -70,7 +70,7 @@ class Formula:
                 address = term.address.replace("_", r"\_")
                 lines.append(rf"\text{{{address}}} &= {sums} = {to_latex(term.total, order)}")
         for assumption in self.assumptions:
-            lines.append(rf"\text{{assuming}} &\quad {self.assumed(assumption, to_latex, _LATEX)}")
+            lines.append(rf"\text{{assuming}} &\quad {self.assumed(assumption, as_latex=True)}")
         return "\\begin{align*}\n  " + " \\\\\n  ".join(lines) + "\n\\end{align*}\n"
 
     def numbers(self) -> Iterable[tuple[str, Expression]]:
@@ -80,20 +80,16 @@ class Formula:
             yield "trainable", self.trainable
             yield "frozen", self.frozen
 
-    def assumed(
-        self,
-        assumption: Assumption,
-        write: Callable[[Expression, Sequence[str]], str] = to_text,
-        words: dict[str, str] | None = None,
-    ) -> str:
-        """An assumption as text; with `to_latex` for `write`, and words for math mode, as LaTeX."""
+    def assumed(self, assumption: Assumption, *, as_latex: bool = False) -> str:
+        """An assumption as text, or as LaTeX for math mode."""
         operator, left, right, _ = assumption
         if operator == "divisible":
             left, right = cleared(left, right)
         else:
             left, operator, right = _sorted(left, operator, right)
-        order, word = tuple(self.open), (words or _WORDS).get(operator, operator)
-        return f"{write(left, order)} {word} {write(right, order)}"
+        write, words = (to_latex, _LATEX) if as_latex else (to_text, _WORDS)
+        order = tuple(self.open)
+        return f"{write(left, order)} {words.get(operator, operator)} {write(right, order)}"
 
     @property
     def _counts(self) -> tuple[str, ...]:

@@ -181,7 +181,10 @@ class Solver:
     def divide_loop(
         self, segment: Segment, *, prefix: int = 0, tail: int = 0, stride: int = 1, probes: bool = False
     ) -> None:
-        """Restart, within limits, with more single iterations at the ends of a loop, or more residue classes."""
+        """Restart, within limits, with more single iterations at the ends of a loop, or more residue classes.
+
+        With `probes`, an iteration has an error, and single ones may show what they change.
+        """
         before = self.state.schedules.get(segment.key, Schedule())
         schedule = Schedule(before.prefix + prefix, before.tail + tail, before.stride * stride)
         within = max(schedule.prefix, schedule.tail) <= MOST_PEELED and schedule.stride <= MOST_STRIDE

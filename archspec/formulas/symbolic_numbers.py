@@ -171,7 +171,8 @@ class SymbolicNumbers(Numbers):
             with self._inside(walker, segment):
                 run()
             wanted = _moved(walker, base, steps, segment.position + 1 - iterations.start)
-            proved = report.errors == before and _forms(state()) == _forms(wanted)
+            kept = all(_form(env[name]) == _form(value) for name, value in wanted.items())
+            proved = kept and report.errors == before
             if not proved:
                 break
         if not proved:
@@ -302,11 +303,7 @@ def _sizes(value: Value) -> tuple[Dim, ...]:
     return (value,) if is_integer(value) or isinstance(value, Polynomial) else ()
 
 
-def _forms(state: dict[str, Value]) -> dict[str, Hashable]:
-    return {name: _form(value) for name, value in state.items()}
-
-
-def _form(value: Value | None) -> Hashable:
+def _form(value: Value) -> Hashable:
     """Return the part of a passed value that must stay the same: for tensors, their types."""
     if isinstance(value, Tensor):
         return (Tensor, value.type)
