@@ -1,10 +1,13 @@
 """The tensors, totals and modules of a model as plain data, for counting and for the cache."""
 
-# Without `from __future__ import annotations`, which would have NamedTuple compile each annotation at import.
-from typing import Any, NamedTuple
+from __future__ import annotations
+
+from typing import Any
+
+from archspec.record import Record
 
 
-class Tensor(NamedTuple):
+class Tensor(Record):
     """A named parameter tensor. `size` is its number of elements, `params` the number that it adds to the total.
 
     `params` is 0 if `tied_to` names the tensor that is counted instead. `layer` is the address of the owning module
@@ -22,14 +25,14 @@ class Tensor(NamedTuple):
     type: str
 
 
-class Buffer(NamedTuple):
+class Buffer(Record):
     """A stored tensor that is not a parameter."""
 
     name: str
     shape: tuple[int, ...]
 
 
-class ModuleRow(NamedTuple):
+class ModuleRow(Record):
     """A module: its address, the name of its definition, and its kind ("layer" or "block")."""
 
     address: str
@@ -37,7 +40,7 @@ class ModuleRow(NamedTuple):
     kind: str
 
 
-class Params(NamedTuple):
+class Params(Record):
     """Parameter counts, with tied tensors counted once; `total` = `trainable` + `frozen`."""
 
     total: int
@@ -45,7 +48,7 @@ class Params(NamedTuple):
     frozen: int
 
 
-class Table(NamedTuple):
+class Table(Record):
     """The properties of a model that do not depend on input shapes, in program order.
 
     `buffer_ties` maps a tied buffer to the one stored. `unchecked` is the number of `expect` lines skipped,
@@ -67,7 +70,7 @@ class Table(NamedTuple):
         return list(self)
 
     @staticmethod
-    def from_data(data: Any) -> "Table | None":
+    def from_data(data: Any) -> Table | None:
         """Return the table that `to_data` converted; None for invalid data."""
         try:
             model, hyperparameters, overrides, params, tensors, buffers, modules, ties, unchecked = data

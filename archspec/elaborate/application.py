@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from archspec.algebra import Polynomial
 from archspec.elaborate.body_builder import BodyBuilder, operand_of, type_of
@@ -14,12 +13,13 @@ from archspec.elaborate.shapes import Header
 from archspec.elaborate.values import POISON, Owned, Several, Tensor, Value, describe, is_number, kind_of
 from archspec.ir import Body, Constant, Module, Operand, Type, find
 from archspec.ops import OPERATORS, OPS, REQUIRED, Op, OpError
+from archspec.record import Record
 from archspec.resolve import nodes
 from archspec.resolve.expressions import inputs_of
 from archspec.resolve.files import Definition
 from archspec.resolve.nodes import Bound
 from archspec.source import suggest
-from archspec.syntax.node import Located
+from archspec.syntax.tree import Located
 
 MOST_NEIGHBOURS = 2000
 """The limit on the addresses that a misspelt one is compared with."""
@@ -28,7 +28,7 @@ Given = Type | Constant | None
 """The argument of an input: a tensor's type, a number, or None."""
 
 
-class Target(NamedTuple):
+class Target(Record):
     """An applied definition with its hyperparameters, and its module unless it is a function."""
 
     definition: Definition
@@ -40,7 +40,7 @@ BodyOf = Callable[[Program, Target, tuple[Given, ...], Frame], Body | None]
 """Compile the body of a target for input types."""
 
 
-class Applied(NamedTuple):
+class Applied(Record):
     """The last application of a definition in a body."""
 
     target: Target

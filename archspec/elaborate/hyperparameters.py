@@ -13,7 +13,7 @@ from archspec.resolve.files import Definition
 from archspec.resolve.nodes import Argument
 from archspec.source import Note
 from archspec.syntax import tree
-from archspec.syntax.node import Located
+from archspec.syntax.tree import Located
 
 
 def hyperparameter_values(

@@ -29,7 +29,7 @@ from archspec.resolve.expressions import inputs_of
 from archspec.resolve.files import Definition, Unit
 from archspec.resolve.nodes import Bound
 from archspec.source import Note, suggest
-from archspec.syntax.node import Located
+from archspec.syntax.tree import Located
 
 LONGEST_LIST = 10_000
 

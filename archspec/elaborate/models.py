@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, cast
+from typing import cast
 
 from archspec.addresses import prefixes
 from archspec.algebra import Expression, symbol
@@ -26,6 +26,7 @@ from archspec.elaborate.values import (
 )
 from archspec.ir import Body, Leaf, Module, Type, Weight, canonical, find, leaves
 from archspec.ops import OPS, Op
+from archspec.record import Record
 from archspec.resolve import nodes, walk
 from archspec.resolve.definition import ResolvedModel, resolve_expectations, resolve_model, resolved
 from archspec.resolve.files import Definition, Library, Unit
@@ -36,7 +37,7 @@ _HARMLESS = {"unused-import", "unused-dimension", "expect"}
 """Codes of errors that do not affect the counts of a model."""
 
 
-class Compiled(NamedTuple):
+class Compiled(Record):
     """A compiled model. `body` is its computation with all optional inputs given.
 
     `expectations` is the number of its `expect` lines.

@@ -16,7 +16,7 @@ from archspec.ops import Op
 from archspec.resolve import nodes
 from archspec.resolve.files import Definition, Unit
 from archspec.source import Span
-from archspec.syntax.node import Located
+from archspec.syntax.tree import Located
 
 
 class Walker(Protocol):

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from archspec.elaborate.limits import Limits, OverLimit
 from archspec.elaborate.numbers import Numbers
 from archspec.ir import Body, Module, Weight
+from archspec.record import Record
 from archspec.resolve.files import Definition, Unit
 from archspec.resolve.nodes import Bound
 from archspec.source import Note, Report, Source, Span
-from archspec.syntax.node import Located
+from archspec.syntax.tree import Located
 
 MOST_KEPT = 500_000
 
 
-class Frame(NamedTuple):
+class Frame(Record):
     """A use of a definition: `node` of the syntax tree in `unit`, with its arguments by name."""
 
     definition: Definition

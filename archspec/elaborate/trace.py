@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 from archspec.elaborate.application import Given, Target
 from archspec.elaborate.bodies import body_of
@@ -19,6 +19,7 @@ from archspec.elaborate.program import Program
 from archspec.elaborate.values import DYNAMIC, POISON, Owned, Several, Tensor, key_of
 from archspec.ir import Body, Module, Type, Weight, find, leaves
 from archspec.ops import Op
+from archspec.record import Record
 from archspec.resolve import nodes
 from archspec.resolve.files import Definition, Unit
 from archspec.source import Report
@@ -47,7 +48,7 @@ class Seen:
             self.statics[key_of(value)] = value
 
 
-class Use(NamedTuple):
+class Use(Record):
     """One instance of a definition: its hyperparameters, its module, the arguments of its inputs, and its body."""
 
     values: dict[str, Any]
@@ -56,7 +57,7 @@ class Use(NamedTuple):
     body: Body
 
 
-class Application(NamedTuple):
+class Application(Record):
     """An application of one callee in the definition `caller`, with its arguments by name."""
 
     caller: Definition

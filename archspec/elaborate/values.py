@@ -8,11 +8,12 @@ a reported error; further errors about it are suppressed).
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any, NamedTuple, TypeAlias, TypeGuard
+from typing import Any, TypeAlias, TypeGuard
 
 from archspec.algebra import Polynomial
 from archspec.ir import Module, Type
 from archspec.ops import OPERATORS, OPS, Op
+from archspec.record import Record
 from archspec.resolve.files import Definition
 
 _EQUALITY = ("==", "!=")
@@ -54,7 +55,7 @@ OPEN = (Polynomial, Unknown)
 """The classes of numbers that are not compile-time constants."""
 
 
-class Tensor(NamedTuple):
+class Tensor(Record):
     """A tensor in a body: its slot and type."""
 
     slot: int
@@ -70,7 +71,7 @@ class Several:
         self.values = values
 
 
-class Owned(NamedTuple):
+class Owned(Record):
     """A layer or block of a definition, referred to by its address."""
 
     address: str

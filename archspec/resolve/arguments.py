@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+from archspec.record import Record
 from archspec.resolve.nodes import Argument, Arguments, Bound
 from archspec.source import suggest
 from archspec.syntax import tree
-from archspec.syntax.node import Located
+from archspec.syntax.tree import Located
 
 Fault = Callable[..., Any]
 """Reports an error: code, message, the wrong node of the tree, and by name `help` and `first`, an earlier node."""
 
 
-class Inputs(NamedTuple):
+class Inputs(Record):
     """The inputs of a callee: all, the optional ones, the required ones; the last may be `variadic`."""
 
     names: tuple[str, ...]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
+from archspec.record import Record
 from archspec.resolve import nodes
 from archspec.resolve.arguments import bind, listed
 from archspec.resolve.expressions import Expressions
@@ -18,7 +19,7 @@ from archspec.syntax import tree
 from archspec.syntax.walk import assigned, declared
 
 
-class Resolved(NamedTuple):
+class Resolved(Record):
     """A definition in resolved form, and its scope, which records the names that are used.
 
     `returns`: it contains a `return`; `broken`: a part of it could not be parsed.
@@ -33,7 +34,7 @@ class Resolved(NamedTuple):
     broken: bool
 
 
-class ResolvedModel(NamedTuple):
+class ResolvedModel(Record):
     """A model in resolved form: its definition, and the arguments."""
 
     at: tree.Model
@@ -86,8 +87,7 @@ def resolve_model(unit: Unit, model: tree.Model, report: Report) -> ResolvedMode
             message = f"missing hyperparameter `{parameter.name}` in call to `{definition.name}`"
             scope.fault("missing-argument", message, model, help=f"expected hyperparameters: {listed(names)}")
             bound = None
-    arguments.bound = bound
-    return ResolvedModel(model, str(model.name.value), definition, arguments)
+    return ResolvedModel(model, str(model.name.value), definition, arguments.replace(bound=bound))
 
 
 def resolve_expectations(unit: Unit, model: tree.Model, names: Iterable[str], report: Report) -> list[nodes.Expr]:

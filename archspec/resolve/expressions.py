@@ -15,7 +15,7 @@ from archspec.resolve.patterns import covers, nearest_address, pattern_of, patte
 from archspec.resolve.scope import Scope
 from archspec.source import Enough, nearest
 from archspec.syntax import tree
-from archspec.syntax.node import Located
+from archspec.syntax.tree import Located
 from archspec.syntax.walk import names_in
 
 MOST_SEGMENTS = 64
@@ -185,8 +185,8 @@ class Expressions:
         if isinstance(callee, nodes.Global):
             if not self._is_function(callee):
                 return Invalid(expr)
-            arguments.bound = self._bind(callee.target, arguments, expr)
-            return Invalid(expr) if arguments.bound is None else nodes.Apply(expr, callee, arguments)
+            bound = self._bind(callee.target, arguments, expr)
+            return Invalid(expr) if bound is None else nodes.Apply(expr, callee, arguments.replace(bound=bound))
         return nodes.Apply(expr, callee, arguments)
 
     def _lists(
@@ -329,8 +329,8 @@ class Expressions:
         inputs = expr.lists[1] if len(expr.lists) > 1 else None
         arguments = self._arguments(callee, expr.callee, first, inputs, piped, declares_only=True)
         if arguments is not None and isinstance(callee, nodes.Global):
-            arguments.bound = self._bind(callee.target, arguments, expr) if self._is_module(callee) else None
-            arguments = arguments if arguments.bound is not None else None
+            bound = self._bind(callee.target, arguments, expr) if self._is_module(callee) else None
+            arguments = arguments.replace(bound=bound) if bound is not None else None
         if arguments is None:
             callee, arguments = Invalid(expr.callee), Arguments((), (), None, False, False, None)
         node = nodes.Own(expr, address, expr.modifiers, callee, arguments)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import TypeAlias
 
 from archspec.ops import OPS, Op
+from archspec.record import Record, from_values
 from archspec.resolve.arguments import Inputs
 from archspec.resolve.patterns import Pattern, numbered, tails
 from archspec.resources import bundled_files
 from archspec.source import Note, Report, Source, Span, decode, nearest, read_bytes, suggest
 from archspec.syntax import tree
-from archspec.syntax.node import Located
+from archspec.syntax.tree import Located
 
 MOST_FILES = 64
 MOST_HYPERPARAMETERS = 1_000
@@ -21,7 +22,7 @@ DEEPEST_TAKEOVER = 60
 Parse: TypeAlias = Callable[[Source, Report], tree.File]
 
 
-class Hyperparameter(NamedTuple):
+class Hyperparameter(Record):
     """One hyperparameter, declared by the definition `origin`, in whose scope its default is evaluated."""
 
     name: str
@@ -64,7 +65,7 @@ class Definition:
         self.resolved: object = None  # its resolved form, once it has been created
 
 
-class Binding(NamedTuple):
+class Binding(Record):
     """The meaning of a name in a unit, and the location of its binding."""
 
     target: Definition | Op | None  # None: the import that should have bound it failed, which was reported
@@ -112,10 +113,7 @@ class Unit:
 
     def span(self, node: Located) -> Span:
         """Return the location of a node of this file's tree."""
-        return _new_span(Span, (self.source, node.start, node.end))
-
-
-_new_span = cast("Any", tuple.__new__)  # pyright: ignore[reportUnknownMemberType]  # equivalent to Span(...), in one call
+        return from_values(Span, (self.source, node.start, node.end))
 
 
 class Library:

@@ -25,8 +25,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
+from archspec.record import Node
 from archspec.syntax import tree
-from archspec.syntax.node import Located, Node
+from archspec.syntax.tree import Located
 
 # Expressions ---------------------------------------------------------------------------------------------------------
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
+from archspec.record import Node
 from archspec.source import nearest
 from archspec.syntax import tree
-from archspec.syntax.node import Node
 
 Pattern = tuple[str | None, ...]
 """An address with None for each index."""

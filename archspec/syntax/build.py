@@ -5,8 +5,9 @@ There is one function per grammar rule. It takes the children that the rule matc
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
+from archspec.record import Record
 from archspec.syntax import tree
 from archspec.syntax.expressions import (
     EXPRESSIONS,
@@ -25,7 +26,7 @@ LONGEST_BRANCH = 100
 """The maximum number of `else if` branches."""
 
 
-class _Block(NamedTuple):
+class _Block(Record):
     """`{ items }`."""
 
     start: int

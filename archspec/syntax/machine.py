@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+from archspec.record import Record
 from archspec.syntax.tables import ParserData
 
 Make = Callable[[list[Any]], Any]
 
 
-class Token(NamedTuple):
+class Token(Record):
     """A word, number, string, operator or line end.
 
     `kind` is the text of a keyword or operator, or NAME, WORD, INT, REAL, STRING or _NL; BAD for an invalid character.

@@ -9,14 +9,14 @@ from collections.abc import Callable
 from operator import le
 from typing import Any, cast, get_args
 
+from archspec.record import Node, from_values
 from archspec.syntax import tree
-from archspec.syntax.node import Node
 from archspec.syntax.tree import File
 
 _Rows = list[list[list[Any]]]  # the fields of the nodes of each class
 _Read = Callable[[Any, _Rows], Any]
 
-_CLASSES: list[Any] = [c for c in vars(tree).values() if isinstance(c, type) and issubclass(c, Node) and c is not Node]
+_CLASSES: list[Any] = [c for c in vars(tree).values() if isinstance(c, type) and tree.SyntaxNode in c.__bases__]
 _NUMBERS: dict[Any, int] = {c: number for number, c in enumerate(_CLASSES)}
 _ATOMS: dict[str, type] = {"int": int, "str": str, "bool": bool, "float": float, "None": type(None)}
 _TYPES = {"", "int", "bool"}
@@ -93,7 +93,7 @@ def _one(names: list[str]) -> _Read:
         for index, field in _FIELDS[number]:
             row[index] = field(row[index], rows)
         rows[number].append(row)
-        return _CLASSES[number](*row)
+        return from_values(_CLASSES[number], row)  # `_check` compares its length with the fields of the class
 
     return read
 
@@ -119,10 +119,6 @@ def _numbers(name: str) -> list[int]:
     return [_NUMBERS[getattr(tree, m) if isinstance(m, str) else m] for m in members]
 
 
-def _annotations(cls: Any) -> list[str]:
-    return list(cls.__annotations__.values())
-
-
 def _reader(annotation: str) -> _Read | None:
     """Return the reader for a field, or None for plain data."""
     if annotation.startswith("tuple["):
@@ -132,11 +128,15 @@ def _reader(annotation: str) -> _Read | None:
     return None if set(names) <= set(_ATOMS) else _one(names)
 
 
-_READERS = {text: _reader(text) for text in {a for c in _CLASSES for a in _annotations(c)}}
+_ANNOTATIONS: list[list[str]] = [
+    [a for base in reversed(c.__mro__) for a in vars(base).get("__annotations__", {}).values()] for c in _CLASSES
+]
+_READERS = {text: _reader(text) for text in {a for annotations in _ANNOTATIONS for a in annotations}}
 _FIELDS: list[list[tuple[int, _Read]]] = [
-    [(i, read) for i, a in enumerate(_annotations(c)) if (read := _READERS[a]) is not None] for c in _CLASSES
+    [(i, read) for i, a in enumerate(annotations) if (read := _READERS[a]) is not None] for annotations in _ANNOTATIONS
 ]
 _ALLOWED: list[list[set[type] | None]] = [
-    [{_ATOMS[n] for n in a.split(" | ")} if _READERS[a] is None else None for a in _annotations(c)] for c in _CLASSES
+    [{_ATOMS[n] for n in a.split(" | ")} if _READERS[a] is None else None for a in annotations]
+    for annotations in _ANNOTATIONS
 ]
 _FILE = _one(["File"])

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
+
+from archspec.record import Record
 
 PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "parser_tables.json")
 
@@ -14,7 +16,7 @@ ParserData: TypeAlias = dict[str, Any]
 """Plain data for JSON; see `shipped`."""
 
 
-class Rule(NamedTuple):
+class Rule(Record):
     """A production.
 
     `action` names a maker, or is "" to pass on a single child, or "_" for a list inlined in another rule. `size`
