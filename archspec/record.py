@@ -10,10 +10,15 @@ from __future__ import annotations
 
 from collections import _tuplegetter  # pyright: ignore  # reads a field, as in a NamedTuple
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast, dataclass_transform
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeGuard, cast, dataclass_transform
 
 from_values = cast("Callable[[type, Iterable[object]], Any]", tuple.__new__)  # pyright: ignore[reportUnknownMemberType]
 """Make a record or node of the values of all its fields; their number is not checked."""
+
+
+def is_tuple(value: object) -> TypeGuard[tuple[object, ...]]:
+    """Whether a value is a tuple, record or node."""
+    return isinstance(value, tuple)
 
 
 class _FieldsType(type):

@@ -8,33 +8,20 @@ from archspec.algebra import Polynomial
 from archspec.elaborate.body_builder import BodyBuilder, operand_of, type_of
 from archspec.elaborate.hyperparameters import hyperparameter_values
 from archspec.elaborate.interpreter import Interpreter
-from archspec.elaborate.program import Frame, Program
+from archspec.elaborate.program import Frame, Given, Program, Target
 from archspec.elaborate.shapes import Header
 from archspec.elaborate.values import POISON, Owned, Several, Tensor, Value, describe, is_number, kind_of
-from archspec.ir import Body, Constant, Module, Operand, Type, find
+from archspec.ir import Body, Constant, Module, Operand, find
 from archspec.ops import OPERATORS, OPS, REQUIRED, Op, OpError
 from archspec.record import Record
 from archspec.resolve import nodes
-from archspec.resolve.expressions import inputs_of
-from archspec.resolve.files import Definition
+from archspec.resolve.files import Definition, inputs_of
 from archspec.resolve.nodes import Bound
 from archspec.source import suggest
 from archspec.syntax.tree import Located
 
 MOST_NEIGHBOURS = 2000
 """The limit on the addresses that a misspelt one is compared with."""
-
-Given = Type | Constant | None
-"""The argument of an input: a tensor's type, a number, or None."""
-
-
-class Target(Record):
-    """An applied definition with its hyperparameters, and its module unless it is a function."""
-
-    definition: Definition
-    values: dict[str, Value]
-    module: Module | None
-
 
 BodyOf = Callable[[Program, Target, tuple[Given, ...], Frame], Body | None]
 """Compile the body of a target for input types."""
@@ -259,7 +246,7 @@ class Applications(Interpreter):
                     f"hyperparameter `{attribute.name}` of `{op.name}` expects a constant, found {describe(value)}"
                 )
                 help = f"pass hyperparameters in the first list and tensors in the second: `{op.name}(...)(x)`"
-                return self.fault("wrong-kind", message, argument.at or expr.at, help=help)
+                return self.fault("wrong-kind", message, argument.at, help=help)
             failed = failed or value is POISON
             attributes[attribute.name] = value
         values = self._inputs(op.name, inputs_of(op).optional, bound)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from archspec.elaborate.application import Applications, Given, Target
+from archspec.elaborate.application import Applications
 from archspec.elaborate.body_builder import number_type
-from archspec.elaborate.program import Frame, Program, Refused
+from archspec.elaborate.program import Frame, Given, Program, Refused, Target
 from archspec.elaborate.residual import ResidualCheck
 from archspec.elaborate.shapes import shape_text
 from archspec.elaborate.unused_tensors import find_unused

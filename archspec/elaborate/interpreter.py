@@ -25,8 +25,7 @@ from archspec.elaborate.values import (
 from archspec.ops import Op
 from archspec.resolve import nodes, walk
 from archspec.resolve.arguments import bind
-from archspec.resolve.expressions import inputs_of
-from archspec.resolve.files import Definition, Unit
+from archspec.resolve.files import Definition, Unit, inputs_of
 from archspec.resolve.nodes import Bound
 from archspec.source import Note, suggest
 from archspec.syntax.tree import Located

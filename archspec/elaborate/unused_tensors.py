@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Collection
 
 from archspec.ir import Body, Member, Module, Weight, leaves
 
 
-def find_unused(module: Module, applied: dict[str, list[Body]], reads: dict[str, Any]) -> list[str]:
+def find_unused(module: Module, applied: dict[str, list[Body]], reads: Collection[str]) -> list[str]:
     """Return the relative names of tensors of `module` that a body reads neither itself (`reads`) nor in its calls."""
     deep: set[str] = set(reads)
     for address, bodies in applied.items():

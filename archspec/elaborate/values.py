@@ -8,7 +8,7 @@ a reported error; further errors about it are suppressed).
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any, TypeAlias, TypeGuard
+from typing import TypeAlias, TypeGuard
 
 from archspec.algebra import Polynomial
 from archspec.ir import Module, Type
@@ -81,6 +81,9 @@ class Owned(Record):
 _Static: TypeAlias = "bool | int | float | str | Polynomial | tuple[Value, ...] | Definition | Op"
 Value: TypeAlias = "_Static | Tensor | Several | Owned | Marker | None"
 """The value of an expression."""
+
+Plain: TypeAlias = "bool | int | float | str | Sequence[Plain] | None"
+"""The value of a hyperparameter in Python and JSON: definitions and operations are named, and lists are sequences."""
 
 
 class StaticError(Exception):
@@ -167,7 +170,7 @@ def show(value: Value) -> str:
             return value.name
 
 
-def plain(value: Value) -> Any:
+def plain(value: Value) -> Plain:
     """Convert a hyperparameter for JSON: definitions and operations by name."""
     match value:
         case tuple() if is_list(value):

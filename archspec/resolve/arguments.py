@@ -2,38 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Protocol
 
-from archspec.record import Record
+from archspec.resolve.files import Inputs
 from archspec.resolve.nodes import Argument, Arguments, Bound
 from archspec.source import suggest
 from archspec.syntax import tree
 from archspec.syntax.tree import Located
 
-Fault = Callable[..., Any]
-"""Reports an error: code, message, the wrong node of the tree, and by name `help` and `first`, an earlier node."""
 
+class Fault(Protocol):
+    """Reports an error: code, message, the wrong node of the tree, and by name `help` and `first`, an earlier node."""
 
-class Inputs(Record):
-    """The inputs of a callee: all, the optional ones, the required ones; the last may be `variadic`."""
-
-    names: tuple[str, ...]
-    optional: frozenset[str]
-    needed: tuple[str, ...]
-    variadic: bool
-
-    @staticmethod
-    def of(inputs: Sequence[tuple[str, bool]], variadic: bool = False) -> Inputs:
-        """Create the inputs from names, and whether each is optional."""
-        names = tuple([name for name, _ in inputs])
-        optional = frozenset([name for name, may_be_none in inputs if may_be_none])
-        return Inputs(names, optional, tuple([name for name in names if name not in optional]), variadic)
-
-    def numbered(self, given: int) -> tuple[str, ...]:
-        """Return the names of `given` inputs; variadic ones are numbered."""
-        more = range(2, given - len(self.names) + 2) if self.variadic else ()
-        return (*self.names, *[f"{self.names[-1]}{k}" for k in more])
+    def __call__(
+        self, code: str, message: str, node: Located, /, *, help: str | None = None, first: Located | None = None
+    ) -> object: ...
 
 
 def bind(
@@ -97,7 +81,7 @@ def match(
     return None if failed else found
 
 
-def listed(names: Sequence[str] | dict[str, Any]) -> str:
+def listed(names: Iterable[str]) -> str:
     """Format names as a list in a sentence."""
     return ", ".join(f"`{name}`" for name in names)
 
@@ -105,3 +89,9 @@ def listed(names: Sequence[str] | dict[str, Any]) -> str:
 def argument_list(node: tree.Arguments | None) -> tuple[tree.Argument, ...]:
     """Return the arguments of an optional list."""
     return node.items if node is not None else ()
+
+
+def refuse_input(callee: str, node: Located, fault: Fault) -> None:
+    """Report a tensor among hyperparameters."""
+    message = f"a hyperparameter of `{callee}` cannot depend on an input"
+    fault("wrong-kind", message, node, help="pass hyperparameters in the first list and tensors in the second")

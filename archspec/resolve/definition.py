@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from archspec.record import Record
 from archspec.resolve import nodes
@@ -12,7 +11,7 @@ from archspec.resolve.arguments import bind, listed
 from archspec.resolve.expressions import Expressions
 from archspec.resolve.files import Definition, Unit
 from archspec.resolve.nodes import Arguments, Declaration
-from archspec.resolve.patterns import covers, pattern_of, pattern_text
+from archspec.resolve.patterns import Pattern, covers, pattern_of, pattern_text
 from archspec.resolve.scope import Declared, Scope
 from archspec.source import Note, Report, Span, suggest
 from archspec.syntax import tree
@@ -106,7 +105,7 @@ class _Definition:
         self.unit = definition.unit
         self.scope = Scope(self.unit, definition, report)
         self.expressions = Expressions(self.scope)
-        self.roles: dict[Any, Span] = {}
+        self.roles: dict[Pattern, Span] = {}
 
     def resolve(self) -> Resolved:
         node, scope = self.definition.node, self.scope

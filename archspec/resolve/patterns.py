@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any, cast
+from collections.abc import Iterator
 
-from archspec.record import Node
+from archspec.record import is_tuple
 from archspec.source import nearest
 from archspec.syntax import tree
 
@@ -24,13 +23,13 @@ def pattern_of(address: tree.Address) -> Pattern:
     return tuple(words)
 
 
-def tails(node: Any) -> Iterator[Pattern]:
+def tails(node: object) -> Iterator[Pattern]:
     """Return the ends of each `.address` in a tree, which a nested definition may declare."""
     if isinstance(node, tree.Reference):
         whole = numbered(pattern_of(node.address))
         yield from (whole[k:] for k in range(1, len(whole)))
-    elif isinstance(node, Node | tuple):
-        for part in cast("Iterable[Any]", node):
+    elif is_tuple(node):
+        for part in node:
             yield from tails(part)
 
 
