@@ -78,7 +78,7 @@ def write(kind: str, key: str, data: Any, files: dict[str, bytes] | None = None)
         return
 
 
-def has_contents(path: Any, expected: bytes) -> bool:
+def has_contents(path: object, expected: bytes) -> bool:
     """Whether a path is a regular file with these contents; reads no more than would be equal."""
     try:
         if not isinstance(path, str) or not os.path.isfile(path):  # reading a pipe would block

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from archspec.elaborate.limits import OverLimit
 from archspec.elaborate.models import Compiled, bare_body
-from archspec.elaborate.values import plain
+from archspec.elaborate.values import Plain, plain
 from archspec.ir import Body, Type, uncollected
 from archspec.source import Diagnostic, Enough, Report, fail
 from archspec.table import Buffer, Params, Table, Tensor
@@ -39,7 +39,7 @@ class Compilation:
         program: Program,
         unit: Unit,
         node: tree.Model,
-        overrides: dict[str, Any],
+        overrides: dict[str, Plain],
     ) -> None:
         self.compiled = compiled
         self.program = program
@@ -182,5 +182,5 @@ def compiled_table(compiled: Compiled, overrides: Iterable[str]) -> Table:
     return table._replace(unchecked=compiled.expectations if changed else 0)
 
 
-def _plain(compiled: Compiled) -> dict[str, Any]:
+def _plain(compiled: Compiled) -> dict[str, Plain]:
     return {name: plain(value) for name, value in compiled.hyperparameters.items()}
