@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from archspec.elaborate.program import Program
     from archspec.elaborate.trace import Trace
-    from archspec.resolve.files import Unit
+    from archspec.resolve.unit import Unit
     from archspec.syntax import tree
 
 

@@ -337,7 +337,7 @@ def test_any_value_of_any_field_gives_a_spec_or_a_diagnostic(type: str, data: An
 def import_text(config: str) -> str:
     from archspec.configs.spec import spec_of
     from archspec.pipeline.trees import parsed
-    from archspec.resolve.library import Library
+    from archspec.resolve.files import Library
     from archspec.source import Report
 
     report = Report()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from archspec.check.unused import check_unused
 from archspec.resolve.definition import resolve_model, resolved
-from archspec.resolve.files import Definition, Unit
+from archspec.resolve.unit import Definition, Unit
 from archspec.source import Report
 from archspec.syntax import tree
 from archspec.syntax.walk import names_in

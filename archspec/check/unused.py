@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from archspec.resolve.definition import Resolved
-from archspec.resolve.files import Definition
 from archspec.resolve.patterns import by_first_word, covers, pattern_text
 from archspec.resolve.scope import LocalName
+from archspec.resolve.unit import Definition
 from archspec.source import Report, Span
 from archspec.syntax import tree
 

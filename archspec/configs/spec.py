@@ -8,8 +8,8 @@ import re
 from archspec.configs.family import Family, known_types, read_family
 from archspec.configs.read import JsonValue, Member, read_json
 from archspec.configs.settings import Name, Setting, Settings, same, written
-from archspec.resolve.files import Definition, Unit
-from archspec.resolve.library import Library
+from archspec.resolve.files import Library
+from archspec.resolve.unit import Definition, Unit
 from archspec.source import Report, Source, Span, decode, read_bytes, suggest
 from archspec.syntax import tree
 

@@ -15,8 +15,8 @@ from archspec.ir import Body, Constant, Module, Operand, find
 from archspec.ops import OPERATORS, OPS, REQUIRED, Op, OpError
 from archspec.record import Record
 from archspec.resolve import nodes
-from archspec.resolve.files import Definition, inputs_of
 from archspec.resolve.nodes import Bound
+from archspec.resolve.unit import Definition, inputs_of
 from archspec.source import suggest
 from archspec.syntax.tree import Located
 

@@ -15,7 +15,7 @@ from archspec.ir import Body, Constant, Type
 from archspec.ops import OPS
 from archspec.resolve import nodes
 from archspec.resolve.definition import Resolved, resolved
-from archspec.resolve.files import Definition
+from archspec.resolve.unit import Definition
 
 
 def body_of(program: Program, target: Target, given: tuple[Given, ...], frame: Frame | None = None) -> Body | None:

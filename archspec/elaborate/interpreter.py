@@ -25,8 +25,8 @@ from archspec.elaborate.values import (
 from archspec.ops import Op
 from archspec.resolve import nodes, walk
 from archspec.resolve.arguments import bind
-from archspec.resolve.files import Definition, Unit, inputs_of
 from archspec.resolve.nodes import Bound
+from archspec.resolve.unit import Definition, Unit, inputs_of
 from archspec.source import Note, suggest
 from archspec.syntax.tree import Located
 

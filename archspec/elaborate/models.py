@@ -28,8 +28,8 @@ from archspec.ops import OPS
 from archspec.record import Record
 from archspec.resolve import nodes, walk
 from archspec.resolve.definition import ResolvedModel, resolve_expectations, resolve_model, resolved
-from archspec.resolve.files import Definition, Unit
-from archspec.resolve.library import Library
+from archspec.resolve.files import Library
+from archspec.resolve.unit import Definition, Unit
 from archspec.source import Span, suggest
 from archspec.syntax import tree
 

@@ -16,7 +16,7 @@ from archspec.elaborate.values import DYNAMIC, POISON, Value, describe, is_list,
 from archspec.ir import Member, Module, Type, Weight, find
 from archspec.resolve import nodes
 from archspec.resolve.definition import resolved
-from archspec.resolve.files import Definition
+from archspec.resolve.unit import Definition
 from archspec.source import Note
 
 

@@ -12,8 +12,8 @@ from archspec.ir import Body, Constant, Module, Type, Weight
 from archspec.ops import Op
 from archspec.record import Record
 from archspec.resolve import nodes
-from archspec.resolve.files import Definition, Unit
 from archspec.resolve.nodes import Bound
+from archspec.resolve.unit import Definition, Unit
 from archspec.source import Note, Report, Source, Span
 from archspec.syntax.tree import Located
 

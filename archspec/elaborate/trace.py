@@ -19,7 +19,7 @@ from archspec.ir import Body, Module, Type, Weight, find, leaves
 from archspec.ops import Op
 from archspec.record import Record
 from archspec.resolve import nodes
-from archspec.resolve.files import Definition, Unit
+from archspec.resolve.unit import Definition, Unit
 from archspec.source import Report
 from archspec.syntax import tree
 

@@ -14,7 +14,7 @@ from archspec.algebra import Polynomial
 from archspec.ir import Module, Type
 from archspec.ops import OPERATORS, OPS, Op
 from archspec.record import Record
-from archspec.resolve.files import Definition
+from archspec.resolve.unit import Definition
 
 _EQUALITY = ("==", "!=")
 COMPARISONS = (*_EQUALITY, "<", "<=", ">", ">=")

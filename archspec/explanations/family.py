@@ -14,7 +14,7 @@ from archspec.elaborate.values import key_of
 from archspec.explanations.relative import Relative
 from archspec.ir import Module, uncollected
 from archspec.model import Model, compiled_table, internals
-from archspec.resolve.files import Definition, Unit
+from archspec.resolve.unit import Definition, Unit
 from archspec.source import Enough, Report
 from archspec.syntax import tree
 

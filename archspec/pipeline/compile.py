@@ -3,7 +3,7 @@
     locate     `spec.parse_spec`             a bundled name, or a path and perhaps the name of a model
     read       `files.open_spec`             the text of the file
     parse      `trees.parsed`                text to syntax tree, from the cache if it was parsed before
-    resolve    `resolve.library.Library`     imports and the names of files; `resolve.definition` does each definition
+    resolve    `resolve.files.Library`       imports and the names of files; `resolve.definition` does each definition
     check      `elaborate.models.check_files`  what is unused, once a file; no bundled file that is imported
     elaborate  `elaborate.models.compile_model`  modules that own tensors, bodies that compute
     model      `model.Model`                 what a user sees of it

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from archspec.resolve.files import Inputs
 from archspec.resolve.nodes import Argument, Arguments, Bound
+from archspec.resolve.unit import Inputs
 from archspec.source import suggest
 from archspec.syntax import tree
 from archspec.syntax.tree import Located

@@ -9,10 +9,10 @@ from archspec.record import Record
 from archspec.resolve import nodes
 from archspec.resolve.arguments import bind, listed
 from archspec.resolve.expressions import Expressions
-from archspec.resolve.files import Definition, Unit
 from archspec.resolve.nodes import Arguments, Declaration
 from archspec.resolve.patterns import Pattern, covers, pattern_of, pattern_text
 from archspec.resolve.scope import Declared, Scope
+from archspec.resolve.unit import Definition, Unit
 from archspec.source import Note, Report, Span, suggest
 from archspec.syntax import tree
 from archspec.syntax.walk import assigned, declared

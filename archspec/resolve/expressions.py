@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 from archspec.ops import OPS, REQUIRED, Op
 from archspec.resolve import nodes, walk
 from archspec.resolve.arguments import bind, listed, refuse_input
-from archspec.resolve.files import Definition, inputs_of
 from archspec.resolve.nodes import Argument, Arguments, Bound, Declaration, Invalid
 from archspec.resolve.patterns import covers, nearest_address, pattern_of, pattern_text
 from archspec.resolve.scope import Scope
+from archspec.resolve.unit import Definition, inputs_of
 from archspec.source import Enough, nearest
 from archspec.syntax import tree
 from archspec.syntax.walk import names_in

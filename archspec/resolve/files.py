@@ -1,139 +1,290 @@
-"""Files and their definitions, before their bodies are resolved."""
+"""Loading of files: reading, imports, and definitions with their hyperparameters expanded."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
 
-from archspec.ops import Op
-from archspec.record import Record, from_values
-from archspec.resolve.patterns import Pattern, numbered, tails
-from archspec.source import Source, Span
+from archspec.ops import OPS, Op
+from archspec.resolve.unit import Binding, Definition, Hyperparameter, Unit
+from archspec.resources import bundled_files
+from archspec.source import Note, Report, Source, Span, decode, nearest, read_bytes, suggest
 from archspec.syntax import tree
-from archspec.syntax.tree import Located
+
+MOST_FILES = 64
+MOST_HYPERPARAMETERS = 1_000
+DEEPEST_TAKEOVER = 60
+
+Parse: TypeAlias = Callable[[Source, Report], tree.File]
 
 
-class Inputs(Record):
-    """The inputs of a callee: all, the optional ones, the required ones; the last may be `variadic`."""
+class Library:
+    """Loads units, each file once. `raw` has the contents of the files, by absolute path (links are not followed): the
+    compiled results are valid while these stay the same.
 
-    names: tuple[str, ...]
-    optional: frozenset[str]
-    needed: tuple[str, ...]
-    variadic: bool
+    Specs are untrusted: a quoted import must be in the directory of the requested file or below it.
+    """
 
-    @staticmethod
-    def of(inputs: Sequence[tuple[str, bool]], variadic: bool = False) -> Inputs:
-        """Create the inputs from names, and whether each is optional."""
-        names = tuple([name for name, _ in inputs])
-        optional = frozenset([name for name, may_be_none in inputs if may_be_none])
-        return Inputs(names, optional, tuple([name for name in names if name not in optional]), variadic)
+    def __init__(self, specs: str, parse: Parse) -> None:
+        self.specs = specs
+        self.parse = parse
+        self.raw: dict[str, bytes] = {}
+        self.units: dict[str, Unit | None] = {}
+        self._loading: list[str] = []
+        self._following: list[tuple[Unit, str]] = []
+        self._circles: set[str] = set()
 
-    def numbered(self, given: int) -> tuple[str, ...]:
-        """Return the names of `given` inputs; variadic ones are numbered."""
-        more = range(2, given - len(self.names) + 2) if self.variadic else ()
-        return (*self.names, *[f"{self.names[-1]}{k}" for k in more])
+    def bundled(self, name: str, report: Report) -> Unit | None:
+        """Return the unit of the bundled file NAME.arch."""
+        return self.load(os.path.join(self.specs, name + ".arch"), report, label=f"specs/{name}.arch", root=self.specs)
+
+    def lend(self, unit: Unit, words: Iterable[str], report: Report) -> None:
+        """Let overrides use names of the standard library that the file of `unit` does not have."""
+        if unit.lent or all(word in unit.names for word in words):
+            return
+        library = self.bundled("std", report)
+        if library is None:
+            return
+        for name, (_, entry) in library.exports.items():
+            target = self._exported(library, entry.replace(name=name), library, report)
+            if target is not None:
+                unit.lent[name] = target
+
+    def load(
+        self, path: str, report: Report, *, label: str, root: str | None = None, at: Span | None = None
+    ) -> Unit | None:
+        """Return the unit at `path`; None after reporting an error."""
+        real = os.path.realpath(path)
+        if real in self.units:
+            return self.units[real]
+        if len(self.units) + len(self._loading) >= MOST_FILES:
+            report.error("budget", f"too many imported files: the limit is {MOST_FILES}", at)
+            return None
+        data = read_bytes(real, label, report, at)
+        text = decode(data, label, report, at) if data is not None else None
+        if data is None or text is None:
+            return None
+        self.raw[os.path.abspath(path)] = data
+        folder = os.path.dirname(real)
+        unit = self.define(Source(label, text), report, folder=folder, root=root or folder, path=real)
+        self.units[real] = unit
+        return unit
+
+    def define(self, source: Source, report: Report, *, folder: str | None, root: str | None, path: str) -> Unit:
+        """Return the unit of a source text; its imports are loaded too."""
+        unit = Unit(source, self.parse(source, report), folder, root)
+        self._loading.append(path)
+        self._collect(unit, report)
+        for item in unit.tree.items:
+            if isinstance(item, tree.Import) and not item.export:
+                self._import(unit, item, report)
+        self._loading.pop()
+        for binding in list(unit.names.values()):
+            if isinstance(binding.target, Definition) and binding.target.unit is unit:
+                expand_hyperparameters(binding.target, report, [])
+        return unit
+
+    def _collect(self, unit: Unit, report: Report) -> None:
+        for item in unit.tree.items:
+            match item:
+                case tree.Definition():
+                    self._bind(
+                        unit, item.name.text, Binding(Definition(item, unit), unit.span(item.name), False), report
+                    )
+                case tree.Dims():
+                    for name in item.names:
+                        if name.text in unit.dims:
+                            _already_defined(report, "dimension", name.text, unit.span(name), unit.dims[name.text])
+                        else:
+                            unit.dims[name.text] = unit.span(name)
+                case tree.Model():
+                    name = str(item.name.value)
+                    if name in unit.models:
+                        _already_defined(report, "model", name, unit.span(item.name), unit.span(unit.models[name].name))
+                    else:
+                        unit.models[name] = item
+                case tree.Import():
+                    if item.export:
+                        for entry in item.names:
+                            if entry.alias in unit.exports:
+                                first = unit.span(unit.exports[entry.alias][1])
+                                _already_defined(report, "export", entry.alias, unit.span(entry), first)
+                            unit.exports.setdefault(entry.alias, (item, entry))
+
+    def check_exports(self, unit: Unit, report: Report) -> None:
+        """Report unknown names that a file re-exports."""
+        for item in unit.tree.items:
+            if isinstance(item, tree.Import) and item.export:
+                source = self._source_of(unit, item, report)
+                if source is not None:
+                    for entry in item.names:
+                        self._exported(source, entry, unit, report)
+
+    def _import(self, unit: Unit, item: tree.Import, report: Report) -> None:
+        other = self._source_of(unit, item, report)
+        for entry in item.names:
+            target = self._exported(other, entry, unit, report) if other else None
+            self._bind(unit, entry.alias, Binding(target, unit.span(entry), True), report)
+
+    def _bind(self, unit: Unit, name: str, binding: Binding, report: Report) -> None:
+        first = unit.names.get(name)
+        if first is not None:
+            earlier, later = sorted((first.span, binding.span), key=lambda span: span.start)
+            _already_defined(report, "name", name, later, earlier)
+        else:
+            unit.names[name] = binding
+
+    def _source_of(self, unit: Unit, item: tree.Import, report: Report) -> Unit | Ops | None:
+        at = unit.span(item)
+        if not item.path:
+            if item.source == "ops":
+                return OPERATIONS
+            path, label, root = os.path.join(self.specs, item.source + ".arch"), f"specs/{item.source}.arch", self.specs
+            if not os.path.isfile(path):
+                near = suggest(item.source, ["ops", *bundled_files(self.specs)])
+                report.error("unknown-import", f"unknown bundled file `{item.source}`", at, help=near)
+                return None
+        else:
+            if unit.folder is None or unit.root is None:
+                report.error(
+                    "import-outside",
+                    "a spec from standard input can only import bundled files",
+                    at,
+                    help="save the spec to a file, or import a bundled file by name",
+                )
+                return None
+            path = os.path.join(unit.folder, item.source)
+            root = unit.root
+            real = os.path.realpath(path)
+            if "\0" in item.source or not real.startswith(os.path.realpath(root) + os.sep):
+                report.error(
+                    "import-outside",
+                    f'"{item.source}" is outside the directory of the spec',
+                    at,
+                    help="move the file into the directory of the compiled spec, or below it",
+                )
+                return None
+            label = _beside(unit.source.label, item.source)
+        real = os.path.realpath(path)
+        if real in self._loading:
+            names = [os.path.basename(p) for p in [*self._loading[self._loading.index(real) :], real]]
+            report.error("import-cycle", f"circular import: {' -> '.join(names)}", at)
+            return None
+        return self.load(path, report, label=label, root=root, at=at)
+
+    def _exported(self, other: Unit | Ops, entry: tree.Imported, unit: Unit, report: Report) -> Definition | Op | None:
+        if isinstance(other, Ops):
+            if entry.name not in OPS:
+                near = suggest(entry.name, list(OPS))
+                report.error("unknown-import", f"unknown operation `{entry.name}`", unit.span(entry), help=near)
+            return OPS.get(entry.name)
+        binding = other.names.get(entry.name)
+        if binding is not None and not binding.imported:
+            return binding.target
+        if entry.name in other.exports:
+            item, onward = other.exports[entry.name]
+            if (other, entry.name) in self._following:
+                self._tell_circle(other, entry.name, other.span(onward), report)
+                return None
+            self._following.append((other, entry.name))
+            source = self._source_of(other, item, report)
+            found = self._exported(source, onward, other, report) if source else None
+            self._following.pop()
+            return found
+        if entry.name in other.broken:
+            return None
+        if entry.name in OPS:
+            help = f"remove it: `{entry.name}` is an operation and needs no import"
+            report.error(
+                "unknown-import", f"`{entry.name}` is not defined in {other.source.label}", unit.span(entry), help=help
+            )
+            return None
+        names = [n for n, b in other.names.items() if not b.imported] + list(other.exports)
+        near = nearest(entry.name, names)
+        if near is not None:
+            unit.broken.add(near)  # the other name that the file may use for it
+        report.error(
+            "unknown-import",
+            f"`{entry.name}` is not defined in {other.source.label}",
+            unit.span(entry),
+            help=f"did you mean `{near}`?" if near is not None else None,
+        )
+        return None
+
+    def _tell_circle(self, unit: Unit, name: str, span: Span, report: Report) -> None:
+        """Report a circular re-export of a name, once."""
+        circle = [other.source.label for other, _ in self._following[self._following.index((unit, name)) :]]
+        if self._circles.isdisjoint(circle):
+            message = f"circular re-export of `{name}`: {' -> '.join([*circle, circle[0]])}"
+            report.error("import-cycle", message, span)
+        self._circles.update(circle)
 
 
-def inputs_of(op: Op) -> Inputs:
-    """Return the inputs of an operation."""
-    known = _INPUTS.get(op.name)
-    if known is None:
-        variadic = bool(op.inputs) and op.inputs[-1].variadic
-        known = _INPUTS[op.name] = Inputs.of([(i.name, i.optional) for i in op.inputs], variadic)
-    return known
+class Ops:
+    """The source `ops` of an import: the primitive operations."""
 
 
-_INPUTS: dict[str, Inputs] = {}
+OPERATIONS = Ops()
 
 
-class Hyperparameter(Record):
-    """One hyperparameter, declared by the definition `origin`, in whose scope its default is evaluated."""
+def expand_hyperparameters(definition: Definition, report: Report, path: list[Definition]) -> None:
+    """Expand the hyperparameters of a definition, including `..Other`."""
+    if definition.hyperparameters or definition.open or not definition.node.hyperparameters:
+        return
+    unit = definition.unit
+    if definition in path:
+        circle = " -> ".join(d.name for d in [*path[path.index(definition) :], definition])
+        message = f"`{definition.name}` inherits its own hyperparameters: {circle}"
+        report.error("definition-cycle", message, definition.span)
+        for each in path:
+            each.open = True
+        return
+    if len(path) > DEEPEST_TAKEOVER:
+        message = f"hyperparameters are inherited through too many definitions: the limit is {DEEPEST_TAKEOVER}"
+        if all(found.message != message for found in report.diagnostics):  # once, regardless of the length of the chain
+            report.error("budget", message, definition.span)
+        for each in (*path, definition):
+            each.open = True
+        return
+    found: dict[str, Hyperparameter] = {}
+    own: dict[str, Span] = {}
+    for entry in definition.node.hyperparameters:
+        span = unit.span(entry)
+        if entry.name != "..":
+            if entry.name in own:
+                _already_defined(report, "hyperparameter", entry.name, span, own[entry.name])
+                continue
+            own[entry.name] = span
+            found[entry.name] = Hyperparameter(entry.name, entry.default, definition, span)
+            continue
+        assert isinstance(entry.default, tree.Name)
+        other = unit.names.get(entry.default.text)
+        taken = other.target if other is not None else None
+        definition.open = definition.open or not isinstance(taken, Definition)
+        if other is None or isinstance(other.target, Op):
+            if entry.default.text not in unit.broken:
+                near = suggest(
+                    entry.default.text, [n for n, b in unit.names.items() if isinstance(b.target, Definition)]
+                )
+                report.error("unknown-name", f"unknown definition `{entry.default.text}`", span, help=near)
+        elif other.target is not None:
+            expand_hyperparameters(other.target, report, [*path, definition])
+            definition.open = definition.open or other.target.open
+            found.update(other.target.hyperparameters)
+    if len(found) > MOST_HYPERPARAMETERS:
+        message = f"too many hyperparameters in `{definition.name}`: the limit is {MOST_HYPERPARAMETERS:,}"
+        report.error("budget", message, definition.span)
+        return
+    definition.hyperparameters = found
 
-    name: str
-    default: tree.Expr | None
-    origin: Definition
-    span: Span
 
-    @property
-    def unit(self) -> Unit:
-        """The file among whose names the default is."""
-        return self.origin.unit
-
-
-class Definition:
-    """A fn, layer or block of a unit."""
-
-    __slots__ = (
-        "hyperparameters",
-        "kind",
-        "name",
-        "node",
-        "open",
-        "resolved",
-        "span",
-        "takes",
-        "unit",
-        "unknown",
+def _already_defined(report: Report, what: str, name: str, span: Span, first: Span) -> None:
+    report.error(
+        "duplicate-name", f"{what} `{name}` is already defined", span, notes=(Note("first defined here", first),)
     )
 
-    def __init__(self, node: tree.Definition, unit: Unit) -> None:
-        self.node = node
-        self.name = node.name.text
-        self.kind = node.kind
-        self.unit = unit
-        self.span = unit.span(node.name)
-        self.hyperparameters: dict[str, Hyperparameter] = {}
-        self.takes = Inputs.of([(e.name, e.default is not None) for e in node.inputs])
-        self.open = False  # its inheritance has an error: any name may be one of its hyperparameters
-        self.unknown: set[str] = set()  # unknown names that were reported
-        self.resolved: object = None  # its resolved form, once it has been created
 
-
-class Binding(Record):
-    """The meaning of a name in a unit, and the location of its binding."""
-
-    target: Definition | Op | None  # None: the import that should have bound it failed, which was reported
-    span: Span
-    imported: bool
-
-
-class Unit:
-    """One loaded file: its names, dimensions and models. `lent` are definitions that only overrides may name."""
-
-    __slots__ = (
-        "_tails",
-        "broken",
-        "dims",
-        "exports",
-        "folder",
-        "lent",
-        "models",
-        "names",
-        "root",
-        "source",
-        "tree",
-        "unknown",
-    )
-
-    def __init__(self, source: Source, file: tree.File, folder: str | None, root: str | None) -> None:
-        self.source = source
-        self.tree = file
-        self.folder = folder
-        self.root = root
-        self.names: dict[str, Binding] = {}
-        self.lent: dict[str, Definition | Op] = {}
-        self.exports: dict[str, tuple[tree.Import, tree.Imported]] = {}
-        self.dims: dict[str, Span] = {}
-        self.models: dict[str, tree.Model] = {}
-        self.broken = {name for part in file.broken for name in part.names}
-        self.unknown: set[str] = set()  # unknown names that were reported
-        self._tails: set[Pattern] | None = None
-
-    def reaches(self, pattern: Pattern) -> bool:
-        """Whether a definition of this file may refer to a nested declaration at this address."""
-        if self._tails is None:
-            self._tails = set(tails(self.tree))
-        return numbered(pattern) in self._tails
-
-    def span(self, node: Located) -> Span:
-        """Return the location of a node of this file's tree."""
-        return from_values(Span, (self.source, node.start, node.end))
+def _beside(label: str, relative: str) -> str:
+    folder = os.path.dirname(label)
+    return os.path.normpath(os.path.join(folder, relative)) if folder else os.path.normpath(relative)

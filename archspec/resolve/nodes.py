@@ -1,6 +1,6 @@
 """The resolved form of a definition: every name, callee, argument and address is determined, once per file.
 
-    definition  = Definition(kind, name, hyperparameters, inputs, outputs, body)      see `files`
+    definition  = Definition(kind, name, hyperparameters, inputs, outputs, body)      see `unit`
     statement   = Bind(targets, value) | Declare() | Tie(alias, counted, condition, loop)
                 | Require(condition, message) | Role(name, addresses) | Return(values)
                 | If(condition, body, otherwise) | For(loop, body)
@@ -27,7 +27,7 @@ from typing import TypeAlias
 
 from archspec.ops import Op
 from archspec.record import Node
-from archspec.resolve.files import Definition
+from archspec.resolve.unit import Definition
 from archspec.syntax import tree
 from archspec.syntax.tree import Located
 

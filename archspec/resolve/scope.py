@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from archspec.record import Record
-from archspec.resolve.files import Definition, Unit
 from archspec.resolve.nodes import Declaration, Expr, Loop
 from archspec.resolve.patterns import Pattern
+from archspec.resolve.unit import Definition, Unit
 from archspec.source import Note, Report, Span
 from archspec.syntax import tree
 from archspec.syntax.tree import Located
