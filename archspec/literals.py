@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from archspec.source import Report, Source
 from archspec.syntax import tree
-from archspec.syntax.simple import parse_simple
+
+_NUMBER = re.compile(r"-?(?:[0-9]{1,18}|[0-9]{1,9}(?:\.[0-9]{1,9})?(?:e-?[0-9]{1,2})?)")
+_CONSTANTS = {"true": True, "false": False, "none": None}
 
 
 def literal(text: str, label: str) -> Any:
     """Parse a number, `true`, `false`, `none`, string, name or list of these; Ellipsis for any other text."""
-    expr = parse_simple(text) or _expression(text, label)
-    return _value(expr) if expr is not None else ...
-
-
-def _expression(text: str, label: str) -> tree.Expr | None:
+    word = text.strip()
+    if word in _CONSTANTS:
+        return _CONSTANTS[word]
+    if _NUMBER.fullmatch(word):  # most values on a command line, for which no parser is loaded
+        return int(word) if word.removeprefix("-").isdigit() else float(word)
     from archspec.syntax.parse import parse_expression
 
-    return parse_expression(Source(label, text), Report())
+    expr = parse_expression(Source(label, text), Report())
+    return _value(expr) if expr is not None else ...
 
 
 def _value(expr: tree.Expr) -> Any:

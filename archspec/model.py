@@ -6,7 +6,6 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from archspec.elaborate.limits import OverLimit
 from archspec.elaborate.models import Compiled, bare_body
 from archspec.elaborate.values import Plain, plain
 from archspec.ir import Body, Type, uncollected
@@ -55,7 +54,7 @@ class Compilation:
         report = Report()
         self.program.begin(report, self.unit.source)
         body = None
-        with uncollected(), suppress(Enough, OverLimit):
+        with uncollected(), suppress(Enough):
             body = bare_body(self.program, self.unit, self.node, self.compiled)
         report.check()
         assert body is not None

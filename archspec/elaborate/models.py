@@ -87,7 +87,7 @@ def compile_definition(
 ) -> tuple[Module, Body] | None:
     """Compile a definition with hyperparameters to its module and body, for symbolic input shapes.
 
-    `use` is the use that requires it. Raises OverLimit.
+    `use` is the use that requires it. Raises Enough.
     """
     program.frames[:] = [use]
     module = instantiate(program, definition, values)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Protocol, TypeAlias
 
-from archspec.elaborate.limits import Limits, OverLimit
+from archspec.elaborate.limits import Limits
 from archspec.elaborate.numbers import Numbers
 from archspec.elaborate.values import Value
 from archspec.ir import Body, Constant, Module, Type, Weight
@@ -14,7 +14,7 @@ from archspec.record import Record
 from archspec.resolve import nodes
 from archspec.resolve.nodes import Bound
 from archspec.resolve.unit import Definition, Unit
-from archspec.source import Note, Report, Source, Span
+from archspec.source import Enough, Note, Report, Source, Span
 from archspec.syntax.tree import Located
 
 MOST_KEPT = 500_000
@@ -139,7 +139,7 @@ class Program:
             notes = (*notes, Note(f"{what} `{frame.definition.name}`, used above", span))
         self.report.error(code, message, place, notes=notes, help=help)
         if code == "budget":
-            raise OverLimit
+            raise Enough
 
     def count_instance(self, definition: Definition, span: Span) -> None:
         """Count a definition with new hyperparameters or new input types."""

@@ -11,7 +11,6 @@ from contextlib import suppress
 from itertools import product
 
 from archspec.elaborate.bodies import body_of
-from archspec.elaborate.limits import OverLimit
 from archspec.elaborate.models import compile_model
 from archspec.elaborate.program import Given, Program, Target
 from archspec.elaborate.values import DYNAMIC, POISON, Owned, Plain, Several, Tensor, Value, key_of
@@ -20,7 +19,7 @@ from archspec.ops import Op
 from archspec.record import Record
 from archspec.resolve import nodes
 from archspec.resolve.unit import Definition, Unit
-from archspec.source import Report
+from archspec.source import Enough, Report
 from archspec.syntax import tree
 
 MOST_OPTIONAL = 6
@@ -177,7 +176,7 @@ def _trace_options(program: Program, trace: Trace) -> None:
     optional = [i for i, entry in enumerate(entries) if entry.default is not None]
     if not 1 < len(optional) <= MOST_OPTIONAL:
         return
-    with suppress(OverLimit):
+    with suppress(Enough):
         for chosen in product((True, False), repeat=len(optional)):
             left_out = {i for i, given in zip(optional, chosen, strict=True) if not given}
             program.report = Report()

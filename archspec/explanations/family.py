@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from archspec.elaborate.limits import OverLimit
 from archspec.elaborate.models import Compiled, compile_definition, compile_model, defaults
 from archspec.elaborate.program import Frame, Program
 from archspec.elaborate.values import key_of
@@ -120,7 +119,7 @@ def _compile(program: Program, unit: Unit, definition: Definition, given: dict[s
         return None
     report = Report()
     program.begin(report, unit.source)
-    with suppress(Enough, OverLimit):
+    with suppress(Enough):
         own = {name: value for name, value in given.items() if name in declared}
         node = definition.node.name
         values = defaults(program, unit, definition, own)
@@ -141,7 +140,7 @@ def _models(program: Program, unit: Unit, definition: Definition, module: Module
         target = unit.names.get(node.callee.text)
         if target is not None and target.target is definition:
             program.begin(Report(), unit.source)
-            with suppress(Enough, OverLimit):
+            with suppress(Enough):
                 compiled = compile_model(program, unit, node, {})
                 if compiled is not None and compiled.module is module:
                     found.append(name)

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any
 
 from archspec.algebra import Expression, substitute, symbol, symbols
-from archspec.elaborate.limits import MOST_TEXT, OverLimit
+from archspec.elaborate.limits import MOST_TEXT
 from archspec.elaborate.models import compile_model, hyperparameters
 from archspec.elaborate.program import Program
 from archspec.formulas.assumptions import Solver
@@ -71,7 +71,7 @@ def _fixed(unit: Unit, model: tree.Model, overrides: Mapping[str, Any], state: S
     program.begin(Report(), unit.source)
     form = resolve_model(unit, model, program.report)
     assert form is not None
-    with suppress(Restart, Refusal, ArchError, Enough, OverLimit, OverflowError):
+    with suppress(Restart, Refusal, ArchError, Enough, OverflowError):
         values = hyperparameters(program, unit, form, {**overrides, **state.hyperparameters}) or {}
         return {n: value for n, value in state.closed.items() if values.get(n) == value}
     return {}
@@ -124,7 +124,7 @@ class Derivation:
         report = Report()
         program = solver.program = Program(SymbolicNumbers(solver))
         program.begin(report, self.unit.source)
-        with uncollected(), suppress(Enough, OverLimit, Refusal):
+        with uncollected(), suppress(Enough, Refusal):
             try:
                 compiled = compile_model(
                     program, self.unit, self.model, {**self.overrides, **solver.state.hyperparameters}

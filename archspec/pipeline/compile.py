@@ -18,7 +18,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import cast
 
-from archspec.elaborate.limits import OverLimit
 from archspec.elaborate.models import check_definitions, check_files, compile_model
 from archspec.elaborate.values import Plain
 from archspec.ir import uncollected
@@ -66,15 +65,16 @@ def model_of(model: ModelLike, overrides: Mapping[str, Plain] | None = None) -> 
     return model
 
 
+@uncollected()
 def compile_spec(spec: str, overrides: dict[str, Plain]) -> tuple[Model, Loaded]:
     """A model, with the file that it is in."""
     report = Report()
     _check_overrides(overrides)
-    with uncollected():
-        loaded, node = open_spec(parse_spec(spec), spec, report)
-        return _compile_node(loaded, node, spec, overrides, report), loaded
+    loaded, node = open_spec(parse_spec(spec), spec, report)
+    return _compile_node(loaded, node, spec, overrides, report), loaded
 
 
+@uncollected()
 def compile_text(text: str, label: str, name: str | None = None, overrides: Mapping[str, Plain] | None = None) -> Model:
     """A model of a text, as `load` compiles that of a file; `label` is what diagnostics call the text."""
     report = Report()
@@ -92,7 +92,7 @@ def _compile_node(loaded: Loaded, node: tree.Model, spec: str, overrides: dict[s
     program = loaded.program
     program.begin(report, loaded.unit.source)
     compiled = None
-    with uncollected(), suppress(Enough, OverLimit):
+    with suppress(Enough):
         check_files(program, loaded.library, loaded.unit)
         loaded.library.lend(loaded.unit, [v for v in overrides.values() if isinstance(v, str)], report)
         compiled = compile_model(program, loaded.unit, node, overrides)
@@ -136,7 +136,7 @@ def check(spec: str) -> Report:
         return report
     program, unit = loaded.program, loaded.unit
     program.begin(report, unit.source)
-    with uncollected(), suppress(Enough, OverLimit):
+    with uncollected(), suppress(Enough):
         check_files(program, loaded.library, unit)
         for name, model in unit.models.items():
             if named.model is None or named.model == name:

@@ -8,7 +8,6 @@ from typing import Protocol
 from archspec.resolve.nodes import Argument, Arguments, Bound
 from archspec.resolve.unit import Inputs
 from archspec.source import suggest
-from archspec.syntax import tree
 from archspec.syntax.tree import Located
 
 
@@ -84,11 +83,6 @@ def match(
 def listed(names: Iterable[str]) -> str:
     """Format names as a list in a sentence."""
     return ", ".join(f"`{name}`" for name in names)
-
-
-def argument_list(node: tree.Arguments | None) -> tuple[tree.Argument, ...]:
-    """Return the arguments of an optional list."""
-    return node.items if node is not None else ()
 
 
 def refuse_input(callee: str, node: Located, fault: Fault) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 
 from archspec.record import Record
@@ -15,7 +15,7 @@ from archspec.resolve.scope import Declared, Scope
 from archspec.resolve.unit import Definition, Unit
 from archspec.source import Note, Report, Span, suggest
 from archspec.syntax import tree
-from archspec.syntax.walk import assigned, declared
+from archspec.syntax.walk import assigned, declared, every_statement
 
 
 class Resolved(Record):
@@ -115,14 +115,14 @@ class _Definition:
         inputs = tuple([self._entry(entry, entry.default is not None) for entry in node.inputs])
         outputs = tuple([self._entry(output, False) for output in node.outputs])
         self._check_outputs(node.outputs)
-        standing = {id(s.value) for s in _every(node.body) if isinstance(s, tree.Declare)}
+        standing = {id(s.value) for s in every_statement(node.body) if isinstance(s, tree.Declare)}
         for own in declared(node.body):
             applied = isinstance(own, tree.Own) and id(own) not in standing
             scope.declared.append(Declared(pattern_of(own.address), own, applied))
             if self.definition.kind == "fn":
                 scope.fault("ownership", "a function cannot declare anything", own, help="make it a `layer` or `block`")
         body = self._statements(node.body)
-        returns = any(isinstance(statement, tree.Return) for statement in _every(node.body))
+        returns = any(isinstance(statement, tree.Return) for statement in every_statement(node.body))
         if not self.unit.tree.broken and not returns and scope.should_report("return"):
             message = f"`{self.definition.name}` does not return a value"
             scope.fault("missing-return", message, node.name, help="add a `return` statement")
@@ -212,7 +212,7 @@ class _Definition:
     def _declare(self, statement: tree.Declare) -> nodes.Declare:
         value = statement.value
         if not isinstance(value, tree.Own) or len(value.lists) > 1:
-            if not any(isinstance(s, tree.Return) for s in _every(self.definition.node.body)):
+            if not any(isinstance(s, tree.Return) for s in every_statement(self.definition.node.body)):
                 self.scope.should_report("return")  # the `return` is most likely missing here
             help = "assign it, as in `name = ...`, or return it"
             self.scope.fault("unused-value", "the value of this statement is unused", value, help=help)
@@ -317,13 +317,3 @@ def _may_declare(statement: nodes.Statement) -> bool:
             return bool(statement.declares)
         case _:
             return True
-
-
-def _every(body: tuple[tree.Statement, ...]) -> Iterator[tree.Statement]:
-    """Yield statements, and those in their branches and loops."""
-    for statement in body:
-        yield statement
-        if isinstance(statement, tree.If):
-            yield from _every((*statement.body, *statement.otherwise))
-        elif isinstance(statement, tree.For):
-            yield from _every(statement.body)
