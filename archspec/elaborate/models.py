@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from archspec.addresses import prefixes
 from archspec.algebra import Expression, Polynomial, symbol
-from archspec.check.file import check_file
-from archspec.check.unused import report_unused_address
+from archspec.check import check_file, report_unused_address
 from archspec.elaborate.bodies import body_of
 from archspec.elaborate.hyperparameters import hyperparameter_values
 from archspec.elaborate.interpreter import Interpreter
