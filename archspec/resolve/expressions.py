@@ -20,8 +20,6 @@ from archspec.syntax.walk import names_in
 MOST_SEGMENTS = 64
 LONGEST_ADDRESS = 500
 
-Context = tuple[tuple[tuple[nodes.Expr, bool], ...], nodes.Loop | None]
-
 
 class Expressions:
     """Resolves expressions in one scope."""
