@@ -9,21 +9,22 @@ from __future__ import annotations
 import gc
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from archspec.addresses import prefixes, relative
 from archspec.algebra import Dim
+from archspec.record import Record
 from archspec.source import Span
 
 
-class Type(NamedTuple):
+class Type(Record):
     """The type of a tensor: its shape and "real", "int" or "bool"."""
 
     shape: tuple[Dim, ...]
     dtype: str = "real"
 
 
-class Constant(NamedTuple):
+class Constant(Record):
     """A number (or a symbolic dimension used as one) that is an operand of an operation."""
 
     value: Any
@@ -33,7 +34,7 @@ Operand: TypeAlias = int | Constant | None
 """A slot of the body, a constant, or None: an optional input that is absent."""
 
 
-class Initial(NamedTuple):
+class Initial(Record):
     """The initialization of a parameter: `normal`, with arguments (0.02,)."""
 
     name: str
@@ -159,7 +160,7 @@ class Module:
         self.characters = 0
 
 
-class Member(NamedTuple):
+class Member(Record):
     """A module or tensor that is owned: `frozen` freezes everything in it, `unused` means that it need not be used."""
 
     target: Module | Weight
@@ -168,7 +169,7 @@ class Member(NamedTuple):
     span: Span
 
 
-class Leaf(NamedTuple):
+class Leaf(Record):
     """A tensor at an address; `frozen` includes the enclosing modules."""
 
     weight: Weight

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import re
+from types import EllipsisType
+
 from archspec.source import Report, Source
 from archspec.syntax import tree
-from archspec.syntax.simple import parse_simple
+from archspec.table import Plain
+
+_NUMBER = re.compile(r"-?(?:[0-9]{1,18}|[0-9]{1,9}(?:\.[0-9]{1,9})?(?:e-?[0-9]{1,2})?)")
+_CONSTANTS = {"true": True, "false": False, "none": None}
 
 
-def literal(text: str, label: str) -> object:
+def literal(text: str, label: str) -> Plain | EllipsisType:
     """Parse a number, `true`, `false`, `none`, string, name or list of these; Ellipsis for any other text."""
-    expr = parse_simple(text)
-    if expr is None:
-        from archspec.syntax.parse import parse_expression  # which needs the parser's tables
+    word = text.strip()
+    if word in _CONSTANTS:
+        return _CONSTANTS[word]
+    if _NUMBER.fullmatch(word):  # most values on a command line, for which no parser is loaded
+        return int(word) if word.removeprefix("-").isdigit() else float(word)
+    from archspec.syntax.parse import parse_expression
 
-        expr = parse_expression(Source(label, text), Report())
+    expr = parse_expression(Source(label, text), Report())
     return _value(expr) if expr is not None else ...
 
 
-def _value(expr: tree.Expr) -> object:
+def _value(expr: tree.Expr) -> Plain | EllipsisType:
     """Return the value of a literal expression; Ellipsis for any other."""
     match expr:
         case tree.Literal():
@@ -28,6 +37,7 @@ def _value(expr: tree.Expr) -> object:
             return -number
         case tree.Listing():
             items = [_value(item) for item in expr.items]
-            return ... if ... in items else items
+            known = [item for item in items if not isinstance(item, EllipsisType)]
+            return known if len(known) == len(items) else ...
         case _:
             return ...

@@ -6,12 +6,11 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeAlias
 
-from archspec.elaborate.limits import OverLimit
 from archspec.elaborate.models import Compiled, bare_body
 from archspec.elaborate.values import plain
 from archspec.ir import Body, Type, uncollected
 from archspec.source import Diagnostic, Enough, Report, fail
-from archspec.table import Buffer, Params, Table, Tensor, Values
+from archspec.table import Buffer, Params, Plain, Table, Tensor, Values
 from archspec.tensor_table import table_of
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
     from archspec.elaborate.program import Program
     from archspec.elaborate.trace import Trace
-    from archspec.resolve.files import Unit
+    from archspec.resolve.unit import Unit
     from archspec.syntax import tree
 
 
@@ -39,7 +38,7 @@ class Compilation:
         program: Program,
         unit: Unit,
         node: tree.Model,
-        overrides: Values,
+        overrides: dict[str, Plain],
     ) -> None:
         self.compiled = compiled
         self.program = program
@@ -55,7 +54,7 @@ class Compilation:
         report = Report()
         self.program.begin(report, self.unit.source)
         body = None
-        with uncollected(), suppress(Enough, OverLimit):
+        with uncollected(), suppress(Enough):
             body = bare_body(self.program, self.unit, self.node, self.compiled)
         report.check()
         assert body is not None
@@ -178,5 +177,5 @@ def compiled_table(compiled: Compiled, overrides: Iterable[str]) -> Table:
     return table._replace(unchecked=compiled.expectations if changed else 0)
 
 
-def _plain(compiled: Compiled) -> Values:
+def _plain(compiled: Compiled) -> dict[str, Plain]:
     return {name: plain(value) for name, value in compiled.hyperparameters.items()}

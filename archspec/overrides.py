@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from archspec.source import fail
+
+if TYPE_CHECKING:
+    from archspec.table import Plain
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
-def parse_overrides(settings: Iterable[str]) -> dict[str, object]:
+def parse_overrides(settings: Iterable[str]) -> dict[str, Plain]:
     """Parse `--set NAME=VALUE` options. Raises ArchError."""
     return dict(map(parse_override, settings))
 
 
-def overrides_for(count: int, settings: Iterable[str]) -> list[dict[str, object]]:
+def overrides_for(count: int, settings: Iterable[str]) -> list[dict[str, Plain]]:
     """Parse the overrides of each of `count` models: NAME=VALUE is for all of them, K:NAME=VALUE only for the K-th.
 
     Raises ArchError.
@@ -37,7 +41,7 @@ def overrides_for(count: int, settings: Iterable[str]) -> list[dict[str, object]
     return list(map(parse_overrides, found))
 
 
-def parse_override(text: str) -> tuple[str, object]:
+def parse_override(text: str) -> tuple[str, Plain]:
     """Parse `name=value`.
 
     A value has the syntax of the language: a number, `true`, `false`, `none`, a string, or a list of these; a name

@@ -1,13 +1,15 @@
 """Source files, locations in them, and diagnostics with their rendering."""
 
-# Without `from __future__ import annotations`, which would have NamedTuple compile each annotation at import.
+from __future__ import annotations
+
 import os
 import stat
 from bisect import bisect_right
 from collections.abc import Generator
 from contextlib import contextmanager
 from io import BufferedReader
-from typing import NamedTuple
+
+from archspec.record import Record
 
 LARGEST_FILE = 256 * 1024
 
@@ -40,7 +42,7 @@ class Source:
         return self.text[start:end].rstrip("\r")
 
 
-class Span(NamedTuple):
+class Span(Record):
     """Characters `start` to `end` (exclusive) of a source."""
 
     source: Source
@@ -57,14 +59,14 @@ class Span(NamedTuple):
         return f"{self.source.label}:{self.source.position(self.start)[0]}"
 
 
-class Note(NamedTuple):
+class Note(Record):
     """A secondary message of a diagnostic, such as the location where a name was first defined."""
 
     text: str
     span: Span | None = None
 
 
-class Diagnostic(NamedTuple):
+class Diagnostic(Record):
     """An error or warning: a stable code, a one-clause message, its location, notes and help."""
 
     code: str

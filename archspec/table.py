@@ -1,13 +1,20 @@
 """The tensors, totals and modules of a model as plain data, for counting and for the cache."""
 
-# Without `from __future__ import annotations`, which would have NamedTuple compile each annotation at import.
-from typing import Any, NamedTuple, TypeAlias
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+from archspec.record import Record
+
+Plain: TypeAlias = "bool | int | float | str | Sequence[Plain] | None"
+"""The value of a hyperparameter in Python and JSON: definitions and operations are named, and lists are sequences."""
 
 Values: TypeAlias = dict[str, Any]
 """Hyperparameters by name: numbers, booleans, strings, None, lists of these; definitions and functions by name."""
 
 
-class Tensor(NamedTuple):
+class Tensor(Record):
     """A named parameter tensor. `size` is its number of elements, `params` the number that it adds to the total.
 
     `params` is 0 if `tied_to` names the tensor that is counted instead. `layer` is the address of the owning module
@@ -25,14 +32,14 @@ class Tensor(NamedTuple):
     type: str
 
 
-class Buffer(NamedTuple):
+class Buffer(Record):
     """A stored tensor that is not a parameter."""
 
     name: str
     shape: tuple[int, ...]
 
 
-class ModuleRow(NamedTuple):
+class ModuleRow(Record):
     """A module: its address, the name of its definition, and its kind ("layer" or "block")."""
 
     address: str
@@ -40,7 +47,7 @@ class ModuleRow(NamedTuple):
     kind: str
 
 
-class Params(NamedTuple):
+class Params(Record):
     """Parameter counts, with tied tensors counted once; `total` = `trainable` + `frozen`."""
 
     total: int
@@ -48,7 +55,7 @@ class Params(NamedTuple):
     frozen: int
 
 
-class Table(NamedTuple):
+class Table(Record):
     """The properties of a model that do not depend on input shapes, in program order.
 
     `buffer_ties` maps a tied buffer to the one stored. `unchecked` is the number of `expect` lines skipped,
@@ -70,7 +77,7 @@ class Table(NamedTuple):
         return list(self)
 
     @staticmethod
-    def from_data(data: Any) -> "Table | None":
+    def from_data(data: Any) -> Table | None:
         """Return the table that `to_data` converted; None for invalid data."""
         try:
             model, hyperparameters, overrides, params, tensors, buffers, modules, ties, unchecked = data

@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from archspec.record import Node
 from archspec.source import Report, Source
 from archspec.syntax import tree
-from archspec.syntax.node import Node
 from archspec.syntax.parse import parse
 
 

@@ -20,9 +20,9 @@ from archspec import cache, pipeline, resources
 from archspec.configs.family import known_types, read_family
 from archspec.model import internals
 from archspec.pipeline import files
+from archspec.record import Node
 from archspec.source import Report, Source
 from archspec.syntax import tree
-from archspec.syntax.node import Node
 
 SPECS = Path(__file__).parent.parent / "specs"
 FILES = sorted(SPECS.rglob("*.arch"))

@@ -12,9 +12,9 @@ import archspec
 import archspec.pipeline.trees
 from archspec import pipeline, resources
 from archspec.model import internals
+from archspec.record import Node
 from archspec.source import Report, Source
 from archspec.syntax import tree
-from archspec.syntax.node import Node
 
 ROOT = Path(__file__).parent.parent
 SPECS = ROOT / "specs"

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from math import lcm
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
+
+from archspec.record import Record
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 MOST_TERMS = 1_000
 
 
-class Atom(NamedTuple):
+class Atom(Record):
     """A factor that cannot be expanded. Its `kind` is
 
     - "symbol", any positive integer, or "index", any integer; `text` is the name;

@@ -10,7 +10,6 @@ from archspec.audits.nodes import Text
 from archspec.source import ArchError, Report, Source, Span, fail
 from archspec.syntax import tree
 from archspec.syntax.parse import parse_expression
-from archspec.syntax.walk import parts
 
 LARGEST_BITS = 256
 
@@ -119,7 +118,13 @@ def _nodes(expr: tree.Expr) -> Iterator[tree.Expr]:
     while waiting:
         node = waiting.pop()
         yield node
-        waiting += reversed([*parts(node)])
+        match node:
+            case tree.Unary():
+                waiting.append(node.operand)
+            case tree.Binary():
+                waiting += [node.right, node.left]
+            case _:
+                pass
 
 
 def _bits(value: Fraction) -> int:

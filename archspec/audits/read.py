@@ -11,6 +11,7 @@ from archspec.counts.select import Rule
 from archspec.explanations.numbers import UNITS, PublishedNumber, read_number
 from archspec.overrides import parse_override
 from archspec.source import ArchError, Note, Report, Source, Span, fail, suggest
+from archspec.table import Plain
 
 MOST_LINES = 1_000
 
@@ -30,7 +31,7 @@ class AuditLine(NamedTuple):
     says: str
     where: str
     spec: str
-    overrides: dict[str, object]
+    overrides: dict[str, Plain]
     claimed: tuple[PublishedNumber, ...]
     arithmetic: Arithmetic | None
     select: tuple[Rule, ...]
@@ -156,8 +157,8 @@ class _Reader:
                 self._wrong("expected a pattern of tensor names", text.span)
         return tuple([Rule(not text.text.startswith("!"), text.text.removeprefix("!")) for text in texts])
 
-    def _overrides(self, node: Mapping) -> dict[str, object]:
-        values: dict[str, object] = {}
+    def _overrides(self, node: Mapping) -> dict[str, Plain]:
+        values: dict[str, Plain] = {}
         for key, at, value in self._entries(node.get("set")):
             text = self._scalar(value, "expected the value of a hyperparameter as text; a list must be quoted")
             if not key.isidentifier():

@@ -9,10 +9,11 @@ Bodies are shared, so an analysis keeps its results by body and inputs with `fun
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 from archspec.bodies.step_budget import StepBudget
 from archspec.ir import Body, Call, Operand
+from archspec.record import Record
 
 V = TypeVar("V")
 
@@ -20,7 +21,7 @@ Visit: TypeAlias = Callable[[Call, list[V]], Sequence[V]]
 """From the values of a call's inputs to those of its outputs, in order; in `fold_back` the other way round."""
 
 
-class Folded(NamedTuple, Generic[V]):
+class Folded(Record, Generic[V]):
     """The values of a body's slots, and of its outputs in order."""
 
     slots: list[V]

@@ -1,15 +1,16 @@
 """The commands and their arguments."""
 
-# Without `from __future__ import annotations`: with it, NamedTuple would compile each annotation at import.
+from __future__ import annotations
+
 import argparse
 import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
-from typing import NamedTuple
 
 from archspec import __version__
 from archspec.counts.select import Rule
+from archspec.record import Record
 
 FORMATS = ("table", "json", "yaml", "csv", "markdown")
 
@@ -19,7 +20,7 @@ _SPEC = (
 )
 
 
-class Command(NamedTuple):
+class Command(Record):
     """A command: its help, the function that adds its arguments, and its module if that has a different name."""
 
     help: str

@@ -9,6 +9,7 @@ from archspec.comparisons.compare import Comparison, compare_tables
 from archspec.costs.dimension_sizes import given_sizes
 from archspec.pipeline.tables import table_of
 from archspec.source import Diagnostic
+from archspec.table import Plain
 
 if TYPE_CHECKING:
     from archspec.model import ModelLike
@@ -36,12 +37,12 @@ def compare(
         raise ValueError(f"expected a depth of at least 1, found {depth}")
     if not others:
         raise ValueError("expected at least two models")
-    models = [(model, dict[str, object]()) for model in (first, *others)]
+    models = [(model, dict[str, Plain]()) for model in (first, *others)]
     return compare_models(models, depth, given_sizes(dims, batch, seq))[0]
 
 
 def compare_models(
-    models: Sequence[tuple[ModelLike, Mapping[str, object]]], depth: int, sizes: Mapping[str, int]
+    models: Sequence[tuple[ModelLike, Mapping[str, Plain]]], depth: int, sizes: Mapping[str, int]
 ) -> tuple[Comparison, list[Diagnostic]]:
     """Compare models with their overrides; also returns the warnings about the overrides.
 

@@ -9,7 +9,8 @@ from archspec.configs.family import Family, known_types, read_family
 from archspec.configs.read import JsonValue, Member, read_json
 from archspec.configs.settings import Setting, Settings, same
 from archspec.reporting.text import literal
-from archspec.resolve.files import Definition, Library, Unit
+from archspec.resolve.files import Library
+from archspec.resolve.unit import Definition, Unit
 from archspec.source import Report, Source, Span, decode, read_bytes, suggest
 from archspec.syntax import tree
 

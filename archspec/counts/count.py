@@ -1,14 +1,15 @@
 """The data of `archspec count`: a model's tensors, all or selected, and the view to show."""
 
-# Without `from __future__ import annotations`: with it, NamedTuple would compile each annotation at import.
+from __future__ import annotations
+
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from archspec.counts.select import Rule, Selection, select
+from archspec.record import Record
 from archspec.table import Table
 
 
-class Count(NamedTuple):
+class Count(Record):
     """A model's table, the tensors that the `rules` select, and the view to show.
 
     `by` is "tensor", "layer", "block" or "role" for a flat table, None for the tree of layers; `depth` limits nesting.

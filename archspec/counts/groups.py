@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import NamedTuple
 
 from archspec.addresses import first, join, prefixes, relative
 from archspec.counts.select import Selection
+from archspec.record import Record
 from archspec.table import Table, Tensor
 
 
-class Subtotal(NamedTuple):
+class Subtotal(Record):
     """A sum over tensors: their common `name` (an address or a role), their number, and their parameters.
 
     `type` is the name of the definition if `name` is an address, otherwise "". `trainable` is the trainable part of
@@ -25,7 +25,7 @@ class Subtotal(NamedTuple):
     trainable: int
 
 
-class RoleComponent(NamedTuple):
+class RoleComponent(Record):
     """A head or a pooler: its address, its direct members (() for a layer), and the parameters counted in it."""
 
     address: str

@@ -1,13 +1,14 @@
 """Selection of tensors: `--select` and `--exclude` patterns of whole tensor names."""
 
-# Without `from __future__ import annotations`: with it, NamedTuple would compile each annotation at import.
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
+from archspec.record import Record
 from archspec.table import Table
 
 
-class Rule(NamedTuple):
+class Rule(Record):
     """A pattern of names, in which `*` matches any characters. `include` is True for `--select`, False for
     `--exclude`.
     """
@@ -16,7 +17,7 @@ class Rule(NamedTuple):
     pattern: str
 
 
-class Selection(NamedTuple):
+class Selection(Record):
     """The tensors that the rules selected: `chosen` by name, with the `params` counted for each.
 
     The parameters of a shared tensor are counted at its canonical name if that is chosen, otherwise at the first of its

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from archspec.addresses.tree import AddressTree, Node, TreeRow
 from archspec.counts.select import Selection
+from archspec.record import Record
 from archspec.table import Table, Tensor
 
 
-class CountRow(NamedTuple):
+class CountRow(Record):
     """One row of the tree, `level` 0 outermost.
 
     `label` is the address relative to the parent row, `address` the full one; a collapsed number is `*`, or the numbers

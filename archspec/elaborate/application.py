@@ -3,44 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from archspec.algebra import Polynomial
 from archspec.elaborate.body_builder import BodyBuilder, operand_of, type_of
 from archspec.elaborate.hyperparameters import hyperparameter_values
 from archspec.elaborate.interpreter import Interpreter
-from archspec.elaborate.program import Frame, Program
+from archspec.elaborate.program import Frame, Given, Program, Target
 from archspec.elaborate.shapes import Header
 from archspec.elaborate.values import POISON, Owned, Several, Tensor, Value, describe, is_number, kind_of
-from archspec.ir import Body, Constant, Module, Operand, Type, find
+from archspec.ir import Body, Constant, Module, Operand, find
 from archspec.ops import OPERATORS, OPS, REQUIRED, Op, OpError
+from archspec.record import Record
 from archspec.resolve import nodes
-from archspec.resolve.expressions import inputs_of
-from archspec.resolve.files import Definition
 from archspec.resolve.nodes import Bound
+from archspec.resolve.unit import Definition, inputs_of
 from archspec.source import suggest
-from archspec.syntax.node import Located
+from archspec.syntax.tree import Located
 
 MOST_NEIGHBOURS = 2000
 """The limit on the addresses that a misspelt one is compared with."""
-
-Given = Type | Constant | None
-"""The argument of an input: a tensor's type, a number, or None."""
-
-
-class Target(NamedTuple):
-    """An applied definition with its hyperparameters, and its module unless it is a function."""
-
-    definition: Definition
-    values: dict[str, Value]
-    module: Module | None
-
 
 BodyOf = Callable[[Program, Target, tuple[Given, ...], Frame], Body | None]
 """Compile the body of a target for input types."""
 
 
-class Applied(NamedTuple):
+class Applied(Record):
     """The last application of a definition in a body."""
 
     target: Target
@@ -264,7 +251,7 @@ class Applications(Interpreter):
                     f"hyperparameter `{attribute.name}` of `{op.name}` expects a constant, found {describe(value)}"
                 )
                 help = f"pass hyperparameters in the first list and tensors in the second: `{op.name}(...)(x)`"
-                return self.fault("wrong-kind", message, argument.at or expr.at, help=help)
+                return self.fault("wrong-kind", message, argument.at, help=help)
             failed = failed or value is POISON
             attributes[attribute.name] = value
         values = self._inputs(op.name, inputs_of(op).optional, bound)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from archspec.elaborate.application import Applications, Given, Target
+from archspec.elaborate.application import Applications
 from archspec.elaborate.body_builder import number_type
-from archspec.elaborate.program import Frame, Program, Refused
+from archspec.elaborate.program import Frame, Given, Program, Refused, Target
 from archspec.elaborate.residual import ResidualCheck
 from archspec.elaborate.shapes import shape_text
 from archspec.elaborate.unused_tensors import find_unused
@@ -15,9 +15,9 @@ from archspec.ir import Body, Constant, Type
 from archspec.ops import OPS
 from archspec.resolve import nodes
 from archspec.resolve.definition import Resolved, resolved
-from archspec.resolve.files import Definition
+from archspec.resolve.unit import Definition
 from archspec.source import Note
-from archspec.syntax.node import Located
+from archspec.syntax.tree import Located
 
 
 def body_of(program: Program, target: Target, given: tuple[Given, ...], frame: Frame | None = None) -> Body | None:

@@ -6,14 +6,13 @@ from collections.abc import Mapping
 
 from archspec.elaborate.interpreter import Interpreter
 from archspec.elaborate.values import DYNAMIC, POISON, Tensor, Value, accepts, describe, kind_of
-from archspec.resolve.arguments import listed
+from archspec.resolve.arguments import listed, refuse_input
 from archspec.resolve.definition import resolved
-from archspec.resolve.expressions import refuse_input
-from archspec.resolve.files import Definition
 from archspec.resolve.nodes import Argument
+from archspec.resolve.unit import Definition
 from archspec.source import Note
 from archspec.syntax import tree
-from archspec.syntax.node import Located
+from archspec.syntax.tree import Located
 
 
 def hyperparameter_values(

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from archspec.elaborate.interpreter import Interpreter
 from archspec.elaborate.values import POISON
 from archspec.ir import Initial
+from archspec.record import Record
 from archspec.resolve import nodes
 
 
-class Distribution(NamedTuple):
+class Distribution(Record):
     """The arguments of a distribution: their number, a description, and the minimum number of axes of the tensor."""
 
     numbers: int

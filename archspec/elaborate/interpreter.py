@@ -25,11 +25,10 @@ from archspec.elaborate.values import (
 from archspec.ops import Op
 from archspec.resolve import nodes, walk
 from archspec.resolve.arguments import bind
-from archspec.resolve.expressions import inputs_of
-from archspec.resolve.files import Definition, Unit
 from archspec.resolve.nodes import Bound
+from archspec.resolve.unit import Definition, Unit, inputs_of
 from archspec.source import Note, suggest
-from archspec.syntax.node import Located
+from archspec.syntax.tree import Located
 
 LONGEST_LIST = 10_000
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from archspec.source import Report, Span
+from archspec.source import Enough, Report, Span
 
 MOST_ITERATIONS = 100_000
 MOST_INSTANCES = 10_000
@@ -16,12 +16,8 @@ MOST_SYMBOLIC = 20_000
 DEEPEST = 60
 
 
-class OverLimit(Exception):
-    """A resource limit is exceeded, which has been reported; the compilation stops."""
-
-
 class Limits:
-    """Counts the resources that a compilation uses. Every method raises OverLimit if its limit is exceeded."""
+    """Counts the resources that a compilation uses. Every method raises Enough if its limit is exceeded."""
 
     def __init__(self, report: Report) -> None:
         self.report = report
@@ -73,4 +69,4 @@ class Limits:
 
     def stop(self, message: str, span: Span) -> None:
         self.report.error("budget", message, span)
-        raise OverLimit
+        raise Enough

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, islice
-from typing import NamedTuple, cast
 
 from archspec.addresses import prefixes
-from archspec.algebra import Expression, symbol
-from archspec.check.file import check_file
-from archspec.elaborate.application import Target
+from archspec.algebra import Expression, Polynomial, symbol
+from archspec.check import check_file
 from archspec.elaborate.bodies import body_of
 from archspec.elaborate.hyperparameters import hyperparameter_values
 from archspec.elaborate.interpreter import Interpreter
 from archspec.elaborate.ownership import instantiate
-from archspec.elaborate.program import Frame, Program
+from archspec.elaborate.program import Frame, Program, Target
 from archspec.elaborate.values import (
     DYNAMIC,
     POISON,
@@ -25,13 +23,16 @@ from archspec.elaborate.values import (
     kind_of,
 )
 from archspec.ir import Body, Leaf, Module, Type, Weight, canonical, find, leaves
-from archspec.ops import OPS, Op
+from archspec.ops import OPS
+from archspec.record import Record
 from archspec.resolve import nodes, walk
 from archspec.resolve.arguments import listed
 from archspec.resolve.definition import ResolvedModel, reads, resolve_expectations, resolve_model, resolved
-from archspec.resolve.files import Definition, Library, Unit
+from archspec.resolve.files import Library
+from archspec.resolve.unit import Definition, Unit
 from archspec.source import Note, Span, suggest
 from archspec.syntax import tree
+from archspec.table import Plain
 
 _HARMLESS = {"unused-import", "unused-dimension", "expect"}
 """Codes of errors that do not affect the counts of a model."""
@@ -40,7 +41,7 @@ MOST_COMBINATIONS = 64
 """The limit on the combinations of absent inputs that are compiled."""
 
 
-class Compiled(NamedTuple):
+class Compiled(Record):
     """A compiled model. `body` is its computation with all optional inputs given.
 
     `expectations` is the number of its `expect` lines.
@@ -65,7 +66,9 @@ def check_files(program: Program, library: Library, root: Unit) -> None:
             program.checked.add(unit)
 
 
-def compile_model(program: Program, unit: Unit, model: tree.Model, overrides: dict[str, Value]) -> Compiled | None:
+def compile_model(
+    program: Program, unit: Unit, model: tree.Model, overrides: Mapping[str, Plain | Polynomial]
+) -> Compiled | None:
     """Compile a model; None if errors in the program's report prevent that."""
     before = program.report.errors
     form = resolve_model(unit, model, program.report)
@@ -88,7 +91,7 @@ def compile_definition(
 ) -> tuple[Module, Body] | None:
     """Compile a definition with hyperparameters to its module and body, for symbolic input shapes.
 
-    `use` is the use that requires it. Raises OverLimit.
+    `use` is the use that requires it. Raises Enough.
     """
     program.frames[:] = [use]
     module = instantiate(program, definition, values)
@@ -184,7 +187,7 @@ def defaults(
 
 
 def hyperparameters(
-    program: Program, unit: Unit, form: ResolvedModel, overrides: dict[str, Value]
+    program: Program, unit: Unit, form: ResolvedModel, overrides: Mapping[str, Plain | Polynomial]
 ) -> dict[str, Value] | None:
     """Return the values of a model's hyperparameters; None after errors in the program's report."""
     definition, bound = form.definition, form.arguments.bound
@@ -214,9 +217,9 @@ def hyperparameters(
     return hyperparameter_values(interpreter, definition, bound.hyperparameters, None, form.at, chosen)
 
 
-def _override(program: Program, unit: Unit, name: str, written: Value, value: Value) -> Value:
+def _override(program: Program, unit: Unit, name: str, written: Value, given: Plain | Polynomial) -> Value:
     """Convert an override to a static value; a name stands for a definition, an operation or a string."""
-    value = _frozen(value)
+    value = _frozen(given)
     if isinstance(value, str) and not isinstance(written, str):
         binding = unit.names.get(value)
         target = binding.target if binding else OPS.get(value)
@@ -234,11 +237,9 @@ def _override(program: Program, unit: Unit, name: str, written: Value, value: Va
     return value
 
 
-def _frozen(value: Value) -> Value:
+def _frozen(value: Plain | Polynomial) -> Value:
     """Convert lists in a Python value to tuples."""
-    if not isinstance(value, list | tuple) or isinstance(value, Op):
-        return value
-    return tuple([_frozen(item) for item in cast("Sequence[Value]", value)])
+    return value if isinstance(value, str) or not isinstance(value, Sequence) else tuple(map(_frozen, value))
 
 
 def _input_types(program: Program, definition: Definition, values: dict[str, Value]) -> tuple[Type, ...] | None:

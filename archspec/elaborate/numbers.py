@@ -14,9 +14,9 @@ from archspec.elaborate.values import POISON, Value, arithmetic, computed, descr
 from archspec.ir import Module, Type
 from archspec.ops import Op
 from archspec.resolve import nodes
-from archspec.resolve.files import Definition, Unit
+from archspec.resolve.unit import Definition, Unit
 from archspec.source import Span
-from archspec.syntax.node import Located
+from archspec.syntax.tree import Located
 
 
 class Walker(Protocol):

@@ -14,9 +14,9 @@ from archspec.elaborate.program import Frame, Program, Refused
 from archspec.elaborate.tie import close_aliases, tie
 from archspec.elaborate.values import DYNAMIC, POISON, Value, describe, is_list, key_of, kind_of
 from archspec.ir import Member, Module, Type, Weight, find
-from archspec.resolve import nodes
+from archspec.resolve import nodes, walk
 from archspec.resolve.definition import resolved
-from archspec.resolve.files import Definition
+from archspec.resolve.unit import Definition
 from archspec.source import Note
 
 
@@ -373,14 +373,5 @@ def _length(node: nodes.Own | nodes.Tensor | nodes.Tie | nodes.Loop) -> int:
 
 def _declares(statement: nodes.Statement) -> bool:
     """Whether a statement declares or ties anything, under any condition."""
-    match statement:
-        case nodes.Bind() | nodes.Declare() | nodes.Return():
-            return bool(statement.declares)
-        case nodes.Tie():
-            return True
-        case nodes.If():
-            return any(map(_declares, (*statement.body, *statement.otherwise)))
-        case nodes.For():
-            return any(map(_declares, statement.body))
-        case _:
-            return False
+    ties = any(isinstance(inner, nodes.Tie) for inner in walk.every_statement((statement,)))
+    return ties or any(walk.declarations((statement,)))

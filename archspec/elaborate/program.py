@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Hashable
+from typing import Protocol, TypeAlias
 
-from archspec.elaborate.limits import Limits, OverLimit
+from archspec.elaborate.limits import Limits
 from archspec.elaborate.numbers import Numbers
-from archspec.ir import Body, Module, Weight
-from archspec.resolve.files import Definition, Unit
+from archspec.elaborate.values import Value
+from archspec.ir import Body, Constant, Module, Type, Weight
+from archspec.ops import Op
+from archspec.record import Record
+from archspec.resolve import nodes
 from archspec.resolve.nodes import Bound
-from archspec.source import Note, Report, Source, Span
-from archspec.syntax.node import Located
+from archspec.resolve.unit import Definition, Unit
+from archspec.source import Enough, Note, Report, Source, Span
+from archspec.syntax.tree import Located
 
 MOST_KEPT = 500_000
 
 
-class Frame(NamedTuple):
+class Frame(Record):
     """A use of a definition: `node` of the syntax tree in `unit`, with its arguments by name."""
 
     definition: Definition
@@ -33,6 +38,18 @@ class Frame(NamedTuple):
         return self.unit.span(node) if node is not None else self.span
 
 
+Given: TypeAlias = Type | Constant | None
+"""The argument of an input: a tensor's type, a number, or None."""
+
+
+class Target(Record):
+    """A definition to compile with its hyperparameters, and its module unless it is a function."""
+
+    definition: Definition
+    values: dict[str, Value]
+    module: Module | None
+
+
 class Refused(Exception):
     """A `require` does not hold, which has been reported; no other errors of the definition are."""
 
@@ -40,23 +57,25 @@ class Refused(Exception):
 class Observer(Protocol):
     """Receives the events of a compilation."""
 
-    def value(self, node: Any, value: Any) -> None:
+    def value(self, node: nodes.Expr | nodes.Step, value: Value) -> None:
         """The resolved expression or step `node` was evaluated."""
         ...
 
-    def applied(self, caller: Definition | None, node: Any, callee: Any, bound: Bound) -> None:
+    def applied(
+        self, caller: Definition | None, node: nodes.Apply | nodes.Own, callee: Definition | Op, bound: Bound
+    ) -> None:
         """The definition `caller` applied or declared `callee` at the resolved node `node`, with these arguments."""
         ...
 
-    def declared(self, node: Any, made: Module | Weight) -> None:
+    def declared(self, node: nodes.Own | nodes.Tensor, made: Module | Weight) -> None:
         """The declaration `node` created a module or a tensor."""
         ...
 
-    def module(self, module: Module, ties: list[Any]) -> None:
+    def module(self, module: Module, ties: list[tuple[str, str, nodes.Tie]]) -> None:
         """A module is complete."""
         ...
 
-    def body(self, target: Any, given: tuple[Any, ...], body: Body) -> None:
+    def body(self, target: Target, given: tuple[Given, ...], body: Body) -> None:
         """A definition was applied to inputs of these types."""
         ...
 
@@ -72,11 +91,13 @@ class Program:
     def __init__(self, numbers: Numbers | None = None, observer: Observer | None = None) -> None:
         self.numbers = numbers or Numbers()
         self.observer = observer
-        self.modules: dict[Any, Module] = {}
+        self.modules: dict[Hashable, Module] = {}
         self.definitions: dict[Module, Definition] = {}
-        self.bodies: dict[Any, Body | None] = {}
-        self.bound: dict[tuple[int, int], tuple[Any, Any, Bound | None]] = {}  # by application and callee
-        self.checked: set[Any] = set()
+        self.bodies: dict[Hashable, Body | None] = {}
+        self.bound: dict[
+            tuple[int, int], tuple[nodes.Expr, Definition | Op, Bound | None]
+        ] = {}  # by application and callee
+        self.checked: set[Unit | Definition] = set()
         self.kept = 0  # members and applications in them
         self.begin(Report(), None)
 
@@ -118,7 +139,7 @@ class Program:
             notes = (*notes, Note(f"{what} `{frame.definition.name}`, used above", span))
         self.report.error(code, message, place, notes=notes, help=help)
         if code == "budget":
-            raise OverLimit
+            raise Enough
 
     def count_instance(self, definition: Definition, span: Span) -> None:
         """Count a definition with new hyperparameters or new input types."""

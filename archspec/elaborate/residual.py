@@ -10,7 +10,7 @@ from archspec.elaborate.application import Applications
 from archspec.elaborate.values import Tensor, Value
 from archspec.ir import Body, Call
 from archspec.ops import OPS
-from archspec.syntax.node import Located
+from archspec.syntax.tree import Located
 
 
 class ResidualCheck:

@@ -10,7 +10,7 @@ from archspec.resolve import nodes
 from archspec.resolve.nodes import Entry
 from archspec.source import Note, Span
 from archspec.syntax import tree
-from archspec.syntax.node import Located
+from archspec.syntax.tree import Located
 
 
 class Header:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from archspec.elaborate.program import Program
 from archspec.ir import Leaf, Module, canonical, find, is_frozen, leaves
-from archspec.resolve.files import Unit
+from archspec.resolve.unit import Unit
 from archspec.source import suggest
 from archspec.syntax import tree
 

@@ -6,19 +6,19 @@ model decides, and which values are tensors of which type.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Hashable, Mapping
 
-from archspec.elaborate.application import Given, Target
 from archspec.elaborate.models import compile_model
-from archspec.elaborate.program import Program
-from archspec.elaborate.values import DYNAMIC, POISON, Owned, Several, Tensor, key_of
+from archspec.elaborate.program import Given, Program, Target
+from archspec.elaborate.values import DYNAMIC, POISON, Owned, Several, Tensor, Value, key_of
 from archspec.ir import Body, Module, Type, Weight, find, leaves
 from archspec.ops import Op
+from archspec.record import Record
 from archspec.resolve import nodes
-from archspec.resolve.files import Definition, Unit
+from archspec.resolve.unit import Definition, Unit
 from archspec.source import Report
 from archspec.syntax import tree
+from archspec.table import Plain
 
 MOST_OPTIONAL = 6
 """The limit on optional inputs of which every combination is tried."""
@@ -31,28 +31,28 @@ class Seen:
 
     __slots__ = ("node", "statics", "types")
 
-    def __init__(self, node: Any) -> None:
+    def __init__(self, node: object) -> None:
         self.node = node  # kept, so that no other node has its identity
         self.types: dict[Type, None] = {}
-        self.statics: dict[Any, Any] = {}
+        self.statics: dict[Hashable, Value] = {}
 
-    def add(self, value: Any) -> None:
-        if value.__class__ is Tensor:
+    def add(self, value: Value) -> None:
+        if isinstance(value, Tensor):
             self.types[value.type] = None
-        elif value.__class__ is not Several and value.__class__ is not Owned:
+        elif not isinstance(value, Several | Owned):
             self.statics[key_of(value)] = value
 
 
-class Use(NamedTuple):
+class Use(Record):
     """One instance of a definition: its hyperparameters, its module, the arguments of its inputs, and its body."""
 
-    values: dict[str, Any]
+    values: dict[str, Value]
     module: Module | None
     given: tuple[Given, ...]
     body: Body
 
 
-class Application(NamedTuple):
+class Application(Record):
     """An application of one callee in the definition `caller`, with its arguments by name."""
 
     caller: Definition
@@ -82,7 +82,7 @@ class Trace:
 
     # What a compilation reports
 
-    def value(self, node: Any, value: Any) -> None:
+    def value(self, node: nodes.Expr | nodes.Step, value: Value) -> None:
         """Record a value of an expression or step."""
         if value is not POISON and value is not DYNAMIC:
             key = id(node)
@@ -119,7 +119,7 @@ class Trace:
 
     # Questions
 
-    def statics(self, node: nodes.Expr) -> Mapping[Any, Any]:
+    def statics(self, node: nodes.Expr) -> Mapping[Hashable, Value]:
         """Return the static values of an expression."""
         seen = self.seen.get(id(node))
         return seen.statics if seen is not None else {}
@@ -133,7 +133,7 @@ class Trace:
         if isinstance(node, nodes.Literal):
             return node.value if isinstance(node.value, bool) else None
         values = list(self.statics(node).values())
-        return values[0] if len(values) == 1 else None
+        return values[0] if len(values) == 1 and isinstance(values[0], bool) else None
 
     def callees(self, node: Applied) -> list[Definition | Op]:
         """Return the callees of an application or declaration in all uses."""
@@ -148,7 +148,7 @@ class Trace:
         return [by_callee[callee] for by_callee in self.applications.values() if callee in by_callee]
 
 
-def trace_model(unit: Unit, model: tree.Model, overrides: dict[str, Any]) -> Trace:
+def trace_model(unit: Unit, model: tree.Model, overrides: Mapping[str, Plain]) -> Trace:
     """Compile a model again and record the values of its expressions. The model must compile."""
     binding = unit.names[model.callee.text]
     assert isinstance(binding.target, Definition)

@@ -8,12 +8,14 @@ a reported error; further errors about it are suppressed).
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any, NamedTuple, TypeAlias, TypeGuard
+from typing import TypeAlias, TypeGuard
 
 from archspec.algebra import Polynomial
 from archspec.ir import Module, Type
 from archspec.ops import OPERATORS, OPS, Op
-from archspec.resolve.files import Definition
+from archspec.record import Record
+from archspec.resolve.unit import Definition
+from archspec.table import Plain
 
 _EQUALITY = ("==", "!=")
 COMPARISONS = (*_EQUALITY, "<", "<=", ">", ">=")
@@ -54,7 +56,7 @@ OPEN = (Polynomial, Unknown)
 """The classes of numbers that are not compile-time constants."""
 
 
-class Tensor(NamedTuple):
+class Tensor(Record):
     """A tensor in a body: its slot and type."""
 
     slot: int
@@ -70,7 +72,7 @@ class Several:
         self.values = values
 
 
-class Owned(NamedTuple):
+class Owned(Record):
     """A layer or block of a definition, referred to by its address."""
 
     address: str
@@ -166,7 +168,7 @@ def show(value: Value) -> str:
             return value.name
 
 
-def plain(value: Value) -> Any:
+def plain(value: Value) -> Plain:
     """Convert a hyperparameter for JSON: definitions and operations by name."""
     match value:
         case tuple() if is_list(value):

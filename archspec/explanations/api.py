@@ -7,9 +7,10 @@ from archspec.explanations.numbers import read_number
 from archspec.model import ModelLike
 from archspec.pipeline.compile import model_of
 from archspec.source import fail
+from archspec.table import Plain
 
 
-def explain(model: ModelLike, number: str | int, /, **overrides: object) -> Explanation:
+def explain(model: ModelLike, number: str | int, /, **overrides: Plain) -> Explanation:
     """Find the counting conventions under which a model has a published number of parameters.
 
     `model` is a Model, or what `archspec.load` takes, with its `overrides`. `number` is exact (`108808704`,

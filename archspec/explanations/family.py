@@ -7,13 +7,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
-from archspec.elaborate.limits import OverLimit
 from archspec.elaborate.models import Compiled, compile_definition, compile_model, defaults
 from archspec.elaborate.program import Frame, Program
 from archspec.elaborate.values import Value, key_of
 from archspec.ir import Module, uncollected
 from archspec.model import Model, compiled_table, internals
-from archspec.resolve.files import Definition, Unit
+from archspec.resolve.unit import Definition, Unit
 from archspec.source import Enough, Report
 from archspec.syntax import tree
 from archspec.table import Table
@@ -128,7 +127,7 @@ def _compile(program: Program, unit: Unit, definition: Definition, given: dict[s
         return None
     report = Report()
     program.begin(report, unit.source)
-    with suppress(Enough, OverLimit):
+    with suppress(Enough):
         values = defaults(program, unit, definition, {n: value for n, value in given.items() if n in declared})
         use = Frame(definition, unit, definition.node.name)
         made = compile_definition(program, definition, values, use) if values is not None else None
@@ -144,7 +143,7 @@ def _models(program: Program, unit: Unit, definition: Definition, module: Module
         target = unit.names.get(node.callee.text)
         if target is not None and target.target is definition:
             program.begin(Report(), unit.source)
-            with suppress(Enough, OverLimit):
+            with suppress(Enough):
                 compiled = compile_model(program, unit, node, {})
                 if compiled is not None and compiled.module is module:
                     found.append(name)

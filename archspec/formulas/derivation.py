@@ -11,26 +11,26 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from archspec.algebra import Expression, symbol, symbols
-from archspec.elaborate.limits import MOST_TEXT, OverLimit
+from archspec.elaborate.limits import MOST_TEXT
 from archspec.elaborate.models import compile_model, hyperparameters
 from archspec.elaborate.program import Program
-from archspec.elaborate.values import Value
 from archspec.formulas.assumptions import Solver
 from archspec.formulas.restarts import MARK, Cases, Probed, Refusal, Rescheduled, Restart, Solved, State, Widened
 from archspec.formulas.symbolic_numbers import SymbolicNumbers
 from archspec.formulas.totals import Outcome, Totals
 from archspec.ir import uncollected
 from archspec.resolve.definition import resolve_model
-from archspec.resolve.files import Unit
+from archspec.resolve.unit import Unit
 from archspec.source import ArchError, Diagnostic, Enough, Report, Span, fail
 from archspec.syntax import tree
+from archspec.table import Plain
 
 MOST_COMPILATIONS = 200
 MOST_UNASKED = 2
 
 
 def derive(
-    unit: Unit, model: tree.Model, overrides: Mapping[str, Value], open: Mapping[str, int], closed: Mapping[str, int]
+    unit: Unit, model: tree.Model, overrides: Mapping[str, Plain], open: Mapping[str, int], closed: Mapping[str, int]
 ) -> Outcome:
     """Derive the parameter counts of a model as polynomials in the hyperparameters `open`.
 
@@ -64,14 +64,14 @@ def _state(open: Mapping[str, int], closed: Mapping[str, int]) -> State:
     )
 
 
-def _fixed(unit: Unit, model: tree.Model, overrides: Mapping[str, Value], state: State) -> dict[str, int]:
+def _fixed(unit: Unit, model: tree.Model, overrides: Mapping[str, Plain], state: State) -> dict[str, int]:
     """Return the closed integers that do not depend on an open one; none if that cannot be determined."""
     solver = Solver(state)
     program = solver.program = Program(SymbolicNumbers(solver))
     program.begin(Report(), unit.source)
     form = resolve_model(unit, model, program.report)
     assert form is not None
-    with suppress(Restart, Refusal, ArchError, Enough, OverLimit, OverflowError):
+    with suppress(Restart, Refusal, ArchError, Enough, OverflowError):
         values = hyperparameters(program, unit, form, {**overrides, **state.hyperparameters}) or {}
         return {n: value for n, value in state.closed.items() if values.get(n) == value}
     return {}
@@ -80,7 +80,7 @@ def _fixed(unit: Unit, model: tree.Model, overrides: Mapping[str, Value], state:
 class Derivation:
     """The compilations for one formula."""
 
-    def __init__(self, unit: Unit, model: tree.Model, overrides: Mapping[str, Value]) -> None:
+    def __init__(self, unit: Unit, model: tree.Model, overrides: Mapping[str, Plain]) -> None:
         self.unit = unit
         self.model = model
         self.overrides = overrides
@@ -124,7 +124,7 @@ class Derivation:
         report = Report()
         program = solver.program = Program(SymbolicNumbers(solver))
         program.begin(report, self.unit.source)
-        with uncollected(), suppress(Enough, OverLimit, Refusal):
+        with uncollected(), suppress(Enough, Refusal):
             try:
                 overrides = {**self.overrides, **solver.state.hyperparameters}
                 compiled = compile_model(program, self.unit, self.model, overrides)

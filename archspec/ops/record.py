@@ -3,14 +3,16 @@
 The checker, costs, `diff`, generated PyTorch and the documentation read records; they have no tables of operations.
 """
 
-# Without `from __future__ import annotations`: with it, NamedTuple would compile each annotation at import.
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from types import EllipsisType
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, cast
+from typing import Any, Literal, Protocol, TypeAlias, cast
 
 from archspec.algebra import LARGEST, Dim, Polynomial, checked
 from archspec.ir import Type
 from archspec.ops.check import MOST_DIMENSIONS, OpError, Shape, accept, certainly_below, element_type, promoted, unmixed
+from archspec.record import Record
 
 Group: TypeAlias = Literal["Elementwise", "Along an axis", "Weights and positions", "Shape", "Creation"]
 
@@ -34,14 +36,14 @@ class Required:
 REQUIRED: Any = Required()
 
 
-class Attribute(NamedTuple):
+class Attribute(Record):
     """A hyperparameter: a compile-time constant."""
 
     name: str
     default: bool | int | float | str | None = REQUIRED
 
 
-class Input(NamedTuple):
+class Input(Record):
     """A tensor input.
 
     `elements` are the accepted element types: "int", "bool", "number" (int or real) or "" (any; several such inputs
@@ -89,7 +91,7 @@ class Operands(Protocol):
         ...
 
 
-class Torch(NamedTuple):
+class Torch(Record):
     """An operation in PyTorch.
 
     `form` is an expression over the names of the inputs and hyperparameters, or a function that returns one and may
@@ -106,7 +108,7 @@ class Torch(NamedTuple):
     memory: Literal["new", "whole", "view", "turned"] = "new"
 
 
-class Op(NamedTuple):
+class Op(Record):
     """A primitive operation.
 
     `doc` describes the computation and `result` the type of the result, in terms of its inputs and hyperparameters.

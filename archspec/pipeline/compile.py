@@ -14,11 +14,10 @@ Each stage takes what the one before it returns. `tables.table_of` skips all but
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, cast
+from typing import cast
 
-from archspec.elaborate.limits import OverLimit
 from archspec.elaborate.models import check_definitions, check_files, compile_model
 from archspec.ir import uncollected
 from archspec.model import Compilation, Model, ModelLike
@@ -26,11 +25,12 @@ from archspec.pipeline.files import Loaded, forget, fresh, load_file, model_in, 
 from archspec.pipeline.spec import parse_spec, written
 from archspec.source import ArchError, Enough, Report, Source, fail
 from archspec.syntax import tree
+from archspec.table import Plain
 
 DEEPEST_LIST = 64
 
 
-def load(spec: str | os.PathLike[str], /, **overrides: Any) -> Model:
+def load(spec: str | os.PathLike[str], /, **overrides: Plain) -> Model:
     """Compile a model.
 
     `spec` is a bundled name, a path to an `.arch` file, "path.arch:model name", or a path to a configuration that ends
@@ -42,7 +42,7 @@ def load(spec: str | os.PathLike[str], /, **overrides: Any) -> Model:
     return model_of(spec, overrides)
 
 
-def loads(text: str, /, model: str | None = None, **overrides: Any) -> Model:
+def loads(text: str, /, model: str | None = None, **overrides: Plain) -> Model:
     """Compile a model from the text of a spec.
 
     `model` names one of several models in the text. `overrides` are as for `load`, except that a hyperparameter called
@@ -53,7 +53,7 @@ def loads(text: str, /, model: str | None = None, **overrides: Any) -> Model:
     return compile_text(text, "<text>", model, overrides)
 
 
-def model_of(model: ModelLike, overrides: Mapping[str, Any] | None = None) -> Model:
+def model_of(model: ModelLike, overrides: Mapping[str, Plain] | None = None) -> Model:
     """The model that a function was given: compiled, unless it is a Model already.
 
     Raises TypeError for a Model with overrides, and ArchError as `load` does.
@@ -65,16 +65,17 @@ def model_of(model: ModelLike, overrides: Mapping[str, Any] | None = None) -> Mo
     return model
 
 
-def compile_spec(spec: str, overrides: dict[str, Any]) -> tuple[Model, Loaded]:
+@uncollected()
+def compile_spec(spec: str, overrides: dict[str, Plain]) -> tuple[Model, Loaded]:
     """A model, with the file that it is in."""
     report = Report()
     _check_overrides(overrides)
-    with uncollected():
-        loaded, node = open_spec(parse_spec(spec), spec, report)
-        return _compile_node(loaded, node, spec, overrides, report), loaded
+    loaded, node = open_spec(parse_spec(spec), spec, report)
+    return _compile_node(loaded, node, spec, overrides, report), loaded
 
 
-def compile_text(text: str, label: str, name: str | None = None, overrides: Mapping[str, Any] | None = None) -> Model:
+@uncollected()
+def compile_text(text: str, label: str, name: str | None = None, overrides: Mapping[str, Plain] | None = None) -> Model:
     """A model of a text, as `load` compiles that of a file; `label` is what diagnostics call the text."""
     report = Report()
     overrides = dict(overrides or {})
@@ -87,11 +88,11 @@ def compile_text(text: str, label: str, name: str | None = None, overrides: Mapp
     raise ArchError(report.diagnostics)
 
 
-def _compile_node(loaded: Loaded, node: tree.Model, spec: str, overrides: dict[str, Any], report: Report) -> Model:
+def _compile_node(loaded: Loaded, node: tree.Model, spec: str, overrides: dict[str, Plain], report: Report) -> Model:
     program = loaded.program
     program.begin(report, loaded.unit.source)
     compiled = None
-    with uncollected(), suppress(Enough, OverLimit):
+    with suppress(Enough):
         check_files(program, loaded.library, loaded.unit)
         loaded.library.lend(loaded.unit, [v for v in overrides.values() if isinstance(v, str)], report)
         compiled = compile_model(program, loaded.unit, node, overrides)
@@ -136,7 +137,7 @@ def check(spec: str) -> Report:
         return report
     program, unit = loaded.program, loaded.unit
     program.begin(report, unit.source)
-    with uncollected(), suppress(Enough, OverLimit):
+    with uncollected(), suppress(Enough):
         check_files(program, loaded.library, unit)
         for name, model in unit.models.items():
             if named.model is None or named.model == name:
@@ -148,7 +149,7 @@ def check(spec: str) -> Report:
     return report
 
 
-def _check_overrides(overrides: Mapping[str, Any]) -> None:
+def _check_overrides(overrides: Mapping[str, object]) -> None:
     """Raises ArchError for a Python value that is not one of the language."""
     for name, value in overrides.items():
         if not _is_plain(value):
@@ -156,8 +157,8 @@ def _check_overrides(overrides: Mapping[str, Any]) -> None:
             raise fail("bad-override", f"invalid value for `{name}`: `{value!r:.80}`", help=help)
 
 
-def _is_plain(value: Any, depth: int = 0) -> bool:
+def _is_plain(value: object, depth: int = 0) -> bool:
     """Whether a Python value is one that a hyperparameter can have."""
     if isinstance(value, list | tuple):
-        return depth < DEEPEST_LIST and all(_is_plain(item, depth + 1) for item in cast("list[Any]", value))
+        return depth < DEEPEST_LIST and all(_is_plain(item, depth + 1) for item in cast("Sequence[object]", value))
     return value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and value == value)

@@ -11,7 +11,8 @@ from archspec import cache, resources
 from archspec.elaborate.program import Program
 from archspec.pipeline.spec import Spec, place
 from archspec.pipeline.trees import parsed
-from archspec.resolve.files import Library, Unit
+from archspec.resolve.files import Library
+from archspec.resolve.unit import Unit
 from archspec.source import LARGEST_FILE, ArchError, Enough, Report, Source, decode, fail, suggest
 from archspec.syntax import tree
 

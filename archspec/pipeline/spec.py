@@ -1,11 +1,13 @@
 """What a person names a model by."""
 
-# Without `from __future__ import annotations`, which would have NamedTuple compile each annotation at import.
+from __future__ import annotations
+
 import os
-from typing import NamedTuple
+
+from archspec.record import Record
 
 
-class Spec(NamedTuple):
+class Spec(Record):
     """A SPEC taken apart: a bundled name, or the path of a file ("-" is standard input) and perhaps a model's name."""
 
     path: str | None

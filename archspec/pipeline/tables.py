@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from archspec import cache, resources
 from archspec.pipeline.spec import parse_spec, place, written
@@ -13,9 +13,10 @@ from archspec.table import Table
 
 if TYPE_CHECKING:
     from archspec.model import Model, ModelLike
+    from archspec.table import Plain
 
 
-def table_of(model: ModelLike, overrides: Mapping[str, Any] | None = None) -> tuple[Table, tuple[Diagnostic, ...]]:
+def table_of(model: ModelLike, overrides: Mapping[str, Plain] | None = None) -> tuple[Table, tuple[Diagnostic, ...]]:
     """The table of a model and the warnings about it; from the cache if that is current. Raises as `model_of` does."""
     if not isinstance(model, str | os.PathLike):
         from archspec.pipeline.compile import model_of
@@ -42,7 +43,7 @@ def _table_of_model(model: Model) -> tuple[Table, tuple[Diagnostic, ...]]:
     return internals(model).table, model.warnings
 
 
-def _table_key(spec: str, overrides: dict[str, Any]) -> str | None:
+def _table_key(spec: str, overrides: dict[str, Plain]) -> str | None:
     """What a table depends on apart from the contents of files; None for what cannot be kept."""
     from json import dumps
 

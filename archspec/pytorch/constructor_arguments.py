@@ -14,7 +14,7 @@ from archspec.elaborate.trace import Trace
 from archspec.elaborate.values import key_of
 from archspec.pytorch.size_dependence import SizeDependence, default_of, form_of, given_to, is_size, loops
 from archspec.resolve import nodes, walk
-from archspec.resolve.files import Definition
+from archspec.resolve.unit import Definition
 
 
 class Hyperparameters(NamedTuple):

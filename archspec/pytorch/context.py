@@ -19,7 +19,7 @@ from archspec.pytorch.names import TAKEN_BY_FILES, TAKEN_BY_MODULES, usable
 from archspec.pytorch.operations import function_of
 from archspec.pytorch.pyast import literal, name, sequence
 from archspec.resolve.definition import Resolved, resolved
-from archspec.resolve.files import Definition
+from archspec.resolve.unit import Definition
 from archspec.source import Report
 
 

@@ -12,7 +12,7 @@ from archspec.elaborate.trace import Trace
 from archspec.pytorch.attribute_paths import Pattern, pattern_of
 from archspec.resolve import nodes, walk
 from archspec.resolve.definition import Resolved
-from archspec.resolve.files import Definition
+from archspec.resolve.unit import Definition
 
 Guard = tuple[nodes.Expr, bool]
 

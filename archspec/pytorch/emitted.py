@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple
 
-from archspec.resolve.files import Definition
+from archspec.resolve.unit import Definition
 
 
 class Slot(NamedTuple):

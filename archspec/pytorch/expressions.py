@@ -19,7 +19,7 @@ from archspec.pytorch.tensor_code import TensorCode
 from archspec.pytorch.tensor_types import TensorTypes
 from archspec.pytorch.values import BOOL, FREE, INT, KIND, NONE, REAL, STATIC, Several, Val
 from archspec.resolve import nodes
-from archspec.resolve.files import Definition
+from archspec.resolve.unit import Definition
 
 _DTYPES = {INT: "torch.int64", BOOL: "torch.bool"}
 

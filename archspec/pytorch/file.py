@@ -16,7 +16,7 @@ from archspec.pytorch.pretty import bracketed, docstring, lines_of
 from archspec.pytorch.pyast import apply, name, names_in, text
 from archspec.pytorch.scope import untranslatable
 from archspec.pytorch.values import STATIC
-from archspec.resolve.files import Definition
+from archspec.resolve.unit import Definition
 from archspec.syntax import tree
 
 MOST_LISTED = 5

@@ -15,7 +15,7 @@ from archspec.pytorch.scope import Scope
 from archspec.pytorch.tensor_types import ForwardTypes, has_stream
 from archspec.pytorch.values import FREE, NONE, REAL, STATIC, Several, Val
 from archspec.resolve import nodes, walk
-from archspec.resolve.files import Definition
+from archspec.resolve.unit import Definition
 
 Env = dict[str, Val | Several]
 

@@ -18,7 +18,7 @@ from archspec.pytorch.scope import Scope
 from archspec.pytorch.tensor_types import InitTypes
 from archspec.pytorch.values import FREE, STATIC, Val
 from archspec.resolve import nodes, walk
-from archspec.resolve.files import Definition
+from archspec.resolve.unit import Definition
 
 _EMPTY = {"real": "", "int": ", dtype=torch.int64", "bool": ", dtype=torch.bool"}
 

@@ -21,7 +21,7 @@ from archspec.pytorch.pyast import bind, literal, name, names_in, prune, py, sto
 from archspec.pytorch.size_checks import size_checks
 from archspec.pytorch.torch_layers import torch_layer
 from archspec.pytorch.values import KIND, REAL
-from archspec.resolve.files import Definition
+from archspec.resolve.unit import Definition
 
 
 class ModuleWriter:

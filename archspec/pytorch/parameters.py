@@ -16,7 +16,7 @@ from archspec.pytorch.pretty import written
 from archspec.pytorch.pyast import bind, literal, name, names_in, py, sequence
 from archspec.pytorch.size_dependence import default_of, given_to
 from archspec.resolve import nodes
-from archspec.resolve.files import Definition
+from archspec.resolve.unit import Definition
 
 
 class Parameters:

@@ -15,7 +15,7 @@ from archspec.pytorch.pyast import literal, name
 from archspec.pytorch.statements import Statements
 from archspec.pytorch.values import BOOL, INT, KIND, NONE, REAL, STATIC, Several, Val
 from archspec.resolve import nodes
-from archspec.resolve.files import Definition
+from archspec.resolve.unit import Definition
 from archspec.source import ArchError, fail
 
 NOTHING = Seen(None)

@@ -11,7 +11,7 @@ from archspec.elaborate.trace import Application, Trace
 from archspec.elaborate.values import StaticError, arithmetic
 from archspec.resolve import nodes, walk
 from archspec.resolve.definition import Resolved, resolved
-from archspec.resolve.files import Definition
+from archspec.resolve.unit import Definition
 from archspec.source import Report
 
 

@@ -14,7 +14,7 @@ from archspec.pytorch.pyast import apply, literal, method, name, names_in, py, s
 from archspec.pytorch.scope import Scope, counts_as
 from archspec.pytorch.values import STATIC, Val
 from archspec.resolve import nodes
-from archspec.resolve.files import Definition
+from archspec.resolve.unit import Definition
 
 
 class StaticCode:

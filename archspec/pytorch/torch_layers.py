@@ -14,7 +14,7 @@ from archspec.pytorch.known_modules import LayerForm, layer_form, rms_eps
 from archspec.pytorch.operations import constant
 from archspec.pytorch.pyast import apply, literal, name, py, text
 from archspec.resolve import nodes
-from archspec.resolve.files import Definition
+from archspec.resolve.unit import Definition
 
 _OWN_START = {
     "nn.LayerNorm": {"weight": "constant(1.0)", "bias": "constant(0.0)"},

@@ -2,37 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 from archspec.resolve.nodes import Argument, Arguments, Bound
+from archspec.resolve.unit import Inputs
 from archspec.source import suggest
-from archspec.syntax import tree
-from archspec.syntax.node import Located
-
-Fault = Callable[..., Any]
-"""Reports an error: code, message, the wrong node of the tree, and by name `help` and `first`, an earlier node."""
+from archspec.syntax.tree import Located
 
 
-class Inputs(NamedTuple):
-    """The inputs of a callee: all, the optional ones, the required ones; the last may be `variadic`."""
+class Fault(Protocol):
+    """Reports an error: code, message, the wrong node of the tree, and by name `help` and `first`, an earlier node."""
 
-    names: tuple[str, ...]
-    optional: frozenset[str]
-    needed: tuple[str, ...]
-    variadic: bool
-
-    @staticmethod
-    def of(inputs: Sequence[tuple[str, bool]], variadic: bool = False) -> Inputs:
-        """Create the inputs from names, and whether each is optional."""
-        names = tuple([name for name, _ in inputs])
-        optional = frozenset([name for name, may_be_none in inputs if may_be_none])
-        return Inputs(names, optional, tuple([name for name in names if name not in optional]), variadic)
-
-    def numbered(self, given: int) -> tuple[str, ...]:
-        """Return the names of `given` inputs; variadic ones are numbered."""
-        more = range(2, given - len(self.names) + 2) if self.variadic else ()
-        return (*self.names, *[f"{self.names[-1]}{k}" for k in more])
+    def __call__(
+        self, code: str, message: str, node: Located, /, *, help: str | None = None, first: Located | None = None
+    ) -> object: ...
 
 
 def bind(
@@ -96,11 +80,12 @@ def match(
     return None if failed else found
 
 
-def listed(names: Sequence[str] | dict[str, Any]) -> str:
+def listed(names: Iterable[str]) -> str:
     """Format names as a list in a sentence."""
     return ", ".join(f"`{name}`" for name in names)
 
 
-def argument_list(node: tree.Arguments | None) -> tuple[tree.Argument, ...]:
-    """Return the arguments of an optional list."""
-    return node.items if node is not None else ()
+def refuse_input(callee: str, node: Located, fault: Fault) -> None:
+    """Report a tensor among hyperparameters."""
+    message = f"a hyperparameter of `{callee}` cannot depend on an input"
+    fault("wrong-kind", message, node, help="pass hyperparameters in the first list and tensors in the second")

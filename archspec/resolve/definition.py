@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
-from typing import Any, NamedTuple
 
+from archspec.record import Record
 from archspec.resolve import nodes
 from archspec.resolve.arguments import bind, listed
 from archspec.resolve.expressions import Expressions
-from archspec.resolve.files import Definition, Unit
 from archspec.resolve.nodes import Arguments, Declaration
-from archspec.resolve.patterns import covers, pattern_of, pattern_text
+from archspec.resolve.patterns import Pattern, covers, pattern_of, pattern_text
 from archspec.resolve.scope import Declared, Scope
+from archspec.resolve.unit import Definition, Unit
 from archspec.source import Note, Report, Span, suggest
 from archspec.syntax import tree
-from archspec.syntax.walk import assigned, declared
+from archspec.syntax.walk import assigned, declared, every_statement
 
 
-class Resolved(NamedTuple):
+class Resolved(Record):
     """A definition in resolved form, and its scope, which records the names that are used.
 
     `returns`: it contains a `return`; `broken`: a part of it could not be parsed.
@@ -33,7 +33,7 @@ class Resolved(NamedTuple):
     broken: bool
 
 
-class ResolvedModel(NamedTuple):
+class ResolvedModel(Record):
     """A model in resolved form: its definition, and the arguments."""
 
     at: tree.Model
@@ -94,8 +94,7 @@ def resolve_model(unit: Unit, model: tree.Model, report: Report) -> ResolvedMode
             message = f"missing hyperparameter `{parameter.name}` in call to `{definition.name}`"
             scope.fault("missing-argument", message, model, help=f"expected hyperparameters: {listed(names)}")
             bound = None
-    arguments.bound = bound
-    return ResolvedModel(model, str(model.name.value), definition, arguments)
+    return ResolvedModel(model, str(model.name.value), definition, arguments.replace(bound=bound))
 
 
 def resolve_expectations(unit: Unit, model: tree.Model, names: Iterable[str], report: Report) -> list[nodes.Expr]:
@@ -114,7 +113,7 @@ class _Definition:
         self.unit = definition.unit
         self.scope = Scope(self.unit, definition, report)
         self.expressions = Expressions(self.scope)
-        self.roles: dict[Any, Span] = {}
+        self.roles: dict[Pattern, Span] = {}
 
     def resolve(self) -> Resolved:
         node, scope = self.definition.node, self.scope
@@ -124,14 +123,14 @@ class _Definition:
         inputs = tuple([self._entry(entry, entry.default is not None) for entry in self.definition.inputs])
         outputs = tuple([self._entry(output, output.optional) for output in node.outputs])
         self._check_outputs(node.outputs)
-        standing = {id(s.value) for s in _every(node.body) if isinstance(s, tree.Declare)}
+        standing = {id(s.value) for s in every_statement(node.body) if isinstance(s, tree.Declare)}
         for own in declared(node.body):
             applied = isinstance(own, tree.Own) and id(own) not in standing
             scope.declared.append(Declared(pattern_of(own.address), own, applied))
             if self.definition.kind == "fn":
                 scope.fault("ownership", "a function cannot declare anything", own, help="make it a `layer` or `block`")
         body = self._statements(node.body)
-        returns = any(isinstance(statement, tree.Return) for statement in _every(node.body))
+        returns = any(isinstance(statement, tree.Return) for statement in every_statement(node.body))
         if not self.unit.tree.broken and not returns and scope.should_report("return"):
             message = f"`{self.definition.name}` does not return a value"
             scope.fault("missing-return", message, node.name, help="add a `return` statement")
@@ -222,7 +221,7 @@ class _Definition:
     def _declare(self, statement: tree.Declare) -> nodes.Declare:
         value = statement.value
         if not isinstance(value, tree.Own) or len(value.lists) > 1:
-            if not any(isinstance(s, tree.Return) for s in _every(self.definition.node.body)):
+            if not any(isinstance(s, tree.Return) for s in every_statement(self.definition.node.body)):
                 self.scope.should_report("return")  # the `return` is most likely missing here
             help = "assign it, as in `name = ...`, or return it"
             self.scope.fault("discarded-value", "the value of this statement is unused", value, help=help)
@@ -327,13 +326,3 @@ def _may_declare(statement: nodes.Statement) -> bool:
             return bool(statement.declares)
         case _:
             return True
-
-
-def _every(body: tuple[tree.Statement, ...]) -> Iterator[tree.Statement]:
-    """Yield statements, and those in their branches and loops."""
-    for statement in body:
-        yield statement
-        if isinstance(statement, tree.If):
-            yield from _every((*statement.body, *statement.otherwise))
-        elif isinstance(statement, tree.For):
-            yield from _every(statement.body)

@@ -8,20 +8,17 @@ from typing import Any, ClassVar
 
 from archspec.ops import OPS, REQUIRED, Op
 from archspec.resolve import nodes, walk
-from archspec.resolve.arguments import Inputs, bind, listed
-from archspec.resolve.files import Definition
+from archspec.resolve.arguments import bind, listed, refuse_input
 from archspec.resolve.nodes import Argument, Arguments, Bound, Declaration, Invalid
 from archspec.resolve.patterns import covers, nearest_address, pattern_of, pattern_text
 from archspec.resolve.scope import Scope
+from archspec.resolve.unit import Definition, inputs_of
 from archspec.source import Enough, nearest
 from archspec.syntax import tree
-from archspec.syntax.node import Located
 from archspec.syntax.walk import names_in
 
 MOST_SEGMENTS = 64
 LONGEST_ADDRESS = 500
-
-Context = tuple[tuple[tuple[nodes.Expr, bool], ...], nodes.Loop | None]
 
 
 class Expressions:
@@ -179,14 +176,14 @@ class Expressions:
             self.scope.fault("surplus-argument", message, lists[1], help="write `.address(x)`")
             callee = Invalid(callee_)
         first, inputs, undecided = self._lists(callee, lists, again, piped)
-        arguments = self._arguments(callee, callee_, first, inputs, piped, undecided)
+        arguments = self._arguments(expr, callee, callee_, first, inputs, piped, undecided)
         if arguments is None or isinstance(callee, Invalid):
             return Invalid(expr)
         if isinstance(callee, nodes.Global):
             if not self._is_function(callee):
                 return Invalid(expr)
-            arguments.bound = self._bind(callee.target, arguments, expr)
-            return Invalid(expr) if arguments.bound is None else nodes.Apply(expr, callee, arguments)
+            bound = self._bind(callee.target, arguments, expr)
+            return Invalid(expr) if bound is None else nodes.Apply(expr, callee, arguments.replace(bound=bound))
         return nodes.Apply(expr, callee, arguments)
 
     def _lists(
@@ -206,6 +203,7 @@ class Expressions:
 
     def _arguments(
         self,
+        node: tree.Expr,
         callee: nodes.Expr,
         callee_: tree.Expr,
         first: tree.Arguments | None,
@@ -232,7 +230,7 @@ class Expressions:
         given: tuple[Argument, ...] | None = None
         if implied:
             piped_value = nodes.Piped(tree.Name(callee_.start, callee_.end, "_"))
-            given = (Argument(None, "", piped_value),)
+            given = (Argument(node, "", piped_value),)
         elif inputs is not None or not declares_only:
             given = self._inputs(callee, inputs) if inputs is not None else ()
             fits = fits and given is not None
@@ -329,14 +327,14 @@ class Expressions:
         for argument in arguments.hyperparameters:
             value = argument.value
             if isinstance(value, nodes.Local) and self.scope.locals[value.name].what == "input":
-                refuse_input(target.name, argument.at or value.at, self.scope.fault)
+                refuse_input(target.name, argument.at, self.scope.fault)
                 return True
         return False
 
     def _is_builtin(self, name: str) -> bool:
         return name not in self.scope.locals and name not in self.scope.unit.names
 
-    def _length(self, expr: Any, lists: tuple[tree.Arguments, ...]) -> nodes.Expr:
+    def _length(self, expr: tree.Expr, lists: tuple[tree.Arguments, ...]) -> nodes.Expr:
         items = lists[0].items if lists else ()
         if len(lists) != 1 or len(items) != 1 or items[0].value is None or items[0].name:
             self.scope.fault("missing-argument", "`len` expects one list", expr)
@@ -354,10 +352,10 @@ class Expressions:
         callee = self.resolve(expr.callee)
         first = expr.lists[0] if expr.lists else None
         inputs = expr.lists[1] if len(expr.lists) > 1 else None
-        arguments = self._arguments(callee, expr.callee, first, inputs, piped, declares_only=True)
+        arguments = self._arguments(expr, callee, expr.callee, first, inputs, piped, declares_only=True)
         if arguments is not None and isinstance(callee, nodes.Global):
-            arguments.bound = self._bind(callee.target, arguments, expr) if self._is_module(callee) else None
-            arguments = arguments if arguments.bound is not None else None
+            bound = self._bind(callee.target, arguments, expr) if self._is_module(callee) else None
+            arguments = arguments.replace(bound=bound) if bound is not None else None
         if arguments is None:
             callee, arguments = Invalid(expr.callee), Arguments((), (), None, False, False, None)
         node = nodes.Own(expr, address, expr.modifiers, callee, arguments)
@@ -436,24 +434,6 @@ Expressions.handlers = {
     tree.Own: Expressions.own,
     tree.Chain: Expressions.chain,
 }
-
-
-def inputs_of(op: Op) -> Inputs:
-    """Return the inputs of an operation."""
-    known = _INPUTS.get(op.name)
-    if known is None:
-        variadic = bool(op.inputs) and op.inputs[-1].variadic
-        known = _INPUTS[op.name] = Inputs.of([(i.name, i.optional) for i in op.inputs], variadic)
-    return known
-
-
-_INPUTS: dict[str, Inputs] = {}
-
-
-def refuse_input(callee: str, node: Located, fault: Callable[..., Any]) -> None:
-    """Report a tensor among hyperparameters."""
-    message = f"a hyperparameter of `{callee}` cannot depend on an input"
-    fault("wrong-kind", message, node, help="pass hyperparameters in the first list and tensors in the second")
 
 
 def _has_piped(arguments: tree.Arguments) -> bool:

@@ -4,127 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import TypeAlias
 
 from archspec.ops import OPS, Op
-from archspec.resolve.arguments import Inputs
-from archspec.resolve.patterns import Pattern, numbered, tails
+from archspec.resolve.unit import Binding, Definition, Hyperparameter, Inputs, Unit
 from archspec.resources import bundled_files
 from archspec.source import Note, Report, Source, Span, decode, nearest, read_bytes, suggest
 from archspec.syntax import tree
-from archspec.syntax.node import Located, relocated
+from archspec.syntax.walk import relocated
 
 MOST_FILES = 64
 MOST_HYPERPARAMETERS = 1_000
 DEEPEST_TAKEOVER = 60
 
 Parse: TypeAlias = Callable[[Source, Report], tree.File]
-
-
-class Hyperparameter(NamedTuple):
-    """One hyperparameter, declared by the definition `origin`, in whose scope its default is evaluated."""
-
-    name: str
-    default: tree.Expr | None
-    origin: Definition
-    span: Span
-
-    @property
-    def unit(self) -> Unit:
-        """The file among whose names the default is."""
-        return self.origin.unit
-
-
-class Definition:
-    """A fn, layer or block of a unit, with what its head takes over from others.
-
-    `inputs` are located in its own file; `taken` has, for those of others, that definition and the entry there.
-    """
-
-    __slots__ = (
-        "expanded",
-        "hyperparameters",
-        "inputs",
-        "kind",
-        "name",
-        "node",
-        "open",
-        "resolved",
-        "span",
-        "taken",
-        "takes",
-        "unit",
-        "unknown",
-    )
-
-    def __init__(self, node: tree.Definition, unit: Unit) -> None:
-        self.node = node
-        self.name = node.name.text
-        self.kind = node.kind
-        self.unit = unit
-        self.span = unit.span(node.name)
-        self.hyperparameters: dict[str, Hyperparameter] = {}
-        self.inputs: tuple[tree.Parameter, ...] = ()
-        self.taken: dict[str, tuple[Definition, tree.Parameter]] = {}
-        self.takes = Inputs.of([])
-        self.expanded = False
-        self.open = False  # its inheritance has an error: any name may be one of its hyperparameters or inputs
-        self.unknown: set[str] = set()  # unknown names that were reported
-        self.resolved: object = None  # its resolved form, once it has been created
-
-
-class Binding(NamedTuple):
-    """The meaning of a name in a unit, and the location of its binding."""
-
-    target: Definition | Op | None  # None: the import that should have bound it failed, which was reported
-    span: Span
-    imported: bool
-
-
-class Unit:
-    """One loaded file: its names, dimensions and models. `lent` are definitions that only overrides may name."""
-
-    __slots__ = (
-        "_tails",
-        "broken",
-        "dims",
-        "exports",
-        "folder",
-        "lent",
-        "models",
-        "names",
-        "root",
-        "source",
-        "tree",
-        "unknown",
-    )
-
-    def __init__(self, source: Source, file: tree.File, folder: str | None, root: str | None) -> None:
-        self.source = source
-        self.tree = file
-        self.folder = folder
-        self.root = root
-        self.names: dict[str, Binding] = {}
-        self.lent: dict[str, Definition | Op] = {}
-        self.exports: dict[str, tuple[tree.Import, tree.Imported]] = {}
-        self.dims: dict[str, Span] = {}
-        self.models: dict[str, tree.Model] = {}
-        self.broken = {name for part in file.broken for name in part.names}
-        self.unknown: set[str] = set()  # unknown names that were reported
-        self._tails: set[Pattern] | None = None
-
-    def reaches(self, pattern: Pattern) -> bool:
-        """Whether a definition of this file may refer to a nested declaration at this address."""
-        if self._tails is None:
-            self._tails = set(tails(self.tree))
-        return numbered(pattern) in self._tails
-
-    def span(self, node: Located) -> Span:
-        """Return the location of a node of this file's tree."""
-        return _new_span(Span, (self.source, node.start, node.end))
-
-
-_new_span = cast("Any", tuple.__new__)  # pyright: ignore[reportUnknownMemberType]  # equivalent to Span(...), in one call
 
 
 class Library:

@@ -1,6 +1,6 @@
 """The resolved form of a definition: every name, callee, argument and address is determined, once per file.
 
-    definition  = Definition(kind, name, hyperparameters, inputs, outputs, body)      see `files`
+    definition  = Definition(kind, name, hyperparameters, inputs, outputs, body)      see `unit`
     statement   = Bind(targets, value) | Declare() | Tie(alias, counted, condition, loop)
                 | Require(condition, message) | Role(name, addresses) | Return(values)
                 | If(condition, body, otherwise) | For(loop, body)
@@ -23,10 +23,13 @@ expressions. `Invalid` stands for a part with a reported error; it produces no f
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
+from archspec.ops import Op
+from archspec.record import Node
+from archspec.resolve.unit import Definition
 from archspec.syntax import tree
-from archspec.syntax.node import Located, Node
+from archspec.syntax.tree import Located
 
 # Expressions ---------------------------------------------------------------------------------------------------------
 
@@ -57,7 +60,7 @@ class Global(Node):
 
     at: tree.Name
     name: str
-    target: Any
+    target: Definition | Op
 
 
 class Piped(Node):
@@ -116,7 +119,7 @@ class Subscript(Node):
 class Length(Node):
     """`len(value)`."""
 
-    at: tree.Call
+    at: tree.Expr
     value: Expr
 
 
@@ -147,9 +150,9 @@ class Read(Node):
 
 
 class Argument(Node):
-    """One argument; `name` is empty for a positional one. `at` is None for an implicit piped value."""
+    """One argument; `name` is empty for a positional one. `at` is the application for an implicit piped value."""
 
-    at: Located | None
+    at: Located
     name: str
     value: Expr
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any, cast
+from collections.abc import Iterator
 
 from archspec.source import nearest
 from archspec.syntax import tree
-from archspec.syntax.node import Node
+from archspec.syntax.walk import every
 
 Pattern = tuple[str | None, ...]
 """An address with None for each index."""
@@ -24,14 +23,12 @@ def pattern_of(address: tree.Address) -> Pattern:
     return tuple(words)
 
 
-def tails(node: Any) -> Iterator[Pattern]:
-    """Return the ends of each `.address` in a tree, which a nested definition may declare."""
-    if isinstance(node, tree.Reference):
-        whole = numbered(pattern_of(node.address))
-        yield from (whole[k:] for k in range(1, len(whole)))
-    elif isinstance(node, Node | tuple):
-        for part in cast("Iterable[Any]", node):
-            yield from tails(part)
+def tails(file: tree.File) -> Iterator[Pattern]:
+    """Return the ends of each `.address` in a file, which a nested definition may declare."""
+    for node in every(file):
+        if isinstance(node, tree.Reference):
+            whole = numbered(pattern_of(node.address))
+            yield from (whole[k:] for k in range(1, len(whole)))
 
 
 def numbered(pattern: Pattern) -> Pattern:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-from archspec.resolve.files import Definition, Unit
+from archspec.record import Record
 from archspec.resolve.nodes import Declaration, Expr, Loop
 from archspec.resolve.patterns import Pattern
+from archspec.resolve.unit import Definition, Unit
 from archspec.source import Note, Report, Span
 from archspec.syntax import tree
-from archspec.syntax.node import Located
+from archspec.syntax.tree import Located
 
 
-class LocalName(NamedTuple):
+class LocalName(Record):
     """A name of a definition: `what` is "hyperparameter", "input", "value" or "index"; `depth` counts the loops around
     its binding, and `branch` has the branches of `if` that it is in, two numbers each.
     """
@@ -23,7 +22,7 @@ class LocalName(NamedTuple):
     branch: tuple[int, ...]
 
 
-class Declared(NamedTuple):
+class Declared(Record):
     """An address at which a definition declares something; `applied` if it is applied there."""
 
     pattern: Pattern

@@ -5,12 +5,12 @@ There is one function per grammar rule. It takes the children that the rule matc
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, TypeVar
 
+from archspec.record import Record
 from archspec.syntax import tree
 from archspec.syntax.expressions import (
     EXPRESSIONS,
-    Children,
     end_of,
     name_of,
     nodes,
@@ -18,14 +18,17 @@ from archspec.syntax.expressions import (
     text_of,
     words,
 )
-from archspec.syntax.machine import Fault, Make, Token
+from archspec.syntax.machine import Children, Fault, Make, Token
 from archspec.syntax.tree import Parameter
 
 LONGEST_BRANCH = 100
 """The maximum number of `else if` branches."""
 
 
-class _Block(NamedTuple):
+T = TypeVar("T")
+
+
+class _Block(Record):
     """`{ items }`."""
 
     start: int
@@ -37,7 +40,7 @@ def _block(children: Children) -> _Block:
     return _Block(children[0].start, children[-1].end, nodes(children))
 
 
-def _optional(children: Children) -> Any:
+def _optional(children: list[T]) -> T | None:
     """Return the last child of an optional rule, or None."""
     return children[-1] if children else None
 
@@ -187,7 +190,7 @@ def param(children: Children) -> tree.Param:
     )
 
 
-def initial(children: Children) -> Any:
+def initial(children: Children) -> tree.Expr | tree.Initial | None:
     if not children:
         return None
     sign, first, *_ = children

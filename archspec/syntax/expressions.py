@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, TypeVar
 
+from archspec.record import is_tuple
 from archspec.syntax import tree
-from archspec.syntax.machine import Fault, Make, Token
-from archspec.syntax.tree import Expr, Listing, Name
+from archspec.syntax.machine import Children, Fault, Make, Token
+from archspec.syntax.tree import Expr, Listing, Name, SyntaxNode
 
 DEEPEST = 100
 """The maximum nesting of operators in an expression."""
 
 LONGEST_INTEGER = 18
 
-Children = list[Any]
-
+N = TypeVar("N", bound=SyntaxNode)
 
 # Helpers --------------------------------------------------------------------------------------------------------------
 
@@ -41,25 +41,20 @@ def text_of(token: Token) -> str:
     return re.sub(r"\\(.)", r"\1", token.text[1:-1])
 
 
-_ATOMS = (str, int, float, type(None))
 _LEVELS = (tree.Binary, tree.Unary, tree.Conditional, tree.Subscript, tree.Call, tree.Own, tree.Chain, Listing)
 
 
-def _parts(node: Any) -> list[Any]:
-    return [child for child in node if not isinstance(child, _ATOMS)]
-
-
-def shallow(node: Any) -> Any:
+def shallow(node: N) -> N:
     """Return `node`, or raise Fault if it is nested too deeply for later recursive passes."""
     if node.end - node.start <= DEEPEST:  # every level takes at least one character
         return node
-    pending: list[tuple[Any, int]] = [(node, 0)]
+    pending: list[tuple[tuple[object, ...], int]] = [(node, 0)]
     while pending:
         found, depth = pending.pop()
-        if depth > DEEPEST:
+        if depth > DEEPEST and isinstance(found, _LEVELS):
             message = f"expression is nested too deeply: the limit is {DEEPEST} levels"
             raise Fault(message, found.start, found.end, "assign parts of it to names", "budget")
-        pending += [(child, depth + isinstance(child, _LEVELS)) for child in _parts(found)]
+        pending += [(part, depth + isinstance(part, _LEVELS)) for part in found if is_tuple(part)]
     return node
 
 

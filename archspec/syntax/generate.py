@@ -5,7 +5,7 @@ grammar. A test checks that they are current.
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, NoReturn
 
 from archspec.resources import grammar_text
 from archspec.syntax.tables import PATH, STARTS, ParserData, Rule
@@ -20,21 +20,21 @@ def generate() -> ParserData:
     class NoLexer(Lexer):
         """A stub: only the parser tables are used, and creating lark's lexer is slow."""
 
-        def __init__(self, conf: Any) -> None:
+        def __init__(self, conf: object) -> None:
             pass
 
-        def lex(self, lexer_state: Any, parser_state: Any) -> Any:
+        def lex(self, lexer_state: object, parser_state: object) -> NoReturn:
             raise AssertionError
 
     grammar: Any = Lark(grammar_text(), parser="lalr", lexer=NoLexer, start=list(STARTS), maybe_placeholders=False)
-    data, memo = grammar.memo_serialize([TerminalDef, LarkRule])
-    table: Any = data["parser"]["parser"]
+    tables, memo = grammar.memo_serialize([TerminalDef, LarkRule])
+    table = tables["parser"]["parser"]
     patterns = {t.name: t.pattern for t in grammar.terminals}
     kinds = {name: p.value if p.type == "str" else name for name, p in patterns.items()}
     numbers: dict[int, int] = {}
     rules: list[Rule] = []
 
-    def action(entry: Any) -> int:
+    def action(entry: tuple[int, Any]) -> int:
         kind, target = entry
         if kind == 0:
             return target
@@ -54,17 +54,20 @@ def generate() -> ParserData:
         gotos.append({s: n for s, n in named.items() if s not in kinds})
     starts = {start: [table["start_states"][start], table["end_states"][start]] for start in STARTS}
     literals = [p.value for p in patterns.values() if p.type == "str"]
-    return {
-        **_in_order(actions, gotos, rules, starts),
+    data: ParserData = {
+        "actions": actions,
+        "gotos": gotos,
+        "rules": rules,
+        "starts": starts,
         "literals": sorted(literals, key=lambda literal: (-len(literal), literal)),
         "patterns": {name: p.value for name, p in sorted(patterns.items()) if p.type == "re"},
     }
+    return _in_order(data)
 
 
-def _in_order(
-    actions: list[dict[str, int]], gotos: list[dict[str, int]], rules: list[Rule], starts: dict[str, list[int]]
-) -> ParserData:
+def _in_order(data: ParserData) -> ParserData:
     """Number states and rules as they are reached from the start states: lark's numbers differ from run to run."""
+    actions, gotos, starts = data["actions"], data["gotos"], data["starts"]
     states = dict.fromkeys(state for state, _ in starts.values())
     numbers: dict[int, int] = {}
     queue = list(states)
@@ -81,16 +84,17 @@ def _in_order(
         return {symbol: order[n] if n >= 0 else ~numbers[~n] for symbol, n in sorted(row.items())}
 
     return {
+        **data,
         "actions": [renumbered(actions[state]) for state in states],
         "gotos": [renumbered(gotos[state]) for state in states],
-        "rules": [list(rules[number]) for number in numbers],
+        "rules": [data["rules"][number] for number in numbers],
         "starts": {start: [order[state] for state in ends] for start, ends in starts.items()},
     }
 
 
-def _rule(data: Any) -> Rule:
+def _rule(data: dict[str, Any]) -> Rule:
     origin: str = data["origin"]["name"]
-    symbols: list[dict[str, Any]] = data["expansion"]
+    symbols = data["expansion"]
     inlined = [i for i, s in enumerate(symbols) if s["__type__"] == "NonTerminal" and s["name"].startswith("_")]
     if origin.startswith("_"):
         action = "_"
@@ -98,7 +102,7 @@ def _rule(data: Any) -> Rule:
         action = ""
     else:
         action = data["alias"] or origin
-    return Rule(origin, action, len(symbols), inlined)
+    return origin, action, len(symbols), inlined
 
 
 if __name__ == "__main__":

@@ -6,8 +6,8 @@ The result has the same length as the input, so that all offsets remain valid.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
+from archspec.record import Record
 from archspec.syntax.machine import Fault
 from archspec.syntax.tree import Comment
 
@@ -41,7 +41,7 @@ _SLASHES = re.compile(r"(?://[^\n]*\s*)+|/\*(?s:.*?)(?:\*/|\Z)")
 _OPENERS = {")": "(", "]": "[", "}": "{"}
 
 
-class Scan(NamedTuple):
+class Scan(Record):
     """The result of a scan.
 
     In `text`, comments, `broken` ranges and the line ends inside statements are replaced by spaces; `blanked` are the
@@ -58,7 +58,7 @@ class Scan(NamedTuple):
     blanked: list[int]
 
 
-class _Opened(NamedTuple):
+class _Opened(Record):
     """An open bracket, in the statement that starts at `statement`.
 
     Line ends are not significant if `lists` is set, as it is for all brackets except the braces of bodies.

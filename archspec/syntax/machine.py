@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
+from archspec.record import Record
 from archspec.syntax.tables import ParserData
 
-Make = Callable[[list[Any]], Any]
+Children: TypeAlias = list[Any]
+"""What a rule matched: tokens, and what the makers of other rules returned."""
+
+Make: TypeAlias = Callable[[Children], object]
 
 
-class Token(NamedTuple):
+class Token(Record):
     """A word, number, string, operator or line end.
 
     `kind` is the text of a keyword or operator, or NAME, WORD, INT, REAL, STRING or _NL; BAD for an invalid character.
@@ -50,15 +54,14 @@ class Machine:
 
     def __init__(self, data: ParserData, makers: dict[str, Make], contextual: frozenset[str]) -> None:
         """`contextual` are the keywords that are names where the keyword is not allowed."""
-        self._actions: list[dict[str, int]] = data["actions"]
-        self._gotos: list[dict[str, int]] = data["gotos"]
-        self._starts: dict[str, list[int]] = data["starts"]
+        self._actions = data["actions"]
+        self._gotos = data["gotos"]
+        self._starts = data["starts"]
         known: dict[str, Make | None] = {**makers, "": None, "_": _all}
         self._rules = [(origin, known[action], size, inlined) for origin, action, size, inlined in data["rules"]]
         self._contextual = contextual
-        literals: list[str] = data["literals"]
+        literals, patterns = data["literals"], data["patterns"]
         self.keywords = frozenset(text for text in literals if text.isalpha())
-        patterns: dict[str, str] = data["patterns"]
         signs = "|".join(re.escape(text) for text in literals if not text.isalpha())
         # After a single dot, every word is an address segment: `layer.0.1` does not contain the number 0.1.
         self._lexer = re.compile(
@@ -84,7 +87,7 @@ class Machine:
         actions, gotos, rules, contextual = self._actions, self._gotos, self._rules, self._contextual
         state, last = self._starts[start]
         states: list[int] = [state]
-        values: list[Any] = []
+        values: Children = []
         end = tokens[-1].end if tokens else 0
         for index, token in enumerate((*tokens, Token(end, end, "$END", ""))):
             kind = token.kind
@@ -104,7 +107,7 @@ class Machine:
                 if make is None:  # a single child, passed on
                     state = states[-1] = gotos[states[-2]][origin]
                 else:
-                    children: list[Any] = []
+                    children: Children = []
                     if size:
                         children = values[-size:]
                         del values[-size:]
@@ -135,14 +138,14 @@ class Machine:
         return True
 
 
-def _all(children: list[Any]) -> Any:
+def _all(children: Children) -> Children:
     return children
 
 
-def _spliced(children: list[Any], inlined: list[int]) -> list[Any]:
+def _spliced(children: Children, inlined: list[int]) -> Children:
     first = inlined[0]
     if first == 0:
-        result: list[Any] = children[0]  # not shared, so the list grows in place, in linear time
+        result: Children = children[0]  # not shared, so the list grows in place, in linear time
     else:
         result = children[:first]
         result.extend(children[first])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
+from archspec.record import Record
 from archspec.source import suggest
 from archspec.syntax.machine import Fault, Machine, Token, Unexpected
 
@@ -19,7 +19,7 @@ _SIGNS = (",", ")", "]", "}", ":", "=", "..", "->", "[", "{")
 """Symbols listed as expected; operators are omitted, because they are allowed almost everywhere."""
 
 
-class Context(NamedTuple):
+class Context(Record):
     """The context of an error: the tokens before it, the one `found`, those after it, and the kinds `accepted`."""
 
     before: Sequence[Token]
@@ -61,7 +61,7 @@ class Context(NamedTuple):
         return self.previous.text + self.found.text if self.previous.end == self.found.start else ""
 
 
-class Advice(NamedTuple):
+class Advice(Record):
     """A more specific message, help or span from a rule; None keeps the general one."""
 
     message: str | None = None

@@ -11,7 +11,6 @@ from archspec.syntax.lines import MOST_FAULTS, Scan, scan
 from archspec.syntax.machine import Fault, Machine, Token, Unexpected
 from archspec.syntax.messages import explain
 from archspec.syntax.recover import Recovery
-from archspec.syntax.simple import parse_simple
 from archspec.syntax.tables import shipped
 from archspec.syntax.tree import Broken, Comment, Definition, Expr, File, Item, Model
 
@@ -51,10 +50,7 @@ def parse(source: Source, report: Report) -> File:
 
 
 def parse_expression(source: Source, report: Report) -> Expr | None:
-    """Parse an expression; None after a diagnostic. Numbers and constants do not need the parser."""
-    simple = parse_simple(source.text)
-    if simple is not None:
-        return simple
+    """Parse an expression; None after a diagnostic."""
     found = scan(source.text)
     for fault in (*found.faults, *found.surplus)[:1]:
         _add(report, source, fault)

@@ -7,21 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from operator import le
-from typing import Any, cast, get_args
+from typing import Any, TypeGuard, get_args
 
+from archspec.record import from_values, is_tuple
 from archspec.syntax import tree
-from archspec.syntax.node import Node
-from archspec.syntax.tree import File
+from archspec.syntax.tree import File, SyntaxNode
 
-_Rows = list[list[list[Any]]]  # the fields of the nodes of each class
-_Read = Callable[[Any, _Rows], Any]
+_Row = list[Any]  # the fields of a node
+_Rows = list[list[_Row]]  # the nodes of each class
+_Read = Callable[[object, _Rows], object]
 
-_CLASSES: list[Any] = [c for c in vars(tree).values() if isinstance(c, type) and issubclass(c, Node) and c is not Node]
-_NUMBERS: dict[Any, int] = {c: number for number, c in enumerate(_CLASSES)}
+_CLASSES: list[type[SyntaxNode]] = [c for c in vars(tree).values() if isinstance(c, type) and SyntaxNode in c.__bases__]
+_NUMBERS: dict[type, int] = {c: number for number, c in enumerate(_CLASSES)}
 _ATOMS: dict[str, type] = {"int": int, "str": str, "bool": bool, "float": float, "None": type(None)}
-_TYPES = {"", "int", "bool"}
-_MODIFIERS = {(), ("frozen",), ("unused",), ("frozen", "unused"), ("unused", "frozen")}
-_CHOICES: dict[tuple[Any, str], set[Any]] = {
+_TYPES: set[object] = {"", "int", "bool"}
+_MODIFIERS: set[object] = {(), ("frozen",), ("unused",), ("frozen", "unused"), ("unused", "frozen")}
+_CHOICES: dict[tuple[type, str], set[object]] = {
     (tree.Unary, "operator"): {"-", "not"},
     (tree.Binary, "operator"): {"+", "-", "*", "/", "//", "%", "**", "==", "!=", "<", "<=", ">", ">=", "and", "or"},
     (tree.Step, "operator"): {"", "+", "-", "*", "/"},
@@ -35,16 +36,17 @@ _CHOICES: dict[tuple[Any, str], set[Any]] = {
 }
 
 
-def dump(file: File) -> list[Any]:
+def dump(file: File) -> object:
     """Convert `file` to plain data."""
     return _plain(file)
 
 
-def load(data: Any) -> File:
+def load(data: object) -> File:
     """Convert plain data from `dump` to a tree. Raises only ValueError, for invalid data."""
     rows: _Rows = [[] for _ in _CLASSES]
     try:
         file = _FILE(data, rows)
+        assert isinstance(file, File)
         for number, found in enumerate(rows):
             if found:
                 _check(number, found, file.end)
@@ -53,13 +55,13 @@ def load(data: Any) -> File:
     return file
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, Node):
+def _plain(value: object) -> object:
+    if isinstance(value, SyntaxNode):
         return [_NUMBERS[type(value)], *map(_plain, value)]
-    return [_plain(item) for item in cast("tuple[Any, ...]", value)] if isinstance(value, tuple) else value
+    return list(map(_plain, value)) if is_tuple(value) else value
 
 
-def _check(number: int, rows: list[list[Any]], end: int) -> None:
+def _check(number: int, rows: list[_Row], end: int) -> None:
     """Raise ValueError or TypeError unless the plain fields of these nodes have the types in their class."""
     cls = _CLASSES[number]
     columns = list(zip(*rows, strict=True))
@@ -81,33 +83,35 @@ def _one(names: list[str]) -> _Read:
     optional = "None" in names
     numbers = {number for name in names if name != "None" for number in _numbers(name)}
 
-    def read(data: Any, rows: _Rows) -> Any:
-        if data is None:
-            if optional:
-                return None
-            raise ValueError("incomplete syntax tree")
-        number: int = data[0]
-        if number not in numbers:
+    def read(data: object, rows: _Rows) -> object:
+        if data is None and optional:
+            return None
+        if not _is_list(data) or data[0] not in numbers:
             raise ValueError("invalid syntax tree")
-        row: list[Any] = data[1:]
+        number: int = data[0]
+        row = data[1:]
         for index, field in _FIELDS[number]:
             row[index] = field(row[index], rows)
         rows[number].append(row)
-        return _CLASSES[number](*row)
+        return from_values(_CLASSES[number], row)  # `_check` compares its length with the fields of the class
 
     return read
 
 
 def _many(read: _Read) -> _Read:
-    def read_all(data: Any, rows: _Rows) -> Any:
-        if type(data) is not list:
+    def read_all(data: object, rows: _Rows) -> object:
+        if not _is_list(data):
             raise ValueError("invalid syntax tree")
-        return tuple([read(item, rows) for item in data])  # pyright: ignore[reportUnknownVariableType]
+        return tuple([read(item, rows) for item in data])
 
     return read_all
 
 
-def _word(data: Any, rows: _Rows) -> Any:
+def _is_list(data: object) -> TypeGuard[_Row]:
+    return type(data) is list
+
+
+def _word(data: object, rows: _Rows) -> object:
     if type(data) is not str:
         raise ValueError("invalid syntax tree")
     return data
@@ -119,10 +123,6 @@ def _numbers(name: str) -> list[int]:
     return [_NUMBERS[getattr(tree, m) if isinstance(m, str) else m] for m in members]
 
 
-def _annotations(cls: Any) -> list[str]:
-    return list(cls.__annotations__.values())
-
-
 def _reader(annotation: str) -> _Read | None:
     """Return the reader for a field, or None for plain data."""
     if annotation.startswith("tuple["):
@@ -132,11 +132,13 @@ def _reader(annotation: str) -> _Read | None:
     return None if set(names) <= set(_ATOMS) else _one(names)
 
 
-_READERS = {text: _reader(text) for text in {a for c in _CLASSES for a in _annotations(c)}}
+_ANNOTATIONS: list[list[str]] = [["int", "int", *vars(c).get("__annotations__", {}).values()] for c in _CLASSES]
+_READERS = {text: _reader(text) for text in {a for annotations in _ANNOTATIONS for a in annotations}}
 _FIELDS: list[list[tuple[int, _Read]]] = [
-    [(i, read) for i, a in enumerate(_annotations(c)) if (read := _READERS[a]) is not None] for c in _CLASSES
+    [(i, read) for i, a in enumerate(annotations) if (read := _READERS[a]) is not None] for annotations in _ANNOTATIONS
 ]
 _ALLOWED: list[list[set[type] | None]] = [
-    [{_ATOMS[n] for n in a.split(" | ")} if _READERS[a] is None else None for a in _annotations(c)] for c in _CLASSES
+    [{_ATOMS[n] for n in a.split(" | ")} if _READERS[a] is None else None for a in annotations]
+    for annotations in _ANNOTATIONS
 ]
 _FILE = _one(["File"])

@@ -1,107 +1,67 @@
-"""The expressions inside expressions of the syntax tree."""
+"""Walks over the syntax tree."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeVar, cast
 
+from archspec.record import from_values, is_tuple
 from archspec.syntax import tree
 
 
-def parts(expr: tree.Expr) -> Iterator[tree.Expr]:
-    """The expressions directly inside an expression, those in addresses included."""
-    match expr:
-        case tree.Listing():
-            yield from expr.items
-        case tree.Unary():
-            yield expr.operand
-        case tree.Binary():
-            yield expr.left
-            yield expr.right
-        case tree.Conditional():
-            yield expr.condition
-            yield expr.value
-            if expr.otherwise is not None:
-                yield expr.otherwise
-        case tree.Subscript():
-            yield expr.value
-            yield expr.position
-        case tree.Reference():
-            yield from indices(expr.address)
-        case tree.Call():
-            yield expr.callee
-            for arguments in expr.lists:
-                yield from (a.value for a in arguments.items if a.value is not None)
-        case tree.Own():
-            yield from indices(expr.address)
-            yield expr.callee
-            for arguments in expr.lists:
-                yield from (a.value for a in arguments.items if a.value is not None)
-        case tree.Chain():
-            yield expr.head
-            for step in expr.steps:
-                yield step.value
-                for part in (step.condition, step.otherwise):
-                    if part is not None:
-                        yield part
-                if step.loop is not None:
-                    yield step.loop.first
-                    yield step.loop.last
-        case _:
-            pass
+def every(part: object) -> Iterator[tree.SyntaxNode]:
+    """A node, and all inside it, in the order of the file."""
+    if isinstance(part, tree.SyntaxNode):
+        yield part
+    if is_tuple(part):
+        for inner in part:
+            yield from every(inner)
+
+
+def every_statement(body: tuple[tree.Statement, ...]) -> Iterator[tree.Statement]:
+    """Statements, and those in their branches and loops."""
+    for statement in body:
+        yield statement
+        if isinstance(statement, tree.If):
+            yield from every_statement((*statement.body, *statement.otherwise))
+        elif isinstance(statement, tree.For):
+            yield from every_statement(statement.body)
 
 
 def names_in(expr: tree.Expr) -> Iterator[str]:
     """Every bare word in an expression."""
-    if isinstance(expr, tree.Name):
-        yield expr.text
-    for part in parts(expr):
-        yield from names_in(part)
-
-
-def indices(address: tree.Address) -> Iterator[tree.Expr]:
-    """The index expressions of an address."""
-    for segment in address.segments:
-        if segment.number is not None:
-            yield segment.number
+    return (node.text for node in every(expr) if isinstance(node, tree.Name))
 
 
 def assigned(body: tuple[tree.Statement, ...]) -> Iterator[str]:
     """The names that statements bind, nested ones included."""
-    for statement in body:
-        match statement:
-            case tree.Bind():
-                yield from (t.text for t in statement.targets)
-            case tree.If():
-                yield from assigned(statement.body)
-                yield from assigned(statement.otherwise)
-            case tree.For():
-                yield from assigned(statement.body)
-            case _:
-                pass
+    for statement in every_statement(body):
+        if isinstance(statement, tree.Bind):
+            yield from (target.text for target in statement.targets)
 
 
 def declared(body: tuple[tree.Statement, ...]) -> Iterator[tree.Own | tree.Param]:
     """Whatever statements declare, at any depth."""
-    for statement in body:
+    for statement in every_statement(body):
         match statement:
-            case tree.Bind() | tree.Declare():
-                yield from _owned(statement.value)
             case tree.Param():
                 yield statement
+            case tree.Bind() | tree.Declare():
+                yield from (node for node in every(statement.value) if isinstance(node, tree.Own))
             case tree.Return():
-                for value in statement.values:
-                    yield from _owned(value)
-            case tree.If():
-                yield from declared(statement.body)
-                yield from declared(statement.otherwise)
-            case tree.For():
-                yield from declared(statement.body)
+                yield from (node for node in every(statement.values) if isinstance(node, tree.Own))
             case _:
                 pass
 
 
-def _owned(expr: tree.Expr) -> Iterator[tree.Own]:
-    if isinstance(expr, tree.Own):
-        yield expr
-    for part in parts(expr):
-        yield from _owned(part)
+N = TypeVar("N")
+
+
+def relocated(part: N, place: tree.Located) -> N:
+    """Return a copy of a node, or a tuple of them, in which all nodes are at `place`."""
+    if not is_tuple(part):
+        return part
+    items = [relocated(item, place) for item in part]
+    if not isinstance(part, tree.SyntaxNode):
+        return cast("N", tuple(items))
+    return from_values(type(part), (place.start, place.end, *items[2:]))

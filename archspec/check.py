@@ -1,13 +1,14 @@
-"""Detection of unused names and declarations of a definition."""
+"""Static checks of a file: names, arguments, and unused definitions, names and declarations."""
 
 from __future__ import annotations
 
-from archspec.resolve.definition import Resolved
-from archspec.resolve.files import Definition
+from archspec.resolve.definition import Resolved, resolve_model, resolved
 from archspec.resolve.patterns import by_first_word, covers, pattern_text
 from archspec.resolve.scope import LocalName
+from archspec.resolve.unit import Definition, Unit
 from archspec.source import Report, Span
 from archspec.syntax import tree
+from archspec.syntax.walk import names_in
 
 _HELP = {
     "input": "use it or remove it",
@@ -16,7 +17,34 @@ _HELP = {
 }
 
 
-def check_unused(definition: Definition, resolved: Resolved, report: Report) -> None:
+def check_file(unit: Unit, report: Report) -> None:
+    """Resolve every definition and model of a file, and check that everything in it is used."""
+    used: set[str] = set()
+    for item in unit.tree.items:
+        if isinstance(item, tree.Definition):
+            binding = unit.names[item.name.text]
+            if isinstance(binding.target, Definition) and binding.target.node is item:
+                form = resolved(binding.target, report)
+                _check_unused(binding.target, form, report)
+                used |= form.scope.file_names
+        elif isinstance(item, tree.Model):
+            resolve_model(unit, item, report)
+            used.add(item.callee.text)
+            for argument in item.arguments.items if item.arguments is not None else ():
+                if argument.value is not None:
+                    used.update(names_in(argument.value))
+        elif isinstance(item, tree.Import) and not item.names:
+            help = "list the names to import, or remove it"
+            report.warn("unused-import", "this import lists no names", unit.span(item), help=help)
+    for name, binding in unit.names.items():
+        if binding.imported and binding.target is not None and name not in used | unit.broken:
+            report.warn("unused-import", f"unused import `{name}`", binding.span, help="remove it")
+    for name, span in unit.dims.items():
+        if name not in used | unit.broken:
+            report.warn("unused-dimension", f"unused dimension `{name}`", span, help="remove it")
+
+
+def _check_unused(definition: Definition, resolved: Resolved, report: Report) -> None:
     """Report the unused names and addresses of a definition."""
     scope = resolved.scope
     if resolved.broken:

@@ -1,0 +1,89 @@
+"""Records and nodes: named tuples that are cheap to define.
+
+Defining a `NamedTuple` takes 0.1 ms or more, one of these 0.01 ms; a command defines over a hundred. The modules that
+define them need `from __future__ import annotations`.
+"""
+
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+from collections import _tuplegetter  # pyright: ignore  # reads a field, as in a NamedTuple
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeGuard, cast, dataclass_transform
+
+from_values = cast("Callable[[type, Iterable[object]], Any]", tuple.__new__)  # pyright: ignore[reportUnknownMemberType]
+"""Make a record or node of the values of all its fields; their number is not checked."""
+
+
+def is_tuple(value: object) -> TypeGuard[tuple[object, ...]]:
+    """Whether a value is a tuple, record or node."""
+    return isinstance(value, tuple)
+
+
+class _FieldsType(type):
+    """Makes the annotated fields of a class, after those that it inherits, the names of the items of a tuple."""
+
+    _fields: tuple[str, ...]
+    _defaults: dict[str, Any]
+
+    def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> _FieldsType:
+        inherited: tuple[str, ...] = getattr(bases[0], "_fields", ())
+        own = tuple(namespace.get("__annotations__", ()))
+        fields = inherited + own
+        defaults = {field: namespace.pop(field) for field in own if field in namespace}
+        getters: dict[str, Any] = {field: _tuplegetter(index, None) for index, field in enumerate(own, len(inherited))}
+        made = {"__slots__": (), "__match_args__": fields, "_fields": fields, "_defaults": defaults}
+        return super().__new__(cls, name, bases, {**namespace, **getters, **made})
+
+
+class _Fields(tuple[Any, ...], metaclass=_FieldsType):
+    """A tuple of the values of annotated fields."""
+
+    def __new__(cls, *values: object, **named: object) -> Any:
+        if named or len(values) != len(cls._fields):
+            rest = cls._fields[len(values) :]
+            try:
+                values += tuple([named.pop(field) if field in named else cls._defaults[field] for field in rest])
+            except KeyError as missing:
+                raise TypeError(f"{cls.__name__} has no value for {missing}") from None
+            if named or len(values) > len(cls._fields):
+                raise TypeError(f"{cls.__name__} has only the fields {', '.join(cls._fields)}")
+        return from_values(cls, values)
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return tuple(self)
+
+    def __repr__(self) -> str:
+        named = (f"{name}={value!r}" for name, value in self._asdict().items())
+        return f"{type(self).__name__}({', '.join(named)})"
+
+    def _asdict(self) -> dict[str, Any]:
+        return dict(zip(type(self)._fields, self, strict=True))
+
+    def _replace(self, **changes: object) -> Any:
+        return type(self)(**(self._asdict() | changes))
+
+
+@dataclass_transform()
+class Node(_Fields):
+    """A node of a tree: a record that equals only those of its class. Subclasses add fields."""
+
+    def replace(self, **changes: Any) -> Self:
+        """A copy with other values of some fields."""
+        return self._replace(**changes)
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and super().__eq__(other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash((type(self), tuple(self)))
+
+
+if TYPE_CHECKING:
+    Record = NamedTuple
+else:
+    Record = _Fields
