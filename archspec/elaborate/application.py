@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple
 
 from archspec.algebra import Polynomial
@@ -41,10 +41,10 @@ BodyOf = Callable[[Program, Target, tuple[Given, ...], Frame], Body | None]
 
 
 class Applied(NamedTuple):
-    """The last application of a definition in a body."""
+    """The last application of a definition in a body; `keys` are those of its inputs."""
 
     target: Target
-    given: list[Given]
+    keys: list[Hashable]
     body: Body
 
 
@@ -219,19 +219,15 @@ class Applications(Interpreter):
                 constant = None if value is None else Constant(value)
                 given.append(constant)
                 operands.append((name, constant))
+        keys = list(map(self.program.numbers.key, given))
         last = self._last  # usually the same target as in the previous application
-        if (
-            last is not None
-            and target.module is not None
-            and last.target.module is target.module
-            and last.given == given
-        ):
+        if last is not None and target.module is not None and last.target.module is target.module and last.keys == keys:
             body = last.body
         else:
             body = self._body_of(self.program, target, tuple(given), Frame(definition, self.unit, at, bound))
             if body is None:
                 return POISON
-            self._last = Applied(target, given, body)
+            self._last = Applied(target, keys, body)
         if target.module is not None:
             self.applied.setdefault(address, []).append(body)
         kind, name, span = definition.kind, definition.name, self.unit.span(at)

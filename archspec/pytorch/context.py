@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, cast
 
+from archspec.elaborate.derived import bare
 from archspec.elaborate.trace import Trace
 from archspec.elaborate.values import key_of
 from archspec.ir import Body, Module, Weight
@@ -89,7 +90,8 @@ class Context:
     def values(self, definition: Definition, word: str) -> list[Any]:
         """The values of a hyperparameter in all uses."""
         uses = self.trace.uses.get(definition, ())
-        return [m.hyperparameters[word] for m in self.modules(definition)] or [use.values[word] for use in uses]
+        values = [m.hyperparameters[word] for m in self.modules(definition)] or [use.values[word] for use in uses]
+        return [bare(value) for value in values]
 
     def is_settled(self, definition: Definition, word: str) -> bool:
         """Whether a hyperparameter is its one value in the model, rather than an argument or derived from one."""

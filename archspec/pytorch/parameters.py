@@ -9,12 +9,11 @@ from typing import Any
 from archspec.algebra import Polynomial
 from archspec.elaborate.trace import Use
 from archspec.ops import Op
-from archspec.pytorch.constructor_arguments import ConstructorArguments
+from archspec.pytorch.constructor_arguments import ConstructorArguments, default_of, given_to
 from archspec.pytorch.context import Context
 from archspec.pytorch.init_method import InitMethod
 from archspec.pytorch.pretty import written
 from archspec.pytorch.pyast import bind, literal, name, names_in, py, sequence
-from archspec.pytorch.size_dependence import default_of, given_to
 from archspec.resolve import nodes
 from archspec.resolve.files import Definition
 
