@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from archspec.algebra import Expression, Polynomial, bounds, symbol, symbols
 from archspec.elaborate.numbers import Numbers, Walker
-from archspec.elaborate.values import Derived, Value, key_of
+from archspec.elaborate.values import Derived, Value, is_list, key_of
 from archspec.ir import Constant, Type
 from archspec.ops import Op
 from archspec.resolve import nodes
@@ -20,6 +20,8 @@ from archspec.source import Span
 
 Form = Expression | None
 """A number as a function of sizes; None if that is not known."""
+
+Operator = Callable[[Any, Any], Any]
 
 NO_SIZES: frozenset[str] = frozenset()
 
@@ -39,42 +41,43 @@ class DerivedFloat(_Computing, float):
     """A real number computed from sizes."""
 
 
-def derived(value: int | float, form: Form, sizes: frozenset[str]) -> Derived:
+def derived(value: int | float, form: Form, sizes: frozenset[str]) -> DerivedInt | DerivedFloat:
     """A number that depends on `sizes`."""
     made = DerivedInt(value) if isinstance(value, int) else DerivedFloat(value)
     made.form, made.sizes = form, sizes
     return made
 
 
-def bare(value: Any) -> Any:
+def bare(value: Value) -> Value:
     """A value without what it was computed from."""
-    if value.__class__ is tuple:
+    if is_list(value):
         return tuple([bare(item) for item in value])
     return int(value) if isinstance(value, DerivedInt) else float(value) if isinstance(value, DerivedFloat) else value
 
 
-def sizes_in(value: Any) -> frozenset[str]:
+def sizes_in(value: Value) -> frozenset[str]:
     """The sizes that a value, or an item of a list, depends on."""
-    if value.__class__ is tuple:
+    if is_list(value):
         return NO_SIZES.union(*map(sizes_in, value))
     return value.sizes if isinstance(value, Derived) else NO_SIZES
 
 
-def as_sizes(name: str, value: Any, listed: bool = False) -> Any:
+def as_sizes(name: str, value: Value, listed: bool = False) -> Value:
     """The value of the hyperparameter `name`, an integer or a list of integers, as something that depends on it."""
-    if value.__class__ is tuple:
+    if is_list(value):
         return tuple([as_sizes(name, item, listed=True) for item in value])
+    assert isinstance(value, int)
     return derived(value, None if listed or value < 1 else symbol(name), frozenset([name]))
 
 
-def is_size(value: Any) -> bool:
+def is_size(value: Value) -> bool:
     """Whether a value is an integer, or a list of integers."""
-    if value.__class__ is tuple:
+    if is_list(value):
         return bool(value) and all(map(is_size, value))
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def deciding(comparison: str, left: Any, right: Any) -> frozenset[str] | None:
+def deciding(comparison: str, left: Value, right: Value) -> frozenset[str] | None:
     """The sizes on which it depends whether a comparison holds; None if it may be any."""
     if isinstance(left, Polynomial) or isinstance(right, Polynomial):
         return NO_SIZES if left == right else None
@@ -93,13 +96,13 @@ def deciding(comparison: str, left: Any, right: Any) -> frozenset[str] | None:
     return symbols(one - other)
 
 
-def _form(value: Any) -> Form:
+def _form(value: Value) -> Form:
     if isinstance(value, Derived):
         return value.form
     return value if isinstance(value, int) else None
 
 
-def _computed(function: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
+def _computed(function: Operator, left: Any, right: Any) -> Any:
     """A binary operation on numbers; with a dimension the result is one."""
     value = function(bare(left), bare(right))
     if not isinstance(value, int | float):
@@ -114,7 +117,7 @@ def _computed(function: Callable[[Any, Any], Any], left: Any, right: Any) -> Any
     return derived(value, form, sizes_in(left) | sizes_in(right))
 
 
-def _operator(function: Callable[[Any, Any], Any], turned: bool) -> Callable[[Any, Any], Any]:
+def _operator(function: Operator, turned: bool) -> Operator:
     def compute(self: Any, other: Any) -> Any:
         return _computed(function, other, self) if turned else _computed(function, self, other)
 
@@ -136,7 +139,7 @@ class DerivedNumbers(Numbers):
         self.decisive: set[str] = set()
 
     def scalar(self, op: Op, values: list[Value], span: Span) -> Value:
-        found = super().scalar(op, bare(tuple(values)), span)
+        found = super().scalar(op, [bare(value) for value in values], span)
         return self._depending(found, sizes_in(tuple(values)))
 
     def length(self, values: tuple[Value, ...]) -> int:
@@ -156,7 +159,7 @@ class DerivedNumbers(Numbers):
         self, walker: Walker, sizes: tuple[Value, ...], written: nodes.Listing
     ) -> tuple[tuple[Expression, ...], int] | None:
         found = super().shape(walker, sizes, written)
-        return (found[0], bare(found[1])) if found is not None else None
+        return (found[0], int(found[1])) if found is not None else None
 
     def key(self, given: Type | Constant | None) -> Hashable:
         return (super().key(given), key_of(given.shape)) if isinstance(given, Type) else super().key(given)
@@ -165,6 +168,6 @@ class DerivedNumbers(Numbers):
         if not sizes:
             return value
         if isinstance(value, int | float) and not isinstance(value, bool):
-            return cast("Value", derived(value, None, sizes | sizes_in(value)))
+            return derived(value, None, sizes | sizes_in(value))
         self.decisive |= sizes if isinstance(value, str) else NO_SIZES
         return value

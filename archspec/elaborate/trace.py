@@ -6,10 +6,10 @@ model decides, and which values are tensors of which type.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from contextlib import suppress
 from itertools import product
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from archspec.elaborate.application import Given, Target
 from archspec.elaborate.bodies import body_of
@@ -17,7 +17,7 @@ from archspec.elaborate.derived import DerivedNumbers, as_sizes, bare, deciding,
 from archspec.elaborate.limits import OverLimit
 from archspec.elaborate.models import compile_model
 from archspec.elaborate.program import Program
-from archspec.elaborate.values import COMPARISONS, DYNAMIC, POISON, Owned, Several, Tensor, key_of
+from archspec.elaborate.values import COMPARISONS, DYNAMIC, POISON, Owned, Several, Tensor, Value, key_of
 from archspec.ir import Body, Module, Type, Weight, find, leaves
 from archspec.ops import Op
 from archspec.resolve import nodes, walk
@@ -30,6 +30,7 @@ MOST_OPTIONAL = 6
 """The limit on optional inputs of which every combination is tried."""
 
 Applied = nodes.Apply | nodes.Own
+Evaluated = nodes.Expr | nodes.Step
 
 
 class Seen:
@@ -37,13 +38,13 @@ class Seen:
 
     __slots__ = ("node", "statics", "types")
 
-    def __init__(self, node: Any) -> None:
+    def __init__(self, node: Evaluated | None) -> None:
         self.node = node  # kept, so that no other node has its identity
         self.types: dict[Type, None] = {}
-        self.statics: dict[Any, Any] = {}
+        self.statics: dict[Hashable, Value] = {}
 
-    def add(self, value: Any) -> None:
-        if value.__class__ is Tensor:
+    def add(self, value: Value) -> None:
+        if isinstance(value, Tensor):
             self.types[value.type] = None
         elif value.__class__ is not Several and value.__class__ is not Owned:
             value = bare(value)
@@ -53,7 +54,7 @@ class Seen:
 class Use(NamedTuple):
     """One instance of a definition: its hyperparameters, its module, the arguments of its inputs, and its body."""
 
-    values: dict[str, Any]
+    values: dict[str, Value]
     module: Module | None
     given: tuple[Given, ...]
     body: Body
@@ -89,12 +90,12 @@ class Trace:
         self.owned: dict[int, dict[int, Module | Weight]] = {}
         self.ties: dict[int, bool] = {}
         self.numbers = DerivedNumbers()
-        self._last: dict[int, Any] = {}
+        self._last: dict[int, Value] = {}
         self._decided: dict[int, set[str]] = {}
 
     # What a compilation reports
 
-    def value(self, node: Any, value: Any) -> None:
+    def value(self, node: Evaluated, value: Value) -> None:
         """Record a value of an expression or step."""
         if value is not POISON and value is not DYNAMIC:
             key = id(node)
@@ -106,7 +107,7 @@ class Trace:
             if value.__class__ is bool:
                 self._decided.setdefault(key, set()).update(self._deciding(node))
 
-    def _deciding(self, node: nodes.Expr) -> frozenset[str]:
+    def _deciding(self, node: Evaluated) -> frozenset[str]:
         """Return the sizes on which it depends whether a comparison holds, or which of some booleans is taken."""
         last = self._last
         match node:
@@ -164,7 +165,7 @@ class Trace:
             *(sizes for key, sizes in self._decided.items() if key not in required and len(self.seen[key].statics) == 1)
         )
 
-    def statics(self, node: nodes.Expr) -> Mapping[Any, Any]:
+    def statics(self, node: nodes.Expr) -> Mapping[Hashable, Value]:
         """Return the static values of an expression."""
         seen = self.seen.get(id(node))
         return seen.statics if seen is not None else {}
@@ -178,7 +179,7 @@ class Trace:
         if isinstance(node, nodes.Literal):
             return node.value if isinstance(node.value, bool) else None
         values = list(self.statics(node).values())
-        return values[0] if len(values) == 1 else None
+        return values[0] if len(values) == 1 and isinstance(values[0], bool) else None
 
     def callees(self, node: Applied) -> list[Definition | Op]:
         """Return the callees of an application or declaration in all uses."""
@@ -193,7 +194,7 @@ class Trace:
         return [by_callee[callee] for by_callee in self.applications.values() if callee in by_callee]
 
 
-def trace_model(unit: Unit, model: tree.Model, overrides: dict[str, Any], values: dict[str, Any]) -> Trace:
+def trace_model(unit: Unit, model: tree.Model, overrides: dict[str, Value], values: dict[str, Value]) -> Trace:
     """Compile a model again and record the values of its expressions. The model compiles, with `values`."""
     binding = unit.names[model.callee.text]
     assert isinstance(binding.target, Definition)

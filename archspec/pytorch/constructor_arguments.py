@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, cast
 from archspec.algebra import Polynomial
 from archspec.elaborate.derived import bare, sizes_in
 from archspec.elaborate.trace import Application, Trace
-from archspec.elaborate.values import key_of
+from archspec.elaborate.values import Value, key_of
 from archspec.resolve import nodes, walk
 from archspec.resolve.definition import resolved
 from archspec.resolve.files import Definition
@@ -35,7 +35,7 @@ class ConstructorArguments:
             chosen = {v for v in seen.statics.values() if isinstance(v, Definition)}
             self.interchangeable |= chosen if len(chosen) > 1 else set()
         self._known: dict[Definition, Hyperparameters] = {}
-        self._values: dict[Definition, list[dict[str, Any]]] = {}
+        self._values: dict[Definition, list[dict[str, Value]]] = {}
         for module, definition in trace.definitions.items():
             self._values.setdefault(definition, []).append(module.hyperparameters)
         for definition, uses in trace.uses.items():
@@ -69,7 +69,7 @@ class ConstructorArguments:
         values = [known[word] for known in self._values.get(definition, ())]
         return len({key_of(bare(value)) for value in values}) > 1 or any(map(self._varies, values))
 
-    def _varies(self, value: Any) -> bool:
+    def _varies(self, value: Value) -> bool:
         return isinstance(value, Polynomial) or not self._open.isdisjoint(sizes_in(value))
 
     def _is_given(self, definition: Definition, word: str) -> bool:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from typing import Any
 
 from archspec.algebra import Polynomial
 from archspec.elaborate.trace import Use
+from archspec.elaborate.values import Value
 from archspec.ops import Op
 from archspec.pytorch.constructor_arguments import ConstructorArguments, default_of, given_to
 from archspec.pytorch.context import Context
@@ -118,7 +118,7 @@ def _type_of(default: ast.expr | None) -> str:
         return ""
 
 
-def _type(value: Any) -> str:
+def _type(value: Value) -> str:
     match value:
         case None:
             return "None"
