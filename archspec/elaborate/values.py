@@ -84,6 +84,8 @@ class Derived:
     sizes: frozenset[str]
 
 
+_OTHER_NUMBERS = (*OPEN, Derived)
+
 _Static: TypeAlias = "bool | int | float | str | Polynomial | tuple[Value, ...] | Definition | Op"
 Value: TypeAlias = "_Static | Tensor | Several | Owned | Marker | None"
 """The value of an expression."""
@@ -221,7 +223,7 @@ def is_list(value: object) -> TypeGuard[tuple[Value, ...]]:
 
 
 def is_number(value: object) -> TypeGuard[int | float | Polynomial]:
-    return value.__class__ in (int, float) or isinstance(value, (*OPEN, Derived))
+    return value.__class__ in (int, float) or isinstance(value, _OTHER_NUMBERS)
 
 
 def negative(value: Value) -> Value:
