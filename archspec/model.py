@@ -64,7 +64,7 @@ class Compilation:
         """Compile the model once more, and record the values of the expressions in its definitions."""
         from archspec.elaborate.trace import trace_model  # which few commands need
 
-        return trace_model(self.unit, self.node, self.overrides)
+        return trace_model(self.unit, self.node, self.overrides, self.values)
 
     @property
     def table(self) -> Table:

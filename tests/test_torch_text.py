@@ -43,7 +43,9 @@ def test_the_text_of_a_file(name: str, golden: Callable[[str, str], None]) -> No
 
 def test_files_are_written_as_people_write_them(tmp_path: Path) -> None:
     """ruff finds nothing in them, by its own rules and by this project's, and would lay them out as they are."""
-    for name, spec in (GOLDEN | {name: name for name in FAMILIES}).items():
+    chains = {"tables": "outputs.arch:tables", "attends": "attention.arch:attends", "biased": "attention.arch:biased"}
+    chains = {name: f"{TESTS / 'translated' / spec}" for name, spec in chains.items()}
+    for name, spec in (GOLDEN | chains | {name: name for name in FAMILIES}).items():
         (tmp_path / f"{name}.py").write_text(torch_source(archspec.load(spec)), encoding="utf-8")
     assert torch_compare.lint(tmp_path) == ""
     assert torch_compare.layout(tmp_path) == ""
@@ -62,6 +64,10 @@ ARGUMENTS = {
     "nor one behind a size": ("n = 4, k = 2", "halves(x) * k", "k: int = 2"),
     "nor one behind a name": ("n = 4, k = 2", "parted(3 * k)(x)", "n: int = 4"),
     "nor what a default is made of": ("n = 4, k = 2, wide = k > 1", "x * k if wide else x", "n: int = 4"),
+    "nor one that a loop counts to": ("n = 4, k = 2", "counted(k)(x)", "n: int = 4"),
+    "nor one in a real number": ("n = 4, k = 2", "x * n if k / 4 < 1.5 else x", "n: int = 4"),
+    "nor one behind an operation": ("n = 4, k = 2", "x * n if min(k, 3) > 1 else x", "n: int = 4"),
+    "nor one that picks": ("n = 4, k = 2", "x * n if [true, false, true][k] else x", "n: int = 4"),
     "where sizes cancel out": ("n = 4, k = 2", "x * k if k // k == 1 else x", "n: int = 4, k: int = 2"),
     "where it holds for all": ("n = 4, k = 2", "x * k if k > 0 else x", "n: int = 4, k: int = 2"),
 }
@@ -77,6 +83,11 @@ fn halves(x [m]) -> [m] {{ return x * 0.5 if m > 3 else x }}
 fn parted(wide)(x [...]) -> [...] {{
   half = wide // 2
   return x * half if half > 2 else x
+}}
+fn counted(times)(x [...]) -> [...] {{
+  h = x
+  for i in 0..times {{ h = h + i if i < 9 else h * 2 }}
+  return h
 }}
 block Net({hyperparameters})(x [n]) -> [n] {{
   w: param [n]

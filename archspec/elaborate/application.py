@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 from archspec.algebra import Polynomial
 from archspec.elaborate.body_builder import BodyBuilder, operand_of, type_of
@@ -28,10 +28,10 @@ BodyOf = Callable[[Program, Target, tuple[Given, ...], Frame], Body | None]
 
 
 class Applied(Record):
-    """The last application of a definition in a body."""
+    """The last application of a definition in a body; `keys` are those of its inputs."""
 
     target: Target
-    given: list[Given]
+    keys: list[Hashable]
     body: Body
 
 
@@ -213,19 +213,15 @@ class Applications(Interpreter):
                 constant = None if value is None else Constant(value)
                 given.append(constant)
                 operands.append((name, constant))
+        keys = list(map(self.program.numbers.key, given))
         last = self._last  # usually the same target as in the previous application
-        if (
-            last is not None
-            and target.module is not None
-            and last.target.module is target.module
-            and last.given == given
-        ):
+        if last is not None and target.module is not None and last.target.module is target.module and last.keys == keys:
             body = last.body
         else:
             body = self._body_of(self.program, target, tuple(given), Frame(definition, self.unit, at, bound))
             if body is None:
                 return POISON
-            self._last = Applied(target, given, body)
+            self._last = Applied(target, keys, body)
         kind, name, span = definition.kind, definition.name, self.unit.span(at)
         return self.builder.emit(kind, name, address, body, tuple(operands), {}, body.results, span)
 

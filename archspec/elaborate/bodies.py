@@ -30,7 +30,7 @@ def body_of(program: Program, target: Target, given: tuple[Given, ...], frame: F
         return None
     if owner is None:
         owner = (target.definition, *[key_of(v) for v in target.values.values()])
-    key = (owner, *[(Constant, key_of(g.value)) if isinstance(g, Constant) else g for g in given])
+    key = (owner, *map(program.numbers.key, given))
     if key in program.bodies:
         return program.bodies[key]
     frames = program.frames
@@ -96,7 +96,7 @@ class BodyInterpreter(Applications):
                 self.env[entry.name] = None
             elif isinstance(item, Constant):
                 real = entry.dtype == "real" and not isinstance(item.value, bool)
-                self.env[entry.name] = float(item.value) if real and isinstance(item.value, int) else item.value
+                self.env[entry.name] = 1.0 * item.value if real and isinstance(item.value, int) else item.value
                 fits = self.header.match(entry, Type(()) if real else number_type(item.value)) and fits
             else:
                 self.env[entry.name] = self.builder.slot(item)

@@ -127,7 +127,7 @@ class Interpreter:
             return value
         if not is_list(value):
             return self.fault("wrong-kind", f"`len` expects a list, found {describe(value)}", expr.value.at)
-        return len(value)
+        return self.program.numbers.length(value)
 
     def subscript(self, expr: nodes.Subscript) -> Value:
         value, index = self.value(expr.value), self.value(expr.position)
@@ -141,7 +141,7 @@ class Interpreter:
         if not -len(value) <= index < len(value):
             message = f"index {index} is out of range for a list of {len(value)} items"
             return self.fault("wrong-kind", message, expr.position.at)
-        return value[index]
+        return self.program.numbers.item(value, index)
 
     # Operators
 

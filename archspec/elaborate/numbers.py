@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from archspec.algebra import LARGEST, Expression
 from archspec.elaborate.limits import Limits
-from archspec.elaborate.values import POISON, Value, arithmetic, computed, describe, is_integer
-from archspec.ir import Module, Type
+from archspec.elaborate.values import POISON, Value, arithmetic, computed, describe, is_integer, key_of
+from archspec.ir import Constant, Module, Type
 from archspec.ops import Op
 from archspec.resolve import nodes
 from archspec.resolve.unit import Definition, Unit
@@ -59,6 +59,22 @@ class Numbers:
         """The types of the results of an operation. Raises OpError."""
         return op.rule(inputs, attributes)
 
+    def length(self, values: tuple[Value, ...]) -> int:
+        """The number of items of a list."""
+        return len(values)
+
+    def item(self, values: tuple[Value, ...], index: int) -> Value:
+        """An item of a list."""
+        return values[index]
+
+    def between(self, first: int, last: int) -> Iterable[int]:
+        """The indices of a loop."""
+        return range(first, last)
+
+    def key(self, given: Type | Constant | None) -> Hashable:
+        """A dictionary key for the argument of an input."""
+        return (Constant, key_of(given.value)) if isinstance(given, Constant) else given
+
     def index_text(self, index: Value) -> str | None:
         """Return the text of an index in an address; None if it cannot be an index."""
         return str(index) if is_integer(index) and index >= 0 else None
@@ -88,7 +104,7 @@ class Numbers:
     def indices(self, walker: Walker, loop: nodes.Loop, length: int) -> Iterable[Value] | None:
         """Return the indices of a loop whose iterations pass no values on; None after reporting wrong bounds."""
         bounds = walker.bounds(loop, length)
-        return None if bounds is None else range(*bounds)
+        return None if bounds is None else self.between(*bounds)
 
     def iterate(
         self,
@@ -111,7 +127,7 @@ class Numbers:
         carried = {name: env[name] for name in names if name in env}
         fresh = [name for name in names if name not in carried]
         first, last = bounds
-        for index in range(first, last):
+        for index in self.between(first, last):
             for name in fresh:
                 env.pop(name, None)
             env[loop.variable] = index

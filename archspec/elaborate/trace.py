@@ -7,14 +7,17 @@ model decides, and which values are tensors of which type.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from typing import cast
 
+from archspec.elaborate.derived import DerivedNumbers, as_sizes, bare, deciding, is_size, sizes_in
 from archspec.elaborate.models import compile_model
 from archspec.elaborate.program import Given, Program, Target
-from archspec.elaborate.values import DYNAMIC, POISON, Owned, Several, Tensor, Value, key_of
+from archspec.elaborate.values import COMPARISONS, DYNAMIC, POISON, Owned, Several, Tensor, Value, key_of
 from archspec.ir import Body, Module, Type, Weight, find, leaves
 from archspec.ops import Op
 from archspec.record import Record
-from archspec.resolve import nodes
+from archspec.resolve import nodes, walk
+from archspec.resolve.definition import resolved
 from archspec.resolve.unit import Definition, Unit
 from archspec.source import Report
 from archspec.syntax import tree
@@ -24,6 +27,7 @@ MOST_OPTIONAL = 6
 """The limit on optional inputs of which every combination is tried."""
 
 Applied = nodes.Apply | nodes.Own
+Evaluated = nodes.Expr | nodes.Step
 
 
 class Seen:
@@ -31,7 +35,7 @@ class Seen:
 
     __slots__ = ("node", "statics", "types")
 
-    def __init__(self, node: object) -> None:
+    def __init__(self, node: Evaluated | None) -> None:
         self.node = node  # kept, so that no other node has its identity
         self.types: dict[Type, None] = {}
         self.statics: dict[Hashable, Value] = {}
@@ -40,6 +44,7 @@ class Seen:
         if isinstance(value, Tensor):
             self.types[value.type] = None
         elif not isinstance(value, Several | Owned):
+            value = bare(value)
             self.statics[key_of(value)] = value
 
 
@@ -67,22 +72,27 @@ class Trace:
     instance of. `root` is the model's own definition. `owned` are the modules and tensors that a declaration made, each
     once, by the identity of its node; nodes in exclusive branches may declare one address. `ties` are the ties that
     were made, by the identity of their nodes: whether the alias had no other name yet in any of them. `given` are the
-    root's hyperparameters that do not have their defaults.
+    root's hyperparameters that do not have their defaults, `sizes` those that are integers or lists of integers:
+    numbers in hyperparameters and types remember how they are computed from these (see `derived`).
     """
 
-    def __init__(self, root: Definition, given: frozenset[str]) -> None:
+    def __init__(self, root: Definition, given: frozenset[str], sizes: frozenset[str]) -> None:
         self.root = root
         self.given = given
+        self.sizes = sizes
         self.seen: dict[int, Seen] = {}
         self.uses: dict[Definition, list[Use]] = {}
         self.applications: dict[int, dict[Definition | Op, Application]] = {}
         self.definitions: dict[Module, Definition] = {}
         self.owned: dict[int, dict[int, Module | Weight]] = {}
         self.ties: dict[int, bool] = {}
+        self.numbers = DerivedNumbers()
+        self._last: dict[int, Value] = {}
+        self._decided: dict[int, set[str]] = {}
 
     # What a compilation reports
 
-    def value(self, node: nodes.Expr | nodes.Step, value: Value) -> None:
+    def value(self, node: Evaluated, value: Value) -> None:
         """Record a value of an expression or step."""
         if value is not POISON and value is not DYNAMIC:
             key = id(node)
@@ -90,6 +100,21 @@ class Trace:
             if seen is None:
                 seen = self.seen[key] = Seen(node)
             seen.add(value)
+            self._last[key] = value
+            if value.__class__ is bool:
+                self._decided.setdefault(key, set()).update(self._deciding(node))
+
+    def _deciding(self, node: Evaluated) -> frozenset[str]:
+        """Return the sizes on which it depends whether a comparison holds, or which of some booleans is taken."""
+        last = self._last
+        match node:
+            case nodes.Binary(operator=operator) if operator in COMPARISONS:
+                sizes = deciding(operator, last[id(node.left)], last[id(node.right)])
+                return self.sizes if sizes is None else sizes
+            case nodes.Subscript():
+                return sizes_in(last[id(node.position)])
+            case _:
+                return frozenset()
 
     def applied(self, caller: Definition | None, node: Applied, callee: Definition | Op, bound: nodes.Bound) -> None:
         """Record an application."""
@@ -118,6 +143,24 @@ class Trace:
             shared.update(address + name for address in (alias, counted) for name in inside)
 
     # Questions
+
+    def decisive(self) -> set[str]:
+        """Return the sizes of the model for whose other values the same code would be wrong.
+
+        A comparison depends on them that is the same in all uses, so that the code has one side of it only; what is
+        required apart, which stays in the code.
+        """
+        definitions = (*self.uses, *self.definitions.values())
+        bodies = [resolved(definition, Report()).body for definition in definitions]
+        required = {
+            id(expr)
+            for statement in walk.every_statement(tuple(s for body in bodies for s in body))
+            if isinstance(statement, nodes.Require)
+            for expr in walk.every_expression(statement.condition)
+        }
+        return self.numbers.decisive.union(
+            *(sizes for key, sizes in self._decided.items() if key not in required and len(self.seen[key].statics) == 1)
+        )
 
     def statics(self, node: nodes.Expr) -> Mapping[Hashable, Value]:
         """Return the static values of an expression."""
@@ -148,16 +191,17 @@ class Trace:
         return [by_callee[callee] for by_callee in self.applications.values() if callee in by_callee]
 
 
-def trace_model(unit: Unit, model: tree.Model, overrides: Mapping[str, Plain]) -> Trace:
-    """Compile a model again and record the values of its expressions. The model must compile."""
+def trace_model(unit: Unit, model: tree.Model, overrides: Mapping[str, Plain], values: dict[str, Value]) -> Trace:
+    """Compile a model again and record the values of its expressions. The model compiles, with `values`."""
     binding = unit.names[model.callee.text]
     assert isinstance(binding.target, Definition)
     items = model.arguments.items if model.arguments is not None else ()
     written = (item.name or word for item, word in zip(items, binding.target.hyperparameters, strict=False))
-    trace = Trace(binding.target, frozenset((*written, *overrides)))
-    program = Program(observer=trace)
+    sizes = {word: cast("Plain", as_sizes(word, value)) for word, value in values.items() if is_size(value)}
+    trace = Trace(binding.target, frozenset((*written, *overrides)), frozenset(sizes))
+    program = Program(trace.numbers, trace)
     program.begin(Report(), unit.source)
-    compiled = compile_model(program, unit, model, overrides)
+    compiled = compile_model(program, unit, model, {**overrides, **sizes})
     assert compiled is not None
     trace.definitions = program.definitions
     return trace

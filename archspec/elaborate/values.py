@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import TypeAlias, TypeGuard
 
-from archspec.algebra import Polynomial
+from archspec.algebra import Expression, Polynomial
 from archspec.ir import Module, Type
 from archspec.ops import OPERATORS, OPS, Op
 from archspec.record import Record
@@ -78,6 +78,15 @@ class Owned(Record):
     address: str
     module: Module
 
+
+class Derived:
+    """A number computed from sizes, in a compilation that follows them (see `derived`), and how."""
+
+    form: Expression | None
+    sizes: frozenset[str]
+
+
+_OTHER_NUMBERS = (*OPEN, Derived)
 
 _Static: TypeAlias = "bool | int | float | str | Polynomial | tuple[Value, ...] | Definition | Op"
 Value: TypeAlias = "_Static | Tensor | Several | Owned | Marker | None"
@@ -188,6 +197,8 @@ def key_of(value: Value) -> Hashable:
         return (tuple, *[key_of(v) for v in value])
     if kind is float or kind is bool:
         return (kind, value)
+    if isinstance(value, Derived):
+        return (kind, value, value.form, value.sizes)
     return value
 
 
@@ -205,7 +216,7 @@ def accepts(default: Value, value: Value) -> bool:
 
 def is_integer(value: object) -> TypeGuard[int]:
     """Whether a value is an integer, and not a boolean."""
-    return value.__class__ is int
+    return value.__class__ is int or (isinstance(value, Derived) and isinstance(value, int))
 
 
 def is_list(value: object) -> TypeGuard[tuple[Value, ...]]:
@@ -214,7 +225,7 @@ def is_list(value: object) -> TypeGuard[tuple[Value, ...]]:
 
 
 def is_number(value: object) -> TypeGuard[int | float | Polynomial]:
-    return value.__class__ in (int, float) or isinstance(value, OPEN)
+    return value.__class__ in (int, float) or isinstance(value, _OTHER_NUMBERS)
 
 
 def negative(value: Value) -> Value:

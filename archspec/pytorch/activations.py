@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from inspect import signature
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from warnings import catch_warnings, simplefilter
 
 from archspec.algebra import Polynomial, factored, substitute, symbol, symbols, total
@@ -14,6 +14,14 @@ from archspec.model import Model
 from archspec.pytorch.build import to_torch, torch_or_fail
 from archspec.source import ArchError, fail
 from archspec.work import Quantity
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+Size = Any
+"""A size of a tensor: an integer, or a `torch.SymInt`, whose operations its stubs do not say."""
 
 
 class Kept(NamedTuple):
@@ -34,20 +42,21 @@ def activation_bytes(model: Model, sizes: Mapping[str, int], dtype: str, attenti
     Raises ArchError: `missing-package` without PyTorch, `untranslatable` where the model has no form in it, `bad-size`
     where the form of attention cannot run, `no-formula` where what is kept is no polynomial in the open sizes.
     """
-    torch = torch_or_fail()
+    torch_or_fail()
+    import torch
     from torch._subclasses.fake_tensor import FakeTensorMode  # the public name of none
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
     shapes = [type.shape for type in model.inputs.values()]
     left = sorted({name for shape in shapes for size in shape for name in symbols(size)} - sizes.keys())
     environment: Any = ShapeEnv() if left else None
-    mode: Any = FakeTensorMode(shape_env=environment)
+    mode = FakeTensorMode(shape_env=environment)
     if not left:
-        return Kept(_kept(torch, mode, model, sizes, dtype, attention), {})
+        return Kept(_kept(mode, model, sizes, dtype, attention), {})
     # An open size must be some number too. What is decided by that number is noted, as a guard.
     numbers = torch.empty([32 * (2 + i) for i in range(len(left))], device="meta")
     stand_ins: Any = mode.from_tensor(numbers).shape
-    found: Any = _kept(torch, mode, model, {**sizes, **dict(zip(left, stand_ins, strict=True))}, dtype, attention)
+    found: Any = _kept(mode, model, {**sizes, **dict(zip(left, stand_ins, strict=True))}, dtype, attention)
     unknowns = [size.node.expr for size in stand_ins]
     polynomial = None if isinstance(found, int) else found.node.expr.as_poly(*unknowns)
     if polynomial is None or not _is_known(environment, polynomial):
@@ -69,24 +78,25 @@ def _repeated(names: Sequence[str], powers: Sequence[int]) -> list[str]:
     return [name for name, power in zip(names, powers, strict=True) for _ in range(power)]
 
 
-def _kept(torch: Any, mode: Any, model: Model, sizes: Mapping[str, Any], dtype: str, attention: str) -> Any:
+def _kept(mode: FakeTensorMode, model: Model, sizes: Mapping[str, Size], dtype: str, attention: str) -> Size:
     """The bytes that hooks on saved tensors see, an integer or one of PyTorch's symbolic integers."""
+    import torch
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
     backend = {"flash": SDPBackend.FLASH_ATTENTION, "math": SDPBackend.MATH}[attention]
     kept: dict[int, Any] = {}
 
-    def keep(tensor: Any) -> Any:
-        storage = tensor.untyped_storage()
+    def keep(tensor: Tensor) -> Tensor:
+        storage: Any = tensor.untyped_storage()
         kept[storage._cdata] = storage  # held, so that no other one gets its number
         return tensor
 
-    def give(tensor: Any) -> Any:
+    def give(tensor: Tensor) -> Tensor:
         return tensor
 
     # On the meta device, where starting out weights looks at none.
-    with torch.device("meta"), _default_type(torch, getattr(torch, dtype)):
-        module: Any = to_torch(model)
+    with torch.device("meta"), _default_type(getattr(torch, dtype)):
+        module = to_torch(model)
     # What is kept does not depend on how vectors are distributed over experts, and fake tensors do not say how.
     names: dict[str, Any] = module.forward.__globals__
     if "group_sizes" in names:
@@ -96,23 +106,24 @@ def _kept(torch: Any, mode: Any, model: Model, sizes: Mapping[str, Any], dtype: 
         owned = {n: torch.empty(p.shape, dtype=p.dtype, requires_grad=p.requires_grad) for n, p in parameters.items()}
         stored = owned | {n: torch.empty(b.shape, dtype=b.dtype) for n, b in buffers.items()}
         words = signature(module.forward).parameters  # the inputs, some under names that Python allows
-        inputs = {w: _empty(torch, model, t, sizes, dtype) for w, t in zip(words, model.inputs.values(), strict=True)}
+        inputs = {w: _empty(model, t, sizes, dtype) for w, t in zip(words, model.inputs.values(), strict=True)}
         try:
             with sdpa_kernel(backend), torch.autograd.graph.saved_tensors_hooks(keep, give), catch_warnings():
                 simplefilter("ignore")  # a kernel that cannot be used says so in a warning first
-                outputs: Any = _holding(module, stored)(**inputs)
+                outputs = _holding(module, stored)(**inputs)
         except RuntimeError as problem:
             message = f"{model.name} cannot run with {attention} attention: {problem}"
             help = "PyTorch's fused kernel does not take a bias that is trained, for one; `--attention math` takes all"
             raise fail("bad-size", message, help=help if attention == "flash" else None) from None
         for parameter in owned.values():
-            kept.pop(parameter.untyped_storage()._cdata, None)
+            storage: Any = parameter.untyped_storage()
+            kept.pop(storage._cdata, None)
         found = sum(storage.nbytes() for storage in kept.values())
     del outputs
     return found
 
 
-def _one_group(experts: Any, count: int) -> list[Any]:
+def _one_group(experts: Tensor, count: int) -> list[int]:
     """All vectors given to one of `count` experts."""
     return [experts.numel(), *[0] * (count - 1)]
 
@@ -123,8 +134,10 @@ def _no_formula(model: Model, left: Sequence[str]) -> ArchError:
 
 
 @contextmanager
-def _default_type(torch: Any, dtype: Any) -> Generator[None]:
+def _default_type(dtype: torch.dtype) -> Generator[None]:
     """Modules are made with weights of this type."""
+    import torch
+
     before = torch.get_default_dtype()
     torch.set_default_dtype(dtype)
     try:
@@ -133,8 +146,10 @@ def _default_type(torch: Any, dtype: Any) -> Generator[None]:
         torch.set_default_dtype(before)
 
 
-def _empty(torch: Any, model: Model, type: Type, sizes: Mapping[str, Any], dtype: str) -> Any:
-    shape: list[Any] = []
+def _empty(model: Model, type: Type, sizes: Mapping[str, Size], dtype: str) -> Tensor:
+    import torch
+
+    shape: list[Size] = []
     for size in type.shape:
         names = [name for name in symbols(size) if not isinstance(sizes[name], int)]
         if names and size != symbol(names[0]):
@@ -144,7 +159,7 @@ def _empty(torch: Any, model: Model, type: Type, sizes: Mapping[str, Any], dtype
     return torch.empty(shape, dtype=element)
 
 
-def _holding(module: Any, stored: Mapping[str, Any]) -> Any:
+def _holding(module: Any, stored: Mapping[str, Tensor]) -> Any:
     """A module with other tensors in the place of its own, whatever their addresses are called."""
     by_own = {id(own): stored[name] for name, own in (*module.named_parameters(), *module.named_buffers())}
     for part in module.modules():

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
+from archspec.algebra import Dim
 from archspec.pytorch.operations import constant
 from archspec.pytorch.pyast import apply, bind, literal, name, py, text
 from archspec.pytorch.scope import Scope
@@ -38,7 +39,7 @@ class Scores(NamedTuple):
     scale: ast.expr | None
     masks: list[Part]
     biases: list[Part]
-    shapes: frozenset[Any]
+    shapes: frozenset[tuple[Dim, ...]]
 
 
 def as_attention(tensors: Tensors, values: Sequence[Val | None]) -> Val | None:

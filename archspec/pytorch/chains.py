@@ -11,7 +11,7 @@ from archspec.pytorch.attribute_paths import pattern_of
 from archspec.pytorch.contiguous import texts
 from archspec.pytorch.pretty import WIDTH, written
 from archspec.pytorch.pyast import name, names_in, py
-from archspec.pytorch.scope import Scope
+from archspec.pytorch.scope import Scope, Written
 from archspec.pytorch.static_code import StaticCode
 from archspec.pytorch.tensor_code import TensorCode
 from archspec.pytorch.values import FREE, REAL, STATIC, Several, Val
@@ -35,9 +35,9 @@ class Expressions(Protocol):
 
     def applied(self, node: nodes.Expr) -> Val | Several: ...
 
-    def single(self, value: Val | Several, node: object) -> Val: ...
+    def single(self, value: Val | Several, node: Written) -> Val: ...
 
-    def alike(self, first: Val, second: Val, node: object) -> tuple[Val, Val]: ...
+    def alike(self, first: Val, second: Val, node: Written) -> tuple[Val, Val]: ...
 
 
 class Chains:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any, cast
 
+from archspec.elaborate.derived import bare
 from archspec.elaborate.trace import Trace
-from archspec.elaborate.values import key_of
+from archspec.elaborate.values import Value, is_list, key_of
 from archspec.ir import Body, Module, Weight
 from archspec.ops import Op
 from archspec.pytorch.attribute_paths import Places
@@ -86,10 +86,11 @@ class Context:
 
     # Hyperparameters
 
-    def values(self, definition: Definition, word: str) -> list[Any]:
+    def values(self, definition: Definition, word: str) -> list[Value]:
         """The values of a hyperparameter in all uses."""
         uses = self.trace.uses.get(definition, ())
-        return [m.hyperparameters[word] for m in self.modules(definition)] or [use.values[word] for use in uses]
+        values = [m.hyperparameters[word] for m in self.modules(definition)] or [use.values[word] for use in uses]
+        return [bare(value) for value in values]
 
     def is_settled(self, definition: Definition, word: str) -> bool:
         """Whether a hyperparameter is its one value in the model, rather than an argument or derived from one."""
@@ -115,30 +116,32 @@ class Context:
             self._attributes[definition] = found
         return self._attributes[definition][word]
 
-    def code_of(self, value: Any) -> ast.expr | None:
+    def code_of(self, value: Value) -> ast.expr | None:
         """A static value as code; None for an operation that is no function in PyTorch."""
         match value:
             case Definition():
                 return name(self.emitted(value).name)
             case Op():
                 return function_of(value)
-            case _ if isinstance(value, tuple):
-                items = [self.code_of(item) for item in cast("tuple[Any, ...]", value)]
+            case _ if is_list(value):
+                items = [self.code_of(item) for item in value]
                 known = [item for item in items if item is not None]
                 return sequence(known) if len(known) == len(items) else None
-            case _:
+            case bool() | int() | float() | str() | None:
                 return literal(value)
+            case _:
+                return None
 
 
-def _definitions(values: Iterable[Any]) -> Iterator[Definition]:
+def _definitions(values: Iterable[Value]) -> Iterator[Definition]:
     """The definitions among values and in lists of them."""
     for value in values:
         if isinstance(value, Definition):
             yield value
-        elif isinstance(value, tuple):
-            yield from _definitions(cast("tuple[Any, ...]", value))
+        elif is_list(value):
+            yield from _definitions(value)
 
 
-def distinct(values: Iterable[Any]) -> list[Any]:
+def distinct(values: Iterable[Value]) -> list[Value]:
     """Static values, each once."""
     return list({key_of(value): value for value in values}.values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from archspec.resolve.unit import Definition
@@ -37,14 +38,14 @@ class Emitted(NamedTuple):
 
     name: str
     definition: Definition
-    kept: tuple[str, ...]
-    keyword_only: frozenset[str]
-    inputs: tuple[Slot | None, ...]
-    outputs: tuple[Output, ...]
-    record: str | None
-    needs: frozenset[str]
-    is_causal: bool
-    base: str
-    init: list[ast.stmt]
-    forward: list[ast.stmt] | None
+    kept: tuple[str, ...] = ()
+    keyword_only: frozenset[str] = frozenset()
+    inputs: tuple[Slot | None, ...] = ()
+    outputs: tuple[Output, ...] = ()
+    record: str | None = None
+    needs: frozenset[str] = frozenset()
+    is_causal: bool = False
+    base: str = ""
+    init: Sequence[ast.stmt] = ()
+    forward: Sequence[ast.stmt] | None = None
     is_unused: bool = False

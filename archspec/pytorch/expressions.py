@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from archspec.elaborate.trace import Applied
 from archspec.ir import Module, Weight
@@ -13,7 +13,7 @@ from archspec.pytorch.chains import Chains
 from archspec.pytorch.emitted import Emitted
 from archspec.pytorch.operations import placed
 from archspec.pytorch.pyast import apply, bind, literal, method, name, py, sequence
-from archspec.pytorch.scope import Scope
+from archspec.pytorch.scope import Scope, Written
 from archspec.pytorch.static_code import StaticCode
 from archspec.pytorch.tensor_code import TensorCode
 from archspec.pytorch.tensor_types import TensorTypes
@@ -52,7 +52,7 @@ class Expressions:
         """The value of an expression that has one."""
         return self.single(self.expr(expr), expr)
 
-    def single(self, value: Val | Several, node: Any) -> Val:
+    def single(self, value: Val | Several, node: Written) -> Val:
         if isinstance(value, Several):
             self.scope.refuse("several outputs are used as one", node)
         return value
@@ -130,7 +130,7 @@ class Expressions:
         statements.body.append(ast.If(test, [*then, bind(target, first.code)], [*otherwise, bind(target, second.code)]))
         return Val(name(target), known.kind, known.rank, made=self._clock)
 
-    def alike(self, first: Val, second: Val, node: Any) -> tuple[Val, Val]:
+    def alike(self, first: Val, second: Val, node: Written) -> tuple[Val, Val]:
         """Two values, one of which is taken, of one kind."""
         for a, b in ((first, second), (second, first)):
             if a.is_tensor and b.is_number:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Sequence
-from typing import Any
 
 from archspec.elaborate.trace import MOST_OPTIONAL, Trace
-from archspec.elaborate.values import show
+from archspec.elaborate.values import Value, show
 from archspec.ops import OPS
 from archspec.pytorch.emitted import Emitted, Output
 from archspec.pytorch.module_writer import ModuleWriter
@@ -69,7 +68,7 @@ _HELPERS = {
 }
 
 
-def file_text(trace: Trace, model: str, doc: str, values: dict[str, Any], total: int) -> str:
+def file_text(trace: Trace, model: str, doc: str, values: dict[str, Value], total: int) -> str:
     """The file of a model; `values` are its hyperparameters, `total` its number of parameters.
 
     Raises ArchError (`untranslatable`), with the place in the spec, where something has no form in PyTorch.
@@ -90,7 +89,7 @@ def file_text(trace: Trace, model: str, doc: str, values: dict[str, Any], total:
     return "\n".join(lines) + "\n" + body + "\n"
 
 
-def _title(model: str, values: dict[str, Any], total: int) -> list[str]:
+def _title(model: str, values: dict[str, Value], total: int) -> list[str]:
     written = ", ".join(f"{word} = {show(value)}" for word, value in values.items())
     return docstring(
         [
@@ -241,7 +240,7 @@ def _shape(definition: Definition, type: str, shape: tree.Listing) -> str:
     return f"{type} {written}".strip()
 
 
-def _build(writer: ModuleWriter, root: Emitted, model: str, doc: str, values: dict[str, Any]) -> list[str]:
+def _build(writer: ModuleWriter, root: Emitted, model: str, doc: str, values: dict[str, Value]) -> list[str]:
     keywords: dict[str, ast.expr] = {}
     parameters = writer.parameters
     for word in root.kept:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from archspec.algebra import Polynomial
 from archspec.bodies.fold import arguments, fold_body
@@ -22,8 +22,8 @@ class Term(NamedTuple):
     """
 
     op: str
-    settings: tuple[Any, ...] = ()
-    parts: tuple[Any, ...] = ()
+    settings: tuple[object, ...] = ()
+    parts: tuple[object, ...] = ()
 
 
 X = Term("input", (0,))
@@ -33,23 +33,23 @@ UNKNOWN = Term("unknown")
 """What is not followed: the results of layers, blocks and functions with several results."""
 
 
-def term_of(body: Body) -> Any:
+def term_of(body: Body) -> object:
     """What the only output of a body is made of, sums and products in one order; None if it is not that simple."""
     if len(body.outputs) != 1 or body.size > MOST_CALLS:
         return None
     return _term_of(body, [Term("input", (i,)) for i in range(len(body.inputs))])
 
 
-def _term_of(body: Body, inputs: Sequence[Any]) -> Any:
+def _term_of(body: Body, inputs: Sequence[object]) -> object:
     return fold_body(body, inputs, _operation, _application, None, _number, _weight).outputs[0]
 
 
-def _operation(call: Call, given: list[Any]) -> list[Any]:
+def _operation(call: Call, given: list[object]) -> list[object]:
     settings = tuple(sorted((k, _number(v)) for k, v in call.attributes.items()))
     return [_term(call.type, given, settings), *[UNKNOWN] * (len(call.outputs) - 1)]
 
 
-def _application(call: Call, given: list[Any]) -> list[Any]:
+def _application(call: Call, given: list[object]) -> list[object]:
     if call.body is None or call.address or len(call.outputs) != 1:
         return [UNKNOWN] * len(call.outputs)
     return [_term_of(call.body, arguments(call, given))]
@@ -59,24 +59,24 @@ def _weight(address: str) -> Term:
     return Term("weight", (address,))
 
 
-def _number(value: Any) -> Any:
+def _number(value: object) -> object:
     """Integers as reals, and symbols as text, so that equal things are equal."""
     if isinstance(value, Polynomial):
         return str(value)
     if isinstance(value, tuple):
-        return tuple([_number(v) for v in cast("tuple[Any, ...]", value)])
+        return tuple([_number(v) for v in cast("tuple[object, ...]", value)])
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def _term(name: str, parts: Sequence[Any], settings: tuple[Any, ...] = ()) -> Term:
+def _term(name: str, parts: Sequence[object], settings: tuple[object, ...] = ()) -> Term:
     op = OPS[name]
-    flat: list[Any] = []
+    flat: list[object] = []
     for part in parts:
         flat += part.parts if op.associative and isinstance(part, Term) and part.op == name else [part]
     return Term(name, settings, tuple(sorted(flat, key=repr) if op.commutative else flat))
 
 
-def _of(op: str, *parts: Any) -> Term:
+def _of(op: str, *parts: object) -> Term:
     return _term(op, parts)
 
 
@@ -84,7 +84,7 @@ _CUBIC = _of("add", X, _of("mul", 0.044715, _of("pow", X, 3.0)))
 _ERF = _of("erf", _of("div", X, math.sqrt(2.0)))
 _TANH = _of("tanh", _of("mul", math.sqrt(2 / math.pi), _CUBIC))
 
-FUNCTIONS: dict[Term, str] = {
+FUNCTIONS: dict[object, str] = {
     _of("mul", 0.5, X, _of("add", 1.0, _ERF)): "F.gelu(x)",
     _of("mul", 0.5, X, _of("add", 1.0, _TANH)): "F.gelu(x, approximate='tanh')",
     _of("max", X, 0.0): "F.relu(x)",
@@ -145,7 +145,7 @@ def _form_of(use: Use) -> LayerForm | None:
             return LayerForm("nn.Embedding", None)
         case Term("layer_norm", _, parts) if parts == with_bias and len(weight) == 1:
             return LayerForm("nn.LayerNorm", "layer_norm")
-        case Term("conv", settings, parts) if parts == with_bias and not dict(settings)["transposed"]:
+        case Term("conv", settings, parts) if parts == with_bias and ("transposed", False) in settings:
             return LayerForm(f"nn.Conv{len(weight) - 2}d", "conv") if 3 <= len(weight) <= 5 else None
         case Term("mul") if bias is None and rms_eps(use) is not None:
             return LayerForm("nn.RMSNorm", None)

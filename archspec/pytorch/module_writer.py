@@ -48,7 +48,7 @@ class ModuleWriter:
         """What is passed on and never applied: nothing says what it would be applied to."""
         told = literal(f"the model does not apply {definition.name}")
         body: list[ast.stmt] = [ast.Raise(py("NotImplementedError(told)", told=told))]
-        return self._emitted(definition, set(), (), (), None, frozenset(), "nn.Module", [], body, is_unused=True)
+        return Emitted(self.context.names[definition], definition, base="nn.Module", forward=body, is_unused=True)
 
     def _function(self, definition: Definition) -> Emitted:
         uses = self.trace.uses[definition]
@@ -69,10 +69,10 @@ class ModuleWriter:
         parameters = self.context.parameters(definition)
         kept = {word for word, parameter in parameters.items() if parameter in used and word in known.arguments}
         needs = frozenset(forward.types.needs & used)
-        causal = is_causal_mask(uses)
         body = simplified([*forward.prelude(used), *body])
-        inputs = self._inputs(forward)
-        return self._emitted(definition, kept, inputs, outputs, None, needs, "", [], body, is_causal=causal)
+        return self._emitted(definition, kept)._replace(
+            inputs=self._inputs(forward), outputs=outputs, needs=needs, forward=body, is_causal=is_causal_mask(uses)
+        )
 
     def _module(self, definition: Definition) -> Emitted:
         uses = self.trace.uses.get(definition, [])
@@ -81,12 +81,13 @@ class ModuleWriter:
             init, kept = self._init(definition, uses, layer.base, layer.init, [])
             entry = self.context.form(definition).inputs[0]
             slot = Slot(usable(entry.name, self.context.taken), KIND[entry.dtype], False)
-            outputs = (Output("", REAL, None),)
-            return self._emitted(definition, kept, (slot,), outputs, None, frozenset(), layer.base, init, None)
+            return self._emitted(definition, kept)._replace(
+                inputs=(slot,), outputs=(Output("", REAL, None),), base=layer.base, init=init
+            )
         made = InitMethod(self.context, definition, uses).declarations()
         if not uses:
             init, kept = self._init(definition, uses, "nn.Module", made, [])
-            return self._emitted(definition, kept, (), (), None, frozenset(), "nn.Module", init, None)
+            return self._emitted(definition, kept)._replace(base="nn.Module", init=init)
         record = self._record(definition, uses)
         forward, body = self._translated(definition, uses, record)
         body = returned(body)
@@ -95,40 +96,21 @@ class ModuleWriter:
             body = [*size_checks(forward), *body]
         body = simplified([*forward.prelude(names_in(body)), *body])
         init, kept = self._init(definition, uses, "nn.Module", made, body)
-        inputs, outputs = self._inputs(forward), self._outputs(forward)
-        return self._emitted(definition, kept, inputs, outputs, record, needs, "nn.Module", init, body)
+        return self._emitted(definition, kept)._replace(
+            inputs=self._inputs(forward),
+            outputs=self._outputs(forward),
+            record=record,
+            needs=needs,
+            base="nn.Module",
+            init=init,
+            forward=body,
+        )
 
-    def _emitted(
-        self,
-        definition: Definition,
-        kept: set[str],
-        inputs: tuple[Slot | None, ...],
-        outputs: tuple[Output, ...],
-        record: str | None,
-        needs: frozenset[str],
-        base: str,
-        init: list[ast.stmt],
-        forward: list[ast.stmt] | None,
-        is_causal: bool = False,
-        is_unused: bool = False,
-    ) -> Emitted:
+    def _emitted(self, definition: Definition, kept: set[str]) -> Emitted:
+        """A definition that takes the hyperparameters `kept`."""
         words = tuple(word for word in definition.hyperparameters if word in kept)
-        keyword_only = self.parameters.keyword_only(definition, words)
-        word = self.context.names[definition]
         return Emitted(
-            word,
-            definition,
-            words,
-            keyword_only,
-            inputs,
-            outputs,
-            record,
-            needs,
-            is_causal,
-            base,
-            init,
-            forward,
-            is_unused,
+            self.context.names[definition], definition, words, self.parameters.keyword_only(definition, words)
         )
 
     # Methods

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from typing import Any
 
 from archspec.algebra import Polynomial
 from archspec.elaborate.trace import Use
+from archspec.elaborate.values import Value
 from archspec.ops import Op
-from archspec.pytorch.constructor_arguments import ConstructorArguments
+from archspec.pytorch.constructor_arguments import ConstructorArguments, default_of, given_to
 from archspec.pytorch.context import Context
 from archspec.pytorch.init_method import InitMethod
 from archspec.pytorch.pretty import written
 from archspec.pytorch.pyast import bind, literal, name, names_in, py, sequence
-from archspec.pytorch.size_dependence import default_of, given_to
 from archspec.resolve import nodes
 from archspec.resolve.unit import Definition
 
@@ -119,7 +118,7 @@ def _type_of(default: ast.expr | None) -> str:
         return ""
 
 
-def _type(value: Any) -> str:
+def _type(value: Value) -> str:
     match value:
         case None:
             return "None"

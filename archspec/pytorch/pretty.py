@@ -1,4 +1,8 @@
-"""Statements as text, in lines of at most 88 characters."""
+"""Statements as text, in lines of at most 88 characters.
+
+Expressions become documents (Wadler, 2003: "A prettier printer"). A group is in one line if it fits there; otherwise it
+is broken, in the first of some ways in which all lines fit, or in the last.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,97 @@ import io
 import re
 import textwrap
 import tokenize
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import takewhile
+from typing import NamedTuple, TypeAlias
 
 WIDTH = 88
 MARGIN = "    "
+
+# Documents ------------------------------------------------------------------------------------------------------------
+
+
+class Nest(NamedTuple):
+    """A document whose lines are one level further in."""
+
+    doc: Doc
+
+
+class Group(NamedTuple):
+    """`flat` in one line, or broken in one of some ways."""
+
+    flat: str
+    broken: Callable[[], Sequence[Doc]]
+
+
+Doc: TypeAlias = "str | list[Doc] | Nest | Group"
+"""Text, parts one after the other, or one of the above. LINE ends a line."""
+
+LINE = "\n"
+
+
+def _printed(doc: Doc, indent: int, start: str = "") -> list[str]:
+    """The lines of a document; `start` is what the first line begins with."""
+    lines = [start or MARGIN * indent]
+    waiting: list[tuple[int, Doc]] = [(indent, doc)]
+    while waiting:
+        indent, doc = waiting.pop()
+        match doc:
+            case "\n":
+                lines.append(MARGIN * indent)
+            case str():
+                lines[-1] += doc
+            case list():
+                waiting += [(indent, part) for part in reversed(doc)]
+            case Nest():
+                waiting.append((indent + 1, doc.doc))
+            case Group():
+                rest = _first(part for _, part in reversed(waiting))
+                after = sum(map(len, takewhile(lambda text: text != LINE, rest)))
+                if len(lines[-1]) + len(doc.flat) + after <= WIDTH:
+                    lines[-1] += doc.flat
+                    continue
+                *ways, last = doc.broken()
+                fitting = (way for way in ways if _fits(_printed(way, indent, lines[-1]), after))
+                waiting.append((indent, next(fitting, last)))
+    return lines
+
+
+def _fits(lines: Sequence[str], after: int) -> bool:
+    return max(map(len, lines)) <= WIDTH and len(lines[-1]) + after <= WIDTH
+
+
+def _first(docs: Iterable[Doc]) -> Iterator[str]:
+    """What documents have in their first line if all groups are broken, and LINE."""
+    for doc in docs:
+        match doc:
+            case str():
+                yield doc
+            case list():
+                yield from _first(doc)
+            case Nest():
+                yield from _first([doc.doc])
+            case Group():
+                yield from _first([doc.broken()[-1]])
+
+
+def bracketed(head: str, items: Sequence[str], tail: str, indent: int) -> list[str]:
+    """`head`, items between commas, `tail`: in one line, in three, or a line each item."""
+    return _printed(_brackets(head, [(item, item) for item in items], tail), indent)
+
+
+def _brackets(first: str, items: Sequence[tuple[str, Doc]], last: str) -> Group:
+    """Items, each in one line and as it can be broken, in brackets."""
+    flat = ", ".join(text for text, _ in items)
+    inner = Group(flat, lambda: [_lines([item for _, item in items], ",")])
+    return Group(first + flat + last, lambda: [_enclosed(first, inner, last)])
+
+
+def _enclosed(first: str, doc: Doc, last: str) -> Doc:
+    return [first, Nest([LINE, doc]), LINE, last]
+
+
+# Statements -----------------------------------------------------------------------------------------------------------
 
 
 def lines_of(body: Sequence[ast.stmt], indent: int) -> list[str]:
@@ -21,37 +112,25 @@ def lines_of(body: Sequence[ast.stmt], indent: int) -> list[str]:
             case ast.If():
                 lines += _if(statement, indent, "if")
             case ast.For(target, rounds):
-                head = _fitted(f"for {_target(target)} in ", rounds, ":", indent)
-                lines += [*head, *lines_of(statement.body, indent + 1)]
+                lines += _printed(["for ", _target(target), " in ", _doc(rounds), ":"], indent)
+                lines += lines_of(statement.body, indent + 1)
             case ast.Assign([target], value):
-                lines += _assignment(target, value, indent)
-            case ast.Return(ast.Tuple() as value) if _fits(f"return {_target(value)}", indent):
-                lines.append(f"{MARGIN * indent}return {_target(value)}")
+                lines += _printed(
+                    [_target(target) if isinstance(target, ast.Tuple) else written(target), " = ", _doc(value)], indent
+                )
             case ast.Return(ast.expr() as value):
-                lines += _fitted("return ", value, "", indent)
+                lines += _printed(["return ", _target(value)], indent)
             case ast.Raise(ast.expr() as value):
-                lines += _fitted("raise ", value, "", indent)
+                lines += _printed(["raise ", _doc(value)], indent)
             case ast.Expr(value):
-                lines += _fitted("", value, "", indent)
+                lines += _printed(_doc(value), indent)
             case _:
                 raise TypeError(f"no layout for {ast.dump(statement)}")
     return lines
 
 
-def _target(target: ast.expr) -> str:
-    """An expression that needs no parentheses where it stands."""
-    return written(target)[1:-1] if isinstance(target, ast.Tuple) and len(target.elts) > 1 else written(target)
-
-
-def _assignment(target: ast.expr, value: ast.expr, indent: int) -> list[str]:
-    if isinstance(target, ast.Tuple) and not _fits(_target(target) + " = (", indent):
-        *lines, last = bracketed("(", [written(e) for e in target.elts], ")", indent)
-        return [*lines, *_fitted(last.strip() + " = ", value, "", indent)]
-    return _fitted(f"{_target(target)} = ", value, "", indent)
-
-
 def _if(statement: ast.If, indent: int, word: str) -> list[str]:
-    lines = [*_fitted(f"{word} ", statement.test, ":", indent), *lines_of(statement.body, indent + 1)]
+    lines = [*_printed([f"{word} ", _doc(statement.test), ":"], indent), *lines_of(statement.body, indent + 1)]
     match statement.orelse:
         case []:
             pass
@@ -61,6 +140,8 @@ def _if(statement: ast.If, indent: int, word: str) -> list[str]:
             lines += [MARGIN * indent + "else:", *lines_of(otherwise, indent + 1)]
     return lines
 
+
+# Expressions ----------------------------------------------------------------------------------------------------------
 
 _HABITS = (
     (re.compile(r"\*\* \((-[\w.]+)\)"), r"** \1"),
@@ -79,147 +160,123 @@ def written(node: ast.expr) -> str:
     return double_quoted(text)
 
 
-def bracketed(head: str, items: Sequence[str], tail: str, indent: int) -> list[str]:
-    """`head`, items between commas, `tail`: in one line, in three, or a line each item."""
-    inside = ", ".join(items)
-    if not items or _fits(head + inside + tail, indent):
-        return [MARGIN * indent + head + inside + tail]
-    if _fits(inside, indent + 1):
-        middle = [MARGIN * (indent + 1) + inside]
-    else:
-        middle = [f"{MARGIN * (indent + 1)}{item}," for item in items]
-    return [MARGIN * indent + head, *middle, MARGIN * indent + tail]
+def _target(node: ast.expr) -> Doc:
+    """A tuple without parentheses if it is in one line; anything else is not in parentheses of its own."""
+    doc = _doc(node)
+    if isinstance(node, ast.Tuple) and len(node.elts) > 1:
+        return Group(doc.flat[1:-1], doc.broken)
+    return doc
 
 
-def _fits(text: str, indent: int) -> bool:
-    return len(MARGIN) * indent + len(text) <= WIDTH
+def _doc(node: ast.expr, inside: bool = False) -> Group:
+    """An expression; `inside`: brackets around it let lines end."""
+
+    def broken() -> Sequence[Doc]:
+        ways = _broken(node, inside)
+        is_name = isinstance(node, ast.Name | ast.Attribute) and not inside
+        return [_enclosed("(", written(node), ")"), *ways] if is_name else ways
+
+    return Group(written(node), broken)
 
 
-def _fitted(before: str, node: ast.expr, after: str, indent: int, inside: bool = False) -> list[str]:
-    """An expression in lines that fit, with text before and after it; `inside`: brackets around it let lines end."""
-    text = written(node)
-    if _fits(before + text + after, indent):
-        return [MARGIN * indent + before + text + after]
-    if not inside and (_is_chained(node) or isinstance(node, ast.Name | ast.Attribute)) and _fits(text, indent + 1):
-        return [MARGIN * indent + before + "(", MARGIN * (indent + 1) + text, MARGIN * indent + ")" + after]
+def _broken(node: ast.expr, inside: bool) -> Sequence[Doc]:
+    """The ways in which an expression can be in several lines."""
     match node:
-        case ast.Call(func, arguments, keywords) if arguments or keywords:
-            head = f"{before}{_holding(func)}("
-            if not _fits(head, indent):
-                rest = written(ast.Call(ast.Name("_"), arguments, keywords))[1:]
-                return _held(before, func, rest + after, indent, inside)
-            items = [("", argument) for argument in arguments]
-            items += [(f"{k.arg}=" if k.arg else "**", k.value) for k in keywords]
-            return _broken(head, items, ")" + after, indent)
         case ast.Tuple(elements) | ast.List(elements) if elements:
             first, last = "()" if isinstance(node, ast.Tuple) else "[]"
-            return _broken(before + first, [("", element) for element in elements], last + after, indent)
-        case ast.Attribute(value, name):
-            return _held(before, value, f".{name}{after}", indent, inside)
-        case ast.Call(func, [], []):
-            return _held(before, func, f"(){after}", indent, inside)
-        case ast.Subscript(value, index):
-            part = written(ast.Subscript(ast.Name("_"), index))[1:]
-            return _held(before, value, part + after, indent, inside)
+            return _brackets(first, [(written(e), _doc(e, inside=True)) for e in elements], last).broken()
+        case ast.Call() | ast.Attribute() | ast.Subscript():
+            links = _links(node)
+            if len(links) < 3:
+                return [links]
+            return [_lines(links)] if inside else [_enclosed("(", _doc(node, inside=True), ")")]
         case ast.Starred(value):
-            return _fitted(before + "*", value, after, indent, inside)
+            return [["*", _doc(value)]]
         case ast.GeneratorExp(element, [rounds]):
-            loop = f"for {written(rounds.target)} in "
-            return [
-                *_fitted(before, element, "", indent, inside),
-                *_fitted(loop, rounds.iter, after, indent, inside),
-            ]
+            return [[_doc(element, inside=True), LINE, f"for {written(rounds.target)} in ", _doc(rounds.iter)]]
         case ast.BinOp() | ast.BoolOp() | ast.Compare() | ast.IfExp() | ast.UnaryOp():
-            return _operation(before, node, after, indent, inside)
+            if inside:
+                return [_joined(node)]
+            hugged = _hugged(node)
+            return [*([hugged] if hugged else []), _enclosed("(", _doc(node, inside=True), ")")]
         case _:
-            return [MARGIN * indent + before + text + after]
+            return [written(node)]
 
 
-def _held(before: str, node: ast.expr, after: str, indent: int, inside: bool) -> list[str]:
-    """What is called, or a part of is taken, which `after` begins with: an operation is in parentheses there."""
-    if _strength(node) < STRONGEST:
-        return _in_parentheses(before, node, after, indent)
-    return _fitted(before, node, after, indent, inside)
+def _held(node: ast.expr) -> Group:
+    """What is called, or a part of is taken: an operation is in parentheses there."""
+    return _doc(node, inside=True) if _strength(node) == STRONGEST else _parenthesized(node)
 
 
-def _holding(node: ast.expr) -> str:
-    """The same in one line."""
-    return f"({written(node)})" if _strength(node) < STRONGEST else written(node)
+def _parenthesized(node: ast.expr) -> Group:
+    return Group(f"({written(node)})", lambda: [_enclosed("(", _doc(node, inside=True), ")")])
 
 
-def _is_chained(node: ast.expr) -> bool:
-    """Whether it calls methods of what a method called on a call gave: `f(x).g(y).h(z)`."""
-    methods = 0
-    while isinstance(node, ast.Subscript | ast.Call | ast.Attribute):
-        inner = node.func if isinstance(node, ast.Call) else node.value
-        methods += isinstance(node, ast.Attribute) and isinstance(inner, ast.Call | ast.Subscript)
-        node = inner
-    return methods > 1 or (methods > 0 and isinstance(node, ast.BinOp | ast.Compare))
+def _links(node: ast.expr) -> list[Doc]:
+    """The links of a chain of calls: `f(x)`, `.g(y)[0]`, `.h(z)`."""
+    match node:
+        case ast.Attribute(value, name):
+            links = _links(value)
+            is_link = isinstance(value, ast.Call | ast.Subscript) or _strength(value) < STRONGEST
+            return [*links, f".{name}"] if is_link else [*links[:-1], [links[-1], f".{name}"]]
+        case ast.Subscript(value, index):
+            links = _links(value)
+            return [*links[:-1], [links[-1], written(ast.Subscript(ast.Name("_"), index))[1:]]]
+        case ast.Call(func):
+            links = _links(func)
+            return [*links[:-1], [links[-1], _arguments(node)]]
+        case _:
+            return [_held(node)]
 
 
-def _broken(head: str, items: Sequence[tuple[str, ast.expr]], tail: str, indent: int) -> list[str]:
-    """Brackets with a line for what is in them, or a line for each item."""
-    inside = ", ".join(word + written(value) for word, value in items)
-    if len(items) == 1 and isinstance(items[0][1], ast.GeneratorExp):
-        inside = inside[1:-1]
-    lines: list[str] = []
-    if _fits(inside, indent + 1):
-        lines.append(MARGIN * (indent + 1) + inside)
-    elif len(items) == 1 and isinstance(items[0][1], ast.GeneratorExp):
-        lines += _fitted("", items[0][1], "", indent + 1, inside=True)
-    else:
-        for word, value in items:
-            lines += _fitted(word, value, ",", indent + 1, inside=not word)
-    return [MARGIN * indent + head, *lines, MARGIN * indent + tail]
+def _arguments(call: ast.Call) -> Doc:
+    if not call.args and not call.keywords:
+        return "()"
+    match call:
+        case ast.Call(_, [ast.GeneratorExp() as only], []):
+            inner = Group(written(only)[1:-1], lambda: _broken(only, inside=True))
+            return Group(f"({inner.flat})", lambda: [_enclosed("(", inner, ")")])
+        case _:
+            items: list[tuple[str, Doc]] = [(written(a), _doc(a, inside=True)) for a in call.args]
+            for keyword in call.keywords:
+                word = f"{keyword.arg}=" if keyword.arg else "**"
+                items.append((word + written(keyword.value), [word, _doc(keyword.value)]))
+            return _brackets("(", items, ")")
 
 
-def _operation(before: str, node: ast.expr, after: str, indent: int, inside: bool) -> list[str]:
-    """An operation broken before its operators; in parentheses of its own, unless there are some around it."""
-    if not inside or after.strip(",") or before:
-        return _hugged(before, node, after, indent) or _in_parentheses(before, node, after, indent)
-    parts = _operands(node)
-    if len(parts) == 1:
-        return [MARGIN * indent + before + written(node) + after]
-    lines: list[str] = []
-    for i, (word, operand, loose) in enumerate(parts):
-        first = f"{word} " if word else ""
-        last = after if i == len(parts) - 1 else ""
-        if loose:
-            lines += _in_parentheses(first, operand, last, indent)
-        elif isinstance(operand, ast.BinOp) and not _fits(first + written(operand) + last, indent):
-            begins, *rest = _operation("", operand, last, indent, inside=True)
-            lines += [f"{MARGIN * indent}{first}{begins.strip()}", *rest]
-        else:
-            lines += _fitted(first, operand, last, indent, inside=not first)
-    return lines
+def _lines(parts: Sequence[Doc], end: str = "") -> Doc:
+    """Parts in a line each."""
+    return [piece for i, part in enumerate(parts) for piece in ([LINE] if i else []) + [part, end]]
 
 
-def _in_parentheses(before: str, node: ast.expr, after: str, indent: int) -> list[str]:
-    whole = f"{before}({written(node)}){after}"
-    if before and _fits(whole, indent):
-        return [MARGIN * indent + whole]
-    lines = _fitted("", node, "", indent + 1, inside=True)
-    return [f"{MARGIN * indent}{before}(", *lines, f"{MARGIN * indent}){after}"]
+def _joined(node: ast.expr) -> Doc:
+    """An operation broken before its operators."""
+    operands = _operands(node)
+    if len(operands) == 1:
+        return written(node)
+    parts: list[Doc] = []
+    for word, operand, loose in operands:
+        doc = _parenthesized(operand) if loose else _doc(operand, inside=not word or isinstance(operand, ast.BinOp))
+        parts.append([f"{word} ", doc] if word else doc)
+    return _lines(parts)
 
 
-def _hugged(before: str, node: ast.expr, after: str, indent: int) -> list[str] | None:
+def _hugged(node: ast.expr) -> Doc | None:
     """A sum or the like that is broken inside its last operand only, as in `x + f(`; None if that does not do."""
     if not isinstance(node, ast.BinOp | ast.Compare) or len(_operands(node)) > 2:
         return None
     word, right, loose = _operands(node)[-1]
     text = written(node)
     end = text.rfind(f" {word} " + ("(" if loose else "") + written(right))
-    head = f"{before}{text[:end]} {word} "
-    if end < 0 or not _fits(head + "(", indent):
+    head = f"{text[:end]} {word} "
+    if end < 0:
         return None
     if loose:
-        return _in_parentheses(head, right, after, indent)
-    if isinstance(right, ast.BinOp):
-        return _hugged(head, right, after, indent)
-    if not isinstance(right, ast.Call):
-        return None
-    lines = _fitted(head, right, after, indent)
-    return lines if all(len(line) <= WIDTH for line in lines) and not lines[0].endswith(f" {word} (") else None
+        return [head, _enclosed("(", _doc(right, inside=True), ")")]
+    inner = _hugged(right) if isinstance(right, ast.BinOp) else None
+    if isinstance(right, ast.Call) and len(_links(right)) < 3 and not written(right).startswith("("):
+        inner = _links(right)
+    return [head, inner] if inner is not None else None
 
 
 def _operands(node: ast.expr) -> list[tuple[str, ast.expr, bool]]:

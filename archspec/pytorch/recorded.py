@@ -1,13 +1,18 @@
-"""Tensors that have a shape and an element type, and no numbers: what the stand-in for torch computes with."""
+"""Tensors that have a shape and an element type, and no numbers: what the stand-in for torch computes with.
+
+Their operators and methods, and the functions in FUNCTIONS, are operations of the language, by the form that these have
+in PyTorch: `x.reshape(*shape)`. The rule of an operation says what comes out.
+"""
 
 from __future__ import annotations
 
+import ast
 import math
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, cast
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, cast
 
 from archspec.ir import Type
-from archspec.ops import OPS
+from archspec.ops import OPS, Op
 
 
 class DType(NamedTuple):
@@ -19,6 +24,7 @@ class DType(NamedTuple):
 
 float32, float64, int64, bool_ = DType("real", 32), DType("real", 64), DType("int", 64), DType("bool", 8)
 _WIDEST = {"int": int64, "bool": bool_}
+OF_NUMBERS: dict[type, DType] = {bool: bool_, int: int64, float: float32}
 
 
 class Tensor:
@@ -51,38 +57,12 @@ class Tensor:
     def clone(self, memory_format: None = None) -> Tensor:
         return Tensor(self.shape, self.dtype)
 
-    def reshape(self, *shape: Any) -> Tensor:
-        return applied("reshape", self, shape=_listed(shape))
-
-    def expand(self, *shape: Any) -> Tensor:
-        return applied("expand", self, shape=_listed(shape))
-
-    def permute(self, *order: Any) -> Tensor:
-        return applied("permute", self, order=_listed(order))
-
-    def transpose(self, a: int, b: int) -> Tensor:
-        return applied("transpose", self, a=a, b=b)
-
-    def sum(self, axis: Any, keepdim: bool = False) -> Tensor:
-        return applied("sum", self, axis=axis, keep=keepdim)
-
-    def amax(self, axis: Any, keepdim: bool = False) -> Tensor:
-        return applied("amax", self, axis=axis, keep=keepdim)
-
     def narrow(self, dim: int, start: int, length: int) -> Tensor:
-        return applied("slice", self, axis=dim, start=start, stop=start + length)
+        settings = {"axis": dim, "start": start, "stop": start + length, "step": 1}
+        return cast("Tensor", applied(OPS["slice"], [self], settings))
 
-    def clamp(self, min: Any = None, max: Any = None) -> Tensor:
-        return applied("max", self, min) if max is None else applied("min", self, max)
-
-    def eq(self, other: Any) -> Tensor:
-        return applied("eq", self, other)
-
-    def ne(self, other: Any) -> Tensor:
-        return applied("ne", self, other)
-
-    def __getitem__(self, key: Any) -> Tensor:
-        parts = cast("tuple[Any, ...]", key if isinstance(key, tuple) else (key,))
+    def __getitem__(self, key: object) -> Tensor:
+        parts = cast("tuple[object, ...]", key) if isinstance(key, tuple) else (key,)
         if isinstance(key, Tensor):
             return Tensor((*key.shape, *self.shape[1:]), self.dtype)
         if ... in parts:
@@ -105,57 +85,106 @@ class Tensor:
         return Tensor((*shape, *left), self.dtype)
 
 
-def _listed(sizes: tuple[Any, ...]) -> tuple[int, ...]:
-    """`reshape(a, b)` and `reshape((a, b))` alike."""
-    return sizes if len(sizes) != 1 else sizes_of(sizes[0], 1)
-
-
-def sizes_of(value: Any, rank: int) -> tuple[int, ...]:
-    """A tuple or list of sizes as a tuple, or one size for each of `rank` axes."""
-    return tuple(cast("Sequence[int]", value)) if isinstance(value, tuple | list) else (value,) * rank
-
-
-def applied(op: str, *values: Any, **settings: Any) -> Any:
-    """An operation of the language: its rule says what comes out."""
-    types = [Type(v.shape, v.dtype.kind) if isinstance(v, Tensor) else _number_type(v) for v in values]
-    results = [Tensor(cast("Any", t.shape), _dtype(t.dtype, values)) for t in OPS[op].rule(types, settings)]
-    return results[0] if len(results) == 1 and not OPS[op].has_several else tuple(results)
-
-
-def _number_type(value: Any) -> Type | None:
-    if value is None:
-        return None
-    kinds = {bool: "bool", int: "int", float: "real"}
-    return Type((), kinds[value.__class__])
-
-
-def _dtype(kind: str, values: Sequence[Any]) -> DType:
-    """The element type of a result: of reals the widest that goes in, where tensors with axes go first."""
-    if kind != "real":
-        return _WIDEST[kind]
-    reals = [v for v in values if isinstance(v, Tensor) and v.dtype.kind == "real"]
-    return max([v.dtype for v in reals if v.shape] or [v.dtype for v in reals] or [float32])
-
-
-def _operator(op: str, turned: bool = False) -> Callable[[Tensor, Any], Tensor]:
-    def operator(self: Tensor, other: Any) -> Tensor:
-        return applied(op, other, self) if turned else applied(op, self, other)
-
-    return operator
-
-
-for _name in ("add", "sub", "mul", "floordiv", "mod", "pow", "and", "or"):
-    setattr(Tensor, f"__{_name}__", _operator(_name))
-    setattr(Tensor, f"__r{_name}__", _operator(_name, turned=True))
-for _name in ("lt", "le", "gt", "ge"):
-    setattr(Tensor, f"__{_name}__", _operator(_name))
-Tensor.__truediv__, Tensor.__rtruediv__ = _operator("div"), _operator("div", turned=True)  # pyright: ignore
-Tensor.__matmul__ = _operator("matmul")  # pyright: ignore
-Tensor.__neg__ = lambda self: applied("neg", self)  # pyright: ignore
-Tensor.__invert__ = lambda self: applied("not", self)  # pyright: ignore
-
-
 class Parameter(Tensor):
     def __init__(self, data: Tensor, requires_grad: bool = True) -> None:
         super().__init__(data.shape, data.dtype)
         self.requires_grad_(requires_grad)
+
+
+def sizes_of(value: object, rank: int) -> tuple[int, ...]:
+    """A tuple or list of sizes as a tuple, or one size for each of `rank` axes."""
+    return tuple(cast("Sequence[int]", value)) if isinstance(value, tuple | list) else (cast("int", value),) * rank
+
+
+# Operations -----------------------------------------------------------------------------------------------------------
+
+Function = Callable[..., Tensor | tuple[Tensor, ...]]
+
+_OTHER_FORMS = (
+    ("eq", "a.eq(b)"),
+    ("ne", "a.ne(b)"),
+    ("min", "a.clamp(max=b)"),
+    ("max", "a.clamp(min=b)"),
+    ("min", "torch.minimum(a, b)"),
+    ("max", "torch.maximum(a, b)"),
+    ("where", "torch.where(condition, a, b)"),
+    ("sum", "x.sum(axis, keepdim=keep)"),
+    ("amax", "x.amax(axis, keepdim=keep)"),
+    ("linear", "F.linear(x, weight, bias)"),
+    ("embedding", "F.embedding(ids, table)"),
+)
+"""Forms that operations have for some operands; the first of a name is tried first."""
+
+
+def applied(op: Op, operands: Sequence[object], settings: Mapping[str, object]) -> Tensor | tuple[Tensor, ...]:
+    """The results of an operation."""
+    types = [Type(v.shape, v.dtype.kind) if isinstance(v, Tensor) else _number_type(v) for v in operands]
+    results = [
+        Tensor(cast("tuple[int, ...]", t.shape), _dtype(t.dtype, operands)) for t in op.rule(types, dict(settings))
+    ]
+    return results[0] if len(results) == 1 and not op.has_several else tuple(results)
+
+
+def _number_type(value: object) -> Type | None:
+    return None if value is None else Type((), OF_NUMBERS[value.__class__].kind)
+
+
+def _dtype(kind: str, operands: Sequence[object]) -> DType:
+    """The element type of a result: of reals the widest that goes in, where tensors with axes go first."""
+    if kind != "real":
+        return _WIDEST[kind]
+    reals = [v for v in operands if isinstance(v, Tensor) and v.dtype.kind == "real"]
+    return max([v.dtype for v in reals if v.shape] or [v.dtype for v in reals] or [float32])
+
+
+def _function(op: Op, order: Sequence[str], words: Mapping[str, str]) -> Function:
+    """An operation as a function of the operands `order`, of which `*sizes` takes all that are left, and of `words`."""
+    usual = {a.name: a.default for a in op.attributes}
+
+    def function(*values: object, **named: object) -> Tensor | tuple[Tensor, ...]:
+        given = {words[word]: value for word, value in named.items()}
+        for i, (word, value) in enumerate(zip(order, values, strict=False)):
+            sizes = tuple(values[i:]) if len(values) > i + 1 else sizes_of(value, 1)
+            given[word.lstrip("*")] = sizes if word.startswith("*") else value
+        if len(values) > len(order) and not order[-1].startswith("*"):
+            raise TypeError("too many operands")
+        operands = [given.pop(i.name, None) for i in op.inputs]
+        if op.inputs and op.inputs[-1].variadic:
+            operands = list(cast("Sequence[object]", operands[-1]))
+        return applied(op, operands, usual | given)
+
+    return function
+
+
+_DUNDERS = {"mult": "mul", "div": "truediv", "bitand": "and", "bitor": "or", "lte": "le", "gte": "ge", "usub": "neg"}
+"""Operators in `ast` that Python's methods have other names for."""
+
+
+def _functions(op: Op, form: str) -> Iterator[tuple[str, str, Function]]:
+    """The functions and methods that a form calls: what has them, their names, and what they do."""
+    match ast.parse(form, mode="eval").body:
+        case ast.Call(ast.Attribute(ast.Name(owner), name), values, keywords) if all(k.arg for k in keywords):
+            order = [ast.unparse(value) for value in values]
+            words = {str(k.arg): ast.unparse(k.value) for k in keywords}
+            is_function = owner in ("torch", "F")
+            yield owner if is_function else "", name, _function(op, order if is_function else [owner, *order], words)
+        case ast.BinOp(op=operator) | ast.Compare(ops=[operator]) | ast.UnaryOp(op=operator):
+            name = operator.__class__.__name__.lower()
+            name = _DUNDERS.get(name, name)
+            order = [i.name for i in op.inputs]
+            yield "", f"__{name}__", _function(op, order, {})
+            yield "", f"__r{name}__", _function(op, order[::-1], {})
+        case _:
+            pass
+
+
+FUNCTIONS: dict[str, dict[str, Function]] = {"torch": {}, "F": {}}
+"""The functions of torch and of torch.nn.functional, by name."""
+
+_OWN_FORMS = [(op.name, op.torch.form) for op in OPS.values() if op.torch is not None]
+for _op, _form in (*_OTHER_FORMS, *_OWN_FORMS):
+    for _owner, _name, _made in _functions(OPS[_op], _form) if isinstance(_form, str) else ():
+        if _owner:
+            FUNCTIONS[_owner].setdefault(_name, _made)
+        else:
+            setattr(Tensor, _name, _made)

@@ -7,18 +7,30 @@ what generated files use. Anything else is an error, so that nothing passes unch
 from __future__ import annotations
 import __future__
 
-import ast
 import builtins
 import math
 import typing
 from collections import abc
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from types import MappingProxyType, SimpleNamespace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 from archspec.ops import OPS
 from archspec.pytorch.names import TAKEN_BY_MODULES
-from archspec.pytorch.recorded import DType, Parameter, Tensor, applied, bool_, float32, float64, int64, sizes_of
+from archspec.pytorch.recorded import (
+    FUNCTIONS,
+    OF_NUMBERS,
+    DType,
+    Parameter,
+    Tensor,
+    applied,
+    bool_,
+    float32,
+    float64,
+    int64,
+    sizes_of,
+)
 
 
 def record(source: str) -> Module:
@@ -41,7 +53,7 @@ class Module:
     def __init__(self) -> None:
         self.__dict__.update(_modules={}, _parameters={}, _buffers={})
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         tables = self._tables()
         known = next((table for table in tables if name in table), None)
         table = tables[0] if isinstance(value, Module) else tables[1] if isinstance(value, Parameter) else known
@@ -78,7 +90,7 @@ class Module:
     def get_submodule(self, target: str) -> Module:
         return self._at(target, 0)
 
-    def get_parameter(self, target: str) -> Parameter:
+    def get_parameter(self, target: str) -> Tensor:
         return self._at(target, 1)
 
     def get_buffer(self, target: str) -> Tensor:
@@ -110,13 +122,13 @@ class Module:
                     parameter.requires_grad_(requires_grad)
         return self
 
-    def named_parameters(self, remove_duplicate: bool = True) -> Iterator[tuple[str, Any]]:
+    def named_parameters(self, remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
         return self._named("", (1,))
 
-    def state_dict(self, keep_vars: bool = False) -> dict[str, Any]:
+    def state_dict(self, keep_vars: bool = False) -> dict[str, Tensor]:
         return dict(self._named("", (1, 2)))
 
-    def _named(self, prefix: str, which: Sequence[int]) -> Iterator[tuple[str, Any]]:
+    def _named(self, prefix: str, which: Sequence[int]) -> Iterator[tuple[str, Tensor]]:
         tables = self._tables()
         for i in which:
             yield from ((prefix + name, tensor) for name, tensor in tables[i].items() if tensor is not None)
@@ -157,75 +169,74 @@ class ModuleDict(Module):
         self._modules[key] = module
 
 
-class _Linear(Module):
-    def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
-        super().__init__()
-        self.weight = Parameter(Tensor((out_features, in_features)))
-        self.register_parameter("bias", Parameter(Tensor((out_features,))) if bias else None)
+Shapes = dict[str, tuple[int, ...] | None]
 
 
-class _Embedding(Module):
-    def __init__(self, num_embeddings: int, embedding_dim: int) -> None:
-        super().__init__()
-        self.weight = Parameter(Tensor((num_embeddings, embedding_dim)))
+def _layer(shapes: Callable[..., Shapes]) -> type[Module]:
+    """A module of torch.nn with parameters of these shapes, given what it is made with; None for one that is absent."""
 
-
-class _RMSNorm(Module):
-    def __init__(self, normalized_shape: Any, eps: float | None = None) -> None:
-        super().__init__()
-        self.weight = Parameter(Tensor(sizes_of(normalized_shape, 1)))
-
-
-class _LayerNorm(_RMSNorm):
-    def __init__(self, normalized_shape: Any, eps: float = 1e-5, bias: bool = True) -> None:
-        super().__init__(normalized_shape)
-        self.register_parameter("bias", Parameter(Tensor(self.weight.shape)) if bias else None)
-
-
-def _convolution(rank: int) -> type[Module]:
-    class Convolution(Module):
-        def __init__(
-            self,
-            in_channels: int,
-            out_channels: int,
-            kernel_size: Any,
-            stride: Any = 1,
-            padding: Any = 0,
-            dilation: Any = 1,
-            groups: int = 1,
-            bias: bool = True,
-        ) -> None:
+    class Layer(Module):
+        def __init__(self, *values: object, **named: object) -> None:
             super().__init__()
-            if in_channels % groups or out_channels % groups:
-                raise ValueError("channels must be divisible by groups")
-            kernel = sizes_of(kernel_size, rank)
-            if len(kernel) != rank:
-                raise ValueError("the kernel has other axes")
-            self.weight = Parameter(Tensor((out_channels, in_channels // groups, *kernel)))
-            self.register_parameter("bias", Parameter(Tensor((out_channels,))) if bias else None)
+            for name, shape in shapes(*values, **named).items():
+                self.register_parameter(name, Parameter(Tensor(shape)) if shape is not None else None)
 
-    return Convolution
+    return Layer
 
 
-_LAYERS: dict[str, type[Module]] = {
-    "nn.Linear": _Linear,
-    "nn.Embedding": _Embedding,
-    "nn.LayerNorm": _LayerNorm,
-    "nn.RMSNorm": _RMSNorm,
-    **{f"nn.Conv{rank}d": _convolution(rank) for rank in (1, 2, 3)},
+def _linear(in_features: int, out_features: int, bias: bool = True) -> Shapes:
+    return {"weight": (out_features, in_features), "bias": (out_features,) if bias else None}
+
+
+def _embedding(num_embeddings: int, embedding_dim: int) -> Shapes:
+    return {"weight": (num_embeddings, embedding_dim)}
+
+
+def _rms_norm(normalized_shape: object, eps: float | None = None) -> Shapes:
+    return {"weight": sizes_of(normalized_shape, 1)}
+
+
+def _layer_norm(normalized_shape: object, eps: float = 1e-5, bias: bool = True) -> Shapes:
+    shape = sizes_of(normalized_shape, 1)
+    return {"weight": shape, "bias": shape if bias else None}
+
+
+def _convolution(
+    rank: int,
+    in_channels: int,
+    out_channels: int,
+    kernel_size: object,
+    stride: object = 1,
+    padding: object = 0,
+    dilation: object = 1,
+    groups: int = 1,
+    bias: bool = True,
+) -> Shapes:
+    kernel = sizes_of(kernel_size, rank)
+    if in_channels % groups or out_channels % groups or len(kernel) != rank:
+        raise ValueError("these sizes do not fit together")
+    weight = (out_channels, in_channels // groups, *kernel)
+    return {"weight": weight, "bias": (out_channels,) if bias else None}
+
+
+_LAYERS = {
+    "Linear": _layer(_linear),
+    "Embedding": _layer(_embedding),
+    "LayerNorm": _layer(_layer_norm),
+    "RMSNorm": _layer(_rms_norm),
+    **{f"Conv{rank}d": _layer(partial(_convolution, rank)) for rank in (1, 2, 3)},
 }
 
 
 # The names of torch ---------------------------------------------------------------------------------------------------
 
 
-def _made(shape: Any, dtype: DType = float32, device: None = None) -> Tensor:
+def _made(shape: object, dtype: DType = float32, device: None = None) -> Tensor:
     return Tensor(sizes_of(shape, 1), dtype)
 
 
-def _full(shape: Any, value: Any, dtype: DType | None = None, device: None = None) -> Tensor:
-    kinds = {bool: bool_, int: int64, float: float32}
-    return Tensor(shape, dtype or kinds[value.__class__])
+def _full(shape: object, value: object, dtype: DType | None = None, device: None = None) -> Tensor:
+    return Tensor(sizes_of(shape, 1), dtype or OF_NUMBERS[value.__class__])
 
 
 def _arange(stop: int, dtype: DType = int64, device: None = None) -> Tensor:
@@ -240,8 +251,8 @@ def _same(x: Tensor, approximate: str = "none") -> Tensor:
     return x.to(x.dtype)
 
 
-def _layer_norm(x: Tensor, shape: Any, weight: Any, bias: Any, eps: float) -> Tensor:
-    return applied("layer_norm", x, weight, bias, eps=eps)
+def _normalized(x: Tensor, shape: object, weight: object, bias: object, eps: float) -> object:
+    return applied(OPS["layer_norm"], [x, weight, bias], {"eps": eps})
 
 
 def _initial(least: int = 0) -> Callable[..., Tensor]:
@@ -255,39 +266,12 @@ def _initial(least: int = 0) -> Callable[..., Tensor]:
     return fill
 
 
-def _of(op: str, positions: Sequence[str] = (), words: Mapping[str, str] = MappingProxyType({})) -> Callable[..., Any]:
-    """A function of torch that is an operation of the language, whose operands are the parameters at `positions`, and
-    under other `words`.
-    """
-
-    def function(*values: Any, **named: Any) -> Any:
-        given = dict(zip(positions or [i.name for i in OPS[op].inputs], values, strict=False))
-        given |= {words.get(word, word): value for word, value in named.items()}
-        inputs = [given.pop(i.name, None) for i in OPS[op].inputs]
-        return applied(op, *inputs, **given)
-
-    return function
-
-
-def _functions(module: str) -> dict[str, Callable[..., Any]]:
-    """The functions of a module of torch that are operations by their form: `torch.cumsum(x, dim=axis)`."""
-    found: dict[str, Callable[..., Any]] = {}
-    for op in OPS.values():
-        form = op.torch.form if op.torch is not None else ""
-        match ast.parse(form, mode="eval").body if isinstance(form, str) and form else None:
-            case ast.Call(ast.Attribute(ast.Name(name), function), values, words) if name == module:
-                if all(isinstance(value, ast.Name) for value in (*values, *(w.value for w in words))):
-                    positions = [value.id for value in values if isinstance(value, ast.Name)]
-                    named = {str(w.arg): w.value.id for w in words if isinstance(w.value, ast.Name)}
-                    found[function] = _of(op.name, positions, named)
-            case _:
-                pass
-    return found
-
-
-def _convolved(transposed: bool) -> Callable[..., Tensor]:
-    def convolve(x: Tensor, weight: Tensor, bias: Tensor | None = None, **settings: Any) -> Tensor:
-        return applied("conv", x, weight, bias, **settings, transposed=transposed)
+def _convolution_over(rank: int, transposed: bool) -> Callable[..., object]:
+    def convolve(x: Tensor, weight: Tensor, bias: Tensor | None = None, **settings: object) -> object:
+        if len(x.shape) != rank + 2:
+            raise TypeError("the input has other axes")
+        usual = {"stride": 1, "padding": 0, "dilation": 1, "groups": 1, "transposed": transposed}
+        return applied(OPS["conv"], [x, weight, bias], {**usual, **settings})
 
     return convolve
 
@@ -298,7 +282,7 @@ _nn = SimpleNamespace(
     ModuleList=ModuleList,
     ModuleDict=ModuleDict,
     Parameter=Parameter,
-    **{name.removeprefix("nn."): layer for name, layer in _LAYERS.items()},
+    **_LAYERS,
     init=SimpleNamespace(
         **{name: _initial() for name in _INITIAL},
         xavier_uniform_=_initial(2),
@@ -306,13 +290,11 @@ _nn = SimpleNamespace(
     ),
     functional=SimpleNamespace(
         **dict.fromkeys(("gelu", "relu", "silu"), _same),
-        **_functions("F"),
-        linear=_of("linear"),
-        embedding=_of("embedding"),
-        layer_norm=_layer_norm,
+        **FUNCTIONS["F"],
+        layer_norm=_normalized,
         scaled_dot_product_attention=lambda q, k, v, **_: Tensor((*q.shape[:-1], v.shape[-1]), q.dtype),  # pyright: ignore
-        **{f"conv{rank}d": _convolved(False) for rank in (1, 2, 3)},
-        **{f"conv_transpose{rank}d": _convolved(True) for rank in (1, 2, 3)},
+        **{f"conv{rank}d": _convolution_over(rank, transposed=False) for rank in (1, 2, 3)},
+        **{f"conv_transpose{rank}d": _convolution_over(rank, transposed=True) for rank in (1, 2, 3)},
     ),
 )
 _OTHERS = SimpleNamespace(
@@ -331,43 +313,36 @@ _OTHERS = SimpleNamespace(
     arange=_arange,
     sort=_sort,
     floor=_same,
-    where=_of("where"),
-    minimum=_of("min"),
-    maximum=_of("max"),
-    cat=lambda tensors, dim: applied("concat", *tensors, axis=dim),  # pyright: ignore
 )
-torch = SimpleNamespace(**_functions("torch") | vars(_OTHERS))
+torch = SimpleNamespace(**FUNCTIONS["torch"] | vars(_OTHERS))
 """What generated files use of torch."""
 
-_BUILTINS = frozenset(
-    [
-        "__build_class__",
-        "abs",
-        "bool",
-        "dict",
-        "enumerate",
-        "float",
-        "id",
-        "int",
-        "isinstance",
-        "len",
-        "list",
-        "max",
-        "min",
-        "object",
-        "range",
-        "str",
-        "super",
-        "tuple",
-        "zip",
-        "AttributeError",
-        "NotImplementedError",
-        "ValueError",
-    ]
-)
+_BUILTINS = [
+    "__build_class__",
+    "abs",
+    "bool",
+    "dict",
+    "enumerate",
+    "float",
+    "id",
+    "int",
+    "isinstance",
+    "len",
+    "list",
+    "max",
+    "min",
+    "object",
+    "range",
+    "str",
+    "super",
+    "tuple",
+    "zip",
+    "AttributeError",
+    "NotImplementedError",
+    "ValueError",
+]
 
-
-_IMPORTED: dict[str, Any] = {
+_IMPORTED: dict[str, object] = {
     "__future__": __future__,
     "collections.abc": abc,
     "math": math,
@@ -377,6 +352,6 @@ _IMPORTED: dict[str, Any] = {
 }
 
 
-def _import(name: str, *rest: Any) -> Any:
+def _import(name: str, *rest: object) -> object:
     """`import` as generated files use it."""
     return _IMPORTED[name]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import NoReturn, cast
 
-from archspec.elaborate.trace import Seen, Use
-from archspec.ir import Constant, Type
+from archspec.elaborate.trace import Evaluated, Seen, Use
+from archspec.elaborate.values import Value
+from archspec.ir import Call, Constant, Type
 from archspec.pytorch.attribute_paths import Places
 from archspec.pytorch.context import Context, distinct
 from archspec.pytorch.pyast import literal, name
@@ -17,8 +18,12 @@ from archspec.pytorch.values import BOOL, INT, KIND, NONE, REAL, STATIC, Several
 from archspec.resolve import nodes
 from archspec.resolve.unit import Definition
 from archspec.source import ArchError, fail
+from archspec.syntax.tree import Located
 
 NOTHING = Seen(None)
+
+Written = Evaluated | nodes.Statement | nodes.Address | nodes.Loop | Located
+"""What has a location in the spec."""
 
 
 class Scope:
@@ -72,13 +77,13 @@ class Scope:
         self.env[entry.name] = value
         return value
 
-    def refuse(self, message: str, node: Any) -> NoReturn:
+    def refuse(self, message: str, node: Written) -> NoReturn:
         """Raises ArchError; `node` is a resolved node, or one of the syntax tree."""
-        raise untranslatable(message, self.definition, getattr(node, "at", node))
+        raise untranslatable(message, self.definition, cast("Located", getattr(node, "at", node)))
 
     # Names
 
-    def settled(self, word: str) -> list[Any]:
+    def settled(self, word: str) -> list[Value]:
         """The one value of a hyperparameter that is no argument, in a list; none for any other name."""
         if word not in self._initial or self.env.get(word) is not self._initial[word]:
             return []
@@ -112,10 +117,10 @@ class Scope:
 
     # What the trace says
 
-    def seen(self, node: Any) -> Seen:
+    def seen(self, node: Evaluated) -> Seen:
         return self.trace.seen.get(id(self.steps.get(id(node), node)), NOTHING)
 
-    def was_seen(self, node: Any) -> bool:
+    def was_seen(self, node: Evaluated) -> bool:
         """Whether a step or expression was ever evaluated."""
         return id(node) in self.trace.seen
 
@@ -135,15 +140,15 @@ class Scope:
             return expr.value is None
         return self.is_static(expr) and set(self.seen(expr).statics) == {None}
 
-    def types(self, node: Any) -> Sequence[Type]:
+    def types(self, node: Evaluated) -> Sequence[Type]:
         """The types that an expression, or what is applied in a step, had."""
         return list(self.seen(node).types)
 
-    def rank(self, node: Any) -> int | None:
+    def rank(self, node: Evaluated) -> int | None:
         ranks = {len(t.shape) for t in self.types(node)}
         return ranks.pop() if len(ranks) == 1 else None
 
-    def calls(self, node: Any) -> list[Any]:
+    def calls(self, node: Evaluated) -> list[Call]:
         """The calls in bodies that an expression became."""
         span = self.unit.span(node.at)
         bodies = [use.body for use in self.uses] + self.context.tables(self.definition)
@@ -159,12 +164,12 @@ class Scope:
         ]
 
 
-def counts_as(values: Sequence[Any]) -> str:
+def counts_as(values: Sequence[Value]) -> str:
     """What static values count as beside tensors."""
     if any(isinstance(v, float) for v in values):
         return REAL
     return BOOL if any(isinstance(v, bool) for v in values) else INT
 
 
-def untranslatable(message: str, definition: Definition, node: Any) -> ArchError:
+def untranslatable(message: str, definition: Definition, node: Located) -> ArchError:
     return fail("untranslatable", message, definition.unit.span(node))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Any
 
 from archspec.elaborate.trace import Applied
+from archspec.elaborate.values import Value
 from archspec.ops import OPERATORS, OPS, Op
 from archspec.pytorch.attribute_paths import Part
 from archspec.pytorch.pyast import apply, literal, method, name, names_in, py, sequence
-from archspec.pytorch.scope import Scope, counts_as
+from archspec.pytorch.scope import Scope, Written, counts_as
 from archspec.pytorch.values import STATIC, Val
 from archspec.resolve import nodes
 from archspec.resolve.unit import Definition
@@ -90,13 +90,13 @@ class StaticCode:
             return name(scope.statements.variable(word))  # or `none` in some uses or iterations only
         return self.named(word, expr)
 
-    def named(self, word: str, node: Any) -> ast.expr:
+    def named(self, word: str, node: Written) -> ast.expr:
         """What a name of the definition stands for."""
         for value in self.scope.settled(word):
             return self._callable(value, node)
         return self.scope.env[word].code
 
-    def _callable(self, value: Any, node: Any) -> ast.expr:
+    def _callable(self, value: Value, node: Written) -> ast.expr:
         """A value as code, which may be a definition or operation that is passed on."""
         code = self.scope.context.code_of(value)
         if code is None:

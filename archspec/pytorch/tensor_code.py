@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from typing import Any
 
+from archspec.elaborate.trace import Evaluated
 from archspec.ops import OPS, Op, OpError
 from archspec.pytorch.attention import as_attention
 from archspec.pytorch.operations import Applied, emit
@@ -25,7 +25,7 @@ class TensorCode:
         self.fuses = fuses
 
     def operate(
-        self, word: str, values: Sequence[Val | None], settings: Mapping[str, ast.expr], node: Any
+        self, word: str, values: Sequence[Val | None], settings: Mapping[str, ast.expr], node: Evaluated
     ) -> Val | Several:
         """An operation applied at `node`: a Val, or Several for one of several results."""
         op = OPS[word]
@@ -64,7 +64,7 @@ class TensorCode:
         clock = self.scope.statements.clock
         return Val(code, kind, rank, word, tuple(values), tuple(whole.items()), made=clock, shapes=shapes)
 
-    def _several(self, op: Op, code: ast.expr, kind: str, node: Any) -> Several:
+    def _several(self, op: Op, code: ast.expr, kind: str, node: Evaluated) -> Several:
         """The results of an operation that has several."""
         calls = self.scope.calls(node)
         counts = {len(call.outputs) for call in calls}
@@ -75,11 +75,11 @@ class TensorCode:
         for i in range(counts.pop()):
             dtype = op.dtype(i)
             kinds.append(KIND[dtype] if dtype in ("int", "bool") else kind)
-            found = {len(call.outputs[i].shape) for call in calls}
+            found = {len(type.shape) for call in calls if (type := call.outputs[i]) is not None}
             ranks.append(found.pop() if len(found) == 1 else None)
         return Several(code, tuple(kinds), tuple(ranks))
 
-    def _as_reals(self, value: Val | None, node: Any) -> Val:
+    def _as_reals(self, value: Val | None, node: Evaluated) -> Val:
         """Integers are free; 0 and 1 are exact in every type, and take that of the stream."""
         assert value is not None
         if value.kind in (REAL, FREE):
@@ -88,12 +88,12 @@ class TensorCode:
         dtype = self.types.stream_type() if kind == REAL else self.types.free_type()
         return Val(_cast(value, dtype, kind).code, kind, self.scope.rank(node), made=self.scope.statements.clock)
 
-    def _is_square(self, node: Any) -> bool:
+    def _is_square(self, node: Evaluated) -> bool:
         """Whether what comes out has two last axes of one size."""
         shapes = [t.shape[-2:] for t in self.scope.types(node)]
         return bool(shapes) and all(len(shape) == 2 and shape[0] == shape[1] for shape in shapes)
 
-    def _filled(self, node: Any) -> str:
+    def _filled(self, node: Evaluated) -> str:
         """The kind of a tensor that holds one value."""
         kinds = {KIND[c.outputs[0].dtype] for c in self.scope.calls(node) if c.outputs[0] is not None}
         if len(kinds) != 1:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from archspec.algebra import Dim
 from archspec.ops import Op
 
 STATIC, INT, BOOL, REAL, FREE = "static", "int", "bool", "real", "free"
@@ -38,7 +39,7 @@ class Val(NamedTuple):
     counts: str = INT
     made: int = 0
     optional: bool = False
-    shapes: frozenset[Any] = frozenset()
+    shapes: frozenset[tuple[Dim, ...]] = frozenset()
 
     @property
     def is_tensor(self) -> bool:

@@ -1,0 +1,173 @@
+"""Numbers that remember how they were computed from the sizes of a model: the trace compiles with them.
+
+They have the values of the model, so that everything is decided as in the model, and tell which of these decisions
+would be different for other sizes.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, cast
+
+from archspec.algebra import Expression, Polynomial, bounds, symbol, symbols
+from archspec.elaborate.numbers import Numbers, Walker
+from archspec.elaborate.values import Derived, Value, is_list, key_of
+from archspec.ir import Constant, Type
+from archspec.ops import Op
+from archspec.resolve import nodes
+from archspec.source import Span
+
+Form = Expression | None
+"""A number as a function of sizes; None if that is not known."""
+
+Operator = Callable[[Any, Any], Any]
+
+NO_SIZES: frozenset[str] = frozenset()
+
+
+class _Computing(Derived):
+    """What arithmetic makes of derived numbers is derived; the operators are set below."""
+
+    def __neg__(self) -> Any:
+        return _computed(operator.mul, self, -1)
+
+
+class DerivedInt(_Computing, int):
+    """An integer computed from sizes."""
+
+
+class DerivedFloat(_Computing, float):
+    """A real number computed from sizes."""
+
+
+def derived(value: int | float, form: Form, sizes: frozenset[str]) -> DerivedInt | DerivedFloat:
+    """A number that depends on `sizes`."""
+    made = DerivedInt(value) if isinstance(value, int) else DerivedFloat(value)
+    made.form, made.sizes = form, sizes
+    return made
+
+
+def bare(value: Value) -> Value:
+    """A value without what it was computed from."""
+    if is_list(value):
+        return tuple([bare(item) for item in value])
+    return int(value) if isinstance(value, DerivedInt) else float(value) if isinstance(value, DerivedFloat) else value
+
+
+def sizes_in(value: Value) -> frozenset[str]:
+    """The sizes that a value, or an item of a list, depends on."""
+    if is_list(value):
+        return NO_SIZES.union(*map(sizes_in, value))
+    return value.sizes if isinstance(value, Derived) else NO_SIZES
+
+
+def as_sizes(name: str, value: Value, listed: bool = False) -> Value:
+    """The value of the hyperparameter `name`, an integer or a list of integers, as something that depends on it."""
+    if is_list(value):
+        return tuple([as_sizes(name, item, listed=True) for item in value])
+    assert isinstance(value, int)
+    return derived(value, None if listed or value < 1 else symbol(name), frozenset([name]))
+
+
+def is_size(value: Value) -> bool:
+    """Whether a value is an integer, or a list of integers."""
+    if is_list(value):
+        return bool(value) and all(map(is_size, value))
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def deciding(comparison: str, left: Value, right: Value) -> frozenset[str] | None:
+    """The sizes on which it depends whether a comparison holds; None if it may be any."""
+    if isinstance(left, Polynomial) or isinstance(right, Polynomial):
+        return NO_SIZES if left == right else None
+    if left is None or right is None:
+        return NO_SIZES
+    sizes = sizes_in(left) | sizes_in(right)
+    one, other = _form(left), _form(right)
+    if not sizes or one is None or other is None:
+        return sizes
+    low, high = bounds(one - other)
+    if low is not None and low == high:
+        return NO_SIZES
+    is_apart = (low is not None and low > 0) or (high is not None and high < 0)
+    if is_apart or (low == 0 and comparison in (">=", "<")):
+        return NO_SIZES
+    return symbols(one - other)
+
+
+def _form(value: Value) -> Form:
+    if isinstance(value, Derived):
+        return value.form
+    return value if isinstance(value, int) else None
+
+
+def _computed(function: Operator, left: Any, right: Any) -> Any:
+    """A binary operation on numbers; with a dimension the result is one."""
+    value = function(bare(left), bare(right))
+    if not isinstance(value, int | float):
+        return value
+    form: Form = None
+    one, other = _form(left), _form(right)
+    if isinstance(value, int) and one is not None and other is not None:
+        try:
+            form = function(one, other)
+        except (TypeError, ValueError, ArithmeticError):
+            form = None
+    return derived(value, form, sizes_in(left) | sizes_in(right))
+
+
+def _operator(function: Operator, turned: bool) -> Operator:
+    def compute(self: Any, other: Any) -> Any:
+        return _computed(function, other, self) if turned else _computed(function, self, other)
+
+    return compute
+
+
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
+    setattr(_Computing, f"__{_name}__", _operator(getattr(operator, _name), turned=False))
+    setattr(_Computing, f"__r{_name}__", _operator(getattr(operator, _name), turned=True))
+
+
+class DerivedNumbers(Numbers):
+    """Computes with known numbers that remember what they were computed from.
+
+    `decisive` are the sizes for whose other values something else would be computed, comparisons aside.
+    """
+
+    def __init__(self) -> None:
+        self.decisive: set[str] = set()
+
+    def scalar(self, op: Op, values: list[Value], span: Span) -> Value:
+        found = super().scalar(op, [bare(value) for value in values], span)
+        return self._depending(found, sizes_in(tuple(values)))
+
+    def length(self, values: tuple[Value, ...]) -> int:
+        listed = [v for v in values if isinstance(v, tuple) or (isinstance(v, Derived) and v.form is None)]
+        return cast("int", self._depending(len(values), sizes_in(tuple(listed))))
+
+    def item(self, values: tuple[Value, ...], index: int) -> Value:
+        return self._depending(values[index], sizes_in(index))
+
+    def between(self, first: int, last: int) -> Iterable[int]:
+        sizes = sizes_in((first, last))
+        if first == last:
+            self.decisive |= sizes
+        return [cast("int", self._depending(i, sizes)) for i in range(first, last)]
+
+    def shape(
+        self, walker: Walker, sizes: tuple[Value, ...], written: nodes.Listing
+    ) -> tuple[tuple[Expression, ...], int] | None:
+        found = super().shape(walker, sizes, written)
+        return (found[0], int(found[1])) if found is not None else None
+
+    def key(self, given: Type | Constant | None) -> Hashable:
+        return (super().key(given), key_of(given.shape)) if isinstance(given, Type) else super().key(given)
+
+    def _depending(self, value: Value, sizes: frozenset[str]) -> Value:
+        if not sizes:
+            return value
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return derived(value, None, sizes | sizes_in(value))
+        self.decisive |= sizes if isinstance(value, str) else NO_SIZES
+        return value
