@@ -90,9 +90,9 @@ class Comparison(NamedTuple):
 
 
 def compare_tables(tables: Sequence[Table], depth: int, costs: CostComparison | None = None) -> Comparison:
-    """Compare the models of these tables, with components expanded to a depth of at least 1."""
+    """Compare the models of these tables, with components expanded to a depth; none at depth 0."""
     found = [components(table) for table in tables]
-    rows = align(found, depth)
+    rows = align(found, depth) if depth else []
     return Comparison(
         tuple(tables),
         tuple(_settings(tables)),

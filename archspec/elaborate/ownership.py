@@ -271,7 +271,9 @@ class Ownership(Interpreter):
         if callee is POISON:
             return None
         if callee is DYNAMIC:
-            self.fault("ownership", "the module declared here cannot depend on an input", own.callee.at)
+            text = self.unit.source.text
+            help = f"to name a value, write `{text[own.address.at.start : own.address.at.end]} = ...`"
+            self.fault("ownership", "the module declared here cannot depend on an input", own.callee.at, help=help)
             return None
         if not isinstance(callee, Definition) or callee.kind == "fn":
             help = "write it without an address: a function declares nothing" if kind_of(callee) == "function" else None
