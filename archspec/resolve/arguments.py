@@ -75,7 +75,7 @@ def match(
             if position >= len(names):
                 most = f"expected at most {len(names)}" if names else "expected none"
                 message = f"too many {what}s for `{callee}`: {most}, found {sum(not a.name for a in arguments)}"
-                help = f"expected {what}s: {listed(names)}" if names else None
+                help = f"expected {what}s: {listed(names)}" if names else f"remove it: `{callee}` takes no {what}s"
                 fault("surplus-argument", message, argument.at, help=help)
                 return None
             name = names[position]

@@ -40,7 +40,9 @@ def misplaced(scope: Scope, callee: str, hyperparameters: Collection[str], takes
         message = f"`{found[0].name}` is not an input of `{callee}`: hyperparameters are in the first list"
         scope.fault("unknown-argument", message, found[0].at or found[0].value.at, help=help)
     else:
-        message = f"too many inputs for `{callee}`: expected at most {len(takes.names)}, found {len(inputs)}"
+        most = f"expected at most {len(takes.names)}, found {len(inputs)}"
+        most = "expected tensors, found a number" if takes.variadic else most
+        message = f"too many inputs for `{callee}`: {most}"
         scope.fault("surplus-argument", message, found[0].at or found[0].value.at, help=help)
     return True
 
@@ -53,7 +55,9 @@ def _hyperparameters(
         a for a in inputs if a.name and a.name not in takes.names and ALIASES.get(a.name, a.name) in hyperparameters
     ]
     positional = [a for a in inputs if not a.name]
-    surplus = [] if takes.variadic else positional[len(takes.names) :]
+    surplus = positional[len(takes.names) :]
+    if takes.variadic:  # a number at the end is no tensor to join
+        surplus = surplus[-1:] if surplus and isinstance(surplus[-1].value, nodes.Literal | nodes.Unary) else []
     free = len(hyperparameters) - len(given.hyperparameters) - len(named)
     return surplus + named if len(surplus) <= free and all(_is_constant(scope, a.value) for a in surplus) else named
 

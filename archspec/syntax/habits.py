@@ -15,11 +15,20 @@ _WITH_TENSOR = frozenset(("add", "sub", "mul", "div", "matmul", "mm", "bmm", "po
 _METHODS = (
     "abs argmax ceil clamp contiguous cos cumsum exp expand flatten float floor gelu int log long masked_fill mean "
     "permute relu repeat reshape rsqrt sigmoid silu sin softmax split sqrt squeeze sum t tanh topk transpose tril triu "
-    "type unsqueeze var view"
+    "unsqueeze view"
 )
 _LISTS = {"view": "reshape", "reshape": "reshape", "permute": "permute", "expand": "expand"}
+_LAYERS = ("Linear", "Embedding", "LayerNorm", "RMSNorm", "Conv1d", "Conv2d")
+_ACTIVATIONS = ("ReLU", "GELU", "SiLU", "Mish", "Tanh", "Sigmoid", "Softmax")
 _CASTS = {"float": "real", "int": "int", "long": "int"}
-RESHAPED = frozenset(("unsqueeze", "squeeze", "flatten"))
+_OTHERWISE = {
+    "contiguous": "remove it: tensors have no memory layout",
+    "mean": "use `sum(axis)(x)` and divide, or `mean(x)` for a sequence, with `import std { mean }`",
+    "masked_fill": "write `where(mask, value, x)`",
+    "clamp": "write `min(max(x, low), high)`",
+    **dict.fromkeys(("tril", "triu"), "use `causal_mask`, with `import std { causal_mask }`"),
+}
+"""Methods with a different equivalent."""
 
 
 def python(context: Context) -> Advice | None:
@@ -40,17 +49,15 @@ def _attribute(context: Context) -> Advice | None:
             return None
     if at + 1 >= len(tokens) or tokens[at + 1].kind not in ("NAME", "WORD") or tokens[at - 1].kind in ("INT", "REAL"):
         return None
-    first = at - 1
-    while first > 1 and tokens[first - 1].text == "." and tokens[first - 2].kind in _WORDS:
-        first -= 2
-    owner, name = tokens[first], tokens[at + 1]
-    if owner.kind != "NAME" and owner.text not in _CLOSE:
+    first, name = _path(tokens, at), tokens[at + 1]
+    if first < at and tokens[first].kind != "NAME":
         return None
+    owner = tokens[first].text if first < at else ""
     after = tokens[at + 2] if at + 2 < len(tokens) else None
-    span = (owner.start if owner.kind == "NAME" else name.start, name.end)
-    if owner.text in _LIBRARIES:
+    span = (tokens[first].start if owner else name.start, name.end)
+    if owner in _LIBRARIES:
         return Advice(f"unknown module `{written(tokens[first:at])}`", _imported(name.text), span)
-    if owner.text == "self":
+    if owner == "self":
         return _of_self(written(tokens[first + 2 : at + 2]), tokens, at + 2, span)
     if context.found.text == "=" or context.first.kind in ("import", "export"):
         return None
@@ -59,14 +66,24 @@ def _attribute(context: Context) -> Advice | None:
     if name.text in _SIZES:
         help = "name the sizes in the shape of an input, as in `x [batch, seq]`, and use these names"
         return Advice(f"a tensor has no attribute `{name.text}`", help, span)
-    receiver = written(tokens[first:at]) if owner.kind == "NAME" else "x"
+    receiver = written(tokens[first:at]) if owner else "x"
     if name.text in _WITH_TENSOR or name.text in _METHODS.split():
         arguments = _inside(tokens, at + 2) if after is not None and after.text == "(" else ()
         return Advice(f"a tensor has no method `{name.text}`", _function(name.text, receiver, arguments), span)
-    if owner.kind != "NAME":
+    if not owner:
         return None
     address = written(tokens[first : at + 2])
     return Advice(f"expected an expression, found the address `{address}`", _referred(address), span)
+
+
+def _path(tokens: Sequence[Token], at: int) -> int:
+    """Return where the names, dots and indices begin that end before `at`, or `at` without a name there."""
+    first = at
+    while (word := _before_index(tokens, first) - 1) >= 0 and tokens[word].kind in _WORDS:
+        if word < 2 or tokens[word - 1].text != ".":
+            return word
+        first = word - 1
+    return at
 
 
 def _before_index(tokens: Sequence[Token], at: int) -> int:
@@ -78,9 +95,9 @@ def _before_index(tokens: Sequence[Token], at: int) -> int:
 
 
 def _imported(name: str) -> str:
-    if name[0].isupper():
+    if name in _LAYERS:
         return f"write `{name}(...)`, and import it: `import std {{ {name} }}`"
-    return f"write `{name}` without the name of a module"
+    return f"write `{name.lower() if name in _ACTIVATIONS else name}` without the name of a module"
 
 
 def _of_self(address: str, tokens: Sequence[Token], after: int, span: tuple[int, int]) -> Advice:
@@ -95,14 +112,12 @@ def _referred(address: str) -> str:
 
 def _function(name: str, receiver: str, arguments: Sequence[Token]) -> str:
     """Return the call of a function that a method call stands for."""
-    if name in RESHAPED:
+    if name in _OTHERWISE:
+        return _OTHERWISE[name]
+    if name in ("unsqueeze", "squeeze", "flatten"):
         return f"write `reshape([...])({receiver})`"
     if name in _CASTS:
         return f"write `{_CASTS[name]}({receiver})`"
-    if name == "contiguous":
-        return "remove it: tensors have no memory layout"
-    if name == "masked_fill":
-        return f"write `where(mask, value, {receiver})`"
     values = written([t._replace(text="axis", kind="NAME") if t.text == "dim" else t for t in arguments])
     if not values:
         return f"write `{'transpose' if name == 't' else name}({receiver})`"

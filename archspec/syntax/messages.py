@@ -158,6 +158,12 @@ def _word(context: Context) -> Advice | None:
         return Advice(f"`{word.text}` is only allowed at the top level of a file", None, span)
     if context.start == "item" and not context.before and word.kind in _INSIDE:
         return Advice(help=_INSIDE_HELP)
+    if context.found.text == "is":
+        help = "write `== none`, or `!= none` for `is not None`"
+        return Advice("unknown operator `is`", help, (context.found.start, context.found.end))
+    if context.previous.text == "lambda":
+        lambda_ = context.previous
+        return Advice("unknown keyword `lambda`", _FOREIGN["def"], (lambda_.start, lambda_.end))
     if word.kind != "NAME" or (len(context.before) > 1 and word.text != "elif"):
         return None
     if word.text in _FOREIGN and context.found.text not in ("=", ":", "."):
@@ -229,7 +235,13 @@ def _misspelt(context: Context) -> Advice | None:
 def _unquoted(context: Context) -> Advice | None:
     """Hyphens and numbers in an address without quotes."""
     found, previous = context.found, context.previous
-    if found.text == ":" and previous.kind == "INT" and last_open(context.before) is None:
+    first = context.first.kind
+    if (
+        found.text == ":"
+        and previous.kind == "INT"
+        and first not in ("for", "if")
+        and last_open(context.before) is None
+    ):
         number = f"the number `{previous.text}`"
         help = f'quote it in an address: `"{previous.text}"`'
         return Advice(f"expected an address, found {number}", help, (previous.start, previous.end))
@@ -263,7 +275,7 @@ def _owning(context: Context) -> Advice | None:
     """Errors with `:`, `=` and the `.` of an address."""
     before, found, first = context.previous, context.found, context.first.text
     addressed = ":" in context.accepted and not context.has_value
-    if before.text == ":" and first in ("if", "for", "else") and context.at_end:
+    if first in ("if", "for", "else") and (found.text == ":" or (before.text == ":" and context.at_end)):
         return Advice(help=f"put the body in braces: `{first} ... {{ }}`")
     if first == "tie" and found.text == ".":
         return Advice(help="write both sides of a `tie` as addresses without a leading `.`")
