@@ -42,9 +42,8 @@ _HABITS = {
     "swish": "use `silu`: `import std { silu }`",
     "contiguous": "remove it: tensors have no memory layout",
     "Parameter": "write `address: param [size, size]`",
-    "Sequential": "write the layers as the steps of a chain: `x |> first: Linear(n, n) |> relu`",
+    "Sequential": "write the layers as the steps of a chain: `x |> first: Layer(n) |> relu`",
     "ModuleList": "write a loop: `|> layers[i]: Layer(n) for i in 0..depth`",
-    **dict.fromkeys(("MultiheadAttention", "MultiHeadAttention"), "use `import std { SelfAttention, CrossAttention }`"),
 }
 """Names of Python and PyTorch."""
 

@@ -18,7 +18,6 @@ _METHODS = (
     "unsqueeze view"
 )
 _LISTS = {"view": "reshape", "reshape": "reshape", "permute": "permute", "expand": "expand"}
-_LAYERS = ("Linear", "Embedding", "LayerNorm", "RMSNorm", "Conv1d", "Conv2d")
 _ACTIVATIONS = ("ReLU", "GELU", "SiLU", "Mish", "Tanh", "Sigmoid", "Softmax")
 _CASTS = {"float": "real", "int": "int", "long": "int"}
 _OTHERWISE = {
@@ -40,7 +39,7 @@ def python(context: Context) -> Advice | None:
 
 
 def _attribute(context: Context) -> Advice | None:
-    """`x.shape`, `x.transpose(1, 2)`, `nn.Linear`, `self.up`, and an address without its dot."""
+    """`x.shape`, `x.transpose(1, 2)`, `nn.Module`, `self.up`, and an address without its dot."""
     tokens = [*context.before, context.found, *context.after]
     at = len(context.before)
     if context.found.text != ".":
@@ -95,9 +94,9 @@ def _before_index(tokens: Sequence[Token], at: int) -> int:
 
 
 def _imported(name: str) -> str:
-    if name in _LAYERS:
-        return f"write `{name}(...)`, and import it: `import std {{ {name} }}`"
-    return f"write `{name.lower() if name in _ACTIVATIONS else name}` without the name of a module"
+    if name[0].isupper() and name not in _ACTIVATIONS:
+        return f"write `{name}(...)`, and import it if the standard library has it: `import std {{ {name} }}`"
+    return f"write `{name.lower()}` without the name of a module"
 
 
 def _of_self(address: str, tokens: Sequence[Token], after: int, span: tuple[int, int]) -> Advice:
