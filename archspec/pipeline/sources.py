@@ -17,8 +17,8 @@ from archspec.syntax import tree
 def text_of(name: str) -> str:
     """Return the source of a bundled file or definition.
 
-    `name` is that of a model, which stands for its file, of a file (`std`, `std/norm.arch`), or of a definition, with the
-    files that define it. Raises ArchError if there is none.
+    `name` is that of a model, which stands for its file, of a file (`std`, `std/norm.arch`), or of a definition; every
+    definition of that name is returned. Raises ArchError if there is none.
     """
     specs = os.path.realpath(resources.specs_root())
     stem = name.removesuffix(".arch").removeprefix("specs/")
