@@ -68,8 +68,8 @@ class Expressions:
             scope.fault("unknown-name", f"unknown name `{name}`", expr, help=likely(scope, name, use))
         return Invalid(expr)
 
-    def _callee(self, expr: tree.Expr) -> nodes.Expr:
-        return self.name(expr, "called") if isinstance(expr, tree.Name) else self.resolve(expr)
+    def _callee(self, expr: tree.Expr, use: Use) -> nodes.Expr:
+        return self.name(expr, use) if isinstance(expr, tree.Name) else self.resolve(expr)
 
     # Values
 
@@ -166,7 +166,7 @@ class Expressions:
     def _apply(self, expr: tree.Expr, callee_: tree.Expr, lists: tuple[tree.Arguments, ...], piped: bool) -> nodes.Expr:
         if isinstance(callee_, tree.Name) and callee_.text == "len" and self._is_builtin("len"):
             return self._length(expr, lists)
-        callee = self._callee(callee_)
+        callee = self._callee(callee_, "called")
         again = isinstance(callee_, tree.Reference)
         if again and len(lists) > 1:
             message = "`.address` already has its hyperparameters; pass only inputs"
@@ -323,7 +323,7 @@ class Expressions:
         position = len(scope.declares)
         scope.declares.append(None)  # declarations inside its arguments follow it
         address = self.address(expr.address)
-        callee = Invalid(expr.callee) if self._is_misspelt(expr) else self._callee(expr.callee)
+        callee = Invalid(expr.callee) if self._is_misspelt(expr) else self._callee(expr.callee, "owned")
         first = expr.lists[0] if expr.lists else None
         inputs = expr.lists[1] if len(expr.lists) > 1 else None
         arguments = self._arguments(expr, callee, expr.callee, first, inputs, piped, declares_only=True)

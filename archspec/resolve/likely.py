@@ -10,8 +10,8 @@ from archspec.resolve.patterns import Pattern, pattern_text
 from archspec.resolve.scope import Scope
 from archspec.source import nearest
 
-Use: TypeAlias = Literal["called", "listed", ""]
-"""How an expression uses a name: as the callee of an application, in a list, or otherwise."""
+Use: TypeAlias = Literal["called", "owned", "listed", ""]
+"""How an expression uses a name: as the callee of an application or of a declaration, in a list, or otherwise."""
 
 SIMILAR = 0.7
 """How similar a name must be to one of another file to be taken for it."""
@@ -54,13 +54,15 @@ def likely(scope: Scope, name: str, use: Use) -> str | None:
         return "assign it before the loop: names first assigned in a loop end with it"
     if scope.in_header:
         return _size(scope, name)
-    owned = {pattern_text(declared.pattern): declared.pattern for declared in scope.declared}
+    standard = scope.unit.standard_names()
+    owned: dict[str, Pattern] = {}
+    if use != "owned":
+        owned = {pattern_text(declared.pattern): declared.pattern for declared in scope.declared}
+    if name in standard and name not in owned:
+        return meant(scope.unit, name, name)
     address = name if name in owned else next((text for text in owned if text.endswith(f".{name}")), None)
     if address is not None:
         return _declared(scope, owned, address)
-    standard = scope.unit.standard_names()
-    if name in standard:
-        return meant(scope.unit, name, name)
     if name in _HABITS:
         return _HABITS[name]
     near = nearest(name, list(scope.locals))
@@ -69,7 +71,7 @@ def likely(scope: Scope, name: str, use: Use) -> str | None:
     if near is None:
         candidates: list[str] = [
             *scope.unit.names,
-            *([] if use == "called" else list(scope.unit.dims)),
+            *([] if use in ("called", "owned") else list(scope.unit.dims)),
             *standard,
             *OPS,
         ]
