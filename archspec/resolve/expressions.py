@@ -65,7 +65,7 @@ class Expressions:
             return nodes.Global(expr, name, OPS[name])
         of_file = scope.in_header or name in unit.standard_names()
         if scope.should_report(name, everywhere=of_file):
-            scope.fault("unknown-name", f"unknown name `{name}`", expr, help=likely(scope, name, use))
+            scope.fault("unknown-name", f"unknown name `{name}`", expr, help=likely(scope, expr, use))
         return Invalid(expr)
 
     def _callee(self, expr: tree.Expr, use: Use) -> nodes.Expr:
@@ -286,7 +286,7 @@ class Expressions:
                 return None
             required = {name for name, declared in target.hyperparameters.items() if declared.default is None}
             if arguments.forward is not None and scope.definition is not None:
-                required -= scope.definition.hyperparameters.keys()
+                required -= required if scope.definition.open else scope.definition.hyperparameters.keys()
             bound = bind(target.name, names, target.takes, arguments, node, scope.fault)
         if bound is None:
             return None

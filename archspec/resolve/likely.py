@@ -9,6 +9,7 @@ from archspec.resolve.files import meant
 from archspec.resolve.patterns import Pattern, pattern_text
 from archspec.resolve.scope import Scope
 from archspec.source import nearest
+from archspec.syntax import tree
 
 Use: TypeAlias = Literal["called", "owned", "listed", ""]
 """How an expression uses a name: as the callee of an application or of a declaration, in a list, or otherwise."""
@@ -48,8 +49,9 @@ _HABITS = {
 """Names of Python and PyTorch."""
 
 
-def likely(scope: Scope, name: str, use: Use) -> str | None:
+def likely(scope: Scope, node: tree.Name, use: Use) -> str | None:
     """Return help for an unknown name, whose likely meaning then counts as used."""
+    name = node.text
     if name in scope.past:
         return "assign it before the loop: names first assigned in a loop end with it"
     if scope.in_header:
@@ -57,7 +59,8 @@ def likely(scope: Scope, name: str, use: Use) -> str | None:
     standard = scope.unit.standard_names()
     owned: dict[str, Pattern] = {}
     if use != "owned":
-        owned = {pattern_text(declared.pattern): declared.pattern for declared in scope.declared}
+        others = [d for d in scope.declared if not d.node.start <= node.start < d.node.end]
+        owned = {pattern_text(declared.pattern): declared.pattern for declared in others}
     if name in standard and name not in owned:
         return meant(scope.unit, name, name)
     address = name if name in owned else next((text for text in owned if text.endswith(f".{name}")), None)
@@ -77,7 +80,7 @@ def likely(scope: Scope, name: str, use: Use) -> str | None:
         ]
         near = nearest(name, candidates, SIMILAR)
     if near is None:
-        return _undeclared(name) if use == "listed" else None
+        return f"define it, or declare it as a dimension: `dim {name}`" if use == "listed" else None
     scope.used.add(near)
     scope.file_names.add(near)
     return meant(scope.unit, near, name) if near not in scope.locals else f"did you mean `{near}`?"
@@ -88,14 +91,10 @@ def _size(scope: Scope, name: str) -> str:
     sizes = [name for name, local in scope.locals.items() if local.what == "hyperparameter"]
     near = nearest(name, [*sizes, *scope.unit.dims])
     if near is None:
-        return _undeclared(name)
+        return f"to use it as a dimension, declare it: `dim {name}`"
     scope.used.add(near)
     scope.file_names.add(near)
     return f"did you mean `{near}`?"
-
-
-def _undeclared(name: str) -> str:
-    return f"to use it as a dimension, declare it: `dim {name}`"
 
 
 def _declared(
