@@ -177,12 +177,12 @@ def fail(
     return ArchError([Diagnostic(code, message, span, notes, help)])
 
 
-def nearest(name: str, candidates: list[str]) -> str | None:
-    """Return the candidate that `name` is most likely a typo for, or None without a close match."""
+def nearest(name: str, candidates: list[str], similar: float = 0.6) -> str | None:
+    """Return the candidate that `name` is most likely a typo for, or None without one that is `similar` enough."""
     from difflib import get_close_matches
 
     candidates = candidates[:MOST_CANDIDATES]
-    near = get_close_matches(name[:LONGEST_NAME], candidates, n=1, cutoff=0.6)
+    near = get_close_matches(name[:LONGEST_NAME], candidates, n=1, cutoff=similar)
     if near:
         return near[0]
     return {c.lower(): c for c in candidates}.get(name.lower())

@@ -61,7 +61,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
         ["count"],
         ["count", "bert-base-uncased", "--format", "xml"],
         ["count", "bert-base-uncased", "--by", "colour"],
-        ["count", "bert-base-uncased", "--depth", "0"],
+        ["count", "bert-base-uncased", "--depth", "-1"],
         ["count", "bert-base-uncased", "--depth", "x"],
         ["count", "bert-base-uncased", "--by", "tensor", "--depth", "1"],
         ["count", "bert-base-uncased", "--form", "json"],

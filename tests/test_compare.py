@@ -224,7 +224,7 @@ def test_sizes_are_for_the_models_that_have_them() -> None:
 
 def test_wrong_arguments() -> None:
     with pytest.raises(ValueError, match="depth"):
-        archspec.compare("bert-base-uncased", "roberta-base", depth=0)
+        archspec.compare("bert-base-uncased", "roberta-base", depth=-1)
     with pytest.raises(ValueError, match="at least two models"):
         archspec.compare("bert-base-uncased")
 

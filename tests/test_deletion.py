@@ -92,6 +92,11 @@ block Few(groups)(x [batch, 4, seq, 8], memory [batch, groups, seq, 8]) -> [batc
   return attention(x, memory, memory) |> * .scale
 }
 
+block Split(heads)(x [batch, seq, 8]) -> [batch, seq, 8] {
+  scale: param []
+  return x |> split_heads(heads) |> merge_heads |> * .scale
+}
+
 model "vectors"         = Vectors()
 model "vectors bare"    = Vectors(bias = false, padding = 1)
 model "heads"           = Heads()
@@ -104,6 +109,7 @@ model "plane uneven"    = Plane(groups = 3)
 model "within uneven"   = Within(heads = 3)
 model "across uneven"   = Across(heads = 3)
 model "few uneven"      = Few(groups = 3)
+model "split uneven"    = Split(heads = 3)
 model "generator"       = ElectraForMaskedLM(layers = 1)
 model "generator small" = ElectraForMaskedLM(layers = 1, factor = 128, tied = false)
 model "text encoder"    = T5EncoderModel(layers = 2)

@@ -312,7 +312,7 @@ block Net()(x [batch, 3], y [batch, 4]) -> [batch, 3] {
 """
     )
     assert found.code == "dimension"
-    assert any("`seq` was bound to 3" in note.text for note in found.notes)
+    assert any("`seq` of `join` was bound to 3" in note.text for note in found.notes)
 
 
 def test_undeclared_dimensions_are_unknown_names() -> None:

@@ -133,7 +133,6 @@ fn f(a, x [n])(y [n]) -> [n] { return x }
 fn f(a)(x [n], y) -> [n] { return x }
 fn f(x [n], y) -> [n] { return x }
 fn f(a int)(x [n]) -> [n] { return x }
-fn f(a)(..B) -> [n] { return x }
 fn f(x [n] = 3) -> [n] { return x }
 fn f(x float [n]) -> [n] { return x }
 fn f(x [n]) -> n { return x }

@@ -93,8 +93,11 @@ class AddressTree(Generic[Own, Sum]):
             node.kind = kinds.setdefault((node.type, own, below), len(kinds))
 
     def rows(self, depth: int | None) -> Iterator[TreeRow[Own, Sum]]:
-        """Return the rows in order, including the root if it has content, down to `depth`."""
+        """Return the rows in order, with the root if it has content, down to `depth`; at depth 0, only the root."""
         root = self.root
+        if depth == 0:
+            yield TreeRow(root, 0, root.segment, "", 1, 1)
+            return
         waiting = [(child, 0, "", 1) for child in reversed(root.children.values())]
         if root.own:
             waiting.append((root, 0, "", 1))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
@@ -56,7 +57,21 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         if name in arguments:
             command.arguments(parser)
     # `-:name` is not an option; a space in it keeps argparse from reading it as one.
-    return root.parse_args([f"-: {a[2:]}" if a.startswith("-:") else a for a in arguments])
+    return root.parse_args([f"-: {a[2:]}" if a.startswith("-:") else a for a in _with_values(arguments)])
+
+
+def _with_values(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments with `--set NAME VALUE` as `--set NAME=VALUE`."""
+    found: list[str] = []
+    for argument in arguments:
+        if found[-2:-1] == ["--set"] and _SETTING.fullmatch(found[-1]) and not argument.startswith("--"):
+            found[-1] += f"={argument}"
+        else:
+            found.append(argument)
+    return found
+
+
+_SETTING = re.compile(r"(?:\d+:)?[A-Za-z_]\w*")
 
 
 def _formatter(prog: str) -> argparse.HelpFormatter:
@@ -97,9 +112,13 @@ def _count(parser: argparse.ArgumentParser) -> None:
 
 def _graph(parser: argparse.ArgumentParser) -> None:
     _spec(parser)
-    parser.add_argument("--level", choices=("layer", "block", "op"), default="layer", help="type of a node (layer)")
-    parser.add_argument("--depth", metavar="N", type=_depth, help="with --level block: expand N levels of blocks")
-    parser.add_argument("--to", choices=("dot", "mermaid", "json"), default="dot", help="output format (dot)")
+    parser.add_argument(
+        "--level", choices=("layer", "block", "op"), help="type of a node (layer, or block with --depth)"
+    )
+    parser.add_argument("--depth", metavar="N", type=_depth, help="expand N levels of blocks")
+    parser.add_argument(
+        "--to", "--format", choices=("dot", "mermaid", "json"), default="dot", help="output format (dot)"
+    )
     parser.add_argument(
         "--fold",
         action=argparse.BooleanOptionalAction,
@@ -186,11 +205,13 @@ def _checkpoint(parser: argparse.ArgumentParser) -> None:
 
 
 def _show(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="a bundled model")
+    parser.add_argument("name", metavar="NAME", help="a bundled model, file or definition")
 
 
 def _check(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", metavar="PATH", nargs="+", help="a spec file, or `-` for standard input")
+    parser.add_argument(
+        "paths", metavar="PATH", nargs="+", help="a spec file, a directory of them, or `-` for standard input"
+    )
     parser.add_argument("--strict", action="store_true", help="exit with status 1 after warnings, too")
 
 
@@ -214,19 +235,19 @@ def _format(parser: argparse.ArgumentParser) -> None:
 
 
 def _depth(text: str) -> int:
-    return _positive(text, float("inf"), f"expected a positive integer as the depth, found {text!r}")
+    return _integer(text, 0, float("inf"), f"expected a depth of at least 0, found {text!r}")
 
 
 def _size(text: str) -> int:
-    return _positive(text, 2**63 - 1, f"expected a size from 1 to 2^63 - 1, found {text[:40]!r}")
+    return _integer(text, 1, 2**63 - 1, f"expected a size from 1 to 2^63 - 1, found {text[:40]!r}")
 
 
-def _positive(text: str, most: float, message: str) -> int:
+def _integer(text: str, least: int, most: float, message: str) -> int:
     try:
         number = int(text)
     except ValueError:
-        number = 0
-    if not 1 <= number <= most:
+        number = least - 1
+    if not least <= number <= most:
         raise argparse.ArgumentTypeError(message)
     return number
 
@@ -262,7 +283,7 @@ def _diff(parser: argparse.ArgumentParser) -> None:
 
 _COMMANDS = {
     "list": Command("list the bundled models and their parameter counts", _format, "list_models"),
-    "show": Command("print the source of a bundled spec", _show),
+    "show": Command("print the source of a bundled spec or definition", _show),
     "check": Command("report all errors in one or more files", _check),
     "count": Command("count parameters, as a tree or by tensor, layer, block or role", _count),
     "cost": Command("compute multiply-accumulates, FLOPs, elementwise operations and memory", _cost),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from argparse import Namespace
+from collections.abc import Iterator
 
 from archspec.cli import USAGE, write_diagnostics
 from archspec.pipeline.compile import check
@@ -11,12 +13,25 @@ from archspec.reporting.text import number
 
 def run(options: Namespace) -> int:
     """Write all diagnostics to standard error, and a line with their number to standard output."""
-    found = [diagnostic for path in options.paths for diagnostic in check(path).diagnostics]
+    files = [file for path in options.paths for file in _files(path)]
+    every = [diagnostic for path, root in files for diagnostic in check(path, root).diagnostics]
+    found = list({diagnostic.render(): diagnostic for diagnostic in every}.values())  # imported files are checked twice
     write_diagnostics(found)
     errors = sum(diagnostic.severity == "error" for diagnostic in found)
     warnings = len(found) - errors
     counted = [number(n, word) for n, word in ((errors, "error"), (warnings, "warning")) if n]
-    print(f"{number(len(options.paths), 'file')}, {', '.join(counted) or 'no errors or warnings'}")
+    print(f"{number(len(files), 'file')}, {', '.join(counted) or 'no errors or warnings'}")
     if any(diagnostic.code in USAGE for diagnostic in found):
         return 2
     return int(errors > 0 or (options.strict and warnings > 0))
+
+
+def _files(path: str) -> Iterator[tuple[str, str | None]]:
+    """Yield a file, or those in a directory and below it; each with the directory from which it may import."""
+    found: list[str] = []
+    if os.path.isdir(path):
+        found = [os.path.join(folder, file) for folder, _, files in os.walk(path) for file in files]
+    found = sorted(file for file in found if file.endswith(".arch"))
+    yield from ((file, os.path.realpath(path)) for file in found)
+    if not found:
+        yield path, None

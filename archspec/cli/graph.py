@@ -17,13 +17,14 @@ from archspec.source import Diagnostic, fail
 
 def run(options: Namespace) -> int:
     """Write the graph of a model as DOT, Mermaid or JSON."""
-    if options.depth is not None and options.level != "block":
-        raise fail("usage", f"--depth cannot be combined with --level {options.level}", help="add `--level block`")
+    level = options.level or ("layer" if options.depth is None else "block")
+    if options.depth is not None and level != "block":
+        raise fail("usage", f"--depth cannot be combined with --level {level}", help="use `--level block`")
 
     def picture() -> tuple[str, Sequence[Diagnostic]]:
         model = model_of(options.spec, parse_overrides(options.settings))
         fold = options.to != "json" if options.fold is None else options.fold
-        graph = model.graph(options.level, options.depth, fold=fold)
+        graph = model.graph(level, options.depth, fold=fold)
         if options.to == "json":
             return json(nodelink(graph)), model.warnings
         return (dot if options.to == "dot" else mermaid)(graph, model.name), model.warnings

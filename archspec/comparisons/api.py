@@ -30,11 +30,11 @@ def compare(
     (`batch`, `seq`, or any by name in `dims`) costs are compared too; a size applies to the models that have a
     dimension of its name.
 
-    Raises ArchError for a size of a dimension that no model has, ValueError for a depth below 1 or a single model, and
+    Raises ArchError for a size of a dimension that no model has, ValueError for a negative depth or a single model, and
     as `archspec.load` does.
     """
-    if depth < 1:
-        raise ValueError(f"expected a depth of at least 1, found {depth}")
+    if depth < 0:
+        raise ValueError(f"expected a depth of at least 0, found {depth}")
     if not others:
         raise ValueError("expected at least two models")
     models = [(model, dict[str, Plain]()) for model in (first, *others)]

@@ -90,9 +90,10 @@ class Comparison(NamedTuple):
 
 
 def compare_tables(tables: Sequence[Table], depth: int, costs: CostComparison | None = None) -> Comparison:
-    """Compare the models of these tables, with components expanded to a depth of at least 1."""
+    """Compare the models of these tables, with components expanded to a depth; none at depth 0."""
     found = [components(table) for table in tables]
-    parts = [ComponentRow(row, Figure(_name(row), tuple(map(_params, row.groups)))) for row in align(found, depth)]
+    rows = align(found, depth) if depth else []
+    parts = [ComponentRow(row, Figure(_name(row), tuple(map(_params, row.groups)))) for row in rows]
     settings, totals, roles = _settings(tables), _totals(tables, found), _roles(tables)
     return Comparison(tuple(tables), tuple(settings), tuple(totals), tuple(roles), tuple(parts), costs)
 

@@ -101,7 +101,7 @@ class Applications(Interpreter):
             self.program.numbers.missing(self.module, address)
             if address in self.module.absent:
                 return None
-            if self.unit.broken & set(address.split(".")) or self.module in self.program.incomplete:
+            if self.unit.broken & set(address.split(".")) or self.program.is_incomplete(self.module, address):
                 return POISON
             if f".{address}" in self.definition.unknown:
                 return POISON

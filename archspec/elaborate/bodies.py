@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from archspec.elaborate.application import Applications
 from archspec.elaborate.body_builder import number_type
 from archspec.elaborate.program import Frame, Given, Program, Refused, Target
 from archspec.elaborate.residual import ResidualCheck
-from archspec.elaborate.shapes import shape_text
+from archspec.elaborate.shapes import Result, shape_text
 from archspec.elaborate.unused_tensors import find_unused
 from archspec.elaborate.values import POISON, Several, Tensor, Value, describe, key_of
 from archspec.ir import Body, Constant, Type
@@ -125,7 +126,8 @@ class BodyInterpreter(Applications):
                 fits = (not declared or declared[i].optional or self._refuse_absent(declared[i], place)) and fits
                 self.builder.body.outputs.append((name, None))
             elif isinstance(value, Tensor):
-                fits = (not declared or self.header.match(declared[i], value.type, place)) and fits
+                if declared:
+                    fits = self.header.match(declared[i], value.type, Result(place, self.builder, value.slot)) and fits
                 self.builder.body.outputs.append((name, value.slot))
             else:
                 self.fault("wrong-kind", f"expected a tensor as output, found {describe(value)}", place)
@@ -257,14 +259,24 @@ class BodyInterpreter(Applications):
             elif condition is not True:
                 return POISON
         if isinstance(piped, Several):
-            message = f"expected one output to pipe into this step, found {len(piped.values)}"
-            return self.fault("wrong-kind", message, step.at)
+            return self._pipe_several(step, len(piped.values))
         if piped is None:
             return self.fault("wrong-kind", "the piped value is `none` here", step.at)
         self.env["_"] = piped
         if step.operator:
             return self.combine(step.operator, piped, self.value(value), step.at, value.at, value.at)
         return self.handlers[value.__class__](self, value)
+
+    def _pipe_several(self, step: nodes.Step, outputs: int) -> Value:
+        """Report a step after one with several outputs."""
+        call = self.builder.body.calls[-1]
+        op = OPS.get(call.type) if call.kind == "op" else None
+        known = re.findall(r"(\w+): ", op.result) if op is not None else []
+        names = ", ".join(known if len(known) == outputs else "abcdefgh"[:outputs])
+        message = f"expected one output to pipe into this step, found {outputs}"
+        notes = (Note(f"`{call.type}` has {outputs} outputs", call.span),)
+        help = f"end the chain there and name the outputs: `{names} = ...`"
+        return self.fault("wrong-kind", message, step.at, notes=notes, help=help)
 
 
 BodyInterpreter.handlers = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from archspec.algebra import Dim
 from archspec.elaborate.limits import Limits
 from archspec.elaborate.values import Several, Tensor, Value
 from archspec.ir import Body, Call, Constant, Leaf, Module, Operand, Type
@@ -49,6 +50,32 @@ class BodyBuilder:
         if len(outputs) == 1:
             return self.slot(outputs[0]) if outputs[0] is not None else None
         return Several(tuple([self.slot(t) if t is not None else None for t in outputs]))
+
+    def maker(self, slot: int, axis: int) -> Span | None:
+        """Return the location of the call that made the size of an axis of a tensor; None if an input has it."""
+        body = self.body
+        size = body.types[slot].shape[axis]
+        for call in reversed(body.calls):
+            if not call.first <= slot < call.first + len(call.outputs):
+                continue
+            passed = _passed_on(body, call, slot, axis, size)
+            if passed is None:
+                return call.span
+            slot, axis = passed
+        return None
+
+
+def _passed_on(body: Body, call: Call, slot: int, axis: int, size: Dim) -> tuple[int, int] | None:
+    """Return the input of a call, and its axis, that has the size of an axis of a result; None if none has."""
+    rank = len(body.types[slot].shape)
+    for _, operand in call.inputs:
+        if isinstance(operand, int):
+            shape = body.types[operand].shape
+            if len(shape) == rank and shape[axis] == size:
+                return operand, axis
+            if call.kind == "op" and call.type in ("transpose", "permute") and size in shape:
+                return operand, shape.index(size)
+    return None
 
 
 def number_type(value: Value) -> Type:

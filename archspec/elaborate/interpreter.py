@@ -11,6 +11,7 @@ from archspec.elaborate.values import (
     DYNAMIC,
     OPEN,
     POISON,
+    Several,
     StaticError,
     Tensor,
     Value,
@@ -135,7 +136,11 @@ class Interpreter:
             if part is POISON or part is DYNAMIC:
                 return part
         if not is_list(value):
-            return self.fault("wrong-kind", f"expected a list to index, found {describe(value)}", expr.value.at)
+            help = None
+            if isinstance(value, Tensor):
+                help = "use `slice(axis, start, stop)(x)` to take part of an axis, and `reshape` to drop it"
+            message = f"expected a list to index, found {describe(value)}"
+            return self.fault("wrong-kind", message, expr.value.at, help=help)
         if not is_integer(index):
             return self.fault("wrong-kind", f"expected an integer index, found {describe(index)}", expr.position.at)
         if not -len(value) <= index < len(value):
@@ -181,6 +186,11 @@ class Interpreter:
             if operator in ("==", "!=") and (left is None or right is None):
                 return operator == "!="
             return self.operate(operator, (left, right), at, (left_at, right_at))
+        for value, place in ((left, left_at), (right, right_at)):
+            if isinstance(value, Several):
+                help = "assign them to names first: `a, b = ...`"
+                message = f"`{operator}` expects one value, found {len(value.values)} outputs"
+                return self.fault("wrong-kind", message, place, help=help)
         try:
             if isinstance(left, OPEN) or isinstance(right, OPEN):
                 span = self.unit.span(at)

@@ -58,12 +58,14 @@ class Ownership(Interpreter):
 
     def run(self) -> None:
         form = resolved(self.definition, self.program.report)
+        if form.broken:
+            self.program.incomplete.add(self.module)
         try:
             self._execute(form.body)
         except Refused:
             return
         self._check_nesting()
-        self._check_roles(form.broken)
+        self._check_roles()
         self._add_up()
         self.program.numbers.finish(self, self.module, [(alias, counted) for alias, counted, _ in self.ties])
         for alias, counted, statement in self.ties:
@@ -271,7 +273,9 @@ class Ownership(Interpreter):
         if callee is POISON:
             return None
         if callee is DYNAMIC:
-            self.fault("ownership", "the module declared here cannot depend on an input", own.callee.at)
+            text = self.unit.source.text
+            help = f"to name a value, write `{text[own.address.at.start : own.address.at.end]} = ...`"
+            self.fault("ownership", "the module declared here cannot depend on an input", own.callee.at, help=help)
             return None
         if not isinstance(callee, Definition) or callee.kind == "fn":
             help = "write it without an address: a function declares nothing" if kind_of(callee) == "function" else None
@@ -339,9 +343,9 @@ class Ownership(Interpreter):
 
     # Checks
 
-    def _check_roles(self, broken: bool) -> None:
+    def _check_roles(self) -> None:
         """Check that the addresses of roles are declared, or excluded by the hyperparameters."""
-        if not self._roles or self.unit.broken or broken or self.module in self.program.incomplete:
+        if not self._roles or self.unit.broken or self.module in self.program.incomplete:
             return
         around = {prefix for own in (*self.module.members, *self.module.absent) for prefix in prefixes(own)}
         for address, node in self._roles:

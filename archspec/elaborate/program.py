@@ -115,6 +115,17 @@ class Program:
         self.incomplete: set[Module] = set()  # modules with an error in a member
         self.refused: set[Module | None] = set()  # modules with a `require` that does not hold
 
+    def is_incomplete(self, module: Module, address: str) -> bool:
+        """Whether a module on the path of an address has a reported error, which explains a missing declaration."""
+        while True:
+            if module in self.incomplete or module in self.refused:
+                return True
+            own = next((a for a in module.members if address.startswith(a + ".")), None)
+            target = module.members[own].target if own is not None else None
+            if own is None or not isinstance(target, Module):
+                return False
+            module, address = target, address[len(own) + 1 :]
+
     def error(
         self,
         code: str,

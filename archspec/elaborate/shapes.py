@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from archspec.algebra import Dim, Polynomial
+from archspec.elaborate.body_builder import BodyBuilder
 from archspec.elaborate.interpreter import Interpreter
 from archspec.elaborate.values import DYNAMIC, POISON, Value, describe
 from archspec.ir import Type
+from archspec.record import Record
 from archspec.resolve import nodes
 from archspec.resolve.nodes import Entry
 from archspec.source import Note, Span
 from archspec.syntax import tree
 from archspec.syntax.tree import Located
+
+
+class Result(Record):
+    """An output: its expression, and its slot in the body of `builder`."""
+
+    at: Located
+    builder: BodyBuilder
+    slot: int
 
 
 class Header:
@@ -22,16 +32,15 @@ class Header:
         self.leading: tuple[Dim, ...] | None = None
         self._bound: dict[str, tuple[str, Entry]] = {}
 
-    def match(self, entry: Entry, actual: Type, result: Located | None = None) -> bool:
+    def match(self, entry: Entry, actual: Type, result: Result | None = None) -> bool:
         """Check `actual` against the declaration `entry`, and bind its unbound dimensions.
 
-        A mismatch is reported at `result`, the expression of an output, or at the argument of an input.
+        A mismatch is reported at `result`, where an output was made, or at the argument of an input.
         """
-        declared = entry.dtype
-        if actual.dtype != declared:
+        if actual.dtype != entry.dtype:
             verb = "expects" if result is None else "is declared with"
-            message = f"{self._what(entry)} {verb} {declared} elements, found {actual.dtype}"
-            self._report("wrong-kind", message, entry, result)
+            message = f"{self._what(entry)} {verb} {entry.dtype} elements, found {actual.dtype}"
+            self._report("wrong-kind", message, entry, result, help=self._conversion(entry, actual, result))
             return False
         if entry.shape is None:
             return True
@@ -43,7 +52,7 @@ class Header:
             self._mismatch(entry, actual, result, ())
             return False
         if split is None:
-            fits = [self._match_size(entry, i, s, actual, result) for i, s in zip(items, sizes, strict=True)]
+            fits = [self._match_size(entry, k, i, actual, result) for k, i in enumerate(items)]
             return all(fits)
         after = len(items) - split - 1
         leading = sizes[split : len(sizes) - after]
@@ -53,22 +62,13 @@ class Header:
         elif self.leading != leading:
             self._mismatch(entry, actual, result, (self._first("..."),))
             return False
-        pairs = [
-            *zip(items[:split], sizes[:split], strict=True),
-            *zip(items[split + 1 :], sizes[len(sizes) - after :], strict=True),
-        ]
-        fits = [self._match_size(entry, i, s, actual, result) for i, s in pairs]
+        pairs = [*enumerate(items[:split]), *enumerate(items[split + 1 :], len(sizes) - after)]
+        fits = [self._match_size(entry, k, i, actual, result) for k, i in pairs]
         return all(fits)
 
-    def _match_size(
-        self,
-        entry: Entry,
-        item: nodes.Expr,
-        size: Dim,
-        actual: Type,
-        result: Located | None,
-    ) -> bool:
+    def _match_size(self, entry: Entry, axis: int, item: nodes.Expr, actual: Type, result: Result | None) -> bool:
         interpreter = self.interpreter
+        size = actual.shape[axis]
         if isinstance(item, nodes.Dimension) and item.name not in interpreter.env and _is_input(entry):
             interpreter.env[item.name] = size
             self._bound[item.name] = (str(size), entry)
@@ -91,29 +91,65 @@ class Header:
         if isinstance(item, nodes.Dimension) and item.name in self._bound:
             first = (self._first(item.name),)
         elif not isinstance(item, nodes.Literal):
-            first = (Note(f"`{self._text(item)}` is {expected} here", interpreter.unit.span(item.at)),)
-        self._mismatch(entry, actual, result, first)
+            own = interpreter.unit.source is interpreter.program.root
+            what = f"`{self._text(item)}`" if own else f"`{self._text(item)}` of `{self.name}`"
+            first = (Note(f"{what} is {expected} here", interpreter.unit.span(item.at)),)
+        self._mismatch(entry, actual, result, first, axis)
         return False
 
-    def _mismatch(self, entry: Entry, actual: Type, result: Located | None, notes: tuple[Note, ...]) -> None:
+    def _mismatch(
+        self, entry: Entry, actual: Type, result: Result | None, notes: tuple[Note, ...], axis: int | None = None
+    ) -> None:
         assert entry.shape is not None
         verb = "expects" if result is None else "is declared with"
-        message = f"{self._what(entry)} {verb} shape {self._declared(entry.shape)}, found {shape_text(actual.shape)}"
-        self._report("dimension", message, entry, result, notes)
+        wanted = self._declared(entry.shape, actual)
+        message = f"{self._what(entry)} {verb} {wanted}, found {shape_text(actual.shape)}"
+        self._report("dimension", message, entry, result, notes, axis=axis)
 
     def _report(
-        self, code: str, message: str, entry: Entry, result: Located | None, notes: tuple[Note, ...] = ()
+        self,
+        code: str,
+        message: str,
+        entry: Entry,
+        result: Result | None,
+        notes: tuple[Note, ...] = (),
+        *,
+        help: str | None = None,
+        axis: int | None = None,
     ) -> None:
-        at = self._place(entry) if result is None else self.interpreter.unit.span(result)
-        declared = self.interpreter.unit.span(entry.at)
+        unit = self.interpreter.unit
+        at = self._place(entry)
+        if result is not None:
+            at = (result.builder.maker(result.slot, axis) if axis is not None else None) or unit.span(result.at)
+        declared = unit.span(entry.at)
         if not notes and declared != at:
             notes = (Note("declared here", declared),)
-        self.interpreter.program.error(code, message, at, notes=notes)
+        self.interpreter.program.error(code, message, at, notes=notes, help=help)
+
+    def _conversion(self, entry: Entry, actual: Type, result: Result | None) -> str:
+        """Return help for elements of the wrong type."""
+        at = self._place(entry) if result is None else self.interpreter.unit.span(result.at)
+        frames = self.interpreter.program.frames
+        if result is None and entry.dtype != "bool" and frames and at == frames[-1].span:  # the piped value of a chain
+            return f"convert it before this step: `|> {entry.dtype}`"
+        text = at.source.text[at.start : at.end].rpartition(" = ")[2]
+        name = text if len(text) <= 30 and not {":", "|", "\n"} & set(text) else "x"
+        if result is not None:
+            declared = f"declare the output as {actual.dtype}: `-> {actual.dtype} [...]`"
+            return declared if entry.dtype == "bool" else f"{declared}, or convert it: `{entry.dtype}({name})`"
+        if entry.dtype == "int":
+            return f"convert it: `int({name})`, or declare it as int where it comes from: `ids int [...]`"
+        if entry.dtype == "real":
+            return f"convert it: `real({name})`"
+        if entry.name == "mask" and len(actual.shape) == 2:
+            return f"make an attention mask of it: `key_mask({name})`, with `import std {{ key_mask }}`"
+        return f"compare it with a number: `{name} != 0{'.0' if actual.dtype == 'real' else ''}`"
 
     def _first(self, name: str) -> Note:
         """Return a note that locates the first binding of a dimension."""
         size, entry = self._bound[name]
-        return Note(f"`{name}` was bound to {size} by {self._what(entry)}", self._place(entry))
+        what = f"`{name}`" if name == "..." else f"`{name}` of `{self.name}`"
+        return Note(f"{what} was bound to {size} by input `{entry.name}`", self._place(entry))
 
     def _place(self, entry: Entry) -> Span:
         """Return the location of the argument of an input, or of its declaration in the outermost definition."""
@@ -124,12 +160,22 @@ class Header:
         kind = "input" if _is_input(entry) else "output"
         return f"{kind}{f' `{entry.name}`' if entry.name else ''} of `{self.name}`"
 
-    def _declared(self, shape: nodes.Listing) -> str:
-        """Format a declared shape with the known sizes."""
+    def _declared(self, shape: nodes.Listing, actual: Type) -> str:
+        """Format a declared shape with the known sizes, or its number of axes if it has names of another file."""
         interpreter = self.interpreter
+        frames = interpreter.program.frames
         words: list[str] = []
-        for item in shape.items:
+        leading = any(isinstance(item, nodes.Leading) for item in shape.items)
+        fits = len(actual.shape) == len(shape.items)
+        for axis, item in enumerate(shape.items):
             known: Value = None
+            if isinstance(item, nodes.Dimension) and item.name not in interpreter.env:
+                if fits and not leading:
+                    words.append(str(actual.shape[axis]))
+                    continue
+                if frames and frames[-1].unit is not interpreter.unit:
+                    number = len(shape.items) - leading
+                    return f"{'at least ' if leading else ''}{number} {'axis' if number == 1 else 'axes'}"
             if isinstance(item, nodes.Leading):
                 known = None if self.leading is None else ", ".join(map(str, self.leading))
             elif isinstance(item, nodes.Local | nodes.Dimension):
@@ -137,7 +183,7 @@ class Header:
             elif not isinstance(item, nodes.Literal):
                 known = interpreter.value(item)
             words.append(self._text(item) if known is None or known is POISON or known is DYNAMIC else str(known))
-        return f"[{', '.join(w for w in words if w)}]"
+        return f"shape [{', '.join(w for w in words if w)}]"
 
     def _text(self, item: nodes.Expr) -> str:
         return self.interpreter.unit.source.text[item.at.start : item.at.end]

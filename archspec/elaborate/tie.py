@@ -57,7 +57,7 @@ def _pairs(
     one, other = find(module, alias), find(module, counted)
     for found, address, place in ((one, alias, node.alias), (other, counted, node.counted)):
         if found is None:
-            if not (_is_incomplete(program, module, address) or unit.broken & set(address.split("."))):
+            if not (program.is_incomplete(module, address) or unit.broken & set(address.split("."))):
                 near = suggest(address, [name for name, _ in _some_leaves(module)])
                 program.error(
                     "unknown-address", f"cannot tie `{address}`: nothing is declared there", unit.span(place), help=near
@@ -86,18 +86,6 @@ def _pairs(
         if not _same(program, pair[0], leaf, pair[1], theirs[name], unit, node):
             return
         yield (pair[0], leaf), (pair[1], theirs[name])
-
-
-def _is_incomplete(program: Program, module: Module, address: str) -> bool:
-    """Whether a module on the path of an address has a reported error, which explains a missing declaration."""
-    while True:
-        if module in program.incomplete or module in program.refused:
-            return True
-        own = next((a for a in module.members if address.startswith(a + ".")), None)
-        target = module.members[own].target if own is not None else None
-        if own is None or not isinstance(target, Module):
-            return False
-        module, address = target, address[len(own) + 1 :]
 
 
 def _same(program: Program, alias: str, one: Leaf, counted: str, other: Leaf, unit: Unit, node: tree.Tie) -> bool:

@@ -135,7 +135,8 @@ def size_of(value: object, argument: str) -> Dim:
     """Check for a size: at least 1, or symbolic."""
     size = dimension(value, argument)
     if certainly_below(size, 1):
-        raise OpError(f"expects sizes of at least 1 as `{argument}`, found {size}", argument)
+        help = "write each size: none is inferred" if size == -1 else None
+        raise OpError(f"expects sizes of at least 1 as `{argument}`, found {size}", argument, help)
     return size
 
 

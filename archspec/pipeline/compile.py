@@ -122,16 +122,18 @@ def import_config(path: str | os.PathLike[str]) -> str:
     return compile_spec(path, {})[1].unit.source.text
 
 
-def check(spec: str) -> Report:
-    """Checks a whole file (or one model of it): every definition, every model. Findings are in the report."""
+def check(spec: str, root: str | None = None) -> Report:
+    """Checks a whole file (or one model of it): every definition, every model. Findings are in the report.
 
+    `root` is the directory from which it may import, by default that of the file.
+    """
     report = Report()
     named = parse_spec(spec)
     try:
         if named.path is None:
             loaded, _ = open_spec(named, spec, report)
         else:
-            loaded = load_file(named.path, report)
+            loaded = load_file(named.path, report, root)
     except ArchError as error:
         report.diagnostics = error.diagnostics
         return report

@@ -64,8 +64,11 @@ def _choices(found: dict[str, tree.Model], label: str = "") -> str | None:
     return f"name one: {names}" if found else None
 
 
-def load_file(path: str, report: Report) -> Loaded:
-    """The file at a path, or standard input. Raises ArchError if it cannot be read."""
+def load_file(path: str, report: Report, root: str | None = None) -> Loaded:
+    """The file at a path, or standard input. Raises ArchError if it cannot be read.
+
+    `root` is the directory from which it may import, by default that of the file.
+    """
     if path == "-":
         return _load_stdin(report)
     if "\0" in path:
@@ -80,7 +83,8 @@ def load_file(path: str, report: Report) -> Loaded:
         from archspec.configs.spec import load_config
 
         return _once(place(path), lambda library: load_config(path, library, report), report)
-    return _once(os.path.realpath(path), lambda library: library.load(path, report, label=path), report)
+    key = os.path.realpath(path) if root is None else f"{os.path.realpath(path)}\0{root}"
+    return _once(key, lambda library: library.load(path, report, label=path, root=root), report)
 
 
 def _once(path: str, load: Callable[[Library], Unit | None], report: Report) -> Loaded:
@@ -181,18 +185,3 @@ def bundled_models() -> list[tuple[str, str]]:
     ]
     report.check()
     return found
-
-
-def text_of(name: str) -> str:
-    """The text of a bundled file: the one that holds the model `name`, or that is called so (`std`, `std/norm`).
-
-    Raises ArchError if there is none.
-    """
-    report = Report()
-    specs = os.path.realpath(resources.specs_root())
-    path = os.path.realpath(os.path.join(specs, name + ".arch"))
-    if path.startswith(specs + os.sep) and os.path.isfile(path):
-        with open(path, encoding="utf-8") as file:
-            return file.read()
-    loaded, _ = open_spec(Spec(None, name), name, report)
-    return loaded.unit.source.text

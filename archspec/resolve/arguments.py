@@ -8,7 +8,11 @@ from typing import Protocol
 from archspec.resolve.nodes import Argument, Arguments, Bound
 from archspec.resolve.unit import Inputs
 from archspec.source import suggest
+from archspec.syntax import tree
 from archspec.syntax.tree import Located
+
+ALIASES = {"dim": "axis", "dims": "axis", "keepdim": "keep", "keepdims": "keep"}
+"""Names of hyperparameters in PyTorch and NumPy."""
 
 
 class Fault(Protocol):
@@ -40,8 +44,11 @@ def bind(
     if values is None or found is None:
         return None
     missing = [name for name in takes.needed if name not in found]
-    for name in missing[:1] if given.piped else missing:
+    is_empty = not inputs and not first and isinstance(node, tree.Call) and len(node.lists) == 1
+    for name in missing[:1] if given.piped or is_empty else missing:
         help = f"expected inputs: {listed(names)}"
+        if is_empty:
+            help += f"; to pass the function itself, write `{callee}`"
         if given.piped:
             help += "; mark the position of the piped value with `_`"
         fault("missing-argument", f"missing input `{name}` in call to `{callee}`", node, help=help)
@@ -58,7 +65,9 @@ def match(
     for argument in arguments:
         name = argument.name
         if name and name not in names:
-            near = suggest(name, list(names)) or (f"available {what}s: {listed(names)}" if names else None)
+            near = suggest(ALIASES.get(name, name), list(names)) or (
+                f"available {what}s: {listed(names)}" if names else None
+            )
             fault("unknown-argument", f"unknown {what} `{name}` in call to `{callee}`", argument.at, help=near)
             failed = True
             continue
@@ -66,7 +75,7 @@ def match(
             if position >= len(names):
                 most = f"expected at most {len(names)}" if names else "expected none"
                 message = f"too many {what}s for `{callee}`: {most}, found {sum(not a.name for a in arguments)}"
-                help = f"expected {what}s: {listed(names)}" if names else None
+                help = f"expected {what}s: {listed(names)}" if names else f"remove it: `{callee}` takes no {what}s"
                 fault("surplus-argument", message, argument.at, help=help)
                 return None
             name = names[position]

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 
+from archspec.ops import OPS, Op
 from archspec.record import Record
 from archspec.resolve import nodes
 from archspec.resolve.arguments import bind, listed
-from archspec.resolve.expressions import Expressions
+from archspec.resolve.expressions import Expressions, report_hyphen
+from archspec.resolve.files import likely_definition
 from archspec.resolve.nodes import Arguments, Declaration
 from archspec.resolve.patterns import Pattern, covers, pattern_of, pattern_text
 from archspec.resolve.scope import Declared, Scope
@@ -65,8 +67,7 @@ def resolve_model(unit: Unit, model: tree.Model, report: Report) -> ResolvedMode
     binding = unit.names.get(name)
     if binding is None:
         if name not in unit.broken:
-            near = suggest(name, [n for n, b in unit.names.items() if isinstance(b.target, Definition)])
-            scope.fault("unknown-name", f"unknown name `{name}`", model.callee, help=near)
+            scope.fault("unknown-name", f"unknown name `{name}`", model.callee, help=likely_definition(unit, name))
         return None
     definition = binding.target
     if not isinstance(definition, Definition | None) or (definition is not None and definition.kind == "fn"):
@@ -213,6 +214,8 @@ class _Definition:
 
     def _bind(self, statement: tree.Bind) -> nodes.Bind:
         value = self.expressions.resolve(statement.value)
+        if isinstance(value, nodes.Binary | nodes.Unary | nodes.Apply | nodes.Own | nodes.Chain):
+            self.scope.computed.update(target.text for target in statement.targets)
         for target in statement.targets:
             if not self.scope.bind(target.text, "value", self.unit.span(target)):
                 value = nodes.Invalid(statement.value)
@@ -220,14 +223,52 @@ class _Definition:
 
     def _declare(self, statement: tree.Declare) -> nodes.Declare:
         value = statement.value
+        if self._misread(statement):
+            return nodes.Declare(statement, ())
         if not isinstance(value, tree.Own) or len(value.lists) > 1:
             if not any(isinstance(s, tree.Return) for s in every_statement(self.definition.node.body)):
                 self.scope.should_report("return")  # the `return` is most likely missing here
             help = "assign it, as in `name = ...`, or return it"
             self.scope.fault("discarded-value", "the value of this statement is unused", value, help=help)
+            if isinstance(value, tree.Own):  # it is most likely to be assigned to a name like its address
+                self.scope.referred.append(pattern_of(value.address))
+                self.scope.should_report(value.address.segments[-1].text)
         with self._suffixed(statement.condition, statement.loop):
             self.expressions.resolve(value)
         return nodes.Declare(statement, self._declares())
+
+    def _misread(self, statement: tree.Declare) -> bool:
+        """Whether a statement that is parsed as a declaration is meant differently; reports an error if so."""
+        scope, value = self.scope, statement.value
+        if report_hyphen(scope, value):
+            return True
+        own = value
+        while not isinstance(own, tree.Own) and own.start == statement.start:
+            parts = [part for part in own if isinstance(part, tree.Expr) and part.start == own.start]
+            if not parts:
+                return False
+            own = parts[0]
+        if not isinstance(own, tree.Own) or not self._is_value(own, whole=own is value):
+            return False
+        text = self.unit.source.text
+        name, rest = text[own.address.start : own.address.end], text[own.callee.start : value.end]
+        rest = rest if "\n" not in rest else "..."
+        help = f"write `{name} = {rest}` to name a value: a colon declares"
+        found = tree.Name(own.callee.start, value.end, rest)
+        scope.fault("wrong-kind", f"expected a layer or block after `{name}:`, found a value", found, help=help)
+        scope.ignore(value, name)
+        return True
+
+    def _is_value(self, own: tree.Own, whole: bool) -> bool:
+        """Whether an address is given to the value of an expression; `whole`: nothing follows what is declared."""
+        if not isinstance(own.callee, tree.Name):
+            return False
+        name = own.callee.text
+        local, binding = self.scope.locals.get(name), self.unit.names.get(name)
+        if local is not None:
+            return local.what == "input" or name in self.scope.computed or (not own.lists and not whole)
+        target = binding.target if binding is not None else OPS.get(name)
+        return isinstance(target, Op) or (isinstance(target, Definition) and target.kind == "fn")
 
     def _tensor(self, statement: tree.Param) -> nodes.Declare:
         with self._suffixed(statement.condition, statement.loop):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any, ClassVar
@@ -9,11 +10,13 @@ from typing import Any, ClassVar
 from archspec.ops import OPS, REQUIRED, Op
 from archspec.resolve import nodes, walk
 from archspec.resolve.arguments import bind, listed, refuse_input
+from archspec.resolve.likely import Use, likely
+from archspec.resolve.misplaced import misplaced
 from archspec.resolve.nodes import Argument, Arguments, Bound, Declaration, Invalid
 from archspec.resolve.patterns import covers, nearest_address, pattern_of, pattern_text
 from archspec.resolve.scope import Scope
 from archspec.resolve.unit import Definition, inputs_of
-from archspec.source import Enough, nearest
+from archspec.source import Enough, suggest
 from archspec.syntax import tree
 from archspec.syntax.walk import names_in
 
@@ -40,7 +43,7 @@ class Expressions:
     def literal(self, expr: tree.Literal) -> nodes.Expr:
         return nodes.Literal(expr, expr.value)
 
-    def name(self, expr: tree.Name) -> nodes.Expr:
+    def name(self, expr: tree.Name, use: Use = "") -> nodes.Expr:
         scope, name = self.scope, expr.text
         if name == "_":
             if scope.chains:
@@ -60,27 +63,19 @@ class Expressions:
             return nodes.Global(expr, name, binding.target) if binding.target is not None else Invalid(expr)
         if name in OPS:
             return nodes.Global(expr, name, OPS[name])
-        if scope.should_report(name, everywhere=scope.in_header):
-            scope.fault("unknown-name", f"unknown name `{name}`", expr, help=self._likely(name))
+        of_file = scope.in_header or name in unit.standard_names()
+        if scope.should_report(name, everywhere=of_file):
+            scope.fault("unknown-name", f"unknown name `{name}`", expr, help=likely(scope, expr, use))
         return Invalid(expr)
 
-    def _likely(self, name: str) -> str | None:
-        """Return the most likely meaning of an unknown name, which then counts as used."""
-        scope = self.scope
-        if name in scope.past:
-            return "assign it before the loop: names first assigned in a loop end with it"
-        others: list[str] = [*scope.unit.names, *scope.unit.dims, *([] if scope.in_header else OPS)]
-        near = nearest(name, list(scope.locals)) or nearest(name, others)
-        if near:
-            scope.used.add(near)
-            scope.file_names.add(near)
-            return f"did you mean `{near}`?"
-        return f"to use it as a dimension, declare it: `dim {name}`" if scope.in_header else None
+    def _callee(self, expr: tree.Expr, use: Use) -> nodes.Expr:
+        return self.name(expr, use) if isinstance(expr, tree.Name) else self.resolve(expr)
 
     # Values
 
     def listing(self, expr: tree.Listing) -> nodes.Listing:
-        return nodes.Listing(expr, tuple([self.resolve(item) for item in expr.items]))
+        items = [self.name(i, "listed") if isinstance(i, tree.Name) else self.resolve(i) for i in expr.items]
+        return nodes.Listing(expr, tuple(items))
 
     def leading(self, expr: tree.Ellipsis_) -> nodes.Expr:
         return nodes.Leading(expr)
@@ -89,6 +84,8 @@ class Expressions:
         return nodes.Unary(expr, expr.operator, self.resolve(expr.operand))
 
     def binary(self, expr: tree.Binary) -> nodes.Expr:
+        if report_hyphen(self.scope, expr):
+            return Invalid(expr)
         return nodes.Binary(expr, expr.operator, self.resolve(expr.left), self.resolve(expr.right))
 
     def subscript(self, expr: tree.Subscript) -> nodes.Expr:
@@ -169,7 +166,7 @@ class Expressions:
     def _apply(self, expr: tree.Expr, callee_: tree.Expr, lists: tuple[tree.Arguments, ...], piped: bool) -> nodes.Expr:
         if isinstance(callee_, tree.Name) and callee_.text == "len" and self._is_builtin("len"):
             return self._length(expr, lists)
-        callee = self.resolve(callee_)
+        callee = self._callee(callee_, "called")
         again = isinstance(callee_, tree.Reference)
         if again and len(lists) > 1:
             message = "`.address` already has its hyperparameters; pass only inputs"
@@ -304,15 +301,19 @@ class Expressions:
                 scope.fault("surplus-argument", message, arguments.forward)
                 return None
             names: list[str] = [attribute.name for attribute in target.attributes]
+            if misplaced(scope, target.name, names, inputs_of(target), arguments):
+                return None
             required = {attribute.name for attribute in target.attributes if attribute.default is REQUIRED}
             bound = bind(target.name, names, inputs_of(target), arguments, node, scope.fault)
         elif target.open:
             return None
         else:
             names = list(target.hyperparameters)
+            if misplaced(scope, target.name, names, target.takes, arguments):
+                return None
             required = {name for name, declared in target.hyperparameters.items() if declared.default is None}
             if arguments.forward is not None and scope.definition is not None:
-                required -= scope.definition.hyperparameters.keys()
+                required -= required if scope.definition.open else scope.definition.hyperparameters.keys()
             bound = bind(target.name, names, target.takes, arguments, node, scope.fault)
         if bound is None:
             return None
@@ -349,7 +350,7 @@ class Expressions:
         position = len(scope.declares)
         scope.declares.append(None)  # declarations inside its arguments follow it
         address = self.address(expr.address)
-        callee = self.resolve(expr.callee)
+        callee = Invalid(expr.callee) if self._is_misspelt(expr) else self._callee(expr.callee, "owned")
         first = expr.lists[0] if expr.lists else None
         inputs = expr.lists[1] if len(expr.lists) > 1 else None
         arguments = self._arguments(expr, callee, expr.callee, first, inputs, piped, declares_only=True)
@@ -361,6 +362,17 @@ class Expressions:
         node = nodes.Own(expr, address, expr.modifiers, callee, arguments)
         scope.declares[position] = Declaration(node, scope.guards, scope.loop, self._is_invariant(node))
         return node
+
+    def _is_misspelt(self, expr: tree.Own) -> bool:
+        """Whether `param` or `buffer` is misspelt, as in `w: parm [n]`; reports an error if so."""
+        word = expr.callee.value if isinstance(expr.callee, tree.Subscript) else None
+        if not isinstance(word, tree.Name) or word.text in self.scope.locals or word.text in self.scope.unit.names:
+            return False
+        near = suggest(word.text, ["param", "buffer"])
+        if near is not None:
+            self.scope.fault("unknown-name", f"unknown keyword `{word.text}`", word, help=near)
+            self.scope.ignore(expr)
+        return near is not None
 
     def _is_module(self, callee: nodes.Global) -> bool:
         target = callee.target
@@ -434,6 +446,23 @@ Expressions.handlers = {
     tree.Own: Expressions.own,
     tree.Chain: Expressions.chain,
 }
+
+
+def report_hyphen(scope: Scope, expr: tree.Expr) -> bool:
+    """Whether an expression such as `layer-norm: Norm(n)` has an address without quotes; reports an error if so."""
+    if not isinstance(expr, tree.Binary) or not isinstance(expr.right, tree.Own) or expr.operator != "-":
+        return False
+    end = expr.right.address.end
+    address = scope.unit.source.text[expr.start : end]
+    left = expr.left
+    if not re.fullmatch(r"\w+-[\w.]+", address) or not isinstance(left, tree.Name) or left.text in scope.locals:
+        return False
+    quoted = ".".join(f'"{segment}"' if "-" in segment else segment for segment in address.split("."))
+    place = tree.Name(expr.start, end, address)
+    help = f"quote a segment with a hyphen: `{quoted}`"
+    scope.fault("syntax", f"expected an address, found `{address}`", place, help=help)
+    scope.ignore(expr, left.text, f".{address}")
+    return True
 
 
 def _has_piped(arguments: tree.Arguments) -> bool:

@@ -40,6 +40,13 @@ class Library:
         """Return the unit of the bundled file NAME.arch."""
         return self.load(os.path.join(self.specs, name + ".arch"), report, label=f"specs/{name}.arch", root=self.specs)
 
+    def standard_names(self) -> list[str]:
+        """Return the names that the standard library exports; none while it is being loaded."""
+        if os.path.realpath(os.path.join(self.specs, "std.arch")) in self._loading:
+            return []
+        library = self.bundled("std", Report())
+        return list(library.exports) if library is not None else []
+
     def lend(self, unit: Unit, words: Iterable[str], report: Report) -> None:
         """Let overrides use names of the standard library that the file of `unit` does not have."""
         if unit.lent or all(word in unit.names for word in words):
@@ -75,6 +82,7 @@ class Library:
     def define(self, source: Source, report: Report, *, folder: str | None, root: str | None, path: str) -> Unit:
         """Return the unit of a source text; its imports are loaded too."""
         unit = Unit(source, self.parse(source, report), folder, root)
+        unit.standard_names = self.standard_names
         self._loading.append(path)
         self._collect(unit, report)
         for item in unit.tree.items:
@@ -195,22 +203,16 @@ class Library:
             return found
         if entry.name in other.broken:
             return None
+        near = nearest(entry.name, [*(n for n, b in other.names.items() if not b.imported), *other.exports])
+        help = f"did you mean `{near}`?" if near is not None else None
         if entry.name in OPS:
             help = f"remove it: `{entry.name}` is an operation and needs no import"
-            report.error(
-                "unknown-import", f"`{entry.name}` is not defined in {other.source.label}", unit.span(entry), help=help
-            )
-            return None
-        names = [n for n, b in other.names.items() if not b.imported] + list(other.exports)
-        near = nearest(entry.name, names)
-        if near is not None:
+        elif entry.name in self.standard_names():
+            help = f"import it from the standard library: `import std {{ {entry.name} }}`"
+        elif near is not None:
             unit.broken.add(near)  # the other name that the file may use for it
-        report.error(
-            "unknown-import",
-            f"`{entry.name}` is not defined in {other.source.label}",
-            unit.span(entry),
-            help=f"did you mean `{near}`?" if near is not None else None,
-        )
+        message = f"`{entry.name}` is not defined in {other.source.label}"
+        report.error("unknown-import", message, unit.span(entry), help=help)
         return None
 
     def _tell_circle(self, unit: Unit, name: str, span: Span, report: Report) -> None:
@@ -227,6 +229,21 @@ class Ops:
 
 
 OPERATIONS = Ops()
+
+
+def likely_definition(unit: Unit, name: str) -> str | None:
+    """Return help for an unknown name that must be that of a definition."""
+    known = [n for n, b in unit.names.items() if isinstance(b.target, Definition)]
+    near = nearest(name, [*known, *unit.standard_names()])
+    return meant(unit, near, name) if near is not None else None
+
+
+def meant(unit: Unit, name: str, unknown: str) -> str:
+    """Return help that suggests a name of the file, of an operation or of the standard library for an unknown one."""
+    if name in unit.names or name in unit.dims or name in OPS:
+        return f"did you mean `{name}`?"
+    imported = f"`import std {{ {name} }}`"
+    return f"import it: {imported}" if name == unknown else f"did you mean `{name}`, with {imported}?"
 
 
 def expand_head(definition: Definition, report: Report, path: list[Definition]) -> None:
@@ -307,8 +324,8 @@ def _inherited(
     other = binding.target if binding is not None else None
     if binding is None or isinstance(other, Op):
         if name not in unit.broken:
-            near = suggest(name, [n for n, b in unit.names.items() if isinstance(b.target, Definition)])
-            report.error("unknown-name", f"unknown definition `{name}`", unit.span(entry), help=near)
+            help = likely_definition(unit, name)
+            report.error("unknown-name", f"unknown definition `{name}`", unit.span(entry), help=help)
     elif other is not None:
         expand_head(other, report, [*path, definition])
     if not isinstance(other, Definition):

@@ -9,6 +9,7 @@ from archspec.resolve.unit import Definition, Unit
 from archspec.source import Note, Report, Span
 from archspec.syntax import tree
 from archspec.syntax.tree import Located
+from archspec.syntax.walk import names_in
 
 
 class LocalName(Record):
@@ -33,9 +34,9 @@ class Declared(Record):
 class Scope:
     """The state of the resolution of one definition of `unit`, or of the arguments of a model.
 
-    `used` are the local names that it reads, `file_names` those of its file; `forwards` are the callees of `..`.
-    `referred` are the addresses that it reads, and `meant` the likely intended ones of misspelt addresses. `unread` are
-    values of an iteration that are not read in it.
+    `used` are the local names that it reads, `computed` those of the results of operations, `file_names` those of its
+    file; `forwards` are the callees of `..`. `referred` are the addresses that it reads, and `meant` the likely
+    intended ones of misspelt addresses. `unread` are values of an iteration that are not read in it.
     """
 
     def __init__(self, unit: Unit, definition: Definition | None, report: Report) -> None:
@@ -46,6 +47,7 @@ class Scope:
         self.past: dict[str, LocalName] = {}
         self.used: set[str] = set()
         self.forwards: list[Definition] = []
+        self.computed: set[str] = set()
         self.file_names: set[str] = set()
         self.unread: list[tuple[str, LocalName]] = []
         self.declared: list[Declared] = []
@@ -92,7 +94,8 @@ class Scope:
             carried = first.depth < self.loops and first.what != "index"
             other_branch = what == "value" and exclusive(first.branch, self.branch)
             if not carried and not other_branch:
-                self.already_defined(name, span, first.span)
+                help = "use a new name: only a loop can assign to a name again" if what == "value" else None
+                self.already_defined(name, span, first.span, help)
             return True
         fits = True
         for known in (self.unit.names.get(name), self.unit.dims.get(name)):
@@ -103,14 +106,21 @@ class Scope:
         self.locals[name] = LocalName(what, span, self.loops, self.branch)
         return fits
 
+    def ignore(self, expr: tree.Expr, *names: str) -> None:
+        """Report nothing further about a part of the definition with an error, which may have defined `names`."""
+        self.broken = True
+        self.file_names.update(names_in(expr))
+        if self.definition is not None:
+            self.definition.unknown.update(names)
+
     def hyperparameter(self, span: Span) -> LocalName:
         """Return the local name of a hyperparameter."""
         return LocalName("hyperparameter", span, 0, ())
 
-    def already_defined(self, name: str, span: Span, first: Span) -> None:
+    def already_defined(self, name: str, span: Span, first: Span, help: str | None = None) -> None:
         """Report a name that is already defined."""
         note = Note("first defined here", first)
-        self.report.error("duplicate-name", f"`{name}` is already defined", span, notes=(note,))
+        self.report.error("duplicate-name", f"`{name}` is already defined", span, notes=(note,), help=help)
 
     def end_loop(self, variable: str) -> None:
         """Remove the names of a finished loop from the scope."""

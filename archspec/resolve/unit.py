@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from archspec.ops import Op
 from archspec.record import Record, from_values
@@ -119,6 +119,7 @@ class Unit:
         "names",
         "root",
         "source",
+        "standard_names",
         "tree",
         "unknown",
     )
@@ -135,6 +136,7 @@ class Unit:
         self.models: dict[str, tree.Model] = {}
         self.broken = {name for part in file.broken for name in part.names}
         self.unknown: set[str] = set()  # unknown names that were reported
+        self.standard_names: Callable[[], Iterable[str]] = tuple  # those that the standard library exports
         self._tails: set[Pattern] | None = None
 
     def reaches(self, pattern: Pattern) -> bool:

@@ -126,7 +126,8 @@ def _check_input(entry: Parameter, alone: bool) -> None:
         raise Fault(message, entry.start, entry.end, help)
     default = entry.default
     if default is not None and not (isinstance(default, tree.Literal) and default.value is None):
-        raise Fault("the default of an input must be `none`", default.start, default.end)
+        help = "write `= none`, or make it a hyperparameter"
+        raise Fault("the default of an input must be `none`", default.start, default.end, help)
 
 
 def entry(children: Children) -> Parameter:

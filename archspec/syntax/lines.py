@@ -94,6 +94,7 @@ class _Walk:
         self._stack: list[_Opened] = []
         self._first = 0  # offset of the first token of the line
         self._statement = -1  # offset of the current statement, or -1 before its first token
+        self._doubtful = False  # whether a `{` that does not follow a header was taken for that of a body
         self._damaged = -1  # the same if the statement has an error, else -1
 
     def resume(self, position: int) -> int:
@@ -166,7 +167,11 @@ class _Walk:
         """Whether the `{` at `offset` begins a body, not an import list or a misplaced brace."""
         if not self._stack:
             return not _IMPORT.match(self.text, self._statement)
-        return bool(_HEAD.match(self.text, self._statement) or _LAST.match(self.text, offset + 1))
+        if _HEAD.match(self.text, self._statement):
+            return True
+        last = bool(_LAST.match(self.text, offset + 1))
+        self._doubtful = self._doubtful or last
+        return last
 
     def _close(self, bracket: str, offset: int) -> int | None:
         wanted = _OPENERS[bracket]
@@ -258,7 +263,9 @@ class _Walk:
         at_end = offset == len(self.text)
         where = "at the end of the file" if at_end else f"before line {self.text.count(chr(10), 0, offset) + 1}"
         message, help = "unclosed `{`", f"add `}}` {where}"
-        self.faults.append(Fault(message, opened.offset, opened.offset + 1, help))
+        if not self._doubtful:  # otherwise the `{` without a header will be reported, and is the reason
+            self.faults.append(Fault(message, opened.offset, opened.offset + 1, help))
+        self._doubtful = False
         self.closers += [offset] * len(self._stack)
         self._stack.clear()
 

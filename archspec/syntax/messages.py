@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from archspec.record import Record
 from archspec.source import suggest
+from archspec.syntax.context import ENDS, Advice, Context
+from archspec.syntax.habits import last_open, python, written
 from archspec.syntax.machine import Fault, Machine, Token, Unexpected
 
 _ITEMS = ("import", "export", "dim", "fn", "layer", "block", "model")
@@ -14,59 +15,8 @@ _STATEMENTS = ("if", "for", "return", "tie", "require", "role")
 _OWNED = ("param", "buffer", "frozen", "unused")
 _OPERATORS = ("+", "-", "*", "/", "//", "%", "**", "and", "or")
 _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
-_ENDS = ("_NL", "$END")
 _SIGNS = (",", ")", "]", "}", ":", "=", "..", "->", "[", "{")
 """Symbols listed as expected; operators are omitted, because they are allowed almost everywhere."""
-
-
-class Context(Record):
-    """The context of an error: the tokens before it, the one `found`, those after it, and the kinds `accepted`."""
-
-    before: Sequence[Token]
-    found: Token
-    after: Sequence[Token]
-    accepted: set[str]
-    start: str
-    keywords: frozenset[str]
-
-    @property
-    def previous(self) -> Token:
-        return self.before[-1] if self.before else Token(self.found.start, self.found.start, "", "")
-
-    @property
-    def first(self) -> Token:
-        return self.before[0] if self.before else self.found
-
-    @property
-    def next(self) -> Token:
-        return self.after[0] if self.after else Token(self.found.end, self.found.end, "$END", "")
-
-    @property
-    def at_end(self) -> bool:
-        return self.found.kind in _ENDS
-
-    @property
-    def wants_value(self) -> bool:
-        """Whether an expression can begin here."""
-        return {"INT", "["} <= self.accepted
-
-    @property
-    def has_value(self) -> bool:
-        """Whether an expression can end here."""
-        return "+" in self.accepted and not self.wants_value
-
-    @property
-    def joined(self) -> str:
-        """The unexpected token joined to the previous one, if they are adjacent."""
-        return self.previous.text + self.found.text if self.previous.end == self.found.start else ""
-
-
-class Advice(Record):
-    """A more specific message, help or span from a rule; None keeps the general one."""
-
-    message: str | None = None
-    help: str | None = None
-    span: tuple[int, int] | None = None
 
 
 def explain(machine: Machine, error: Unexpected, start: str, following: Sequence[Token] = ()) -> Fault:
@@ -107,7 +57,7 @@ def _expected(context: Context) -> str:
         return _listed(names)
     if len(context.before) == 1 and {":", "="} <= accepted:
         return "`=` or `:`"
-    if accepted.intersection(_ENDS) and not {"->", "{"} & accepted:
+    if accepted.intersection(ENDS) and not {"->", "{"} & accepted:
         return "`,` or the end of the line" if "," in accepted else "the end of the line"
     hidden = {"["} if accepted & {":", "+"} else set[str]()
     hidden |= {":", "="} if context.has_value else set()
@@ -120,7 +70,7 @@ def _listed(words: list[str]) -> str:
 
 
 def _described(token: Token) -> str:
-    return "the end of the line" if token.kind in _ENDS else f"`{_short(token.text)}`"
+    return "the end of the line" if token.kind in ENDS else f"`{_short(token.text)}`"
 
 
 def _short(text: str) -> str:
@@ -174,10 +124,20 @@ def _sign(context: Context) -> Advice | None:
     before, found, joined = context.previous, context.found, context.joined
     both = (before.start, found.end)
     if joined == ":=":
-        return Advice("unknown operator `:=`", "write `name = value` to assign, `address: Layer()` to declare", both)
+        name = written(context.before[:-1])
+        help = f"write `{name}: {context.next.text}(...)` to declare it"
+        is_layer = context.next.text[:1].isupper() or "." in name
+        return Advice("unknown operator `:=`", help if is_layer else f"write `{name} = ...` to name a value", both)
     if joined in ("+=", "-=", "*=", "/="):
         name = context.first.text
-        return Advice(f"unknown operator `{joined}`", f"write `{name} = {name} {before.text} ...`", both)
+        help = f"write `{name} = {name} {before.text} ...` in a loop, and assign to a new name elsewhere"
+        return Advice(f"unknown operator `{joined}`", help, both)
+    if found.text == "." and before.kind == "INT" and re.match(r"(?![eE]\d*\b)[A-Za-z_]", context.next.text):
+        return Advice(
+            f"expected an address, found the number `{before.text}`",
+            f'quote it in an address: `"{before.text}".{context.next.text}`',
+            (before.start, before.end),
+        )
     if found.text == "." and before.kind == "INT":
         return Advice("expected a digit after the decimal point", f"write `{before.text}.0`", both)
     if found.text in _COMPARISONS and context.has_value and any(t.text in _COMPARISONS for t in context.before):
@@ -199,13 +159,21 @@ def _word(context: Context) -> Advice | None:
         return Advice(f"`{word.text}` is only allowed at the top level of a file", None, span)
     if context.start == "item" and not context.before and word.kind in _INSIDE:
         return Advice(help=_INSIDE_HELP)
+    if context.found.text == "is":
+        help = "write `== none`, or `!= none` for `is not None`"
+        return Advice("unknown operator `is`", help, (context.found.start, context.found.end))
+    if context.previous.text == "lambda":
+        lambda_ = context.previous
+        return Advice("unknown keyword `lambda`", _FOREIGN["def"], (lambda_.start, lambda_.end))
     if word.kind != "NAME" or (len(context.before) > 1 and word.text != "elif"):
         return None
     if word.text in _FOREIGN and context.found.text not in ("=", ":", "."):
         return Advice(f"unknown keyword `{word.text}`", _FOREIGN[word.text], span)
-    near = suggest(word.text, list(_ITEMS if context.start == "item" else _STATEMENTS))
+    keywords: list[str] = [*(_ITEMS if context.start == "item" else _STATEMENTS)]
+    swapped = next((k for k in keywords if sorted(k) == sorted(word.text)), None)  # `fi`
+    near = f"did you mean `{swapped}`?" if swapped else suggest(word.text, keywords)
     if near and (context.start == "item" or not context.at_end):
-        return Advice(help=near, span=span if context.start == "item" else None)
+        return Advice(f"unknown keyword `{word.text}`", near, span)
     if context.start == "item":
         return Advice(help=_INSIDE_HELP)
     return Advice(help=f"write `{word.text}: {context.found.text} ...`") if context.found.text in _OWNED else None
@@ -247,22 +215,78 @@ def _keyword(context: Context) -> Advice | None:
     return None
 
 
+def _misspelt(context: Context) -> Advice | None:
+    """Typos in `param`, `buffer`, `frozen`, `unused`, `else` and `expect`, which do not begin a statement."""
+    tokens = [*context.before, context.found]
+    word, near = context.found, None
+    if context.accepted == {"expect"}:
+        near = suggest(word.text, ["expect"])
+    elif context.previous.text == "}":
+        near = suggest(word.text, ["else"])
+    elif ":" in (texts := [token.text for token in tokens]):
+        declared = texts.index(":") + 1
+        while declared < len(texts) and texts[declared] in ("frozen", "unused"):
+            declared += 1
+        if declared + 1 < len(tokens) and tokens[declared + 1].text in ("[", "int", "bool", *_OWNED):
+            word = tokens[declared]
+            near = suggest(word.text, list(_OWNED)) if word.kind == "NAME" else None
+    return Advice(f"unknown keyword `{_short(word.text)}`", near, (word.start, word.end)) if near else None
+
+
+def _unquoted(context: Context) -> Advice | None:
+    """Hyphens and numbers in an address without quotes."""
+    found, previous = context.found, context.previous
+    first = context.first.kind
+    if (
+        found.text == ":"
+        and previous.kind == "INT"
+        and first not in ("for", "if")
+        and last_open(context.before) is None
+    ):
+        number = f"the number `{previous.text}`"
+        help = f'quote it in an address: `"{previous.text}"`'
+        return Advice(f"expected an address, found {number}", help, (previous.start, previous.end))
+    if found.text != "-":
+        return None
+    before, after = _adjacent(context.before[::-1], found)[::-1], _adjacent(context.after, found)
+    run = [*before, found, *after]
+    following = context.after[len(after)] if len(after) < len(context.after) else found
+    declares = context.first.text in ("tie", "role") or following.text == ":" or run[0].text == "."
+    if not before or not after or not declares:
+        return None
+    segments = written(run).split(".")
+    quoted = ".".join(f'"{segment}"' if "-" in segment else segment for segment in segments)
+    help = f"quote a segment with a hyphen: `{quoted}`"
+    return Advice(f"expected an address, found `{written(run)}`", help, (run[0].start, run[-1].end))
+
+
+def _adjacent(tokens: Sequence[Token], to: Token) -> list[Token]:
+    """Return the first of the tokens, as far as they are parts of an address without spaces between them."""
+    run: list[Token] = []
+    for token in tokens:
+        is_part = token.text[0].isalnum() or token.text in ("-", ".", "_")
+        if not is_part or (token.end != to.start and token.start != to.end):
+            break
+        run.append(token)
+        to = token
+    return run
+
+
 def _owning(context: Context) -> Advice | None:
     """Errors with `:`, `=` and the `.` of an address."""
     before, found, first = context.previous, context.found, context.first.text
     addressed = ":" in context.accepted and not context.has_value
-    if before.text == ":" and first in ("if", "for", "else") and context.at_end:
+    if first in ("if", "for", "else") and (found.text == ":" or (before.text == ":" and context.at_end)):
         return Advice(help=f"put the body in braces: `{first} ... {{ }}`")
     if first == "tie" and found.text == ".":
         return Advice(help="write both sides of a `tie` as addresses without a leading `.`")
-    if before.text == ":" and "frozen" in context.accepted:
-        return Advice(help="write `name = value` to assign a value: `address: Layer()` declares")
+    if before.text == ":" and "frozen" in context.accepted and not context.at_end:
+        name = written(context.before[:-1]) if context.start == "statement" else "name"
+        return Advice(help=f"write `{name} = ...` to name a value: a colon declares a tensor, layer or block")
     if addressed and found.text == "=":
         return Advice(help="write `address: Layer()` to declare: only a name can be assigned with `=`")
     if addressed and len(context.before) > 2:
         return Advice(help="write `a.b: Layer()` to declare at `a.b`: `.a.b` refers to what is declared there")
-    if found.text == ":" and any(t.text == "[" for t in context.before):
-        return Advice(help="use `slice(axis, start, stop)(x)` to take part of a tensor")
     compares = any(token.text in ("if", "and", "or", "not") for token in context.before)
     if found.text == "=" and (compares or first in ("if", "require", "expect", "else")):
         return Advice(help="use `==` to compare")
@@ -274,7 +298,8 @@ def _missing(context: Context) -> Advice | None:
     before, found, accepted, first = context.previous, context.found, context.accepted, context.first.text
     words = [token.text for token in context.before]
     if before.text == "return" and context.wants_value:
-        return Advice(f"expected a value after `return`, found {_described(found)}")
+        help = "continue on the same line" if context.at_end else None
+        return Advice(f"expected a value after `return`, found {_described(found)}", help)
     if ".." in accepted and "for" in words:
         return Advice(help="loop over a range: `for i in 0..n`")
     if found.text == "(" and before.text == ")" and context.has_value:
@@ -302,9 +327,32 @@ def _missing(context: Context) -> Advice | None:
         return Advice(help="put the operand in parentheses, or split it into two steps")
     if first in ("import", "export") and "{" in accepted:
         return Advice(help=f"list the names: `{first} {words[1]} {{ Name }}`")
-    if context.at_end and context.wants_value and before.text in _OPERATORS:
+    if found.text == "{" and context.start in ("statement", "step"):
+        return Advice(help="remove it: braces hold the body of a definition, an `if` or a `for`")
+    return _broken_line(context) if context.at_end else None
+
+
+def _broken_line(context: Context) -> Advice | None:
+    """A statement that a line end breaks."""
+    text = context.previous.text
+    if text == ",":
+        return Advice(help="keep the list on one line: only `( )`, `[ ]` and an import can span lines")
+    if text == ":" and "frozen" in context.accepted:
+        address = written([t for t in context.before[:-1] if t.text != "|>"])
+        return Advice(help=f"begin on the same line: `{address}: Layer(...)`")
+    if text in _OPERATORS and context.wants_value:
         return Advice(help="put an expression that spans lines in parentheses")
-    return None
+    return Advice(help="continue on the same line") if text in ("=", "->", "return") else None
 
 
-_RULES: tuple[Callable[[Context], Advice | None], ...] = (_character, _sign, _word, _keyword, _owning, _missing)
+_RULES: tuple[Callable[[Context], Advice | None], ...] = (
+    _character,
+    _unquoted,
+    _misspelt,
+    python,
+    _sign,
+    _word,
+    _keyword,
+    _owning,
+    _missing,
+)

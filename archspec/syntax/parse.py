@@ -83,7 +83,7 @@ def _broken(text: str, stretches: list[tuple[int, int]]) -> tuple[Broken, ...]:
     found: list[Broken] = []
     for start, end in sorted(stretches, key=lambda stretch: (stretch[0], -stretch[1])):
         if not found or end > found[-1].end:
-            words = dict.fromkeys(re.findall(r"[A-Za-z_]\w*", text[start:end]))
+            words = dict.fromkeys(re.findall(r"\w+", text[start:end]))
             found.append(Broken(start, end, tuple(words)))
     return tuple(found)
 

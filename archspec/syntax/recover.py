@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from archspec.syntax.lines import MOST_FAULTS, Scan
@@ -14,6 +14,7 @@ from archspec.syntax.tree import File
 _ITEMS = frozenset(("import", "export", "dim", "fn", "layer", "block", "model"))
 _OPENERS = frozenset("([{")
 _CLOSERS = frozenset(")]}")
+_UNFINISHED = frozenset((",", "=", ":", "->", "+", "-", "*", "/", "//", "%", "**", "and", "or", "|>", "return"))
 _BODIED = frozenset(("fn", "layer", "block", "model", "if", "for"))
 
 
@@ -30,29 +31,59 @@ class Recovery:
         self._machine = machine
         self._tokens = tokens
         self._partner = _partners(tokens)
+        self._dangling = False  # whether the last statement ends where something must follow
         self.file: File = machine.run(self._items(), "file")
         self.faults += self._surplus
 
     def _items(self) -> list[Token]:
         kept: list[Token] = []
         misplaced = False  # a surplus `}` can leave several statements outside any body
-        for first, last in self._split(0, len(self._tokens)):
+        ended: Token | None = None  # the `}` of the last definition
+        for first, last in self._pieces(0, len(self._tokens)):
             begins = self._tokens[first].kind in _ITEMS
             sound = self._kept(first, last, "item", not begins and misplaced)
             misplaced = not begins and not sound
             if misplaced:
-                self._merge_surplus(last)
+                self._merge_surplus(last, ended)
+            elif begins:
+                ended = self._tokens[last - 1] if self._tokens[last - 1].kind == "}" else None
             kept += sound
         return kept
 
-    def _merge_surplus(self, last: int) -> None:
-        """Drop the error of a surplus `}` after statements outside any body: it has the same cause."""
+    def _merge_surplus(self, last: int, ended: Token | None) -> None:
+        """Drop the error of a surplus `}` after statements outside any body: it has the same cause.
+
+        `ended` is the `}` before these statements, which is the one to remove.
+        """
         start = self._tokens[last - 1].end
         end = self._tokens[last + 1].start if last + 1 < len(self._tokens) else len(self._text)
         blamed = [fault for fault in self._surplus if start <= fault.start < end]
-        if blamed and self.faults:
-            self.faults[-1].help = "check for an extra `}` above: statements go inside the braces of a definition"
-            self._surplus = [fault for fault in self._surplus if fault not in blamed]
+        if not blamed or not self.faults:
+            return
+        self._surplus = [fault for fault in self._surplus if fault not in blamed]
+        self.faults[-1].help = "check for an extra `}` above: statements go inside the braces of a definition"
+        if ended is not None:
+            message = "this `}` ends a definition, but statements follow it"
+            self.faults[-1] = Fault(message, ended.start, ended.end, "remove it")
+            self.broken.append((ended.start, start))
+
+    def _pieces(self, first: int, last: int) -> Iterator[tuple[int, int]]:
+        """Yield the ranges of `_split` without the further lines of a statement that a line end broke.
+
+        The caller handles each range before it takes the next.
+        """
+        broken: Token | None = None
+        for start, end in self._split(first, last):
+            token = self._tokens[start]
+            if broken is not None and self._column(token) > self._column(broken):
+                self.broken.append((token.start, self._tokens[end - 1].end))
+                continue
+            self._dangling = False
+            yield start, end
+            broken = token if self._dangling else None
+
+    def _column(self, token: Token) -> int:
+        return token.start - self._text.rfind("\n", 0, token.start)
 
     def _split(self, first: int, last: int) -> list[tuple[int, int]]:
         """Return the ranges of tokens between line ends outside braces."""
@@ -90,7 +121,7 @@ class Recovery:
         done = 0
         for position, begin, end in bodies:
             kept += head[done:position]
-            for piece in self._split(begin, end):
+            for piece in self._pieces(begin, end):
                 kept += self._kept(*piece, "expect" if kind == "model" and start == "item" else "statement")
             done = position
         end = tokens[last - 1].end
@@ -102,6 +133,7 @@ class Recovery:
         if error is None:
             return True
         self.broken.append((tokens[0].start, tokens[-1].end))
+        self._dangling = tokens[-1].kind in _UNFINISHED
         headless = tokens[0].start in self._heads  # the error in its head has been reported
         if not silent and not headless and len(self.faults) < MOST_FAULTS:  # more are not shown
             errors = self._each_step(tokens, following, start) or [self._fault(error, start, following)]

@@ -1,0 +1,212 @@
+"""Advice on expressions as Python and PyTorch have them: attributes, methods, module names and indexing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from archspec.syntax.context import Advice, Context
+from archspec.syntax.machine import Token
+
+_WORDS = ("NAME", "WORD", "INT")
+_OPEN, _CLOSE = ("(", "[", "{"), (")", "]", "}")
+_LIBRARIES = frozenset(("nn", "torch", "F", "np", "numpy", "jnp", "jax", "math", "tf", "functional"))
+_SIZES = frozenset(("shape", "size", "ndim", "dim", "dtype", "device", "numel"))
+_WITH_TENSOR = frozenset(("add", "sub", "mul", "div", "matmul", "mm", "bmm", "pow", "max", "min"))
+_METHODS = (
+    "abs argmax ceil clamp contiguous cos cumsum exp expand flatten float floor gelu int log long masked_fill mean "
+    "permute relu repeat reshape rsqrt sigmoid silu sin softmax split sqrt squeeze sum t tanh topk transpose tril triu "
+    "unsqueeze view"
+)
+_LISTS = {"view": "reshape", "reshape": "reshape", "permute": "permute", "expand": "expand"}
+_ACTIVATIONS = ("ReLU", "GELU", "SiLU", "Mish", "Tanh", "Sigmoid", "Softmax")
+_CASTS = {"float": "real", "int": "int", "long": "int"}
+_OTHERWISE = {
+    "contiguous": "remove it: tensors have no memory layout",
+    "mean": "use `sum(axis)(x)` and divide, or `mean(x)` for a sequence, with `import std { mean }`",
+    "masked_fill": "write `where(mask, value, x)`",
+    "clamp": "write `min(max(x, low), high)`",
+    **dict.fromkeys(("tril", "triu"), "use `causal_mask`, with `import std { causal_mask }`"),
+}
+"""Methods with a different equivalent."""
+
+
+def python(context: Context) -> Advice | None:
+    """Attributes, methods, names of modules, and indices of tensors."""
+    return _attribute(context) or _index(context)
+
+
+# Attributes -----------------------------------------------------------------------------------------------------------
+
+
+def _attribute(context: Context) -> Advice | None:
+    """`x.shape`, `x.transpose(1, 2)`, `nn.Module`, `self.up`, and an address without its dot."""
+    tokens = [*context.before, context.found, *context.after]
+    at = len(context.before)
+    if context.found.text != ".":
+        at = _before_index(tokens, at) - 2
+        if at <= 0 or tokens[at].text != "." or ":" not in context.accepted or context.has_value:
+            return None
+    if at + 1 >= len(tokens) or tokens[at + 1].kind not in ("NAME", "WORD") or tokens[at - 1].kind in ("INT", "REAL"):
+        return None
+    first, name = _path(tokens, at), tokens[at + 1]
+    if first < at and tokens[first].kind != "NAME":
+        return None
+    owner = tokens[first].text if first < at else ""
+    after = tokens[at + 2] if at + 2 < len(tokens) else None
+    span = (tokens[first].start if owner else name.start, name.end)
+    if owner in _LIBRARIES:
+        return Advice(f"unknown module `{written(tokens[first:at])}`", _imported(name.text), span)
+    if owner == "self":
+        return _of_self(written(tokens[first + 2 : at + 2]), tokens, at + 2, span)
+    if context.found.text == "=" or context.first.kind in ("import", "export"):
+        return None
+    if first == 0 and not (after is not None and after.text == "("):
+        return None  # an address at the start of a statement
+    if name.text in _SIZES:
+        help = "name the sizes in the shape of an input, as in `x [batch, seq]`, and use these names"
+        return Advice(f"a tensor has no attribute `{name.text}`", help, span)
+    receiver = written(tokens[first:at]) if owner else "x"
+    if name.text in _WITH_TENSOR or name.text in _METHODS.split():
+        arguments = _inside(tokens, at + 2) if after is not None and after.text == "(" else ()
+        return Advice(f"a tensor has no method `{name.text}`", _function(name.text, receiver, arguments), span)
+    if not owner:
+        return None
+    address = written(tokens[first : at + 2])
+    return Advice(f"expected an expression, found the address `{address}`", _referred(address), span)
+
+
+def _path(tokens: Sequence[Token], at: int) -> int:
+    """Return where the names, dots and indices begin that end before `at`, or `at` without a name there."""
+    first = at
+    while (word := _before_index(tokens, first) - 1) >= 0 and tokens[word].kind in _WORDS:
+        if word < 2 or tokens[word - 1].text != ".":
+            return word
+        first = word - 1
+    return at
+
+
+def _before_index(tokens: Sequence[Token], at: int) -> int:
+    """Return where the subscript that ends before `at` begins, or `at` if there is none."""
+    if at and tokens[at - 1].text == "]":
+        opened = last_open(tokens[: at - 1])
+        return at if opened is None else opened
+    return at
+
+
+def _imported(name: str) -> str:
+    if name[0].isupper() and name not in _ACTIVATIONS:
+        return f"write `{name}(...)`, and import it if the standard library has it: `import std {{ {name} }}`"
+    return f"write `{name.lower()}` without the name of a module"
+
+
+def _of_self(address: str, tokens: Sequence[Token], after: int, span: tuple[int, int]) -> Advice:
+    declares = after < len(tokens) and tokens[after].text == "="
+    help = f"declare it with a colon: `{address}: ...`" if declares else _referred(address)
+    return Advice("unknown name `self`", help, span)
+
+
+def _referred(address: str) -> str:
+    return f"write `.{address}` for what is declared there"
+
+
+def _function(name: str, receiver: str, arguments: Sequence[Token]) -> str:
+    """Return the call of a function that a method call stands for."""
+    if name in _OTHERWISE:
+        return _OTHERWISE[name]
+    if name in ("unsqueeze", "squeeze", "flatten"):
+        return f"write `reshape([...])({receiver})`"
+    if name in _CASTS:
+        return f"write `{_CASTS[name]}({receiver})`"
+    values = written([t._replace(text="axis", kind="NAME") if t.text == "dim" else t for t in arguments])
+    if not values:
+        return f"write `{'transpose' if name == 't' else name}({receiver})`"
+    if name in _WITH_TENSOR:
+        return f"write `{name}({receiver}, {values})`"
+    if name in _LISTS:
+        values = values if values.startswith("[") else f"[{values}]"
+        return f"write `{_LISTS[name]}({values})({receiver})`"
+    return f"write `{name}({values})({receiver})`"
+
+
+# Indices --------------------------------------------------------------------------------------------------------------
+
+
+def _index(context: Context) -> Advice | None:
+    """`x[:, 0]`, `x[1:]`, `x[..., 0]`, `x[0, 1]`."""
+    before = context.before
+    opened = last_open(before)
+    if context.found.text not in (":", ",", "...") or opened is None or opened == 0 or before[opened].text != "[":
+        return None
+    if before[opened - 1].kind not in ("NAME", "WORD", ")", "]") or before[0].kind in ("fn", "layer", "block"):
+        return None
+    tokens = [*before, context.found, *context.after]
+    inner = _inside(tokens, opened)
+    close = opened + len(inner) + 1
+    if close >= len(tokens):
+        return None
+    message = f"cannot index a tensor with `[{written(inner)}]`"
+    return Advice(message, sliced(_items(inner)), (before[opened - 1].start, tokens[close].end))
+
+
+def sliced(items: Sequence[Sequence[Token]]) -> str:
+    """Return the help for an index of a tensor: the `slice` that takes the same part, if it is a single one."""
+    leading = bool(items) and [t.text for t in items[0]] == ["..."]
+    taken = [(k, item) for k, item in enumerate(items) if [t.text for t in item] not in ([":"], ["..."])]
+    if len(taken) != 1:
+        return "use `slice(axis, start, stop)(x)` to take part of an axis, and `reshape` to add or drop one"
+    axis, item = taken[0]
+    axis -= len(items) if leading else 0
+    colon = next((k for k, token in enumerate(item) if token.text == ":"), None)
+    if colon is not None:
+        start, stop = written(item[:colon]) or "0", written(item[colon + 1 :])
+        return f"write `slice({axis}, {start}{', ' if stop else ''}{stop})(x)`"
+    index = written(item)
+    if index == "none" or index == "None":
+        return "use `reshape` to add an axis of size 1"
+    stop = str(int(index) + 1) if index.isdecimal() else f"{index} + 1"
+    part = f"slice({axis}, -1)(x)" if index == "-1" else f"slice({axis}, {index}, {stop})(x)"
+    return f"write `{part}`, and `reshape` to drop the axis"
+
+
+# Tokens ---------------------------------------------------------------------------------------------------------------
+
+
+def written(tokens: Sequence[Token]) -> str:
+    """Format tokens as source, with a space wherever there was one."""
+    text = ""
+    for k, token in enumerate(tokens):
+        text += " " * (k > 0 and tokens[k - 1].end < token.start) + token.text
+    return text if len(text) <= 60 else "..."
+
+
+def last_open(tokens: Sequence[Token]) -> int | None:
+    """Return the index of the innermost open bracket."""
+    depth = 0
+    for index in range(len(tokens) - 1, -1, -1):
+        depth += (tokens[index].kind in _CLOSE) - (tokens[index].kind in _OPEN)
+        if depth < 0:
+            return index
+    return None
+
+
+def _inside(tokens: Sequence[Token], opened: int) -> Sequence[Token]:
+    """Return the tokens between the bracket at `opened` and its partner."""
+    depth = 0
+    for index in range(opened, len(tokens)):
+        depth += (tokens[index].kind in _OPEN) - (tokens[index].kind in _CLOSE)
+        if depth == 0:
+            return tokens[opened + 1 : index]
+    return tokens[opened + 1 :]
+
+
+def _items(tokens: Sequence[Token]) -> list[list[Token]]:
+    """Split tokens at the commas outside brackets."""
+    items: list[list[Token]] = [[]]
+    depth = 0
+    for token in tokens:
+        depth += (token.kind in _OPEN) - (token.kind in _CLOSE)
+        if token.text == "," and depth == 0:
+            items.append([])
+        else:
+            items[-1].append(token)
+    return items if items[-1] else items[:-1]
