@@ -182,8 +182,9 @@ _EXPERTS = '''def expert_linear(
     x = x.reshape(-1, x.shape[-1])
     biases = [None] * len(weight) if bias is None else bias
     if torch.is_grad_enabled() or len(order) <= 1024:  # copies are cheap
-        products = map(F.linear, x[rows].split(sizes), weight, biases)
-        return torch.cat([*products])[order.argsort()].reshape(*shape, -1)
+        taken = x.index_select(0, rows).split(sizes)
+        y = torch.cat([*map(F.linear, taken, weight, biases)])
+        return y.index_select(0, order.argsort()).reshape(*shape, -1)
     y = x.new_empty(len(order), weight.shape[1])
     groups = zip(order.split(sizes), rows.split(sizes), weight, biases, strict=True)
     for places, taken, *expert in groups:
