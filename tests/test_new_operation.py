@@ -170,8 +170,8 @@ def test_pytorch_computes_the_same() -> None:
 
 WORDS = {"abs", "real", "int", "bool", "not", "and", "or", "min", "max", "embedding", "where"}
 """Names of operations that are also something else: types, operators, functions of Python, roles, keys of audits."""
-PATTERNS = {"pytorch/attention.py", "pytorch/known_modules.py"}
-"""Known compositions of operations, such as GELU: these name what they are made of."""
+PATTERNS = {"pytorch/attention.py", "pytorch/known_modules.py", "syntax/habits.py"}
+"""Known compositions of operations name what they are made of, and habits of Python name methods of PyTorch."""
 
 
 def names_in_tables(path: Path) -> Iterator[str]:

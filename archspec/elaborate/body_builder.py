@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from archspec.algebra import Dim
 from archspec.elaborate.limits import Limits
 from archspec.elaborate.values import Several, Tensor, Value
@@ -73,7 +75,8 @@ def _passed_on(body: Body, call: Call, slot: int, axis: int, size: Dim) -> tuple
             shape = body.types[operand].shape
             if len(shape) == rank and shape[axis] == size:
                 return operand, axis
-            if call.kind == "op" and call.type in ("transpose", "permute") and size in shape:
+            is_reordered = call.kind == "op" and Counter(shape) == Counter(body.types[slot].shape)
+            if is_reordered and size in shape:
                 return operand, shape.index(size)
     return None
 

@@ -156,7 +156,7 @@ def _function(op: Op, order: Sequence[str], words: Mapping[str, str]) -> Functio
     return function
 
 
-_DUNDERS = {"mult": "mul", "div": "truediv", "bitand": "and", "bitor": "or", "lte": "le", "gte": "ge", "usub": "neg"}
+_METHODS = {"Mult": "mul", "Div": "truediv", "BitAnd": "and", "BitOr": "or", "LtE": "le", "GtE": "ge", "USub": "neg"}
 """Operators in `ast` that Python's methods have other names for."""
 
 
@@ -169,8 +169,8 @@ def _functions(op: Op, form: str) -> Iterator[tuple[str, str, Function]]:
             is_function = owner in ("torch", "F")
             yield owner if is_function else "", name, _function(op, order if is_function else [owner, *order], words)
         case ast.BinOp(op=operator) | ast.Compare(ops=[operator]) | ast.UnaryOp(op=operator):
-            name = operator.__class__.__name__.lower()
-            name = _DUNDERS.get(name, name)
+            kind = operator.__class__.__name__
+            name = _METHODS.get(kind, kind.lower())
             order = [i.name for i in op.inputs]
             yield "", f"__{name}__", _function(op, order, {})
             yield "", f"__r{name}__", _function(op, order[::-1], {})

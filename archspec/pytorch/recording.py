@@ -220,11 +220,11 @@ def _convolution(
 
 
 _LAYERS = {
-    "Linear": _layer(_linear),
-    "Embedding": _layer(_embedding),
-    "LayerNorm": _layer(_layer_norm),
-    "RMSNorm": _layer(_rms_norm),
-    **{f"Conv{rank}d": _layer(partial(_convolution, rank)) for rank in (1, 2, 3)},
+    "nn.Linear": _layer(_linear),
+    "nn.Embedding": _layer(_embedding),
+    "nn.LayerNorm": _layer(_layer_norm),
+    "nn.RMSNorm": _layer(_rms_norm),
+    **{f"nn.Conv{rank}d": _layer(partial(_convolution, rank)) for rank in (1, 2, 3)},
 }
 
 
@@ -282,7 +282,7 @@ _nn = SimpleNamespace(
     ModuleList=ModuleList,
     ModuleDict=ModuleDict,
     Parameter=Parameter,
-    **_LAYERS,
+    **{name.removeprefix("nn."): layer for name, layer in _LAYERS.items()},
     init=SimpleNamespace(
         **{name: _initial() for name in _INITIAL},
         xavier_uniform_=_initial(2),
