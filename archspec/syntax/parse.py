@@ -9,8 +9,6 @@ from functools import cache
 from archspec.source import Report, Source, Span
 from archspec.syntax.lines import MOST_FAULTS, Scan, scan
 from archspec.syntax.machine import Fault, Machine, Token, Unexpected
-from archspec.syntax.messages import explain
-from archspec.syntax.recover import Recovery
 from archspec.syntax.tables import shipped
 from archspec.syntax.tree import Broken, Comment, Definition, Expr, File, Item, Model
 
@@ -39,6 +37,8 @@ def parse(source: Source, report: Report) -> File:
         file: File = machine.run(tokens, "file")
         faults += found.surplus
     except (Unexpected, Fault):
+        from archspec.syntax.recover import Recovery  # which a correct file does without, with all that explains errors
+
         recovery = Recovery(machine, tokens, found)
         file = recovery.file
         faults += recovery.faults
@@ -61,6 +61,8 @@ def parse_expression(source: Source, report: Report) -> Expr | None:
     try:
         return shallow(machine.run(machine.tokens(found.text), "expr"))
     except Unexpected as error:
+        from archspec.syntax.messages import explain
+
         _add(report, source, explain(machine, error, "expr"))
     except Fault as fault:
         _add(report, source, fault)
