@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from archspec.graph.sheet import NodeData
 from archspec.graph.walk import OPENS, traverse
 from archspec.ir import Body, uncollected
 from archspec.source import fail
@@ -13,6 +12,8 @@ if TYPE_CHECKING:
     from networkx import DiGraph
 
 LARGEST_GRAPH = 400_000
+_MUTABLE = {"hyperparameters", "constants"}
+"""The attributes of nodes that are dictionaries."""
 
 
 def graph_of(body: Body, level: str = "layer", depth: int | None = None, fold: bool = False) -> DiGraph[str]:
@@ -26,15 +27,14 @@ def graph_of(body: Body, level: str = "layer", depth: int | None = None, fold: b
     with uncollected():
         walker = traverse(body, level, depth, fold)
         graph: DiGraph[str] = networkx.DiGraph(blocks=dict(walker.blocks))
-        graph.add_nodes_from([(name, _fresh(data)) for name, data in walker.sheet.nodes.items()])
+        graph.add_nodes_from(cast("dict[str, dict[str, object]]", walker.sheet.nodes).items())  # copied by networkx
+        for _, data in graph.nodes(data=True):
+            for key in data.keys() & _MUTABLE:
+                data[key] = {**data[key]}
         graph.add_edges_from(
             [(a, b, {"shape": data["shape"], "uses": [*data["uses"]]}) for (a, b), data in walker.sheet.edges.items()]
         )
     return graph
-
-
-def _fresh(data: NodeData) -> dict[str, object]:
-    return {key: {**value} if isinstance(value, dict) else value for key, value in data.items()}
 
 
 def _size(body: Body, opens: set[str], depth: int | None, known: dict[tuple[Body, int | None], int]) -> int:
