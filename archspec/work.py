@@ -66,10 +66,8 @@ def operation_work(op: Op, inputs: Sequence[Type | None], result: Type, attribut
     macs = factored(op.macs(inputs, result, attributes)) if op.macs is not None else 0
     if result.dtype != "real":
         return Work(macs, 0)
-    over = inputs[0] if op.over == "input" else result
-    assert over is not None
     given = sum(place.optional and type is not None for place, type in zip(op.inputs, inputs, strict=False))
-    return Work(macs, factored((op.work + given, *over.shape)))
+    return Work(macs, factored((op.work + given, *op.worked_on(inputs, result, attributes))))
 
 
 def operand_type(operand: Operand, types: Sequence[Type]) -> Type | None:

@@ -165,6 +165,46 @@ def conv(
     return out if bias is None else out + bias.reshape(-1, *[1] * len(size))
 
 
+def windows(x: Array, kernel: Any, stride: Any, padding: Any, filled: float) -> Array:
+    """Windows over the axes after the first two, whose elements are the last axis."""
+    axes = tuple(range(2, x.ndim))
+    kernel = np.broadcast_to(kernel, len(axes))
+    stride = np.broadcast_to(kernel if stride is None else stride, len(axes))
+    padding = np.broadcast_to(padding, len(axes))
+    around = [(0, 0), (0, 0), *zip(padding, padding, strict=True)]
+    x = np.pad(x.astype(np.float64), around, constant_values=filled)
+    found = np.lib.stride_tricks.sliding_window_view(x, tuple(kernel), axes)
+    found = found[:, :, *(slice(None, None, step) for step in stride)]
+    return found.reshape(*found.shape[: x.ndim], -1)
+
+
+def max_pool(x: Array, kernel: Any, stride: Any, padding: Any) -> Array:
+    return windows(x, kernel, stride, padding, -np.inf).max(-1)
+
+
+def mean_pool(x: Array, kernel: Any, stride: Any, padding: Any) -> Array:
+    return windows(x, kernel, stride, padding, 0.0).mean(-1)
+
+
+def group_norm(x: Array, weight: Array | None, bias: Array | None, groups: int, eps: float) -> Array:
+    parts = x.reshape(x.shape[0], groups, -1)
+    centred = parts - parts.mean(-1, keepdims=True)
+    out = (centred / np.sqrt((centred**2).mean(-1, keepdims=True) + eps)).reshape(x.shape)
+    along = (-1, *[1] * (x.ndim - 2))
+    out = out if weight is None else out * weight.reshape(along)
+    return out if bias is None else out + bias.reshape(along)
+
+
+def fft(x: Array, axis: Any) -> Array:
+    return np.fft.fftn(x, axes=np.atleast_1d(axis)).real
+
+
+def pad(x: Array, axis: int, before: int, after: int, value: Any) -> Array:
+    around = [(0, 0)] * x.ndim
+    around[axis] = (before, after)
+    return np.pad(x, around, constant_values=value)
+
+
 def layer_norm(x: Array, weight: Array | None, bias: Array | None, eps: float) -> Array:
     scale = weight if weight is not None else bias
     axes = tuple(range(-scale.ndim, 0)) if scale is not None else -1
@@ -213,6 +253,7 @@ OPS: dict[str, Callable[..., Any]] = {
     "erf": np.vectorize(math.erf, otypes=[np.float64]),
     "floor": lambda x: np.floor(x).astype(np.int64),
     "real": lambda x: x.astype(np.float64),
+    "float32": lambda x: x.astype(np.float64),
     "int": lambda x: x.astype(np.int64),
     "not": np.logical_not,
     "add": np.add,
@@ -238,13 +279,19 @@ OPS: dict[str, Callable[..., Any]] = {
     "softmax": softmax,
     "cumsum": np.cumsum,
     "topk": topk,
+    "argmax": lambda x, axis, keep: x.argmax(axis, keepdims=keep),
+    "fft": fft,
     "matmul": np.matmul,
     "linear": linear,
     "expert_linear": expert_linear,
     "conv": conv,
     "layer_norm": layer_norm,
+    "group_norm": group_norm,
     "embedding": embedding,
     "gather": gather,
+    "one_hot": lambda ids, count: (ids[..., None] == np.arange(count)).astype(np.int64),
+    "max_pool": max_pool,
+    "mean_pool": mean_pool,
     "reshape": lambda x, shape: x.reshape(shape),
     "transpose": lambda x, a, b: np.swapaxes(x, a, b),
     "permute": lambda x, order: np.transpose(x, order),
@@ -253,6 +300,8 @@ OPS: dict[str, Callable[..., Any]] = {
     "split": split,
     "slice": slice_,
     "pick": lambda x, axis, index: x.take(index, axis),
+    "pad": pad,
+    "roll": lambda x, shift, axis: np.roll(x, shift, axis),
     "arange": lambda stop: np.arange(stop, dtype=np.int64),
     "full": lambda shape, value: np.full(shape, value),
 }

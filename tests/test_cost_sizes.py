@@ -49,6 +49,8 @@ def test_a_sequence_longer_than_the_positions_has_no_cost(name: str, most: int) 
         ("+ sum(axis = 1)(e: Embedding(9, 4)(cumsum(axis = 1)(int(ids != 0))))", 8, 9),
         ("+ sum(axis = 1)(e: Embedding(9, 4)(ids))", 99, None),
         ("+ sum(axis = 0)(gather(axis = 0)(.scale, arange(n)))", 9, 10),
+        ("+ sum(axis = 0)(e: Embedding(9, 4)(roll(1)(arange(n))))", 9, 10),
+        ("+ sum(axis = 0)(e: Embedding(9, 4)(pad(axis = 0, after = 2)(arange(n))))", 9, 10),
     ],
 )
 def test_sizes_at_which_a_model_cannot_run_are_refused(step: str, fits: int, not_any_more: int | None) -> None:

@@ -297,7 +297,8 @@ def elementwise_work() -> Iterator[str]:
     """The rows of the table of elementwise work: operations with the same figure stand together."""
     alike: dict[str, list[str]] = {}
     for op in OPS.values():
-        figure = f"{op.work} per element of the {op.over}" if op.work else "none"
+        counted = "each window" if op.over == "window" else f"the {op.over}"
+        figure = f"{op.work} per element of {counted}" if op.work else "none"
         more = [f"`{place.name}`" for place in op.inputs if place.optional]
         figure += f"; 1 more per element of the {op.over} for each of {', '.join(more)} that is given" if more else ""
         alike.setdefault(figure, []).append(f"`{op.name}`")

@@ -168,7 +168,7 @@ def test_pytorch_computes_the_same() -> None:
 
 # Names of operations --------------------------------------------------------------------------------------------------
 
-WORDS = {"abs", "real", "int", "bool", "not", "and", "or", "min", "max", "embedding", "where"}
+WORDS = {"abs", "real", "int", "bool", "not", "and", "or", "min", "max", "embedding", "where", "float32"}
 """Names of operations that are also something else: types, operators, functions of Python, roles, keys of audits."""
 PATTERNS = {"pytorch/attention.py", "pytorch/known_modules.py", "syntax/habits.py"}
 """Known compositions of operations name what they are made of, and habits of Python name methods of PyTorch."""

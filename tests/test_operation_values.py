@@ -141,6 +141,56 @@ def test_conv_is_the_sum_its_record_says(attributes: dict[str, int], transposed:
     np.testing.assert_allclose(out, expected, atol=1e-12)
 
 
+def test_argmax_takes_the_first_of_equals() -> None:
+    assert operate("argmax", [[3.0, 9.0, 9.0], [-1.0, -2.0, -1.0]]).tolist() == [1, 0]
+    assert operate("argmax", [[1, 5], [4, 2]], axis=0, keep=True).tolist() == [[1, 0]]
+
+
+def test_fft_is_the_sum_its_record_says() -> None:
+    x = normal(2, 5, 4)
+    out, both = operate("fft", x, axis=1), operate("fft", x, axis=(1, -1))
+    for k, m in np.ndindex(5, 4):
+        angles = 2 * np.pi * k * np.arange(5) / 5
+        np.testing.assert_allclose(out[:, k, m], (x[:, :, m] * np.cos(angles)).sum(1), atol=1e-12)
+        sums = angles[:, None] + 2 * np.pi * m * np.arange(4) / 4
+        np.testing.assert_allclose(both[:, k, m], (x * np.cos(sums)).sum((1, 2)), atol=1e-12)
+
+
+def test_pad_and_roll() -> None:
+    x = np.arange(6).reshape(2, 3)
+    assert operate("pad", x, axis=1, before=1, after=2, value=7).tolist() == [[7, 0, 1, 2, 7, 7], [7, 3, 4, 5, 7, 7]]
+    assert operate("pad", x == 0, axis=-2, after=1, value=True).tolist()[-1] == [True] * 3
+    assert operate("roll", x, shift=1).tolist() == [[2, 0, 1], [5, 3, 4]]
+    assert operate("roll", x, shift=(1, -4), axis=(0, 1)).tolist() == [[4, 5, 3], [1, 2, 0]]
+
+
+def test_one_hot_is_zero_where_no_position_has_the_id() -> None:
+    assert operate("one_hot", [1, -1, 3], count=3).tolist() == [[0, 1, 0], [0, 0, 0], [0, 0, 0]]
+
+
+@pytest.mark.parametrize("name", ["max_pool", "mean_pool"])
+def test_pools_take_each_window(name: str) -> None:
+    x = normal(2, 3, 7, 6) - 5  # all negative, so that padding would be the largest
+    out = operate(name, x, kernel=(3, 2), stride=(2, 1), padding=(1, 0))
+    assert out.shape == (2, 3, 4, 5)
+    for p, q in np.ndindex(4, 5):
+        window = x[:, :, max(2 * p - 1, 0) : 2 * p + 2, q : q + 2]
+        expected = window.max((2, 3)) if name == "max_pool" else window.sum((2, 3)) / 6
+        np.testing.assert_allclose(out[:, :, p, q], expected)
+    assert operate(name, x, kernel=2).shape == (2, 3, 3, 3)
+
+
+def test_group_norm_takes_the_groups_of_its_channels() -> None:
+    x, weight, bias = normal(2, 6, 5), normal(6), normal(6)
+    plain = np.empty_like(x)
+    for b, first in np.ndindex(2, 3):
+        part = x[b, 2 * first : 2 * first + 2]
+        plain[b, 2 * first : 2 * first + 2] = (part - part.mean()) / np.sqrt(part.var() + 0.1)
+    np.testing.assert_allclose(operate("group_norm", x, groups=3, eps=0.1), plain)
+    scaled = plain * weight[:, None] + bias[:, None]
+    np.testing.assert_allclose(operate("group_norm", x, weight, bias, groups=3, eps=0.1), scaled)
+
+
 # Against torch -----------------------------------------------------------------------------------------------------
 
 
@@ -182,6 +232,34 @@ def test_layer_norm_is_that_of_torch(torch: Any, shape: tuple[int, ...]) -> None
         torch.from_numpy(x), shape, torch.from_numpy(weight), torch.from_numpy(bias), 1e-3
     )
     same(operate("layer_norm", x, weight, bias, eps=1e-3), theirs)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("axes", [1, 2, 3])
+@pytest.mark.parametrize("attributes", [{"kernel": 2}, {"kernel": 3, "stride": 2, "padding": 1}], ids=str)
+def test_pools_are_those_of_torch(torch: Any, attributes: dict[str, int], axes: int) -> None:
+    x = normal(2, 3, *(8, 9, 7)[:axes])
+    functions = torch.nn.functional
+    given = {word.replace("kernel", "kernel_size"): value for word, value in attributes.items()}
+    for name, theirs in (("max_pool", f"max_pool{axes}d"), ("mean_pool", f"avg_pool{axes}d")):
+        same(operate(name, x, **attributes), getattr(functions, theirs)(torch.from_numpy(x), **given))
+
+
+@pytest.mark.slow
+def test_moving_and_mixing_are_those_of_torch(torch: Any) -> None:
+    x = normal(2, 6, 4)
+    tensor = torch.from_numpy(x)
+    same(operate("fft", x, axis=(1, 2)), torch.fft.fft2(tensor).real)
+    same(operate("fft", x, axis=0), torch.fft.fft(tensor, dim=0).real)
+    same(operate("roll", x, shift=(3, -1), axis=(1, 2)), torch.roll(tensor, (3, -1), (1, 2)))
+    padded = torch.nn.functional.pad(tensor, (0, 0, 2, 1), value=0.5)
+    same(operate("pad", x, axis=1, before=2, after=1, value=0.5), padded)
+    same(operate("argmax", np.round(x), axis=1, keep=True), torch.argmax(torch.round(tensor), 1, keepdim=True))
+    weight, bias = normal(6), normal(6)
+    theirs = torch.nn.functional.group_norm(tensor, 3, torch.from_numpy(weight), torch.from_numpy(bias), 1e-3)
+    same(operate("group_norm", x, weight, bias, groups=3, eps=1e-3), theirs)
+    ids = RANDOM.integers(0, 5, (2, 3))
+    same(operate("one_hot", ids, count=5), torch.nn.functional.one_hot(torch.from_numpy(ids), 5))
 
 
 @pytest.mark.slow

@@ -75,8 +75,8 @@ def agrees(name: str, inputs: list[Type], attributes: dict[str, Any], compute: C
 
 
 BINARY = ("add", "sub", "mul", "div", "floordiv", "mod", "pow", "lt", "le", "gt", "ge", "eq", "ne", "min", "max")
-UNARY = ("neg", "abs", "exp", "log", "sqrt", "sin", "cos", "tanh")
-THEIRS = {"div": "divide", "neg": "negative", "min": "minimum", "max": "maximum"}
+UNARY = ("neg", "abs", "exp", "log", "sqrt", "sin", "cos", "tanh", "float32")
+THEIRS = {"div": "divide", "neg": "negative", "min": "minimum", "max": "maximum", "float32": "float64"}
 
 
 @settings(deadline=None)
@@ -100,6 +100,8 @@ def test_reductions(x: Type, axis: int, keep: bool, several: tuple[int, ...]) ->
         hyper: dict[str, Any] = {"axis": where, "keep": keep}
         agrees("sum", [x], hyper, lambda v, where=where: np.sum(v[0], axis=where, keepdims=keep))
         agrees("amax", [x], hyper, lambda v, where=where: np.max(v[0], axis=where, keepdims=keep))
+        agrees("fft", [x], {"axis": where}, lambda v, where=where: v[0] / 1 + np.sum(v[0], axis=where, keepdims=True))
+    agrees("argmax", [x], {"axis": axis, "keep": keep}, lambda v: np.argmax(v[0], axis=axis, keepdims=keep))
     agrees("cumsum", [x], {"axis": axis}, lambda v: np.cumsum(v[0], axis=axis))
     agrees("softmax", [x], {"axis": axis}, lambda v: np.cumsum(v[0], axis=axis) / 1)
 
@@ -184,6 +186,53 @@ def test_conv(n: int, kernel: int, a: int, b: int, stride: int, dilation: int, p
         assert apply("conv", real(3, a * 2, n, 5), weight, real(b * 2), **hyper) == (real(3, b * 2, count, 5),)
 
 
+@settings(deadline=None)
+@given(tensors, axes, st.integers(-1, 3), st.integers(-1, 3), st.lists(st.integers(-9, 9), max_size=3).map(tuple))
+def test_padding_and_rolling(x: Type, axis: int, before: int, after: int, shifts: tuple[int, ...]) -> None:
+    if -len(x.shape) <= axis < len(x.shape):
+        around = [(0, 0)] * len(x.shape)
+        around[axis] = (before, after)
+        value: Any = {"real": 0.5, "int": 3, "bool": True}[x.dtype]
+        hyper: dict[str, Any] = {"axis": axis, "before": before, "after": after, "value": value}
+        agrees("pad", [x], hyper, lambda v: np.pad(v[0], around))
+    else:
+        refused("pad", x, axis=axis)
+    if x.shape:  # numpy flattens what has no axes
+        agrees("roll", [x], {"shift": before, "axis": axis}, lambda v: np.roll(v[0], before, axis))
+    several = tuple(range(len(shifts)))
+    if shifts and len(shifts) <= len(x.shape):
+        assert apply("roll", x, shift=shifts, axis=several) == (x,)
+    else:
+        refused("roll", x, shift=shifts, axis=several)
+
+
+@settings(deadline=None)
+@given(shapes, st.integers(-1, 5))
+def test_one_hot(shape: tuple[int, ...], count: int) -> None:
+    ids = Type(shape, "int")
+    if count < 1:
+        refused("one_hot", ids, count=count)
+    else:
+        agrees("one_hot", [ids], {"count": count}, lambda v: v[0][..., None] * np.ones(count, np.int64))
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=3), st.data())
+def test_pools(spatial: list[int], data: st.DataObject) -> None:
+    """Output sizes by counting the places at which a window fits; and those of torch, where it is installed."""
+    kernel, stride = (tuple(data.draw(st.integers(1, 4)) for _ in spatial) for _ in range(2))
+    padding = tuple(data.draw(st.integers(0, 2)) for _ in spatial)
+    counts = [len(range(0, n + 2 * p - k + 1, s)) for n, k, s, p in zip(spatial, kernel, stride, padding, strict=True)]
+    x = real(2, 3, *spatial)
+    for name in ("max_pool", "mean_pool"):
+        hyper: dict[str, Any] = {"kernel": kernel, "stride": stride, "padding": padding}
+        if 0 in counts or any(2 * p > k for k, p in zip(kernel, padding, strict=True)):
+            refused(name, x, **hyper)
+        else:
+            assert apply(name, x, **hyper) == (real(2, 3, *counts),)
+            assert apply(name, integer(2, 3, *spatial), **hyper) == (real(2, 3, *counts),)
+
+
 # Symbolic sizes -------------------------------------------------------------------------------------------------------
 
 
@@ -201,6 +250,14 @@ def test_conv(n: int, kernel: int, a: int, b: int, stride: int, dilation: int, p
         (apply("slice", real(2 * seq), axis=0, step=2), real(seq)),
         (apply("slice", real(2 * seq - 1), axis=0, start=-seq), real(seq)),
         (apply("pick", real(batch, seq, 8), axis=1, index=seq - 1), real(batch, 8)),
+        (apply("pad", real(batch, seq, 8), axis=1, before=1, after=seq), real(batch, 2 * seq + 1, 8)),
+        (apply("roll", real(batch, seq, 8), shift=-seq, axis=1), real(batch, seq, 8)),
+        (apply("argmax", real(batch, seq), axis=1, keep=True), integer(batch, 1)),
+        (apply("fft", integer(batch, seq, 8), axis=(1, 2)), real(batch, seq, 8)),
+        (apply("one_hot", integer(batch), count=seq), integer(batch, seq)),
+        (apply("max_pool", real(batch, 3, width), kernel=3, stride=2, padding=1), real(batch, 3, (width - 1) // 2 + 1)),
+        (apply("mean_pool", integer(batch, 3, width, 8), kernel=(2, 8)), real(batch, 3, width // 2, 1)),
+        (apply("group_norm", real(batch, 8, width), groups=2, eps=0), real(batch, 8, width)),
         (apply("arange", stop=seq), integer(seq)),
         (apply("full", shape=(seq, 1), value=seq), integer(seq, 1)),
         (apply("full", shape=(), value=-math.inf), real()),
@@ -274,6 +331,34 @@ def test_symbolic(result: tuple[Type, ...], expected: Type) -> None:
         (refused("slice", real(6), axis=0, step=-1), "step", "at least 1"),
         (refused("slice", real(seq), axis=0, start=seq), "start", "selects nothing"),
         (refused("pick", real(seq), axis=0, index=seq), "index", "cannot select element"),
+        (refused("argmax", boolean(3)), "x", "`argmax` expects numbers, found bool [3]"),
+        (refused("argmax", real(3), axis=(0,)), "axis", "expects an integer as `axis`, found a list"),
+        (refused("fft", real(3, 3), axis=(0, -2)), "axis", "different axes"),
+        (refused("pad", real(3), axis=0, before=-1), "before", "at least 0, found -1"),
+        (refused("pad", real(3), axis=0, after=-seq), "after", "at least 0, found -seq"),
+        (refused("pad", real(3), axis=0, value=math.nan), "value", "expects a number"),
+        (refused("pad", real(3), axis=0, value=True), "value", "expects a number as `value`, found true"),
+        (refused("pad", integer(3), axis=0, value=0.5), "value", "expects an integer as `value`, found the real 0.5"),
+        (refused("pad", integer(3), axis=0, value=2**53 + 1), "value", "between -2^53 and 2^53"),
+        (refused("pad", boolean(3), axis=0), "value", "expects a boolean as `value`, found 0"),
+        (refused("roll", real(3, 3), shift=(1, 1), axis=(0,)), "shift", "one per axis"),
+        (refused("roll", real(3, 3), shift=(1, 1)), "shift", "one per axis"),
+        (refused("roll", real(3), shift=0.5), "shift", "found the real 0.5"),
+        (refused("one_hot", real(3), count=3), "ids", "expects int elements"),
+        (refused("max_pool", real(3, 4), kernel=2), "x", "at least 3 axes"),
+        (refused("max_pool", real(1, 3, 4), kernel=(2, 2)), "kernel", "a list of 1 as `kernel`, found a list of 2"),
+        (
+            refused("max_pool", real(1, 3, 4), kernel=3, padding=2),
+            "padding",
+            "at most half of the kernel, found 2 for 3",
+        ),
+        (
+            refused("mean_pool", real(1, 3, 4), kernel=7, padding=1),
+            "x",
+            "cannot fit a window of 7 on an axis of size 4",
+        ),
+        (refused("group_norm", real(1, 6, 4), groups=4, eps=0), "groups", "cannot divide 6 channels into 4 groups"),
+        (refused("group_norm", real(1, 6), real(4), groups=2, eps=0), "weight", "shape [6] for `weight`, found [4]"),
         (refused("arange", stop=0), "stop", "at least 1"),
         (refused("arange", stop=-seq), "stop", "at least 1"),
         (refused("arange", stop=LARGEST + 1), "stop", "not fit in 64 bits"),
@@ -376,7 +461,8 @@ def test_scalars() -> None:
 def test_records() -> None:
     assert all(name == op.name for name, op in OPS.items())
     assert OPERATORS["neg"] == "neg" and OPERATORS["-"] == "sub" and len(OPERATORS) == 17
-    assert {name for name, op in OPS.items() if op.mixes} == {"matmul", "linear", "expert_linear", "conv", "embedding"}
+    weighted = {"matmul", "linear", "expert_linear", "conv", "embedding"}
+    assert {name for name, op in OPS.items() if op.mixes} == weighted | {"fft", "max_pool", "mean_pool"}
 
 
 def literal(value: Any) -> str:

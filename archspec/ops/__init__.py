@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from archspec.ops import create, elementwise, linear, reduce, shape
+from archspec.ops import create, elementwise, linear, pool, reduce, shape
 from archspec.ops.check import OpError as OpError
 from archspec.ops.check import element_type as element_type
 from archspec.ops.record import REQUIRED as REQUIRED
@@ -17,7 +17,9 @@ from archspec.ops.record import Operands as Operands
 from archspec.ops.record import Settings as Settings
 from archspec.ops.record import Torch as Torch
 
-OPS: dict[str, Op] = {op.name: op for op in (*elementwise.OPS, *reduce.OPS, *linear.OPS, *shape.OPS, *create.OPS)}
+OPS: dict[str, Op] = {
+    op.name: op for op in (*elementwise.OPS, *reduce.OPS, *linear.OPS, *pool.OPS, *shape.OPS, *create.OPS)
+}
 """Every operation by name, in the order of the table."""
 
 OPERATORS: dict[str, str] = {

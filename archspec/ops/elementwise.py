@@ -269,6 +269,15 @@ OPS = (
     ),
     _cast("real", "x as a real; true is 1, false 0.", "real", _known(float), "float(x)", None),
     _cast(
+        "float32",
+        "x as a real, in float32 if the model is in half precision. What is computed from it and from numbers alone "
+        "stays in float32 until it meets a tensor in the type of the model, or enters or leaves a layer or block.",
+        "real",
+        _known(float),
+        "float(x)",
+        None,
+    )._replace(widens=True),
+    _cast(
         "int", "x as an int, truncated towards zero; true is 1, false 0.", "int", _rounded(int), "int(x)", "x.long()"
     )._replace(interval=kept),
     _unary("not", "True where x is false.", "bool", "bool", None, "not x", "~x", "not"),

@@ -21,6 +21,7 @@ from archspec.ops.check import (
     resized,
     same,
     shown,
+    size_of,
     typed,
 )
 from archspec.ops.record import Attribute, Input, Op, Operands, Settings, Torch
@@ -102,6 +103,21 @@ def _layer_norm(x: Type, weight: Type | None, bias: Type | None, eps: object) ->
     return x.shape
 
 
+def _group_norm(x: Type, weight: Type | None, bias: Type | None, groups: object, eps: object) -> Shape:
+    non_negative(eps, "eps")
+    channels, parts = ranked(x, 2, "x")[1], amount(groups, "groups", 1)
+    if channels % parts != 0:
+        raise OpError(f"cannot divide {channels} channels into {parts} groups", "groups")
+    for name, scale in (("weight", weight), ("bias", bias)):
+        if scale is not None:
+            exactly((channels,), scale, name)
+    return x.shape
+
+
+def _one_hot(ids: Type, count: object) -> Shape:
+    return (*ids.shape, size_of(count, "count"))
+
+
 def _embedding(ids: Type, table: Type) -> Shape:
     return (*ids.shape, *ranked(table, 1, "table")[1:])
 
@@ -159,6 +175,17 @@ def _normalization(o: Operands) -> str:
         raise OpError("the axes that are normalised are not the same in every use")
     weight, bias = (name if name in given else None for name in ("weight", "bias"))
     return f"F.layer_norm(x, {f'{scale}.shape' if scale else 'x.shape[-1:]'}, {weight}, {bias}, eps)"
+
+
+def _group_normalization(o: Operands) -> str:
+    weight, bias = (name if o.is_given(name) else None for name in ("weight", "bias"))
+    return f"F.group_norm(x, groups, {weight}, {bias}, eps)"
+
+
+def _equal_to_position(o: Operands) -> str:
+    if o.is_number("ids"):
+        return "torch.arange(count, **new).eq(ids).long()"
+    return "ids[..., None].eq(torch.arange(count, **new)).long()"
 
 
 def _lookup(o: Operands) -> str:
@@ -300,6 +327,23 @@ OPS = (
         torch=Torch(_normalization, promotes=False),
     ),
     Op(
+        "group_norm",
+        "Weights and positions",
+        "(x - mean) / sqrt(variance + eps) * weight + bias, with the mean and the variance over each of groups groups "
+        "of adjacent channels, at all positions; weight and bias have one element per channel.",
+        (
+            Input("x", "number", "[batch, channels, ...n]"),
+            Input("weight", "number", "[channels]", optional=True),
+            Input("bias", "number", "[channels]", optional=True),
+        ),
+        (Attribute("groups"), Attribute("eps")),
+        "real, shape of x",
+        _group_norm,
+        ("real",),
+        work=5,  # as for layer_norm
+        torch=Torch(_group_normalization, promotes=False),
+    ),
+    Op(
         "embedding",
         "Weights and positions",
         "The rows of table selected by ids: out[..., :] is table[ids[...], :], with 0 <= ids < n.",
@@ -322,5 +366,18 @@ OPS = (
         _gather,
         ("x",),
         torch=Torch("torch.gather(x, axis, index)"),
+    ),
+    Op(
+        "one_hot",
+        "Weights and positions",
+        "1 where ids equals the position along a new last axis, else 0: out[..., i] is 1 if ids[...] is i. All are 0 "
+        "unless 0 <= ids < count.",
+        (Input("ids", "int"),),
+        (Attribute("count"),),
+        "int, [..., count]",
+        _one_hot,
+        ("int",),
+        work=1,
+        torch=Torch(_equal_to_position),
     ),
 )

@@ -11,7 +11,17 @@ from typing import Any, Literal, Protocol, TypeAlias, cast
 
 from archspec.algebra import LARGEST, Dim, Polynomial, checked
 from archspec.ir import Type
-from archspec.ops.check import MOST_DIMENSIONS, OpError, Shape, accept, certainly_below, element_type, promoted, unmixed
+from archspec.ops.check import (
+    MOST_DIMENSIONS,
+    OpError,
+    Shape,
+    accept,
+    certainly_below,
+    element_type,
+    for_each_axis,
+    promoted,
+    unmixed,
+)
 from archspec.record import Record
 
 Group: TypeAlias = Literal["Elementwise", "Along an axis", "Weights and positions", "Shape", "Creation"]
@@ -122,14 +132,15 @@ class Op(Record):
     time; it raises ArithmeticError, ValueError or TypeError where the result is undefined. `least` is the least integer
     at which that is not so, if not at all of them. `interval` takes the
     intervals of the inputs, the type of the result and the hyperparameters, and returns the interval of the result,
-    whose ends are reached for some input; None if it is unknown. `casts` marks conversions of the element type, and
-    `mixes` operations that apply weights to their input or mix positions. `attention` is its role in attention: a
-    `product`, or the `weights` between two products.
+    whose ends are reached for some input; None if it is unknown. `casts` marks conversions of the element type,
+    `widens` the one to reals of at least 32 bits, and `mixes` operations that apply weights to their input or mix
+    positions. `attention` is its role in attention: a `product`, or the `weights` between two products.
 
     Cost: `macs` takes the inputs' types, the first result's type and the hyperparameters, and returns sizes whose
     product is the number of multiply-accumulates; None for an operation that is not a matrix product. `work` counts
-    elementwise operations per element of the result, or of the first input if `over` is "input"; each optional input
-    that is given adds one.
+    elementwise operations per element of the result, of the first input if `over` is "input", or of the windows if it
+    is "window" (one per element of the result, of the sizes in the hyperparameter `kernel`); each optional input that
+    is given adds one.
 
     Code: `python` is the expression on plain numbers, `torch` the one on tensors; None if it has none, or if the
     precision has to be chosen where it is used (a conversion to reals).
@@ -150,11 +161,12 @@ class Op(Record):
     least: int | None = None
     interval: Callable[[Sequence[Interval], Type, Settings], Interval | None] | None = None
     casts: bool = False
+    widens: bool = False
     mixes: bool = False
     attention: Literal["", "product", "weights"] = ""
     macs: Callable[[Sequence[Type | None], Type, Settings], Sequence[Dim]] | None = None
     work: int = 0
-    over: Literal["result", "input"] = "result"
+    over: Literal["result", "input", "window"] = "result"
     python: str = ""
     torch: Torch | None = None
 
@@ -176,6 +188,16 @@ class Op(Record):
     def input(self, index: int) -> Input:
         """Return the input that receives the tensor at a position."""
         return self.inputs[min(index, len(self.inputs) - 1)]
+
+    def worked_on(self, inputs: Sequence[Type | None], result: Type, attributes: Settings) -> Sequence[Dim]:
+        """Return sizes whose product is the number of elements that `work` counts."""
+        if self.over == "input":
+            first = inputs[0]
+            assert first is not None
+            return first.shape
+        if self.over == "window":
+            return (*result.shape, *for_each_axis(attributes["kernel"], len(result.shape) - 2, "kernel", 1))
+        return result.shape
 
     def rule(self, inputs: Sequence[Type | None], attributes: Settings) -> tuple[Type, ...]:
         """Return the types of the results. `attributes` may omit those with a default. Raises only OpError."""

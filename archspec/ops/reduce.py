@@ -14,6 +14,15 @@ def _reduced(x: Type, axis: object, keep: object) -> Shape:
     return tuple([1 if i in axes else size for i, size in enumerate(x.shape) if kept or i not in axes])
 
 
+def _argmax(x: Type, axis: object, keep: object) -> Shape:
+    return _reduced(x, axis_of(axis, x), keep)
+
+
+def _fft(x: Type, axis: object) -> Shape:
+    axes_of(axis, x)
+    return x.shape
+
+
 def _of_x(x: Type, axis: object) -> Shape:
     axis_of(axis, x)
     return x.shape
@@ -45,6 +54,11 @@ _STABLE_TOPK = '''def topk(x: Tensor, k: int, dim: int) -> tuple[Tensor, Tensor]
     """The k largest elements and their indices; of equal ones the first is first."""
     values, indices = torch.sort(x, dim=dim, descending=True, stable=True)
     return values.narrow(dim, 0, k), indices.narrow(dim, 0, k)'''
+
+_FFT = '''def fft(x: Tensor, dim: int | tuple[int, ...]) -> Tensor:
+    """The real part of the discrete Fourier transform, computed in float32 or wider."""
+    wide = x.to(torch.promote_types(x.dtype, torch.float32))
+    return torch.fft.fftn(wide, dim=dim).real.to(x.dtype)'''
 
 _X = (Input("x", "number"),)
 _LAST = Attribute("axis", -1)
@@ -105,5 +119,32 @@ OPS = (
         work=1,
         over="input",
         torch=Torch("topk(x, k, axis)", helper=_STABLE_TOPK),
+    ),
+    Op(
+        "argmax",
+        "Along an axis",
+        "The index of the largest element along axis; of equal ones the first.",
+        _X,
+        (_LAST, Attribute("keep", False)),
+        "int; shape of x without the axis, or with size 1 there if keep",
+        _argmax,
+        ("int",),
+        work=1,
+        over="input",
+        torch=Torch(_reduction("argmax")),
+    ),
+    Op(
+        "fft",
+        "Along an axis",
+        "The real part of the discrete Fourier transform along axis, an integer or a list of them: for one axis, "
+        "out[k] is the sum over j of x[j] * cos(2 * pi * j * k / n), n its size; for several, the cosine is of the sum "
+        "of their angles. In half precision it is computed in float32.",
+        _X,
+        (_LAST,),
+        "real, shape of x",
+        _fft,
+        ("real",),
+        mixes=True,
+        torch=Torch("fft(x, axis)", helper=_FFT, memory="view"),  # of a complex tensor
     ),
 )

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 
 from archspec.algebra import Dim, product
 from archspec.ir import Type
 from archspec.ops.check import (
     OpError,
     Shape,
+    axes_of,
     axis_of,
     certainly_below,
     describe,
     dimension,
+    flag,
     is_list,
     resized,
     shape_of,
@@ -22,7 +25,10 @@ from archspec.ops.check import (
     unlike,
     whole,
 )
-from archspec.ops.record import Attribute, Input, Op, Operands, Torch, kept
+from archspec.ops.record import Attribute, Input, Interval, Op, Operands, Settings, Torch, kept
+
+_EXACT = 2**53
+"""Integers up to this one are exact in float64, in which PyTorch passes the value of padding."""
 
 
 def _reshape(x: Type, shape: object) -> Shape:
@@ -123,6 +129,39 @@ def _pick(x: Type, axis: object, index: object) -> Shape:
     return resized(x.shape, at)
 
 
+def _pad(x: Type, axis: object, before: object, after: object, value: object) -> Shape:
+    at, first, last = axis_of(axis, x), dimension(before, "before"), dimension(after, "after")
+    for argument, count in (("before", first), ("after", last)):
+        if certainly_below(count, 0):
+            raise OpError(f"expects `{argument}` to be at least 0, found {count}", argument)
+    if x.dtype == "bool":
+        flag(value, "value")
+    elif isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+        raise OpError(f"expects a number as `value`, found {describe(value)}", "value")
+    elif x.dtype == "int":
+        fill = whole(value, "value")
+        if abs(fill) > _EXACT:
+            raise OpError(f"expects `value` to be between -2^53 and 2^53, found {fill}", "value")
+    return resized(x.shape, at, first + x.shape[at] + last)
+
+
+def _padded(inputs: Sequence[Interval], result: Type, attributes: Settings) -> Interval | None:
+    (low, high), value = inputs[0], attributes["value"]
+    if not isinstance(value, int) or isinstance(value, bool):
+        return None
+    is_kept = attributes["before"] == attributes["after"] == 0
+    return (low, high) if is_kept else (min(low, value), max(high, value))
+
+
+def _roll(x: Type, shift: object, axis: object) -> Shape:
+    if is_list(shift) != is_list(axis) or (is_list(shift) and is_list(axis) and len(shift) != len(axis)):
+        raise OpError("expects one axis and one `shift`, or a list of shifts, one per axis", "shift")
+    axes_of(axis, x)
+    for places in shift if is_list(shift) else (shift,):
+        dimension(places, "shift")
+    return x.shape
+
+
 def _indexed(part: Callable[[Operands], str]) -> Callable[[Operands], str]:
     """Format an index: `x[:, part]`, or from the end `x[..., part, :]`."""
 
@@ -134,6 +173,16 @@ def _indexed(part: Callable[[Operands], str]) -> Callable[[Operands], str]:
         return f"x[{', '.join(around)}]"
 
     return form
+
+
+def _padding(o: Operands) -> str:
+    axis, rank = o.literal("axis"), o.rank("x")
+    if isinstance(axis, int) and axis >= 0 and rank is not None:
+        axis -= rank
+    if not isinstance(axis, int) or axis >= 0:
+        raise OpError("an axis that is not the same in every use cannot be padded", "axis")
+    value = "" if o.literal("value") == 0 else ", value=value"
+    return f"F.pad(x, [{'0, 0, ' * (-1 - axis)}before, after]{value})"
 
 
 def _range(o: Operands) -> str:
@@ -237,5 +286,31 @@ OPS = (
         _pick,
         ("x",),
         torch=Torch(_indexed(lambda o: "index"), memory="view"),
+    ),
+    Op(
+        "pad",
+        "Shape",
+        "x with elements that have the value before its first and after its last along axis. The value has the type of "
+        "x: an integer for int, a boolean for bool, which has to be given.",
+        _X,
+        (Attribute("axis"), Attribute("before", 0), Attribute("after", 0), Attribute("value", 0)),
+        "type of x; shape of x with before and after added at axis",
+        _pad,
+        ("x",),
+        interval=_padded,
+        torch=Torch(_padding),
+    ),
+    Op(
+        "roll",
+        "Shape",
+        "x moved by shift positions along axis; what leaves at one end enters at the other: out[(i + shift) % n] is "
+        "x[i], n the size of the axis. Both may be lists, with one shift per axis.",
+        _X,
+        (Attribute("shift"), Attribute("axis", -1)),
+        "type and shape of x",
+        _roll,
+        ("x",),
+        interval=kept,
+        torch=Torch("torch.roll(x, shift, axis)"),
     ),
 )

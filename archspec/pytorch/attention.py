@@ -98,6 +98,8 @@ def _scores(score: Val, masks: list[Part], biases: list[Part]) -> Scores | None:
                 return None
             scale = _origin(factor)
             return _product(product, scale if score.op == "mul" else py("1 / x", x=scale), masks, biases)
+        case "float32":
+            return _scores(score.args[0], masks, biases)  # the fused kernel computes the softmax so
         case "matmul":
             return _product(score, literal(1.0), masks, biases)
         case _:

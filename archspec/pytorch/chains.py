@@ -134,7 +134,7 @@ class Chains:
 
     def _into(self, variable: str, value: Val) -> Val:
         """Binds a variable to a value."""
-        self.scope.statements.bind(variable, value.code)
+        self.scope.statements.hold(variable, value)
         return value._replace(code=name(variable), name=None, made=self.scope.statements.clock)
 
     def _optional(self, step: nodes.Step, stream: Val, variable: str) -> Val:
@@ -153,8 +153,8 @@ class Chains:
         if other is None:
             self._into(variable, otherwise)
         else:
-            second += statements.aside(lambda: statements.bind(variable, otherwise.code))[0]
-        first += statements.aside(lambda: statements.bind(variable, then.code))[0]
+            second += statements.aside(lambda: statements.hold(variable, otherwise))[0]
+        first += statements.aside(lambda: statements.hold(variable, then))[0]
         statements.body.append(ast.If(test, first, second))
         both = then.shapes | otherwise.shapes
         args = (test, then, otherwise)

@@ -9,7 +9,7 @@ from archspec.elaborate.trace import Use
 from archspec.pytorch.attribute_paths import Places
 from archspec.pytorch.context import Context
 from archspec.pytorch.expressions import Expressions
-from archspec.pytorch.pyast import apply, bind, literal, method, name, py, sequence
+from archspec.pytorch.pyast import apply, bind, literal, method, name, py, reading, reads, sequence
 from archspec.pytorch.requirements import requirement
 from archspec.pytorch.scope import Scope
 from archspec.pytorch.tensor_types import ForwardTypes, has_stream
@@ -57,7 +57,14 @@ class ForwardMethod:
     def run(self) -> list[ast.stmt]:
         """The statements of the body, without the sizes from shapes that they use."""
         self._execute(self.scope.form.body)
-        return self.scope.statements.body
+        statements = self.scope.statements
+        for _, value in self.scope.given_entries():
+            dtype = method(value.code, "dtype")
+            if value.name in statements.widened and reads(statements.body, dtype):  # bound again, it has another type
+                kept = self.scope.fresh("model_dtype")
+                replaced = [reading(statement, dtype, name(kept)) for statement in statements.body]
+                statements.body = [bind(kept, dtype), *replaced]
+        return statements.body
 
     def _execute(self, statements: Sequence[nodes.Statement]) -> bool:
         """Translates statements; whether the last of them returns, whatever holds."""
@@ -119,7 +126,7 @@ class ForwardMethod:
         variable = statements.variable(word)
         if word in scope.env:  # carried through a loop: what was made of the old value is not to be made again
             scope.forget()
-        statements.bind(variable, value.code)
+        statements.hold(variable, value)
         if value.is_none:
             scope.env[word] = value
             return

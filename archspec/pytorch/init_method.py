@@ -144,6 +144,8 @@ class InitMethod:
             code = py("torch.empty(shape)", shape=shape)
         if node.kind == "buffer":
             self._put_buffer(place, code)
+            if node.initial is not None:
+                self.initialize(place.code, node)
             return
         frozen = "frozen" in node.modifiers
         self.containers.put(place, py("nn.Parameter(x, requires_grad=False)" if frozen else "nn.Parameter(x)", x=code))

@@ -9,7 +9,7 @@ from typing import NamedTuple, cast
 from archspec.algebra import Polynomial
 from archspec.bodies.fold import arguments, fold_body
 from archspec.elaborate.trace import Use
-from archspec.ir import Body, Call, Module, Weight
+from archspec.ir import Body, Call, Module, Type, Weight
 from archspec.ops import OPS
 
 MOST_CALLS = 24
@@ -129,7 +129,13 @@ def layer_form(uses: Sequence[Use]) -> LayerForm | None:
 
 def _form_of(use: Use) -> LayerForm | None:
     module = use.module
-    if module is None or len(use.given) != 1 or not set(module.members) <= {"weight", "bias"}:
+    if module is None or len(use.given) != 1:
+        return None
+    if is_batch_norm(use):
+        given = use.given[0]
+        axes = max(len(given.shape) - 2, 1) if isinstance(given, Type) else 0
+        return LayerForm(f"nn.BatchNorm{axes}d", None) if 1 <= axes <= 3 else None
+    if not set(module.members) <= {"weight", "bias"}:
         return None
     shapes = {name: _shape(module, name) for name in ("weight", "bias")}
     weight, bias = shapes["weight"], shapes["bias"]
@@ -145,8 +151,11 @@ def _form_of(use: Use) -> LayerForm | None:
             return LayerForm("nn.Embedding", None)
         case Term("layer_norm", _, parts) if parts == with_bias and len(weight) == 1:
             return LayerForm("nn.LayerNorm", "layer_norm")
-        case Term("conv", settings, parts) if parts == with_bias and ("transposed", False) in settings:
-            return LayerForm(f"nn.Conv{len(weight) - 2}d", "conv") if 3 <= len(weight) <= 5 else None
+        case Term("group_norm", _, parts) if parts == with_bias and bias is not None:
+            return LayerForm("nn.GroupNorm", "group_norm")
+        case Term("conv", settings, parts) if parts == with_bias:
+            name = "nn.ConvTranspose" if ("transposed", True) in settings else "nn.Conv"
+            return LayerForm(f"{name}{len(weight) - 2}d", "conv") if 3 <= len(weight) <= 5 else None
         case Term("mul") if bias is None and rms_eps(use) is not None:
             return LayerForm("nn.RMSNorm", None)
         case _:
@@ -154,17 +163,58 @@ def _form_of(use: Use) -> LayerForm | None:
 
 
 def rms_eps(use: Use) -> float | None:
-    """The eps of x / sqrt(mean of squares + eps) * weight; None if a layer is not that."""
+    """The eps of x / sqrt(mean of squares + eps) * weight, in the type of x or in float32; None if a layer is not that.
+
+    The module of PyTorch computes the norm in float32, too.
+    """
     shape = _shape(use.module, "weight") if use.module is not None else None
     match term_of(use.body):
         case Term("mul", _, (Term("div", _, (x, Term("sqrt", _, (Term("add", _, (float() as eps, mean)),)))), weight)):
             pass
         case _:
             return None
-    if shape is None or len(shape) != 1 or x != X or weight != Term("weight", ("weight",)):
+    if shape is None or len(shape) != 1 or x not in (X, _of("float32", X)) or weight != Term("weight", ("weight",)):
         return None
-    squares = Term("sum", (("axis", -1.0), ("keep", True)), (_of("mul", X, X),))
+    squares = Term("sum", (("axis", -1.0), ("keep", True)), (_of("mul", x, x),))
     return eps if mean == _of("div", squares, float(shape[0])) else None
+
+
+_STATISTICS = ("running_mean", "running_var")
+
+
+def is_batch_norm(use: Use) -> bool:
+    """Whether a layer normalizes with running statistics, and stores the tensors of a batch norm in PyTorch."""
+    members = use.module.members if use.module is not None else {}
+    stored = {name: member.target for name, member in members.items() if isinstance(member.target, Weight)}
+    count = stored.pop("num_batches_tracked", None)
+    if count is None or (count.kind, count.shape, count.type.dtype) != ("buffer", (), "int"):
+        return False
+    kinds = {"weight": "param", "bias": "param"} | dict.fromkeys(_STATISTICS, "buffer")
+    is_stored = len(members) == 5 and {n: tensor.kind for n, tensor in stored.items() if tensor.value is None} == kinds
+    return is_stored and len({t.shape for t in stored.values()}) == 1 and batch_norm_eps(use) is not None
+
+
+def batch_norm_eps(use: Use) -> float | None:
+    """The eps of (x - mean) / sqrt(variance + eps) * weight + bias along axis 1; None if a layer is not that."""
+    weight, bias, mean, variance = (Term("weight", (name,)) for name in ("weight", "bias", *_STATISTICS))
+    term = term_of(use.body)
+    eps = _added_to(variance, term)
+    if eps is None:
+        return None
+    turned = (("a", 1.0), ("b", -1.0))
+    centred = _of("sub", Term("transpose", turned, (X,)), mean)
+    scaled = _of("mul", _of("div", centred, _of("sqrt", _of("add", eps, variance))), weight)
+    return eps if term == Term("transpose", turned, (_of("add", scaled, bias),)) else None
+
+
+def _added_to(part: Term, term: object) -> float | None:
+    """The number that is added to a part somewhere in a term."""
+    if not isinstance(term, Term):
+        return None
+    numbers = [other for other in term.parts if isinstance(other, float)]
+    if term.op == "add" and part in term.parts and numbers:
+        return numbers[0]
+    return next((found for inner in term.parts if (found := _added_to(part, inner)) is not None), None)
 
 
 def _shape(module: Module, name: str) -> tuple[int, ...] | None:

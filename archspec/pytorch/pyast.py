@@ -32,6 +32,28 @@ class _Fill(ast.NodeTransformer):
         return self.parts.get(node.id, node)
 
 
+def reads(statements: Iterable[ast.stmt], code: ast.expr) -> bool:
+    """Whether an expression occurs in statements."""
+    wanted = ast.dump(code)
+    nodes = (node for statement in statements for node in ast.walk(statement))
+    return any(isinstance(node, type(code)) and ast.dump(node) == wanted for node in nodes)
+
+
+def reading(statement: ast.stmt, code: ast.expr, other: ast.expr) -> ast.stmt:
+    """A statement with another expression in the place of one."""
+    return cast("ast.stmt", _Replace(ast.dump(code), other).visit(copy.deepcopy(statement)))
+
+
+class _Replace(ast.NodeTransformer):
+    def __init__(self, code: str, other: ast.expr) -> None:
+        self.code = code
+        self.other = other
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        is_it = isinstance(node, ast.expr) and ast.dump(node) == self.code
+        return self.other if is_it else self.generic_visit(node)
+
+
 def name(text: str) -> ast.Name:
     return ast.Name(text, ast.Load())
 

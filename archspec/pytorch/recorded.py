@@ -110,6 +110,10 @@ _OTHER_FORMS = (
     ("where", "torch.where(condition, a, b)"),
     ("sum", "x.sum(axis, keepdim=keep)"),
     ("amax", "x.amax(axis, keepdim=keep)"),
+    ("argmax", "x.argmax(axis, keepdim=keep)"),
+    ("group_norm", "F.group_norm(x, groups, weight, bias, eps)"),
+    *[("max_pool", f"F.max_pool{n}d(x, kernel, stride=stride, padding=padding)") for n in (1, 2, 3)],
+    *[("mean_pool", f"F.avg_pool{n}d(x, kernel, stride=stride, padding=padding)") for n in (1, 2, 3)],
     ("linear", "F.linear(x, weight, bias)"),
     ("embedding", "F.embedding(ids, table)"),
 )

@@ -14,7 +14,7 @@ from collections import abc
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 from archspec.ops import OPS
 from archspec.pytorch.names import TAKEN_BY_MODULES
@@ -201,8 +201,25 @@ def _layer_norm(normalized_shape: object, eps: float = 1e-5, bias: bool = True) 
     return {"weight": shape, "bias": shape if bias else None}
 
 
+def _group_norm(num_groups: int, num_channels: int, eps: float = 1e-5) -> Shapes:
+    if num_channels % num_groups:
+        raise ValueError("channels must be divisible by groups")
+    return {"weight": (num_channels,), "bias": (num_channels,)}
+
+
+class _BatchNorm(Module):
+    def __init__(self, num_features: int, eps: float = 1e-5) -> None:
+        super().__init__()
+        for name in ("weight", "bias"):
+            self.register_parameter(name, Parameter(Tensor((num_features,))))
+        for name in ("running_mean", "running_var"):
+            self.register_buffer(name, Tensor((num_features,)))
+        self.register_buffer("num_batches_tracked", Tensor((), int64))
+
+
 def _convolution(
     rank: int,
+    transposed: bool,
     in_channels: int,
     out_channels: int,
     kernel_size: object,
@@ -215,7 +232,8 @@ def _convolution(
     kernel = sizes_of(kernel_size, rank)
     if in_channels % groups or out_channels % groups or len(kernel) != rank:
         raise ValueError("these sizes do not fit together")
-    weight = (out_channels, in_channels // groups, *kernel)
+    first, second = (in_channels, out_channels) if transposed else (out_channels, in_channels)
+    weight = (first, second // groups, *kernel)
     return {"weight": weight, "bias": (out_channels,) if bias else None}
 
 
@@ -224,7 +242,10 @@ _LAYERS = {
     "nn.Embedding": _layer(_embedding),
     "nn.LayerNorm": _layer(_layer_norm),
     "nn.RMSNorm": _layer(_rms_norm),
-    **{f"nn.Conv{rank}d": _layer(partial(_convolution, rank)) for rank in (1, 2, 3)},
+    "nn.GroupNorm": _layer(_group_norm),
+    **{f"nn.BatchNorm{rank}d": _BatchNorm for rank in (1, 2, 3)},
+    **{f"nn.Conv{rank}d": _layer(partial(_convolution, rank, False)) for rank in (1, 2, 3)},
+    **{f"nn.ConvTranspose{rank}d": _layer(partial(_convolution, rank, True)) for rank in (1, 2, 3)},
 }
 
 
@@ -249,6 +270,18 @@ def _sort(x: Tensor, dim: int, descending: bool, stable: bool) -> tuple[Tensor, 
 
 def _same(x: Tensor, approximate: str = "none") -> Tensor:
     return x.to(x.dtype)
+
+
+def _pad(x: Tensor, pad: Sequence[int], value: object = None) -> Tensor:
+    filled = (False if x.dtype == bool_ else 0) if value is None else value
+    for i in range(0, len(pad), 2):
+        settings = {"axis": -1 - i // 2, "before": pad[i], "after": pad[i + 1], "value": filled}
+        x = cast("Tensor", applied(OPS["pad"], [x], settings))
+    return x
+
+
+def _transformed(x: Tensor, dim: object) -> SimpleNamespace:
+    return SimpleNamespace(real=applied(OPS["fft"], [x], {"axis": dim}))
 
 
 def _normalized(x: Tensor, shape: object, weight: object, bias: object, eps: float) -> object:
@@ -292,6 +325,7 @@ _nn = SimpleNamespace(
         **dict.fromkeys(("gelu", "relu", "silu"), _same),
         **FUNCTIONS["F"],
         layer_norm=_normalized,
+        pad=_pad,
         scaled_dot_product_attention=lambda q, k, v, **_: Tensor((*q.shape[:-1], v.shape[-1]), q.dtype),  # pyright: ignore
         **{f"conv{rank}d": _convolution_over(rank, transposed=False) for rank in (1, 2, 3)},
         **{f"conv_transpose{rank}d": _convolution_over(rank, transposed=True) for rank in (1, 2, 3)},
@@ -313,6 +347,7 @@ _OTHERS = SimpleNamespace(
     arange=_arange,
     sort=_sort,
     floor=_same,
+    fft=SimpleNamespace(fftn=_transformed),
 )
 torch = SimpleNamespace(**FUNCTIONS["torch"] | vars(_OTHERS))
 """What generated files use of torch."""

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from archspec.pytorch.names import usable
 from archspec.pytorch.pyast import bind, names_in
-from archspec.pytorch.values import Val
+from archspec.pytorch.values import FREE, Val
 
 Made = TypeVar("Made")
 
@@ -20,6 +20,7 @@ class Statements:
         self.body: list[ast.stmt] = []
         self.local = dict(parameters)
         self.clock = 0
+        self.widened: set[str] = set()  # variables bound to reals that may be wider than the stream
         self._taken = set(taken)
         self._bound: dict[str, int] = {}  # when variables were bound last
 
@@ -29,6 +30,12 @@ class Statements:
             return
         self.note(variable)
         self.body.append(bind(variable, code))
+
+    def hold(self, variable: str, value: Val) -> None:
+        """Binds a variable to a value."""
+        if value.kind == FREE:
+            self.widened.add(variable)
+        self.bind(variable, value.code)
 
     def note(self, variable: str) -> None:
         """Notes that a variable is bound (again) here."""

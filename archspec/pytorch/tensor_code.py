@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
+from archspec.algebra import Dim
 from archspec.elaborate.trace import Evaluated
 from archspec.ops import OPS, Op, OpError
 from archspec.pytorch.attention import as_attention
@@ -33,7 +34,7 @@ class TensorCode:
         kind = self._filled(node) if has_typed_value else kind_of(op, values)
         values = self._promoted(op, values, kind)
         if op.casts and op.dtype() == "real":
-            return self._as_reals(values[0], node)
+            return self._as_reals(op, values[0], node)
         if op.attention == "product" and self.fuses:
             found = as_attention(self, values)
             if found is not None:
@@ -60,9 +61,12 @@ class TensorCode:
         if op.has_several:
             return self._several(op, code, kind, node)
         rank = self.scope.rank(node) if not isinstance(node, nodes.Chain) else None
-        shapes = frozenset(type.shape for type in self.scope.types(node))
         clock = self.scope.statements.clock
-        return Val(code, kind, rank, word, tuple(values), tuple(whole.items()), made=clock, shapes=shapes)
+        return Val(code, kind, rank, word, tuple(values), tuple(whole.items()), made=clock, shapes=self._shapes(node))
+
+    def _shapes(self, node: Evaluated) -> frozenset[tuple[Dim, ...]]:
+        """The shapes that the result of a node had."""
+        return frozenset(type.shape for type in self.scope.types(node))
 
     def _several(self, op: Op, code: ast.expr, kind: str, node: Evaluated) -> Several:
         """The results of an operation that has several."""
@@ -79,14 +83,15 @@ class TensorCode:
             ranks.append(found.pop() if len(found) == 1 else None)
         return Several(code, tuple(kinds), tuple(ranks))
 
-    def _as_reals(self, value: Val | None, node: Evaluated) -> Val:
-        """Integers are free; 0 and 1 are exact in every type, and take that of the stream."""
+    def _as_reals(self, op: Op, value: Val | None, node: Evaluated) -> Val:
+        """Integers and what is widened are free; 0 and 1 are exact in every type, and take that of the stream."""
         assert value is not None
-        if value.kind in (REAL, FREE):
+        if value.kind == FREE or (value.kind == REAL and not op.widens):
             return value
-        kind = REAL if value.kind == BOOL and has_stream(self.scope) else FREE
+        kind = REAL if value.kind == BOOL and has_stream(self.scope) and not op.widens else FREE
         dtype = self.types.stream_type() if kind == REAL else self.types.free_type()
-        return Val(_cast(value, dtype, kind).code, kind, self.scope.rank(node), made=self.scope.statements.clock)
+        made = Val(_cast(value, dtype, kind).code, kind, self.scope.rank(node), made=self.scope.statements.clock)
+        return made._replace(op=op.name, args=(value,), shapes=self._shapes(node)) if op.widens else made
 
     def _is_square(self, node: Evaluated) -> bool:
         """Whether what comes out has two last axes of one size."""

@@ -10,15 +10,23 @@ from archspec.elaborate.trace import Use
 from archspec.ops import OPS
 from archspec.pytorch.context import Context
 from archspec.pytorch.init_method import InitMethod
-from archspec.pytorch.known_modules import LayerForm, layer_form, rms_eps
+from archspec.pytorch.known_modules import LayerForm, batch_norm_eps, layer_form, rms_eps
 from archspec.pytorch.operations import constant
 from archspec.pytorch.pyast import apply, literal, name, py, text
 from archspec.resolve import nodes
 from archspec.resolve.unit import Definition
 
+_BATCH_NORM = {
+    "weight": "constant(1.0)",
+    "bias": "constant(0.0)",
+    "running_mean": "constant(0.0)",
+    "running_var": "constant(1.0)",
+}
 _OWN_START = {
     "nn.LayerNorm": {"weight": "constant(1.0)", "bias": "constant(0.0)"},
     "nn.RMSNorm": {"weight": "constant(1.0)"},
+    "nn.GroupNorm": {"weight": "constant(1.0)", "bias": "constant(0.0)"},
+    **{f"nn.BatchNorm{axes}d": _BATCH_NORM for axes in (1, 2, 3)},
 }
 """How the weights of a module of `torch.nn` start out by themselves."""
 
@@ -40,7 +48,7 @@ def torch_layer(context: Context, definition: Definition, uses: Sequence[Use]) -
         return None
     declarations = [d for s in statements if isinstance(s, nodes.Declare) for d in s.declares]
     tensors = {str(d.what.address.fixed): d for d in declarations if isinstance(d.what, nodes.Tensor)}
-    if len(tensors) < len(declarations) or not set(tensors) <= {"weight", "bias"}:
+    if len(tensors) < len(declarations):
         return None
     return _Layer(InitMethod(context, definition, uses), form, tensors).translated()
 
@@ -79,8 +87,9 @@ class _Layer:
                 return [sizes[1], sizes[0]], keywords
             case "nn.Embedding":
                 return sizes, keywords
-            case "nn.RMSNorm":
-                eps = self._hyperparameter([rms_eps(use) for use in self.scope.uses])
+            case "nn.RMSNorm" | "nn.BatchNorm1d" | "nn.BatchNorm2d" | "nn.BatchNorm3d":
+                eps_of = rms_eps if self.form.name == "nn.RMSNorm" else batch_norm_eps
+                eps = self._hyperparameter([eps_of(use) for use in self.scope.uses])
                 return (sizes, {"eps": eps}) if eps is not None else None
             case _:
                 settings = self._settings(self.form.op or "")
@@ -88,14 +97,17 @@ class _Layer:
                     return None
         if self.form.name == "nn.LayerNorm":
             return sizes, {"eps": settings["eps"], **keywords}
+        if self.form.name == "nn.GroupNorm":
+            return [settings["groups"], sizes[0]], {"eps": settings["eps"]}
         chosen = {w: c for w, c in settings.items() if w != "transposed" and constant(c) != {"padding": 0}.get(w, 1)}
         groups = settings["groups"]
         channels = sizes[1] if constant(groups) == 1 else self._channels(weight, groups)
         kernel = sizes[2] if len({text(s) for s in sizes[2:]}) == 1 else ast.Tuple(sizes[2:], ast.Load())
-        return [channels, sizes[0], kernel], {**chosen, **keywords}
+        ends = [sizes[0], channels] if "Transpose" in self.form.name else [channels, sizes[0]]
+        return [*ends, kernel], {**chosen, **keywords}
 
     def _channels(self, weight: nodes.Tensor, groups: ast.expr) -> ast.expr:
-        """The channels that go in: the weight has as many as one group of them."""
+        """The channels that go in (come out, if transposed): the weight has as many as one group of them."""
         item = weight.shape.items[1]
         if isinstance(item, nodes.Binary) and item.operator == "//" and text(self.code(item.right)) == text(groups):
             return self.code(item.left)
