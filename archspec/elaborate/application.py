@@ -46,7 +46,7 @@ class Applications(Interpreter):
         self.target = target
         self.module = target.module
         self.builder = BodyBuilder(definition.kind, definition.name, target.module, self.limits)
-        self.header = Header(self, definition.name)
+        self.header = Header(self, definition)
         self._body_of = body_of
         self._last: Applied | None = None
 

@@ -9,7 +9,9 @@ from archspec.elaborate.values import DYNAMIC, POISON, Value, describe
 from archspec.ir import Type
 from archspec.record import Record
 from archspec.resolve import nodes
+from archspec.resolve.definition import resolved
 from archspec.resolve.nodes import Entry
+from archspec.resolve.unit import Definition
 from archspec.source import Note, Span
 from archspec.syntax import tree
 from archspec.syntax.tree import Located
@@ -26,10 +28,11 @@ class Result(Record):
 class Header:
     """The dimensions bound by one application of a definition."""
 
-    def __init__(self, interpreter: Interpreter, name: str) -> None:
+    def __init__(self, interpreter: Interpreter, definition: Definition) -> None:
         self.interpreter = interpreter
-        self.name = name
+        self.definition = definition
         self.leading: tuple[Dim, ...] | None = None
+        self._is_open = False  # whether `...` was bound by an input that accepts any shape
         self._bound: dict[str, tuple[str, Entry]] = {}
 
     def match(self, entry: Entry, actual: Type, result: Result | None = None) -> bool:
@@ -56,15 +59,22 @@ class Header:
             return all(fits)
         after = len(items) - split - 1
         leading = sizes[split : len(sizes) - after]
-        if self.leading is None:
-            self.leading = leading
+        is_open = fixed == 0 and self._accepts_any_shape()
+        if self.leading is None or (self._is_open and not is_open):
+            self.leading, self._is_open = leading, is_open
             self._bound["..."] = (shape_text(leading), entry)
-        elif self.leading != leading:
+        elif self.leading != leading and not is_open:
             self._mismatch(entry, actual, result, (self._first("..."),))
             return False
         pairs = [*enumerate(items[:split]), *enumerate(items[split + 1 :], len(sizes) - after)]
         fits = [self._match_size(entry, k, i, actual, result) for k, i in pairs]
         return all(fits)
+
+    def _accepts_any_shape(self) -> bool:
+        """Whether inputs declared as `[...]` accept any shape: no output has the same axes."""
+        outputs = resolved(self.definition, self.interpreter.program.report).outputs
+        items = [item for output in outputs if output.shape is not None for item in output.shape.items]
+        return not any(isinstance(item, nodes.Leading) for item in items)
 
     def _match_size(self, entry: Entry, axis: int, item: nodes.Expr, actual: Type, result: Result | None) -> bool:
         interpreter = self.interpreter
@@ -92,7 +102,7 @@ class Header:
             first = (self._first(item.name),)
         elif not isinstance(item, nodes.Literal):
             own = interpreter.unit.source is interpreter.program.root
-            what = f"`{self._text(item)}`" if own else f"`{self._text(item)}` of `{self.name}`"
+            what = f"`{self._text(item)}`" if own else f"`{self._text(item)}` of `{self.definition.name}`"
             first = (Note(f"{what} is {expected} here", interpreter.unit.span(item.at)),)
         self._mismatch(entry, actual, result, first, axis)
         return False
@@ -148,7 +158,7 @@ class Header:
     def _first(self, name: str) -> Note:
         """Return a note that locates the first binding of a dimension."""
         size, entry = self._bound[name]
-        what = f"`{name}`" if name == "..." else f"`{name}` of `{self.name}`"
+        what = f"`{name}`" if name == "..." else f"`{name}` of `{self.definition.name}`"
         return Note(f"{what} was bound to {size} by input `{entry.name}`", self._place(entry))
 
     def _place(self, entry: Entry) -> Span:
@@ -158,7 +168,7 @@ class Header:
 
     def _what(self, entry: Entry) -> str:
         kind = "input" if _is_input(entry) else "output"
-        return f"{kind}{f' `{entry.name}`' if entry.name else ''} of `{self.name}`"
+        return f"{kind}{f' `{entry.name}`' if entry.name else ''} of `{self.definition.name}`"
 
     def _declared(self, shape: nodes.Listing, actual: Type) -> str:
         """Format a declared shape with the known sizes, or its number of axes if it has names of another file."""
