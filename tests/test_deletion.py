@@ -28,10 +28,10 @@ SPECS = Path(__file__).parent.parent / "specs"
 FILES = sorted(SPECS.rglob("*.arch"))
 
 PROBES = """
-import std { Linear, Embedding, Conv1d, Conv2d, LayerNorm, RMSNorm }
+import std { Linear, Embedding, Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d, LayerNorm, RMSNorm, GroupNorm }
 import std { gelu, gelu_tanh, gelu_fast, quick_gelu, relu, relu2, silu, mish, tanh, sigmoid }
 import std { sinusoids, SinusoidalEmbedding, rotary, positions_after, key_mask, causal_mask, window_mask }
-import std { first, last, mean }
+import std { first, last, mean, window_partition, window_reverse }
 import std { split_heads, merge_heads, repeat_heads, attention, SelfAttention, CrossAttention }
 import std { FeedForward, GatedFeedForward }
 import electra { ElectraForMaskedLM }
@@ -79,6 +79,36 @@ block Plane(groups)(x [batch, 4, 32, 32]) -> [batch, 6, 30, 30] {
   return x |> conv: Conv2d(4, 6, 3, groups = groups)
 }
 
+block Wider(groups = 2, out = 6, bias = true)
+           (sound [batch, 4, 8], image [batch, 4, 8, 8]) -> ([batch, out, 10], [batch, out, 10, 10]) {
+  line  = sound |> line:  ConvTranspose1d(4, out, 3, groups = groups, bias = bias) |> norm: GroupNorm(2, out)
+  plane = image |> plane: ConvTranspose2d(4, out, 3, groups = groups, bias = bias)
+  return line, plane
+}
+
+block WiderLine(groups = 2, out = 6)(x [batch, 4, 8]) -> [batch, out, 10] {
+  return x |> conv: ConvTranspose1d(4, out, 3, groups = groups)
+}
+
+block WiderPlane(groups = 2, out = 6)(x [batch, 4, 8, 8]) -> [batch, out, 10, 10] {
+  return x |> conv: ConvTranspose2d(4, out, 3, groups = groups)
+}
+
+block Grouped(groups)(x [batch, 6, 8]) -> [batch, 6, 8] {
+  return x |> norm: GroupNorm(groups, 6)
+}
+
+block Parted(height, window)
+            (x [batch, height, 8, 3]) -> [batch * (height // window) * (8 // window), window, window, 3] {
+  scale: param []
+  return x * .scale |> window_partition(window)
+}
+
+block Joined(height, width)(x [16, 2, 2, 3]) -> [16 // (height // 2 * (width // 2)), height, width, 3] {
+  scale: param []
+  return x * .scale |> window_reverse(height, width)
+}
+
 block Within(heads)(x [batch, seq, 8]) -> [batch, seq, 8] {
   return self: SelfAttention(8, heads)(x)
 }
@@ -104,6 +134,17 @@ model "heads all"       = Heads(groups = 4)
 model "heads causal"    = Heads(causal = true, window = 3, scale = 0.5, bias = false)
 model "pictures"        = Pictures()
 model "pictures bare"   = Pictures(groups = 2, bias = false)
+model "wider"           = Wider()
+model "wider bare"      = Wider(bias = false)
+model "line in uneven"  = WiderLine(groups = 3)
+model "plane in uneven" = WiderPlane(groups = 3)
+model "line out uneven" = WiderLine(out = 7)
+model "plane out uneven" = WiderPlane(out = 7)
+model "groups uneven"   = Grouped(groups = 4)
+model "windows"         = Parted(height = 4, window = 4)
+model "windows uneven"  = Parted(height = 6, window = 4)
+model "joined"          = Joined(height = 4, width = 8)
+model "joined uneven"   = Joined(height = 5, width = 8)
 model "line uneven"     = Line(groups = 3)
 model "plane uneven"    = Plane(groups = 3)
 model "within uneven"   = Within(heads = 3)
@@ -125,6 +166,7 @@ UNEVEN: dict[str, dict[str, Any]] = {
     "t5-small": {"furthest": 8},
     "small-decoder": {"heads": 6},
     "small-vision": {"image": 225},
+    "small-windows": {"heads": 5},
 }
 """Overrides that a `require` in the models themselves forbids."""
 

@@ -100,7 +100,12 @@ def test_it_can_be_counted(tmp_path: Path) -> None:
         ),
         (
             {"conv.weight": (3, 5, 7, 7)},
-            "conv: unused Conv2d(5, 3, kernel = 7, bias = false) # unknown: stride, padding, dilation, groups",
+            "conv: unused Conv2d(5, 3, kernel = 7, bias = false)"
+            " # unknown: or ConvTranspose2d(3, 5, kernel = 7, bias = false); stride, padding, dilation, groups",
+        ),
+        (
+            {"a.weight": (3, 5, 7, 7), "a.bias": (5,)},
+            "a: unused ConvTranspose2d(3, 5, kernel = 7) # unknown: stride, padding, dilation, groups",
         ),
         ({"a.weight": (3, 5, 7, 7)}, "a.weight: unused param [3, 5, 7, 7]"),
         ({"a.weight": (3, 5, 7)}, "a.weight: unused param [3, 5, 7]"),

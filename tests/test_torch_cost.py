@@ -11,7 +11,7 @@ from archspec.algebra import Polynomial, substitute
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.slow
 
-EXAMPLES = [f"specs/std/examples.arch:small-{name}" for name in ("decoder", "vision", "speech")]
+EXAMPLES = [f"specs/std/examples.arch:small-{name}" for name in ("decoder", "vision", "speech", "resnet", "windows")]
 SIZES = {"batch": 3, "seq": 24, "source": 20, "target": 17, "frames": 34}
 
 
@@ -72,6 +72,7 @@ KEPT = [
     ("specs/std/examples.arch:small-decoder", {}),
     ("specs/std/examples.arch:small-vision", {"image": 32, "layers": 2}),
     ("specs/std/examples.arch:small-speech", {}),
+    ("specs/std/examples.arch:small-resnet", {}),
 ]
 
 

@@ -25,6 +25,7 @@ pytestmark = pytest.mark.slow
 
 BUNDLED = torch_texts.bundled()
 FEW = ["bert-base-uncased", "albert-base-v2", "transformer-seq2seq", "small-decoder", "small-vision", "small-speech"]
+FEW += ["small-resnet", "small-windows"]
 OWN = ["everything", "addresses:gap", "addresses:odd", "attention:stack", "attention:gqa", "statements:branches"]
 
 

@@ -132,6 +132,8 @@ def random_weights(model: Model, module: Any) -> dict[str, Array]:
         if leaf.weight.value is not None:
             value = np.asarray(_Run(owner, {}).weight(name, leaf.weight.type))
             np.testing.assert_allclose(tensor.numpy(), value, 1e-12, 1e-12, err_msg=name)
+        elif leaf.weight.type.dtype == "real" and leaf.weight.kind == "buffer":
+            value = generator.uniform(0.5, 2, leaf.weight.shape)  # which may be a variance
         elif leaf.weight.type.dtype == "real":
             value = generator.normal(0, 1, leaf.weight.shape)
         else:

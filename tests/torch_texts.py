@@ -34,6 +34,8 @@ SMALL = {
     "transformer": {"words": 20, "hidden": 12, "layers": 2, "heads": 2, "inner": 16, "positions": 9},
     "small-decoder": {"vocab": 20, "hidden": 16, "heads": 4, "inner": 24},
     "small-vision": {"image": 8, "patch": 4, "hidden": 12, "layers": 2, "heads": 2, "inner": 16},
+    "small-resnet": {"image": 16, "channels": 4, "layers": 1, "classes": 3},
+    "small-windows": {"image": 16, "patch": 2, "hidden": 12, "heads": 2, "inner": 16, "window": 4},
     "small-speech": {"bins": 5, "vocab": 20, "hidden": 12, "layers": 2, "heads": 2, "inner": 16, "window": 2},
 }
 """Bundled models small enough to be tried, by the beginning of their names."""

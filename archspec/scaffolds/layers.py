@@ -123,7 +123,8 @@ def recognise(patterns: list[LayerPattern], word: str, shapes: Mapping[str, Shap
         return None
     ranked = sorted(fitting, key=lambda form: (-_likeness(form, word), len(form.fixed)))
     best = ranked[0]
-    if len(shapes) == 1 and len(ranked) == 1 and _likeness(best, word) < 1:
+    is_one_kind = len({form.name[:4] for form in ranked}) == 1  # a convolution, transposed or not
+    if len(shapes) == 1 and is_one_kind and _likeness(best, word) < 1:
         return None  # a single tensor `weight` could belong to any layer
     axes = {slot.axis for slot in best.slots}
     others = [form for form in ranked[1:] if {slot.axis for slot in form.slots} <= axes]

@@ -1,0 +1,229 @@
+"""Parts of the standard library against numpy: norms, transposed convolutions, pooling, windows, biases."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from reference import Array, evaluate
+from small import findings, load, shapes
+
+import archspec
+from archspec.model import internals
+from archspec.pytorch.build import torch_source
+from archspec.source import ArchError
+
+RANDOM = np.random.default_rng(0)
+
+
+def normal(*shape: int) -> Array:
+    return RANDOM.normal(size=shape)
+
+
+def run(text: str, weights: dict[str, Array] | None = None, **inputs: Any) -> Array:
+    """The only output of a spec's model in the reference interpreter."""
+    body = internals(load(text)).body
+    (output,) = evaluate(body, {n: np.asarray(v) for n, v in inputs.items()}, weights or {}).outputs.values()
+    return output
+
+
+def stored(text: str) -> dict[str, Array]:
+    """Random values for the tensors of a spec's model; buffers of reals are positive."""
+    model = load(text)
+    found = {tensor.name: normal(*tensor.shape) for tensor in model.tensors}
+    return found | {b.name: RANDOM.uniform(0.5, 2, b.shape) for b in model.buffers if b.shape}
+
+
+# Norms and convolutions -----------------------------------------------------------------------------------------------
+
+GROUP = """
+import std { GroupNorm }
+dim batch, height, width
+block Net()(x [batch, 6, height, width]) -> [batch, 6, height, width] {
+  return x |> norm: GroupNorm(3, 6, eps = 0.1)
+}
+"""
+BATCH = """
+import std { BatchNorm, relu }
+dim batch, height, width
+block Net(n = 4)(x [batch, n, height, width]) -> [batch, n, height, width] {
+  return x |> norm: BatchNorm(n, eps = 0.1) |> relu
+}
+"""
+LINE = """
+import std { ConvTranspose1d }
+dim batch, length
+block Net(n = 4)(x [batch, n, length]) -> [batch, 6, (length - 1) * 3 + 4] {
+  return x |> up: ConvTranspose1d(n, 6, kernel = 4, stride = 3, groups = 2)
+}
+"""
+IMAGE = """
+import std { ConvTranspose2d }
+dim batch, height, width
+block Net(n = 4)(x [batch, n, height, width]) -> [batch, 5, 2 * height, 2 * width] {
+  return x |> up: ConvTranspose2d(n, 5, kernel = 4, stride = 2, padding = 1, bias = false)
+}
+"""
+
+
+def test_group_norm_takes_channels_together() -> None:
+    x, weights = normal(2, 6, 3, 5), stored(GROUP)
+    out = run(GROUP, weights, x=x)
+    for group in range(3):
+        part = x[:, 2 * group : 2 * group + 2]
+        plain = (part - part.mean((1, 2, 3), keepdims=True)) / np.sqrt(part.var((1, 2, 3), keepdims=True) + 0.1)
+        for channel in (2 * group, 2 * group + 1):
+            scaled = plain[:, channel % 2] * weights["norm.weight"][channel] + weights["norm.bias"][channel]
+            np.testing.assert_allclose(out[:, channel], scaled)
+    with pytest.raises(ArchError, match="channels must be divisible by groups"):
+        load(GROUP.replace("GroupNorm(3", "GroupNorm(4"))
+
+
+def test_batch_norm_uses_running_statistics() -> None:
+    x, weights = normal(2, 4, 3, 5), stored(BATCH)
+    out = run(BATCH, weights, x=x)
+    for i in range(4):
+        mean, variance = weights["norm.running_mean"][i], weights["norm.running_var"][i]
+        plain = (x[:, i] - mean) / np.sqrt(variance + 0.1)
+        expected = plain * weights["norm.weight"][i] + weights["norm.bias"][i]
+        np.testing.assert_allclose(out[:, i], np.maximum(expected, 0.0))
+    model = load(BATCH)
+    assert model.params.total == 8
+    assert [b.name for b in model.buffers] == [
+        f"norm.{n}" for n in ("running_mean", "running_var", "num_batches_tracked")
+    ]
+
+
+def test_norms_take_any_number_of_axes() -> None:
+    for shape in ("[batch, 6]", "[batch, 6, width]", "[batch, 6, height, width, 2]"):
+        for text in (GROUP, BATCH.replace("n = 4", "n = 6").replace("batch, n,", "batch, 6,")):
+            short = text.replace("[batch, 6, height, width]", shape)
+            dims = "dim " + ", ".join(d for d in ("batch", "height", "width") if d in shape)
+            out = load(short.replace("dim batch, height, width", dims))
+            assert out.outputs["output"].shape == out.inputs["x"].shape
+
+
+def test_transposed_convolutions_have_the_tensors_of_pytorch() -> None:
+    assert shapes(load(LINE)) == {"up.weight": (4, 3, 4), "up.bias": (6,)}
+    assert shapes(load(IMAGE)) == {"up.weight": (4, 5, 4, 4)}
+    with pytest.raises(ArchError, match="out_channels must be divisible by groups"):
+        load(LINE.replace("groups = 2", "groups = 4"))
+
+
+# Pooling, windows, biases ---------------------------------------------------------------------------------------------
+
+TOKENS = """
+import std { token_at }
+dim batch, seq
+block Net(end = 9)(x [batch, seq, 3], ids int [batch, seq]) -> [batch, 3] {
+  return token_at(x, argmax(axis = 1)(int(ids == end)))
+}
+"""
+
+
+def test_the_token_at_an_index_of_each_sequence() -> None:
+    x, ids = normal(3, 5, 3), np.array([[1, 9, 1, 9, 1], [9, 1, 1, 1, 1], [1, 1, 1, 1, 9]])
+    assert (run(TOKENS, x=x, ids=ids) == x[[0, 1, 2], [1, 0, 4]]).all()
+    last = TOKENS.replace("token_at(x, argmax(axis = 1)(int(ids == end)))", "last(end)(x, ids)")
+    last = last.replace("{ token_at }", "{ last }")
+    assert (run(last, x=x, ids=ids) == x[[0, 1, 2], [4, 4, 3]]).all()
+
+
+WINDOWS = """
+import std { window_partition, window_reverse }
+dim batch, n
+fn there(x [batch, 6, 4, n]) -> [6 * batch, 2, 2, n] { return window_partition(2)(x) }
+block Net()(x [batch, 6, 4, n]) -> [batch, 6, 4, n] {
+  return there(x) |> window_reverse(6, 4)
+}
+block There()(x [batch, 6, 4, n]) -> [6 * batch, 2, 2, n] {
+  return there(x)
+}
+"""
+
+
+def test_windows_of_an_image_and_back() -> None:
+    x = normal(2, 6, 4, 3)
+    parts = run(WINDOWS, x=x)
+    for image, row, column in np.ndindex(2, 3, 2):
+        expected = x[image, 2 * row : 2 * row + 2, 2 * column : 2 * column + 2]
+        assert (parts[(image * 3 + row) * 2 + column] == expected).all()
+    text, _, _ = WINDOWS.partition("block There")
+    assert (run(text, x=x) == x).all()
+    with pytest.raises(ArchError, match="height and width must be divisible by size"):
+        load(WINDOWS.replace("window_partition(2)", "window_partition(4)"))
+
+
+BIASED = """
+import std { attention }
+dim batch, seq
+block Net()(q [batch, 2, seq, 4], mask bool [seq, seq], bias [2, seq, seq]) -> [batch, 2, seq, 4] {
+  return attention(q, q, q, mask, bias)
+}
+"""
+
+
+@pytest.mark.parametrize("shape", ["[2, seq, seq]", "[batch, 2, seq, seq]", "[1, 2, seq, seq]"])
+def test_attention_takes_biases_of_any_leading_axes(shape: str) -> None:
+    text = BIASED.replace("[2, seq, seq]", shape)
+    q, mask = normal(3, 2, 5, 4), RANDOM.random((5, 5)) < 0.7
+    mask[:, 0] = True
+    bias = normal(*{"[2": (2, 5, 5), "[b": (3, 2, 5, 5), "[1": (1, 2, 5, 5)}[shape[:2]])
+    scores = np.where(mask, q @ q.swapaxes(-1, -2) / 2 + bias, -np.inf)
+    power = np.exp(scores)
+    np.testing.assert_allclose(run(text, q=q, mask=mask, bias=bias), power / power.sum(-1, keepdims=True) @ q)
+
+
+def test_biases_have_the_axes_of_the_scores() -> None:
+    (found,) = findings(BIASED.replace("bias [2, seq, seq]", "bias [seq, 2, seq]"))
+    assert found.message == ("input `bias` of `attention` expects shape [2, seq, seq], found [seq, 2, seq]")
+
+
+OPEN = """
+dim batch, seq
+fn total(x [...], y [...], z [..., 3]) -> [] { return sum(axis = [0, 1, 2])(x) + sum(axis = 0)(y) + sum([0, 1])(z) }
+fn shared(x [...], y [..., 3]) -> [...] { return x + sum(axis = -1)(y) }
+block Net()(x [2, 5, 7], y [batch], z [seq, 3]) -> [] { return total(x, y, z) }
+"""
+
+
+def test_inputs_of_any_shape_share_axes_only_with_outputs() -> None:
+    assert load(OPEN).outputs["output"].shape == ()
+    (found,) = findings(OPEN.replace("return total(x, y, z)", "return total(x, y, z) + shared(y, z)"))
+    assert found.message == "input `y` of `shared` expects shape [batch, 3], found [seq, 3]"
+
+
+# In PyTorch -----------------------------------------------------------------------------------------------------------
+
+BASES = {GROUP: "nn.GroupNorm", BATCH: "nn.BatchNorm2d", LINE: "nn.ConvTranspose1d", IMAGE: "nn.ConvTranspose2d"}
+
+
+@pytest.mark.parametrize(("text", "base"), BASES.items(), ids=BASES.values())
+def test_layers_are_the_modules_of_pytorch(text: str, base: str) -> None:
+    assert f"({base}):" in torch_source(load(text))
+
+
+def test_float32_does_not_hide_attention() -> None:
+    text = """
+dim batch, seq
+block Net()(q [batch, 2, seq, 4]) -> [batch, 2, seq, 4] {
+  return matmul(q, transpose(q)) |> * 0.5 |> float32 |> softmax |> matmul(_, q)
+}
+"""
+    assert "F.scaled_dot_product_attention(q, q, q, scale=0.5)" in torch_source(load(text))
+    work = archspec.cost(load(text), dims={"batch": 1, "seq": 3}).work
+    assert work.score_macs == work.mix_macs == 2 * 3 * 3 * 4
+
+
+@pytest.mark.parametrize("mixing", ["fft(axis = 1)(x)", "max_pool(kernel = 1)(x)", "mean_pool(1)(x)"])
+def test_mixing_of_positions_needs_a_residual_connection(mixing: str) -> None:
+    text = f"""
+dim batch, seq
+block Mixing()(x [batch, seq, 4]) -> [batch, seq, 4] {{
+  return {mixing}
+}}
+block Net()(x [batch, seq, 4]) -> [batch, seq, 4] {{
+  return x |> l[i]: Mixing() for i in 0..2
+}}
+"""
+    assert [w.code for w in load(text).warnings] == ["no-residual"]
+    assert not load(text.replace(f"return {mixing}", f"return {mixing} + x")).warnings

@@ -1,0 +1,221 @@
+"""The standard library and `float32` in PyTorch: training as in `torch.nn`, half precision, Fourier mixing."""
+
+from typing import Any
+
+import pytest
+import torch_compare
+from reference import Array
+from small import load
+from test_std import BASES, BATCH, BIASED, TOKENS, WINDOWS, stored
+
+import archspec
+from archspec.pytorch.build import torch_source
+
+torch: Any = pytest.importorskip("torch")
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("text", [*BASES, TOKENS, WINDOWS, BIASED], ids=range(7))
+def test_modules_compute_what_the_library_says(text: str) -> None:
+    torch_compare.agrees(load(text))
+
+
+def module_of(text: str, dtype: Any, weights: dict[str, Array]) -> Any:
+    module = archspec.to_torch(load(text)).to(dtype)
+    module.load_state_dict({n: torch.tensor(weights[n]) for n in module.state_dict() if n in weights}, strict=False)
+    return module.eval()
+
+
+def test_batch_norm_trains_as_in_pytorch() -> None:
+    torch.manual_seed(0)
+    module = archspec.to_torch(load(BATCH))
+    theirs = torch.nn.BatchNorm2d(4, eps=0.1)
+    for name, tensor in theirs.state_dict().items():
+        assert torch.equal(module.state_dict()[f"norm.{name}"], tensor)
+    for training in (True, True, False):
+        module.train(training)
+        theirs.train(training)
+        x = torch.randn(3, 4, 5, 6)
+        assert torch.equal(module(x), torch.relu(theirs(x)))
+    for name, tensor in theirs.state_dict().items():
+        assert torch.equal(module.state_dict()[f"norm.{name}"], tensor)
+
+
+def test_buffers_start_out_as_declared() -> None:
+    text = """
+layer Net(n = 3)(x [n]) -> [n] {
+  scale: buffer [n] ~ constant(2.5)
+  return x * .scale
+}
+"""
+    assert archspec.to_torch(load(text)).state_dict()["scale"].tolist() == [2.5] * 3
+
+
+# In half precision ----------------------------------------------------------------------------------------------------
+
+HALF = """
+dim batch
+fn norm(x [batch, 4]) -> [batch, 1] { return float32(x) ** 2 |> sum(axis = -1, keep = true) |> / 4.0 |> sqrt }
+fn passed(x [batch, 4]) -> [batch, 4] { return x * 300.0 }
+layer Weighted()(x [batch, 4]) -> [batch, 4] {
+  weight: param [4] ~ constant(1.0)
+  wide = float32(x)
+  return wide * wide / 300.0 * .weight
+}
+block Loops()(x [batch, 4]) -> [batch, 4] {
+  for i in 0..2 { x = float32(x) * 300.0 / 300.0 }
+  return x |> float32 |> * 300.0 |> * 300.0 |> sqrt |> / 300.0 |> * x |> float32 |> sqrt
+}
+block Net()(x [batch, 4]) -> (norm [batch, 1], passed [batch, 4], weighted [batch, 4], loops [batch, 4]) {
+  wide = passed(float32(x)) / 300.0
+  return norm(x), wide, x |> weighted: Weighted(), x |> loops: Loops()
+}
+"""
+
+
+@pytest.mark.parametrize("name", ["float16", "float32", "float64"])
+def test_float32_keeps_what_half_precision_cannot(name: str) -> None:
+    """Squares of 300 are beyond float16; what comes out is in the type of the model all the same."""
+    dtype = getattr(torch, name)
+    x = torch.tensor([[300.0, -300.0, 300.0, -300.0]], dtype=dtype)
+    norm, passed, weighted, loops = module_of(HALF, dtype, {})(abs(x))
+    assert {t.dtype for t in (norm, passed, weighted, loops)} == {dtype}
+    for tensor, expected in ((norm, 300.0), (passed, 300.0), (weighted, 300.0), (loops, 300.0**0.75)):
+        assert torch.allclose(tensor.double(), torch.tensor(expected).double(), rtol=2e-3)
+
+
+def test_float32_is_the_identity_from_float32_on() -> None:
+    plain = HALF.replace("|> float32 ", "").replace("float32(x)", "x")
+    for dtype in (torch.float32, torch.float64):
+        x = torch.rand(3, 4, dtype=dtype)
+        for one, other in zip(module_of(HALF, dtype, {})(x), module_of(plain, dtype, {})(x), strict=True):
+            assert one.dtype == dtype and torch.equal(one, other)
+
+
+ROUTED = """
+import std { Linear, RMSNorm, rotary, attention }
+dim batch, seq
+block Net(n = 8, experts = 5)(x [batch, seq, n]) -> [batch, seq, n] {
+  h = x |> norm: RMSNorm(n)
+  w: param [experts, n, n] ~ normal(0.5)
+  scores, chosen = router: Linear(n, experts, bias = false, std = 1.0)(h) |> float32 |> softmax |> topk(1)
+  mixed = expert_linear(h, reshape([batch, seq])(chosen), .w) * scores
+  q = reshape([batch, seq, 2, 4])(mixed) |> transpose(1, 2) |> rotary(_, arange(seq))
+  return attention(q, q, q) |> transpose(1, 2) |> reshape([batch, seq, n])
+}
+"""
+
+
+def test_routers_and_rotary_positions_in_half_precision() -> None:
+    torch_compare.agrees(load(ROUTED))
+    weights = stored(ROUTED)
+    x = torch.randn(4, 6, 8, generator=torch.Generator().manual_seed(0)).to(torch.bfloat16)
+    found, expected = (module_of(ROUTED, dtype, weights)(x.to(dtype)) for dtype in (torch.bfloat16, torch.float64))
+    assert found.dtype == torch.bfloat16
+    close = (found.double() - expected).abs() <= 0.05 * expected.abs().max()
+    assert float(close.double().mean()) > 0.9  # where two experts are as good, the other may be taken
+
+
+# Beside transformers --------------------------------------------------------------------------------------------------
+
+FNET = """
+import std { Linear, Embedding, LayerNorm, gelu_tanh, first }
+dim batch, seq
+block Embeddings(vocab, hidden, positions, types, eps)
+                (input_ids int [batch, seq], token_type_ids int [batch, seq]) -> [batch, seq, hidden] {
+  return word_embeddings: Embedding(vocab, hidden)(input_ids)
+    |> + token_type_embeddings: Embedding(types, hidden)(token_type_ids)
+    |> + position_embeddings: Embedding(positions, hidden)(arange(seq))
+    |> LayerNorm: LayerNorm(hidden, eps)
+    |> projection: Linear(hidden, hidden)
+}
+block Layer(hidden, inner, eps)(x [batch, seq, hidden]) -> [batch, seq, hidden] {
+  h = x |> fft(axis = [1, 2]) |> + x |> fourier.output.LayerNorm: LayerNorm(hidden, eps)
+  return h
+    |> intermediate.dense: Linear(hidden, inner)
+    |> gelu_tanh
+    |> output.dense: Linear(inner, hidden)
+    |> + h
+    |> output.LayerNorm: LayerNorm(hidden, eps)
+}
+block FNet(vocab = 40, hidden = 12, layers = 3, inner = 20, positions = 16, types = 4, eps = 1e-12)
+          (input_ids int [batch, seq], token_type_ids int [batch, seq])
+          -> (last_hidden_state [batch, seq, hidden], pooler_output [batch, hidden]) {
+  h = embeddings: Embeddings(..)(input_ids, token_type_ids)
+    |> encoder.layer[i]: Layer(..) for i in 0..layers
+  return h, first(h) |> pooler.dense: Linear(hidden, hidden) |> tanh
+}
+"""
+
+
+def test_fourier_mixing_is_that_of_fnet() -> None:
+    transformers = pytest.importorskip("transformers")
+    sizes = {"vocab_size": 40, "hidden_size": 12, "num_hidden_layers": 3, "intermediate_size": 20}
+    config = transformers.FNetConfig(**sizes, max_position_embeddings=16, hidden_dropout_prob=0.0)
+    theirs = transformers.FNetModel(config).double().eval()
+    ours = archspec.to_torch(load(FNET)).double().eval()
+    ours.load_state_dict(theirs.state_dict())
+    ids, kinds = torch.randint(4, 40, (3, 11)), torch.randint(0, 4, (3, 11))
+    expected = theirs(ids, token_type_ids=kinds)
+    for name, tensor in ours(ids, kinds)._asdict().items():
+        assert torch.allclose(tensor, expected[name], rtol=0, atol=1e-12)
+    torch_compare.agrees(load(FNET))
+    half = ours.to(torch.bfloat16)(ids, kinds).last_hidden_state
+    assert half.dtype == torch.bfloat16 and bool(half.isfinite().all())
+
+
+def test_shifted_windows_are_those_of_swin() -> None:
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    sizes = {"image_size": 56, "patch_size": 4, "embed_dim": 48, "depths": [2], "num_heads": [3], "window_size": 7}
+    theirs = transformers.SwinModel(transformers.SwinConfig(**sizes, drop_path_rate=0.0)).double().eval()
+    ours = archspec.to_torch("specs/std/examples.arch:small-windows").double().eval()
+    x = torch.randn(2, 14, 14, 48, dtype=torch.float64)
+    h = x.reshape(2, 14 * 14, 48)
+    for layer, block in zip(ours.layers, theirs.encoder.layers[0].blocks, strict=True):
+        for parameter in block.parameters():
+            torch.nn.init.normal_(parameter, std=0.3)
+        given = dict(block.named_parameters())
+        state = {name: given[name] for name in given if name.startswith("mlp.")}
+        table = "relative_position_bias_table"
+        state[f"attn.{table}"] = given[f"attention.relative_position_bias.{table}"]
+        for word in ("weight", "bias"):
+            state[f"norm1.{word}"] = given[f"layernorm_before.{word}"]
+            state[f"norm2.{word}"] = given[f"layernorm_after.{word}"]
+            state[f"attn.qkv.{word}"] = torch.cat([given[f"attention.{part}_proj.{word}"] for part in "qkv"])
+            state[f"attn.proj.{word}"] = given[f"attention.o_proj.{word}"]
+        layer.load_state_dict(state)
+        with torch.no_grad():
+            x, h = layer(x), block(h, (14, 14))
+        h = h[0] if isinstance(h, tuple) else h
+        torch.testing.assert_close(x.reshape(h.shape), h, rtol=1e-12, atol=1e-12)
+
+
+KINDS = """
+dim batch, length
+layer Either(n, m, turned = true)(x [batch, n, length]) -> [batch, m, length + 2] {
+  weight: param [n, m, 3]
+  return conv(transposed = turned)(x, .weight)
+}
+layer Norm(n, eps = 0.0)(x [batch, n, length]) -> [batch, n, length] {
+  weight:              param  [n]
+  bias:                param  [n]
+  running_mean:        buffer [n] ~ constant(0.5)
+  running_var:         buffer [n]
+  num_batches_tracked: unused buffer int []
+  h = (transpose(1, -1)(x) - .running_mean) / sqrt(.running_var + eps)
+  return h * .weight + .bias |> transpose(1, -1)
+}
+block Net(n = 4)(x [batch, n, length]) -> [batch, 6, length + 2] {
+  return x |> norm: Norm(n) |> up: Either(n, 6)
+}
+"""
+
+
+def test_own_layers_that_are_modules_of_pytorch() -> None:
+    """However they are written, and with other initial values."""
+    source = torch_source(load(KINDS))
+    assert "class Either(nn.ConvTranspose1d)" in source and "class Norm(nn.BatchNorm1d)" in source
+    state = archspec.to_torch(load(KINDS)).state_dict()
+    assert state["norm.running_mean"].tolist() == [0.5] * 4 and state["norm.running_var"].tolist() == [1.0] * 4
+    torch_compare.agrees(load(KINDS))
