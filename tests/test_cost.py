@@ -214,6 +214,7 @@ BY_HAND: list[tuple[str, list[Type | None], dict[str, Any], int, int]] = [
     ("arange", [], {"stop": 9}, 0, 0),
     ("full", [], {"shape": (2, 3), "value": 0.5}, 0, 0),
     ("int", [REAL], {}, 0, 0),
+    ("dropout", [REAL], {"rate": 0.1}, 0, 0),
     ("not", [BOOL], {}, 0, 0),
     ("ne", [REAL, REAL], {}, 0, 0),
     ("le", [REAL, REAL], {}, 0, 0),

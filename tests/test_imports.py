@@ -19,7 +19,7 @@ MAY_IMPORT = {
     "ir": {"addresses", "algebra", "record", "source"},
     "reporting": {"source"},
     "syntax": {"record", "resources", "source"},
-    "bodies": {"ir", "record", "source"},
+    "bodies": {"ir", "ops", "record", "source"},
     "counts": {"addresses", "record", "reporting", "table"},
     "ops": {"algebra", "ir", "record"},
     "overrides": {"table", "literals", "source"},
@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "work": {"algebra", "ir", "ops"},
     "check": {"resolve", "source", "syntax"},
     "configs": {"reporting", "resolve", "source", "syntax"},
-    "graph": {"addresses", "algebra", "ir", "source", "work"},
+    "graph": {"addresses", "algebra", "bodies", "ir", "source", "work"},
     "elaborate": {
         "table",
         "addresses",

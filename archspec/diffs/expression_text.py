@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import cast
 
+from archspec.bodies.evaluation import passed
 from archspec.bodies.fold import yielded
 from archspec.diffs.value_numbers import Atom, Operation, Values
 from archspec.ir import Body, Call, Constant, Operand
@@ -24,7 +25,14 @@ class Wording:
         self._body = body
         self._label = label
         self._tensors = {slot: name for name, slot in body.weights}
-        self._made = {slot: (call, i) for call in body.calls for i, slot in yielded(call)}
+        self._made: dict[int, tuple[Call, int]] = {}
+        self._passed: dict[int, int] = {}  # where a slot holds what another does
+        for call in body.calls:
+            slot = passed(call)
+            if slot is not None:
+                self._passed[call.first] = self._passed.get(slot, slot)
+            else:
+                self._made |= {slot: (call, i) for i, slot in yielded(call)}
 
     def given(self, call: Call) -> str:
         """Format the operands of an application."""
@@ -36,6 +44,7 @@ class Wording:
             return "none"
         if isinstance(operand, Constant):
             return literal(operand.value)
+        operand = self._passed.get(operand, operand)
         if operand in self._tensors:
             return f".{self._tensors[operand]}"
         if operand not in self._made:
@@ -57,8 +66,9 @@ class Wording:
 
     def sources(self, operands: Iterable[tuple[str, Operand]], depth: int = 0) -> Iterator[str]:
         """Yield the layers and blocks that operands come from, through at most DEEPEST operations."""
-        for _, operand in operands:
-            if isinstance(operand, int) and operand in self._made:
+        for _, given in operands:
+            operand = self._passed.get(given, given) if isinstance(given, int) else None
+            if operand in self._made:
                 call, _ = self._made[operand]
                 if call.address:
                     yield self._label(call.address)

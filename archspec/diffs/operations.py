@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from archspec.addresses import join, pattern_of
+from archspec.bodies.evaluation import passed
 from archspec.bodies.fold import arguments
 from archspec.diffs.expression_text import Wording, operation_text
 from archspec.diffs.op_changes import OperationChange, OperationChanges, folded
@@ -272,7 +273,7 @@ class _Comparison:
 
         def applied(call: Call, given: list[Number]) -> list[Number]:
             assert call.body is not None
-            if not call.address:
+            if not call.address or passed(call) is not None:
                 return values.outputs(call.body, arguments(call, given), prefix)
             address = prefix + call.address
             label = _label(address, patterns)

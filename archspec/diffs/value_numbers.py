@@ -2,7 +2,8 @@
 
 A value is an input, a tensor that is read, a constant, or an operation on values with its attributes. Definitions are
 expanded, so the division of a computation into blocks and functions, and their names, have no effect. The sizes of
-weights have no effect either; the tensor table covers them. Operands of commutative operations are unordered.
+weights have no effect either; the tensor table covers them. Nor does dropout, which acts in training only. Operands of
+commutative operations are unordered.
 """
 
 from __future__ import annotations
@@ -106,6 +107,8 @@ class Values:
         return self.whole(leaf.weight.value)[0] if leaf.weight.value is not None else None
 
     def _operation(self, call: Call, given: list[Number]) -> list[Number]:
+        if OPS[call.type].trains:
+            return given[:1]
         attributes = self._attributes.get(call)
         if attributes is None:
             full = OPS[call.type].settings(call.attributes)

@@ -165,7 +165,9 @@ class Applications(Interpreter):
             help = f"declare it at an address: `name: {callee.name}(...)`"
             message = f"`{callee.name}` is a {callee.kind} and needs an address"
             return self.fault("wrong-kind", message, expr.callee.at, help=help)
-        return self.fault("wrong-kind", f"cannot apply {describe(callee)}", expr.callee.at)
+        word = expr.callee.name if isinstance(expr.callee, nodes.Local) else ""
+        help = f"rename `{word}`, which hides the operation `{word}`" if word in OPS else None
+        return self.fault("wrong-kind", f"cannot apply {describe(callee)}", expr.callee.at, help=help)
 
     def own(self, expr: nodes.Own) -> Value:
         address = self.address_text(expr.address)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from archspec.addresses import prefixes, relative
+from archspec.bodies.evaluation import passed
 from archspec.graph.fold import Run, runs
 from archspec.graph.sheet import UNCOUNTED, Producer, Scope, Sheet, Slot
 from archspec.ir import Body, Call, Constant, Module, find, is_frozen
@@ -128,6 +129,10 @@ class Walker:
 
     def _call(self, call: Call, scope: Scope, shown: str) -> None:
         kind, body = call.kind, call.body
+        unchanged = passed(call) if self.level != "op" else None
+        if unchanged is not None:
+            scope.slots[call.first] = scope.slots[unchanged]
+            return
         members = scope.body.module.members if scope.body.module is not None else {}
         if call.address and call.address not in members:  # deeper: enclosing blocks cannot be copied
             self._not_copied.update(prefixes(scope.prefix + call.address))

@@ -9,8 +9,8 @@ from typing import Any, Literal, TypeAlias
 
 from archspec.algebra import LARGEST, Dim, Polynomial, checked, dim_max, dim_min
 from archspec.ir import Type
-from archspec.ops.check import Shape, broadcast
-from archspec.ops.record import Input, Interval, Op, Operands, Scalar, Settings, Torch, kept
+from archspec.ops.check import OpError, Shape, broadcast, describe, typed
+from archspec.ops.record import Attribute, Input, Interval, Op, Operands, Scalar, Settings, Torch, kept
 
 Function: TypeAlias = Callable[..., Any]
 Elements: TypeAlias = Literal["number", "bool", ""]
@@ -26,6 +26,14 @@ def _of_x(x: Type) -> Shape:
 
 def _common(a: Type, b: Type) -> Shape:
     return broadcast(a.shape, b.shape, "b")
+
+
+def _dropped(x: Type, rate: object) -> Shape:
+    if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 <= rate < 1:
+        raise OpError(f"expects a number from 0 to below 1 as `rate`, found {describe(rate)}", "rate")
+    if x.dtype != "real":
+        raise OpError(f"expects real elements as `x`, found {typed(x)}", "x", "convert it with `real(x)`")
+    return x.shape
 
 
 def _where(condition: Type, a: Type, b: Type) -> Shape:
@@ -145,6 +153,10 @@ def _of_ends(compute: Callable[[int, int], int]) -> Callable[[Sequence[Interval]
 def _choice(o: Operands) -> str:
     chosen = "torch.full((), a, **new)" if o.is_number("a") and o.is_number("b") else "a"
     return f"torch.where(condition, {chosen}, b)"
+
+
+def _training(o: Operands) -> str:
+    return "x" if o.literal("rate") == 0 else "F.dropout(x, rate, training)"
 
 
 # Records --------------------------------------------------------------------------------------------------------------
@@ -309,5 +321,17 @@ OPS = (
         ("a b",),
         work=1,
         torch=Torch(_choice),
+    ),
+    Op(
+        "dropout",
+        "Elementwise",
+        "x in evaluation. In training, each element is 0 with probability rate, and x / (1 - rate) otherwise.",
+        (Input("x", "number"),),
+        (Attribute("rate"),),
+        "real, shape of x",
+        _dropped,
+        ("real",),
+        trains=True,
+        torch=Torch(_training, memory="whole"),
     ),
 )

@@ -106,10 +106,10 @@ class Torch(Record):
 
     `form` is an expression over the names of the inputs and hyperparameters, or a function that returns one and may
     raise OpError. In its calls, `*shape` stands for the items of a list, and `**new` for the `dtype` and `device` of a
-    new tensor. `helper` is the source of a function with the name of the operation, which the form needs in the
-    generated file. Unless it `promotes`, its tensors must have the same element type. The result has separate
-    `memory` ("new"), or shares that of the input: all of it ("whole"), a part of it or repeated ("view"), or in another
-    order ("turned").
+    new tensor, and `training` for whether the module is being trained. `helper` is the source of a function with the
+    name of the operation, which the form needs in the generated file. Unless it `promotes`, its tensors must have the
+    same element type. The result has separate `memory` ("new"), or shares that of the input: all of it ("whole"), a
+    part of it or repeated ("view"), or in another order ("turned").
     """
 
     form: str | Callable[[Operands], str]
@@ -130,11 +130,12 @@ class Op(Record):
 
     Meaning: `symbol` is the operator for it. `scalar` computes the same on plain numbers and dimensions at compile
     time; it raises ArithmeticError, ValueError or TypeError where the result is undefined. `least` is the least integer
-    at which that is not so, if not at all of them. `interval` takes the
-    intervals of the inputs, the type of the result and the hyperparameters, and returns the interval of the result,
-    whose ends are reached for some input; None if it is unknown. `casts` marks conversions of the element type,
-    `widens` the one to reals of at least 32 bits, and `mixes` operations that apply weights to their input or mix
-    positions. `attention` is its role in attention: a `product`, or the `weights` between two products.
+    at which that is not so, if not at all of them. `interval` takes the intervals of the inputs, the type of the result
+    and the hyperparameters, and returns the interval of the result, whose ends are reached for some input; None if it
+    is unknown. `casts` marks conversions of the element type, `widens` the one to reals of at least 32 bits, and
+    `mixes` operations that apply weights to their input or mix positions. `trains` marks operations that only act in
+    training: in evaluation, they return their input. `attention` is its role in attention: a `product`, or the
+    `weights` between two products.
 
     Cost: `macs` takes the inputs' types, the first result's type and the hyperparameters, and returns sizes whose
     product is the number of multiply-accumulates; None for an operation that is not a matrix product. `work` counts
@@ -163,6 +164,7 @@ class Op(Record):
     casts: bool = False
     widens: bool = False
     mixes: bool = False
+    trains: bool = False
     attention: Literal["", "product", "weights"] = ""
     macs: Callable[[Sequence[Type | None], Type, Settings], Sequence[Dim]] | None = None
     work: int = 0
