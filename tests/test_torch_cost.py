@@ -36,7 +36,7 @@ def test_flops_are_what_pytorch_counts_on_the_meta_device(spec: str) -> None:
     model = archspec.load(spec)
     sizes = sizes_of(model)
     with torch.device("meta"):
-        module = archspec.to_torch(model)
+        module = archspec.to_torch(model).eval()
     with FlopCounterMode(display=False) as counter:
         module(**inputs_of(model, sizes, "meta"))
     assert counter.get_total_flops() == archspec.cost(model, dims=sizes).work.flops
@@ -56,7 +56,7 @@ def test_flops_of_a_sequence_of_512(spec: str, flops: int) -> None:
 
     model = archspec.load(spec)
     with torch.device("meta"):
-        module = archspec.to_torch(model)
+        module = archspec.to_torch(model).eval()
     with FlopCounterMode(display=False) as counter:
         module(**inputs_of(model, {"batch": 1, "seq": 512}, "meta"))
     assert counter.get_total_flops() == archspec.cost(model, batch=1, seq=512).work.flops == flops
@@ -95,7 +95,7 @@ def test_activations_are_what_hooks_see(spec: str, overrides: dict[str, Any], at
 
 def kept_by_hooks(model: archspec.Model, sizes: dict[str, int], element: Any) -> int:
     """The bytes of all storages that a hook is shown, but for those of parameters."""
-    module = archspec.to_torch(model).to(element)
+    module = archspec.to_torch(model).to(element).eval()
     inputs = inputs_of(model, sizes, "cpu")
     inputs = {name: x.to(element) if x.is_floating_point() else x for name, x in inputs.items()}
     storages: dict[int, Any] = {}

@@ -96,7 +96,7 @@ def _kept(mode: FakeTensorMode, model: Model, sizes: Mapping[str, Size], dtype: 
 
     # On the meta device, where starting out weights looks at none.
     with torch.device("meta"), _default_type(getattr(torch, dtype)):
-        module = to_torch(model)
+        module = to_torch(model).eval()  # without the masks of dropout
     # What is kept does not depend on how vectors are distributed over experts, and fake tensors do not say how.
     names: dict[str, Any] = module.forward.__globals__
     if "group_sizes" in names:

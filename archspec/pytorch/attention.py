@@ -10,6 +10,7 @@ from archspec.algebra import Dim
 from archspec.pytorch.operations import constant
 from archspec.pytorch.pyast import apply, bind, literal, name, py, text
 from archspec.pytorch.scope import Scope
+from archspec.pytorch.tensor_types import TensorTypes
 from archspec.pytorch.values import REAL, STATIC, Val
 from archspec.resolve import nodes
 
@@ -18,6 +19,7 @@ class Tensors(Protocol):
     """What translates the operations around attention."""
 
     scope: Scope
+    types: TensorTypes
 
     def as_stream(self, value: Val, stream: Val) -> Val:
         """A tensor in the type of the stream."""
@@ -45,7 +47,10 @@ class Scores(NamedTuple):
 def as_attention(tensors: Tensors, values: Sequence[Val | None]) -> Val | None:
     """The product of probabilities and values as one call, if that is what it is."""
     weights, value = values
-    if weights is None or value is None or weights.op != "softmax" or constant(dict(weights.settings)["axis"]) != -1:
+    if weights is None or value is None:
+        return None
+    weights, rate = _dropped(weights)
+    if weights.op != "softmax" or constant(dict(weights.settings)["axis"]) != -1:
         return None
     scores = _scores(weights.args[0], [], [])
     if scores is None or {scores.query.rank, scores.key.rank, value.rank} != {4}:
@@ -65,8 +70,23 @@ def as_attention(tensors: Tensors, values: Sequence[Val | None]) -> Val | None:
     scale = _scale(tensors.scope, scores)
     if scale is not None:
         keywords["scale"] = scale
+    if rate is not None:
+        keywords["dropout_p"] = py("rate if training else 0.0", rate=rate, training=tensors.types.training())
     call = apply(py("F.scaled_dot_product_attention"), [scores.query.code, scores.key.code, value.code], keywords)
     return Val(call, REAL, 4)
+
+
+def _dropped(weights: Val) -> tuple[Val, ast.expr | None]:
+    """The weights before dropout, and its rate, None where nothing is dropped."""
+    if weights.op == "option":
+        test, then, otherwise = weights.args
+        rate = then.settings[0][1] if then.op == "dropout" and _same(then.args[0], otherwise) else None
+        if rate is not None and text(test) == f"{text(rate)} != 0.0":
+            return otherwise, rate
+    if weights.op != "dropout":
+        return weights, None
+    rate = weights.settings[0][1]
+    return weights.args[0], None if constant(rate) == 0 else rate
 
 
 def products_in(body: Sequence[ast.stmt]) -> int:

@@ -267,6 +267,8 @@ class Expressions:
             call.keywords.append(ast.keyword("dtype", self.types.free_type()))
         if "device" in emitted.needs:
             placed(call, self.types.device())
+        if "training" in emitted.needs:
+            call.keywords.append(ast.keyword("training", self.types.training()))
         outputs = emitted.outputs
         present = [o for o in outputs if o.kind is not None]
         result = method(call, present[0].name) if emitted.record and len(present) == 1 else call

@@ -21,8 +21,12 @@ from archspec.syntax import tree
 MOST_LISTED = 5
 """Outputs whose types are listed."""
 
-_PLACES = {"dtype": "dtype: torch.dtype", "device": "device: torch.device | None = None"}
-"""Parameters of functions that make tensors and are given none."""
+_NEEDS = {
+    "dtype": "dtype: torch.dtype",
+    "device": "device: torch.device | None = None",
+    "training": "training: bool",
+}
+"""Parameters of functions that make tensors and are given none, or that act in training only."""
 
 _HELPERS = {
     "own": '''def own(
@@ -178,9 +182,9 @@ def _ordered(parameters: list[str]) -> list[str]:
 
 
 def _parameters(emitted: Emitted, words: Sequence[str]) -> list[str]:
-    """The inputs, and behind a `*` what goes by name: hyperparameters `words`, and what new tensors are made of."""
+    """The inputs, and behind a `*` what goes by name: hyperparameters `words`, and what a function needs."""
     found: list[str] = []
-    by_name = [*words, *[parameter for word, parameter in _PLACES.items() if word in emitted.needs]]
+    by_name = [*words, *[parameter for word, parameter in _NEEDS.items() if word in emitted.needs]]
     for slot in emitted.inputs:
         if slot is None:
             continue

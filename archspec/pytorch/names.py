@@ -84,6 +84,7 @@ TAKEN_BY_FILES = frozenset(
         "tie",
         "dtype",
         "device",
+        "training",
     }
     | {
         n

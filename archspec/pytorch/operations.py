@@ -19,7 +19,8 @@ class Applied(NamedTuple):
 
     `tensors` are its inputs in order, None where absent. `numbers` tells which of them are plain numbers, `ranks` how
     many axes each has (None: that varies), `optional` which are None in some uses. `settings` are its hyperparameters,
-    `kind` is that of the result, `dtype` and `device` are those of new tensors of reals.
+    `kind` is that of the result, `dtype` and `device` are those of new tensors of reals, and `training` tells whether
+    the module is being trained.
     """
 
     op: Op
@@ -31,6 +32,7 @@ class Applied(NamedTuple):
     kind: str
     dtype: Callable[[], Code]
     device: Callable[[], Code | None]
+    training: Callable[[], Code]
 
     def literal(self, name: str) -> object:
         code = self.parts().get(name)
@@ -98,6 +100,8 @@ class _Filled(ast.NodeTransformer):
         self.parts = applied.parts()
 
     def visit_Name(self, node: ast.Name) -> Code:
+        if node.id == "training":
+            return self.applied.training()
         return self.parts.get(node.id, node)
 
     def visit_Call(self, node: ast.Call) -> Code:

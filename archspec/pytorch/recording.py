@@ -326,6 +326,7 @@ _nn = SimpleNamespace(
         **FUNCTIONS["F"],
         layer_norm=_normalized,
         pad=_pad,
+        dropout=lambda x, rate, training: _same(x),  # pyright: ignore
         scaled_dot_product_attention=lambda q, k, v, **_: Tensor((*q.shape[:-1], v.shape[-1]), q.dtype),  # pyright: ignore
         **{f"conv{rank}d": _convolution_over(rank, transposed=False) for rank in (1, 2, 3)},
         **{f"conv_transpose{rank}d": _convolution_over(rank, transposed=True) for rank in (1, 2, 3)},

@@ -53,6 +53,7 @@ class TensorCode:
             kind,
             self.types.free_type,
             self.types.device,
+            self.types.training,
         )
         try:
             code = emit(applied)

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from archspec.ir import Module, Weight
 from archspec.pytorch.attribute_paths import Places
-from archspec.pytorch.pyast import method, name, py
+from archspec.pytorch.pyast import literal, method, name, py
 from archspec.pytorch.scope import Scope
 from archspec.pytorch.values import REAL, Val
 
@@ -28,11 +28,16 @@ class TensorTypes(Protocol):
         """The type in which reals are computed that no stream has a part in yet."""
         ...
 
+    def training(self) -> ast.expr:
+        """Whether the module is being trained."""
+        ...
+
 
 class ForwardTypes:
     """In `forward` and in functions: those of what is given or owned.
 
-    `needs` are "dtype" and "device" where a definition has to be told, as nothing it is given or owns says so.
+    `needs` are "dtype" and "device" where a definition has to be told, as nothing it is given or owns says so, and
+    "training" where a function does.
     """
 
     def __init__(self, scope: Scope) -> None:
@@ -51,6 +56,12 @@ class ForwardTypes:
         if isinstance(stream, ast.Name):
             return stream  # whoever gives it has seen to that
         return py("torch.promote_types(stream, torch.float32)", stream=stream)
+
+    def training(self) -> ast.expr:
+        if not self.scope.is_function:
+            return py("self.training")
+        self.needs.add("training")
+        return name("training")
 
     def _reals(self) -> list[Val]:
         return [value for _, value in self.scope.given_entries() if value.kind == REAL]
@@ -78,6 +89,9 @@ class InitTypes:
 
     def free_type(self) -> ast.expr:
         return py("torch.float64")
+
+    def training(self) -> ast.expr:
+        return literal(False)
 
 
 def has_stream(scope: Scope) -> bool:
