@@ -184,6 +184,8 @@ def test_figures() -> None:
         "Layer": {0: "BertLayer"},
         "factor": {0: None, 1: 128},
         "activation": {0: "gelu", 1: "gelu_tanh"},
+        "hidden_dropout": {0: 0.1, 1: 0.0},
+        "attention_dropout": {0: 0.1, 1: 0.0},
     }
 
 

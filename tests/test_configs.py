@@ -166,8 +166,9 @@ class Drawn:
         name = names[seed % len(names)]
         self.config = transformers.AutoConfig.for_model(type, **DRAWS[type](rng))
         for field, value in self.config.to_dict().items():
-            if field in self.family.ignored and isinstance(value, float):
-                setattr(self.config, field, round(rng.uniform(0.01, 0.4), 3))  # it must change nothing
+            known = self.family.fields.get(field)
+            if (field in self.family.ignored and isinstance(value, float)) or (known and known.kind == "rate"):
+                setattr(self.config, field, round(rng.uniform(0.01, 0.4), 3))  # it must change nothing in evaluation
         if not name.endswith("QuestionAnswering"):
             self.config.num_labels = rng.randint(1, 5)
         if name != names[0] or rng.random() < 0.5:

@@ -19,7 +19,8 @@ class Field(NamedTuple):
 
     The field `sets` a hyperparameter to its value, or to the one that `values` maps it to; a mapping sets several.
     `among` lists patterns of the architectures that use the field. `only` lists the supported values. `kind` is
-    integer, number, boolean, entries (an object whose number of entries is the value) or cycle; `least` is the minimum.
+    integer, number, rate (a number from 0 to below 1), boolean, entries (an object whose number of entries is the
+    value) or cycle; `least` is the minimum.
     If the field is null, the hyperparameter is equal to `like`; if it is equal to `unless`, it keeps its default.
     `needs` maps values to other fields that they require. A `cycle` is a list in which every n-th item is the first
     string and all others are the second; the hyperparameter `length` is its number of items.

@@ -136,7 +136,7 @@ class Settings:
             return self._expects(name, expected, member)
         if isinstance(value.plain, dict):
             return len(value.plain)
-        return float(data) if field.kind == "number" and isinstance(data, int) else data
+        return float(data) if field.kind in ("number", "rate") and isinstance(data, int) else data
 
     def _cycle(self, name: str, field: Field, member: Member) -> object:
         """Return the n for which every n-th item, from the first, is the first string and all others the second."""
@@ -189,6 +189,8 @@ def _expected(field: Field, value: Plain) -> str | None:
     number = value if isinstance(value, int | float) and not isinstance(value, bool) else -1
     if field.kind == "number":
         return None if 0 <= number <= LARGEST else "a non-negative number"
+    if field.kind == "rate":
+        return None if 0 <= number < 1 else "a number from 0 to below 1"
     fits = isinstance(number, int) and field.least <= number <= LARGEST
     return None if fits else f"an integer of at least {field.least} with at most 18 digits"
 

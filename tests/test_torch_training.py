@@ -1,0 +1,113 @@
+"""Training: generated modules drop where `transformers` does, and lose the same over the steps of an optimizer."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_configs import TYPES, Drawn, draw_inputs
+
+import archspec
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+pytestmark = pytest.mark.slow
+
+SEEDS = range(7)  # each architecture of each family at least once
+STEPS = 20
+
+TINY = {
+    "vocab_size": 97,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 48,
+    "max_position_embeddings": 40,
+}
+
+
+@contextmanager
+def noted_dropouts(monkeypatch: pytest.MonkeyPatch) -> Generator[list[tuple[float, tuple[int, ...]]]]:
+    """The rate and the shape of each dropout meanwhile, none of which drops anything."""
+    noted: list[tuple[float, tuple[int, ...]]] = []
+    attend = torch.nn.functional.scaled_dot_product_attention
+
+    def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+        if training and p > 0:
+            noted.append((p, tuple(input.shape)))
+        return input
+
+    def attention(query: Any, key: Any, value: Any, *, dropout_p: float = 0.0, **settings: Any) -> Any:
+        if dropout_p > 0:
+            noted.append((dropout_p, (*query.shape[:-1], key.shape[-2])))
+        return attend(query, key, value, **settings)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(torch.nn.functional, "dropout", dropout)
+        patch.setattr(torch.nn.functional, "scaled_dot_product_attention", attention)
+        yield noted
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("type", TYPES)
+def test_dropout_is_where_the_live_model_has_it(
+    type: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = Drawn(type, seed, tmp_path)
+    for name in ("layerdrop", "encoder_layerdrop", "decoder_layerdrop"):  # layers that are left out at random
+        if hasattr(drawn.config, name):
+            setattr(drawn.config, name, 0.0)
+    model = archspec.load(drawn.path)
+    live, module = drawn.live(drawn.config).double(), archspec.to_torch(model).double()
+    module.load_state_dict(live.state_dict())
+    inputs = draw_inputs(drawn, [*model.inputs])
+    with torch.no_grad():
+        evaluated = module.eval()(**inputs)
+        with noted_dropouts(monkeypatch) as found:
+            module(**inputs)
+            assert not found
+            trained = module.train()(**inputs)
+        with noted_dropouts(monkeypatch) as expected:
+            live.train()(**inputs)
+    assert found == expected and found
+    for one, other in zip(evaluated, trained, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def losses(model: Any) -> list[float]:
+    """The losses of predicting the masked words of a batch over steps of AdamW."""
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.01)
+    torch.manual_seed(1)
+    words = torch.randint(5, 97, (4, 16))
+    hidden = torch.rand(words.shape) < 0.3
+    inputs = {"input_ids": words.masked_fill(hidden, 3), "token_type_ids": torch.zeros_like(words)}
+    inputs["attention_mask"] = (torch.arange(16) < torch.tensor([[16], [13], [9], [16]])).long()
+    model.train()
+    found: list[float] = []
+    for _ in range(STEPS):
+        logits = model(**inputs).logits
+        loss = torch.nn.functional.cross_entropy(logits.transpose(1, 2), words.masked_fill(~hidden, -100))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        found.append(loss.item())
+    return found
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.1])
+def test_bert_trains_like_the_live_model(rate: float, tmp_path: Path) -> None:
+    """The same weights, batch and random numbers lead to the same losses."""
+    config = transformers.BertConfig(
+        **TINY, hidden_dropout_prob=rate, attention_probs_dropout_prob=rate, architectures=["BertForMaskedLM"]
+    )
+    config._attn_implementation = "sdpa"
+    config.save_pretrained(tmp_path)
+    torch.manual_seed(0)
+    live = transformers.BertForMaskedLM(config).double()
+    module = archspec.to_torch(str(tmp_path / "config.json")).double()
+    module.load_state_dict(live.state_dict())
+    expected = losses(live)
+    found = losses(module)
+    assert expected[-1] < expected[0] - 0.5
+    assert found == pytest.approx(expected, rel=1e-9)
