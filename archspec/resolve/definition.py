@@ -214,7 +214,7 @@ class _Definition:
 
     def _bind(self, statement: tree.Bind) -> nodes.Bind:
         value = self.expressions.resolve(statement.value)
-        if isinstance(value, nodes.Binary | nodes.Unary | nodes.Apply | nodes.Own | nodes.Chain):
+        if isinstance(value, nodes.Binary | nodes.Unary | nodes.Apply | nodes.Rearrange | nodes.Own | nodes.Chain):
             self.scope.computed.update(target.text for target in statement.targets)
         for target in statement.targets:
             if not self.scope.bind(target.text, "value", self.unit.span(target)):
