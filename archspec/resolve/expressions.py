@@ -382,11 +382,11 @@ class Expressions:
         return node
 
     def _is_misspelt(self, expr: tree.Own) -> bool:
-        """Whether `param` or `buffer` is misspelt, as in `w: parm [n]`; reports an error if so."""
+        """Whether `param`, `buffer` or `const` is misspelt, as in `w: parm [n]`; reports an error if so."""
         word = expr.callee.value if isinstance(expr.callee, tree.Subscript) else None
         if not isinstance(word, tree.Name) or word.text in self.scope.locals or word.text in self.scope.unit.names:
             return False
-        near = suggest(word.text, ["param", "buffer"])
+        near = suggest(word.text, ["param", "buffer", "const"])
         if near is not None:
             self.scope.fault("unknown-name", f"unknown keyword `{word.text}`", word, help=near)
             self.scope.ignore(expr)

@@ -297,7 +297,7 @@ class Initial(Node):
 
 
 class Tensor(Node):
-    """`address: param [n, d]`; `kind` is "param" or "buffer"; `dtype` "real", "int" or "bool"."""
+    """`address: param [n, d]`; `kind` is "param", "buffer" or "const"; `dtype` "real", "int" or "bool"."""
 
     at: tree.Param
     address: Address
