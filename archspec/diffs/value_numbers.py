@@ -44,7 +44,7 @@ class Values:
         self._budget = StepBudget()
         self._whole: dict[Body, tuple[Number, ...]] = {}
         self._attributes: dict[Call, tuple[tuple[str, Hashable], ...]] = {}
-        self._leaves: dict[tuple[Body, str], tuple[str, Number]] = {}
+        self._leaves: dict[tuple[Body, str], tuple[bool, str, Number]] = {}
 
     def number(self, value: Operation | Atom) -> int:
         """Return the number of a value; a new value receives the next one."""

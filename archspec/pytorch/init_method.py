@@ -161,9 +161,8 @@ class InitMethod:
     def _put_buffer(self, place: Place, code: ast.expr, node: nodes.Tensor) -> None:
         if node.kind == "const":
             if place.container is None or place.key is None:
-                self.scope.refuse(
-                    "a `const` at an address with a number has no form in PyTorch: declare it as a `buffer`", node
-                )
+                message = "a `const` at an address with a number has no form in PyTorch; declare it as a `buffer`"
+                self.scope.refuse(message, node.address)
             parts = {"x": place.container, "key": address([place.key]), "code": code}
             call = py("x.register_buffer(key, code, persistent=False)", **parts)
             self.scope.statements.body.append(ast.Expr(call))
