@@ -64,7 +64,8 @@ def _check_unused(definition: Definition, resolved: Resolved, report: Report) ->
             continue
         if not definition.unit.reaches(declared.pattern):  # otherwise each compiled model is checked for its use
             span = definition.unit.span(declared.node.address)
-            _report_address(pattern_text(declared.pattern), isinstance(declared.node, tree.Param), span, report)
+            kind = declared.node.kind if isinstance(declared.node, tree.Param) else ""
+            _report_address(pattern_text(declared.pattern), kind, span, report)
 
 
 def _report_name(name: str, local: LocalName, report: Report) -> None:
@@ -77,10 +78,10 @@ def _report_name(name: str, local: LocalName, report: Report) -> None:
         report_as(f"unused-{local.what}", f"unused {local.what} `{name}`", local.span, help=_HELP[local.what])
 
 
-def _report_address(address: str, is_tensor: bool, span: Span, report: Report) -> None:
-    """Report a layer that is never applied, or an unused tensor."""
-    if is_tensor:
-        help = "use it, remove it, or mark it `unused`"
+def _report_address(address: str, kind: str, span: Span, report: Report) -> None:
+    """Report a layer that is never applied, or an unused tensor; `kind` is that of the tensor."""
+    if kind:
+        help = "use it or remove it" if kind == "const" else "use it, remove it, or mark it `unused`"
         report.error("unused-tensor", f"unused tensor `{address}`", span, help=help)
     else:
         help = f"apply it, as in `.{address}(x)`, remove it, or mark it `unused`"

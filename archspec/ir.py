@@ -42,7 +42,10 @@ class Initial(Record):
 
 
 class Weight:
-    """One stored tensor. `kind` is "param" or "buffer"; `value` computes a constant table; `size` counts elements."""
+    """One tensor of a module. `kind` is "param" or "buffer", which are stored, or "const", which is computed once.
+
+    `value` computes a constant table; `size` counts elements.
+    """
 
     __slots__ = ("frozen", "initial", "kind", "shape", "size", "span", "type", "unused", "value")
 
@@ -141,7 +144,7 @@ class Module:
     `members` maps relative addresses, in program order, to modules and weights. `aliases` maps each relative tensor
     name that a `tie` anywhere inside made another name of a tensor to the name that is counted. `roles` pairs
     relative address prefixes with roles, the definition's own role under "". `total` and `frozen` count parameters,
-    tied ones once; `tensors` counts names, buffers included, and `characters` those in them. `absent` are the addresses
+    tied ones once; `tensors` counts names, of all kinds, and `characters` those in them. `absent` are the addresses
     that the hyperparameters leave out.
     """
 

@@ -56,7 +56,7 @@ class _TableBuilder:
                 self.visit(target, prefix + own, nearest, held, below.get(own))
             elif target.kind == "buffer":
                 self.buffers.append(Buffer(prefix + own, target.shape))
-            else:
+            elif target.kind == "param":
                 self._tensor(prefix + own, target, nearest, held, address, module.type)
 
     def _tensor(self, name: str, weight: Weight, role: str | None, frozen: bool, layer: str, type: str) -> None:

@@ -36,7 +36,7 @@ from archspec.diffs import operations
 from archspec.elaborate import interpreter
 from archspec.elaborate import limits as most
 from archspec.elaborate.initial import INITIALS
-from archspec.ops import OPS, record
+from archspec.ops import OPS, rearrange, record
 from archspec.pipeline.compile import check
 from archspec.pipeline.trees import parsed
 from archspec.resolve import expressions as addresses
@@ -279,6 +279,7 @@ def limits() -> Iterator[str]:
         "segments in an address": addresses.MOST_SEGMENTS,
         "characters in an address": addresses.LONGEST_ADDRESS,
         "axes per tensor": record.MOST_DIMENSIONS,
+        "names and parentheses on a side of a pattern": rearrange.MOST_WORDS,
         "nested definitions": most.DEEPEST,
         "distinct instances of definitions": most.MOST_INSTANCES,
         "iterations of loops that declare something": most.MOST_ITERATIONS,

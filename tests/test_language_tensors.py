@@ -1,7 +1,16 @@
 """What a spec means, rule by rule: stored tensors and ties between them."""
 
+from pathlib import Path
+
+import numpy as np
 import pytest
-from small import DENSE, SCALE, codes, load, shapes
+import torch_compare
+from reference import evaluate
+from small import DENSE, SCALE, codes, findings, load, shapes
+
+import archspec
+from archspec.model import internals
+from archspec.pytorch.build import torch_source
 
 # Tensors -------------------------------------------------------------------------------------------------------------
 
@@ -38,6 +47,106 @@ layer Net(n = 4)(x [..., n]) -> [..., n] {
     assert model.params == (4, 4, 0)
     assert [(b.name, b.shape) for b in model.buffers] == [("mean", (4,)), ("steps", ())]
     assert list(shapes(model)) == ["weight"]
+
+
+CONST = """
+layer Net(n = 4, half = false)(x [..., n]) -> [..., n] {
+  weight: param [n]
+  table:  const [n] = real(arange(n))
+  scale:  const [] = 0.5 if half
+  y = x * .weight + .table
+  return y |> * .scale if half
+}
+block Two(n = 4)(x [..., n]) -> [..., n] {
+  shift: const [n] = 1.0
+  return x |> a: Net(n) |> b: Net(n, true) |> + .shift
+}
+model "two" = Two() { expect tensors == 2 }
+"""
+
+
+def test_a_const_is_computed_and_not_stored() -> None:
+    model = load(CONST)
+    assert (model.params, model.buffers, shapes(model)) == ((8, 8, 0), (), {"a.weight": (4,), "b.weight": (4,)})
+    assert [(n, d["kind"], d["params"]) for n, d in model.graph().nodes(data=True) if n == "shift"] == [
+        ("shift", "const", 0)
+    ]
+    assert archspec.cost(model).memory.buffers == 4 * (4 + 4 + 1 + 4)
+    x = np.arange(8.0).reshape(2, 4)
+    given = {name: np.full(4, 3.0) for name in shapes(model)}
+    expected = ((x * 3 + np.arange(4)) * 3 + np.arange(4)) * 0.5 + 1
+    assert np.array_equal(evaluate(internals(model).body, {"x": x}, given).outputs["output"], expected)
+
+
+def test_a_const_in_pytorch_is_a_buffer_that_is_not_persistent() -> None:
+    text = torch_source(load(CONST))
+    assert text.count("persistent=False") == 3
+    assert 'self.register_buffer("scale", None)' in text
+
+
+@pytest.mark.slow
+def test_modules_compute_their_consts() -> None:
+    pytest.importorskip("torch")
+    torch_compare.agrees(load(CONST))
+
+
+def test_what_a_const_holds_counts_in_diff_and_its_address_does_not(tmp_path: Path) -> None:
+    def path(name: str, text: str) -> str:
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        return str(tmp_path / name)
+
+    one = path("one.arch", CONST)
+    renamed = path("renamed.arch", CONST.replace("table", "other"))
+    written_out = path(
+        "out.arch", CONST.replace("  table:  const [n] = real(arange(n))\n", "").replace(".table", "arange(n)")
+    )
+    changed = path("changed.arch", CONST.replace("arange(n))", "arange(n)) * 2.0"))
+    assert not archspec.diff(one, renamed).operations
+    assert archspec.diff(one, changed).operations
+    assert archspec.diff(one, written_out).operations  # an int is not the real that is made of it
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message", "help"),
+    [
+        (
+            "[n] = real(arange(n))",
+            "[n]",
+            "a `const` has no value",
+            "give it a value: `table: const [n] = real(arange(n))`",
+        ),
+        (
+            "const [] =",
+            "frozen const [] =",
+            "`frozen` does not apply to a `const`, which is not stored",
+            "remove `frozen`",
+        ),
+        (
+            "const [] =",
+            "unused const [] =",
+            "`unused` does not apply to a `const`, which is not stored",
+            "remove `unused`",
+        ),
+        ("+ .table", "+ 1.0", "unused tensor `table`", "use it or remove it"),
+        (
+            "  return x |> a",
+            "  tie a.table = b.table\n  return x |> a",
+            "cannot tie `a.table`: a `const` is not stored",
+            "declare it as a `buffer`, or remove the tie",
+        ),
+        ("table:  const [n]", "table: const [n, 2]", "expected a value of type real [4, 2], found real [4]", None),
+        ("shift: const", "shift: cosnt", "unknown keyword `cosnt`", "did you mean `const`?"),
+    ],
+)
+def test_what_a_const_cannot_be(old: str, new: str, message: str, help: str | None) -> None:
+    assert CONST.count(old) >= 1
+    found = findings(CONST.replace(old, new))
+    assert (message, help) in [(d.message, d.help) for d in found]
+
+
+def test_layers_with_consts_can_be_tied() -> None:
+    text = CONST.replace("  return x |> a", "  tie a = b\n  return x |> a").replace("tensors == 2", "params == 4")
+    assert load(text.replace("Net(n, true)", "Net(n)")).params.total == 4
 
 
 def test_frozen_tensors_and_subtrees_are_counted_and_not_trained() -> None:

@@ -132,7 +132,21 @@ KEYWORDS = [
     "tie",
     "as",
 ]
-KEYWORDS += ["require", "role", "param", "buffer", "frozen", "unused", "expect", "and", "or", "not", "true", "false"]
+KEYWORDS += [
+    "require",
+    "role",
+    "param",
+    "buffer",
+    "const",
+    "frozen",
+    "unused",
+    "expect",
+    "and",
+    "or",
+    "not",
+    "true",
+    "false",
+]
 KEYWORDS += ["none", "inf"]
 
 

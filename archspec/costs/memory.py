@@ -63,7 +63,7 @@ def memory_of(module: Module, dtype: str) -> Memory:
     size = BYTES[dtype]
     buffers = 0
     for name, leaf in leaves(module):
-        if leaf.weight.kind == "buffer" and name not in module.aliases:
+        if leaf.weight.kind != "param" and name not in module.aliases:
             buffers += leaf.weight.size * _STORED.get(leaf.weight.type.dtype, size)
     stored, trained = module.total, module.total - module.frozen
     plain = [("SGD", "no state", 0), ("SGD with momentum", "momentum", 1), ("Adam", "first and second moment", 2)]

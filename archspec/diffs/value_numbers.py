@@ -45,7 +45,7 @@ class Values:
         self._budget = StepBudget()
         self._whole: dict[Body, tuple[Number, ...]] = {}
         self._attributes: dict[Call, tuple[tuple[str, Hashable], ...]] = {}
-        self._leaves: dict[tuple[Body, str], tuple[str, Number]] = {}
+        self._leaves: dict[tuple[Body, str], tuple[bool, str, Number]] = {}
 
     def number(self, value: Operation | Atom) -> int:
         """Return the number of a value; a new value receives the next one."""
@@ -94,13 +94,20 @@ class Values:
         return fold_body(body, inputs, self._operation, applied, None, constant, weight, self._budget)
 
     def tensor(self, body: Body, name: str, prefix: str) -> int:
-        """Return the value of a stored tensor: its name, its element type, and its contents if it is constant."""
+        """Return the value of a stored tensor: its name, its element type, and its contents if it is constant.
+
+        A tensor that is not stored is what it is computed from.
+        """
         known = self._leaves.get((body, name))
         if known is None:
             leaf = find(body.module, name) if body.module is not None else None
             assert isinstance(leaf, Leaf)
-            known = self._leaves[body, name] = leaf.weight.type.dtype, self.table(leaf)
-        return self.number(Atom("tensor", (prefix + name, *known)))
+            stored = leaf.weight.kind != "const"
+            known = self._leaves[body, name] = stored, leaf.weight.type.dtype, self.table(leaf)
+        stored, dtype, table = known
+        if not stored and table is not None:
+            return table
+        return self.number(Atom("tensor", (prefix + name, dtype, table)))
 
     def table(self, leaf: Leaf) -> Number:
         """Return the value of a constant tensor; None for any other."""

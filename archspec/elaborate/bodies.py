@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from archspec.elaborate.application import Applications
 from archspec.elaborate.body_builder import number_type
 from archspec.elaborate.program import Frame, Given, Program, Refused, Target
+from archspec.elaborate.rearranging import rearranged
 from archspec.elaborate.residual import ResidualCheck
 from archspec.elaborate.shapes import Result, shape_text
 from archspec.elaborate.unused_tensors import find_unused
@@ -282,6 +283,7 @@ class BodyInterpreter(Applications):
 BodyInterpreter.handlers = {
     **Applications.handlers,
     nodes.Chain: BodyInterpreter.chain,
+    nodes.Rearrange: rearranged,
 }
 
 

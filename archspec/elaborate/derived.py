@@ -10,7 +10,7 @@ import operator
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, cast
 
-from archspec.algebra import Expression, Polynomial, bounds, symbol, symbols
+from archspec.algebra import Dim, Expression, Polynomial, bounds, symbol, symbols
 from archspec.elaborate.numbers import Numbers, Walker
 from archspec.elaborate.values import Derived, Value, is_list, key_of
 from archspec.ir import Constant, Type
@@ -141,6 +141,13 @@ class DerivedNumbers(Numbers):
     def scalar(self, op: Op, values: list[Value], span: Span) -> Value:
         found = super().scalar(op, [bare(value) for value in values], span)
         return self._depending(found, sizes_in(tuple(values)))
+
+    def agree(self, left: Dim, right: Dim, span: Span) -> bool:
+        self.decisive |= deciding("==", left, right) or NO_SIZES
+        return left == right
+
+    def divides(self, divisor: Dim, size: Dim, span: Span) -> bool:
+        return size % divisor == 0  # PyTorch checks it for other sizes
 
     def length(self, values: tuple[Value, ...]) -> int:
         listed = [v for v in values if isinstance(v, tuple) or (isinstance(v, Derived) and v.form is None)]

@@ -372,6 +372,7 @@ Interpreter.handlers = {
     nodes.Length: Interpreter.length,
     nodes.Read: Interpreter.dynamic,
     nodes.Apply: Interpreter.apply,
+    nodes.Rearrange: Interpreter.dynamic,
     nodes.Own: Interpreter.dynamic,
     nodes.Chain: Interpreter.dynamic,
     nodes.Invalid: Interpreter.invalid,

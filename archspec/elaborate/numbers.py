@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, cast
 
-from archspec.algebra import LARGEST, Expression
+from archspec.algebra import LARGEST, Dim, Expression
 from archspec.elaborate.limits import Limits
 from archspec.elaborate.values import POISON, Value, arithmetic, computed, describe, is_integer, key_of
 from archspec.ir import Constant, Module, Type
@@ -58,6 +58,14 @@ class Numbers:
     ) -> tuple[Type, ...]:
         """The types of the results of an operation. Raises OpError."""
         return op.rule(inputs, attributes)
+
+    def agree(self, left: Dim, right: Dim, span: Span) -> bool:
+        """Whether two sizes are equal."""
+        return left == right
+
+    def divides(self, divisor: Dim, size: Dim, span: Span) -> bool:
+        """Whether a size is divisible by another one. Raises StaticError."""
+        return self.agree(cast("Dim", self.combine("%", size, divisor, span)), 0, span)
 
     def length(self, values: tuple[Value, ...]) -> int:
         """The number of items of a list."""

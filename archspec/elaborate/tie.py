@@ -63,6 +63,11 @@ def _pairs(
                     "unknown-address", f"cannot tie `{address}`: nothing is declared there", unit.span(place), help=near
                 )
             return
+    for found, address, place in ((one, alias, node.alias), (other, counted, node.counted)):
+        if isinstance(found, Leaf) and found.weight.kind == "const":
+            message = f"cannot tie `{address}`: a `const` is not stored"
+            program.error("tie-shape", message, unit.span(place), help="declare it as a `buffer`, or remove the tie")
+            return
     if isinstance(one, Leaf) and isinstance(other, Leaf):
         if _same(program, alias, one, counted, other, unit, node):
             yield (alias, one), (counted, other)
@@ -73,8 +78,8 @@ def _pairs(
         program.error("tie-shape", message, unit.span(node), help=f"name a tensor, as in `{module_}.weight`")
         return
     assert isinstance(one, Module) and isinstance(other, Module)
-    ours = dict(leaves(one, frozen=is_frozen(module, alias)))
-    theirs = dict(leaves(other, frozen=is_frozen(module, counted)))
+    ours = _stored(one, is_frozen(module, alias))
+    theirs = _stored(other, is_frozen(module, counted))
     only = [n for n in ours if n not in theirs] + [n for n in theirs if n not in ours]
     if only:
         owner = alias if only[0] in ours else counted
@@ -86,6 +91,10 @@ def _pairs(
         if not _same(program, pair[0], leaf, pair[1], theirs[name], unit, node):
             return
         yield (pair[0], leaf), (pair[1], theirs[name])
+
+
+def _stored(module: Module, frozen: bool) -> dict[str, Leaf]:
+    return {name: leaf for name, leaf in leaves(module, frozen=frozen) if leaf.weight.kind != "const"}
 
 
 def _same(program: Program, alias: str, one: Leaf, counted: str, other: Leaf, unit: Unit, node: tree.Tie) -> bool:

@@ -57,6 +57,12 @@ class SymbolicNumbers(Numbers):
             self.solver.assume_least(size, least, span)
         return types
 
+    def agree(self, left: Dim, right: Dim, span: Span) -> bool:
+        known = self.solver.known("==", left - right)
+        if known is None:
+            self.solver.assume("==", left, right, span)
+        return known is not False
+
     def index_text(self, index: Value) -> str | None:
         return self.solver.index_text(index) if isinstance(index, Polynomial) else super().index_text(index)
 

@@ -17,6 +17,7 @@ _STYLES = {
     "block": 'fillcolor="#c3d9ee", color="#7ba3c9", peripheries=2',
     "param": 'fillcolor="#fbeecb", color="#cdb36a"',
     "buffer": 'fillcolor="#fbeecb", color="#cdb36a", style="filled,dashed"',
+    "const": 'fillcolor="#ffffff", color="#cdb36a", style="filled,dashed"',
     "op": 'fillcolor="#ffffff", color="#bbbbbb", style="rounded,filled", height=0.25, margin="0.08,0.03"',
 }
 

@@ -17,6 +17,7 @@ _CLASSES = {
     "block": "fill:#c3d9ee,stroke:#7ba3c9,stroke-width:2px,color:#222222",
     "param": "fill:#fbeecb,stroke:#cdb36a,color:#222222",
     "buffer": "fill:#fbeecb,stroke:#cdb36a,stroke-dasharray:4,color:#222222",
+    "const": "fill:#ffffff,stroke:#cdb36a,stroke-dasharray:4,color:#222222",
     "op": "fill:#ffffff,stroke:#bbbbbb,color:#222222",
 }
 _ROUNDED = ("input", "output", "op")

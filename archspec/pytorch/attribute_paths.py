@@ -138,7 +138,9 @@ class Places:
     def _tables(self, parts: Sequence[Part]) -> dict[str, None]:
         """The same in all uses: a parameter in one may be a buffer in another."""
         kinds = [target.kind if isinstance(target, Weight) else "" for target in self.found(parts)]
-        return dict.fromkeys({"": "_modules", "param": "_parameters", "buffer": "_buffers"}[kind] for kind in kinds)
+        return dict.fromkeys(
+            {"": "_modules", "param": "_parameters", "buffer": "_buffers", "const": "_buffers"}[kind] for kind in kinds
+        )
 
 
 def item(container: ast.expr, key: ast.expr) -> ast.expr:

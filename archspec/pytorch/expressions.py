@@ -13,6 +13,7 @@ from archspec.pytorch.chains import Chains
 from archspec.pytorch.emitted import Emitted
 from archspec.pytorch.operations import placed
 from archspec.pytorch.pyast import apply, bind, literal, method, name, py, sequence
+from archspec.pytorch.rearranging import rearranged
 from archspec.pytorch.scope import Scope, Written
 from archspec.pytorch.static_code import StaticCode
 from archspec.pytorch.tensor_code import TensorCode
@@ -84,7 +85,7 @@ class Expressions:
                 return self._conditional(expr)
             case nodes.Read():
                 return self._tensor(expr)
-            case nodes.Apply() | nodes.Own():
+            case nodes.Apply() | nodes.Rearrange() | nodes.Own():
                 return self.applied(expr)
             case nodes.Chain():
                 return self.chains.chain(expr)
@@ -175,6 +176,8 @@ class Expressions:
 
     def applied(self, node: nodes.Expr) -> Val | Several:
         """An application, of what is declared or of a function or operation."""
+        if isinstance(node, nodes.Rearrange):
+            return self._rearranged(node)
         assert isinstance(node, nodes.Apply | nodes.Own)
         callees = self.scope.trace.callees(node)
         if not callees:
@@ -219,6 +222,16 @@ class Expressions:
         if op.scalar is not None and values and all(v is not None and not v.is_tensor for v in values):
             return self.static.number(node)
         return self.tensors.operate(op.name, values, settings, node)
+
+    def _rearranged(self, node: nodes.Rearrange) -> Val:
+        value = self.one(node.value)
+        sizes = {item.name: self.static.code(item.value) for item in node.sizes}
+        try:
+            code = rearranged(node, value.code, sizes, value.rank)
+        except ValueError as problem:
+            self.scope.refuse(str(problem), node)
+        shapes = frozenset(type.shape for type in self.scope.types(node))
+        return Val(code, value.kind, self.scope.rank(node), node.word, (value,), made=self._clock, shapes=shapes)
 
     def _inputs(self, bound: nodes.Bound, known: dict[int, Val]) -> list[Val | None]:
         """The inputs of a use in declared order, None where absent; each argument is evaluated once."""

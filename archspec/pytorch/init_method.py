@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from archspec.elaborate.trace import Use
 from archspec.ir import Module, Weight
-from archspec.pytorch.attribute_paths import Place
+from archspec.pytorch.attribute_paths import Place, address
 from archspec.pytorch.containers import Containers
 from archspec.pytorch.context import Context
 from archspec.pytorch.expressions import Expressions
@@ -138,12 +138,12 @@ class InitMethod:
         shape = self.static.code(node.shape)
         if node.value is not None:
             code = self._table(node, node.value, shape)
-        elif node.kind == "buffer" or node.dtype != "real":
+        elif node.kind != "param" or node.dtype != "real":
             code = py(f"torch.zeros(shape{_EMPTY[node.dtype]})", shape=shape)
         else:
             code = py("torch.empty(shape)", shape=shape)
-        if node.kind == "buffer":
-            self._put_buffer(place, code)
+        if node.kind != "param":
+            self._put_buffer(place, code, node)
             if node.initial is not None:
                 self.initialize(place.code, node)
             return
@@ -160,8 +160,15 @@ class InitMethod:
         else:
             body.append(fill(node.initial.name, code, [self.static.code(a) for a in node.initial.arguments]))
 
-    def _put_buffer(self, place: Place, code: ast.expr) -> None:
-        if isinstance(place.code, ast.Attribute) and place.container is not None and isinstance(place.key, str):
+    def _put_buffer(self, place: Place, code: ast.expr, node: nodes.Tensor) -> None:
+        if node.kind == "const":
+            if place.container is None or place.key is None:
+                message = "a `const` at an address with a number has no form in PyTorch; declare it as a `buffer`"
+                self.scope.refuse(message, node.address)
+            parts = {"x": place.container, "key": address([place.key]), "code": code}
+            call = py("x.register_buffer(key, code, persistent=False)", **parts)
+            self.scope.statements.body.append(ast.Expr(call))
+        elif isinstance(place.code, ast.Attribute) and place.container is not None and isinstance(place.key, str):
             call = apply(method(place.container, "register_buffer"), [literal(place.key), code])
             self.scope.statements.body.append(ast.Expr(call))
         else:

@@ -57,6 +57,33 @@ class Tensor:
     def clone(self, memory_format: None = None) -> Tensor:
         return Tensor(self.shape, self.dtype)
 
+    def expand(self, *shape: int) -> Tensor:
+        new = len(shape) - len(self.shape)
+        sizes = [self.shape[i - new] if size == -1 and i >= new else size for i, size in enumerate(shape)]
+        return cast("Tensor", applied(OPS["expand"], [self], {"shape": tuple(sizes)}))
+
+    def squeeze(self, axis: int) -> Tensor:
+        return self[(*[slice(None)] * (axis % len(self.shape)), 0)] if self.shape[axis] == 1 else self
+
+    def unsqueeze(self, axis: int) -> Tensor:
+        shape = list(self.shape)
+        shape.insert(axis if axis >= 0 else axis + len(shape) + 1, 1)
+        return Tensor(shape, self.dtype)
+
+    def flatten(self, first: int, last: int) -> Tensor:
+        first, last = (axis % len(self.shape) for axis in (first, last))
+        return Tensor(
+            (*self.shape[:first], math.prod(self.shape[first : last + 1]), *self.shape[last + 1 :]), self.dtype
+        )
+
+    def unflatten(self, axis: int, sizes: tuple[int, ...]) -> Tensor:
+        axis %= len(self.shape)
+        known = math.prod([size for size in sizes if size != -1])
+        parts = [self.shape[axis] // known if size == -1 else size for size in sizes]
+        if math.prod(parts) != self.shape[axis]:
+            raise RuntimeError(f"{self.shape[axis]} is no product of {sizes}")
+        return Tensor((*self.shape[:axis], *parts, *self.shape[axis + 1 :]), self.dtype)
+
     def narrow(self, dim: int, start: int, length: int) -> Tensor:
         settings = {"axis": dim, "start": start, "stop": start + length, "step": 1}
         return cast("Tensor", applied(OPS["slice"], [self], settings))
@@ -185,10 +212,11 @@ def _functions(op: Op, form: str) -> Iterator[tuple[str, str, Function]]:
 FUNCTIONS: dict[str, dict[str, Function]] = {"torch": {}, "F": {}}
 """The functions of torch and of torch.nn.functional, by name."""
 
+_WRITTEN = frozenset(vars(Tensor))
 _OWN_FORMS = [(op.name, op.torch.form) for op in OPS.values() if op.torch is not None]
 for _op, _form in (*_OTHER_FORMS, *_OWN_FORMS):
     for _owner, _name, _made in _functions(OPS[_op], _form) if isinstance(_form, str) else ():
         if _owner:
             FUNCTIONS[_owner].setdefault(_name, _made)
-        else:
+        elif _name not in _WRITTEN:
             setattr(Tensor, _name, _made)

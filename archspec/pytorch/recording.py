@@ -51,7 +51,7 @@ class Module:
     """What `torch.nn.Module` keeps, and how it finds it."""
 
     def __init__(self) -> None:
-        self.__dict__.update(_modules={}, _parameters={}, _buffers={})
+        self.__dict__.update(_modules={}, _parameters={}, _buffers={}, _unstored=set())
 
     def __setattr__(self, name: str, value: object) -> None:
         tables = self._tables()
@@ -79,8 +79,10 @@ class Module:
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         self._register(self._tables()[1], name, param)
 
-    def register_buffer(self, name: str, tensor: Tensor | None) -> None:
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         self._register(self._tables()[2], name, tensor)
+        if not persistent:
+            self.__dict__["_unstored"].add(name)
 
     def _register(self, table: dict[str, Any], name: str, value: Tensor | None) -> None:
         if "." in name or name in TAKEN_BY_MODULES or (hasattr(self, name) and name not in table):
@@ -131,7 +133,9 @@ class Module:
     def _named(self, prefix: str, which: Sequence[int]) -> Iterator[tuple[str, Tensor]]:
         tables = self._tables()
         for i in which:
-            yield from ((prefix + name, tensor) for name, tensor in tables[i].items() if tensor is not None)
+            unstored: set[str] = self.__dict__["_unstored"]
+            present = ((name, tensor) for name, tensor in tables[i].items() if name not in unstored)
+            yield from ((prefix + name, tensor) for name, tensor in present if tensor is not None)
         for name, module in tables[0].items():
             yield from module._named(f"{prefix}{name}.", which)
 

@@ -214,7 +214,7 @@ class _Definition:
 
     def _bind(self, statement: tree.Bind) -> nodes.Bind:
         value = self.expressions.resolve(statement.value)
-        if isinstance(value, nodes.Binary | nodes.Unary | nodes.Apply | nodes.Own | nodes.Chain):
+        if isinstance(value, nodes.Binary | nodes.Unary | nodes.Apply | nodes.Rearrange | nodes.Own | nodes.Chain):
             self.scope.computed.update(target.text for target in statement.targets)
         for target in statement.targets:
             if not self.scope.bind(target.text, "value", self.unit.span(target)):
@@ -281,9 +281,22 @@ class _Definition:
                 arguments = tuple([resolve(a) for a in statement.initial.arguments])
                 initial = nodes.Initial(statement.initial, statement.initial.name, arguments)
             dtype, modifiers = statement.type or "real", statement.modifiers
+            self._check_const(statement)
             tensor = nodes.Tensor(statement, address, modifiers, statement.kind, dtype, shape, value, initial)
             own = Declaration(tensor, self.scope.guards, self.scope.loop, False)
         return nodes.Declare(statement, (own, *self._declares()))
+
+    def _check_const(self, statement: tree.Param) -> None:
+        """Check that a `const` has a value, and nothing that is for stored tensors."""
+        if statement.kind != "const":
+            return
+        text = self.unit.source.text[statement.address.start : statement.address.end]
+        if statement.modifiers:
+            message = f"`{statement.modifiers[0]}` does not apply to a `const`, which is not stored"
+            self.scope.fault("wrong-kind", message, statement.address, help=f"remove `{statement.modifiers[0]}`")
+        elif statement.value is None:
+            help = f"give it a value: `{text}: const [n] = real(arange(n))`"
+            self.scope.fault("wrong-kind", "a `const` has no value", statement.address, help=help)
 
     @contextmanager
     def _suffixed(self, condition: tree.Expr | None, loop: tree.Loop | None) -> Generator[None]:

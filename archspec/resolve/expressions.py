@@ -14,6 +14,7 @@ from archspec.resolve.likely import Use, likely
 from archspec.resolve.misplaced import misplaced
 from archspec.resolve.nodes import Argument, Arguments, Bound, Declaration, Invalid
 from archspec.resolve.patterns import covers, nearest_address, pattern_of, pattern_text
+from archspec.resolve.rearranging import WORDS, read_call
 from archspec.resolve.scope import Scope
 from archspec.resolve.unit import Definition, inputs_of
 from archspec.source import Enough, suggest
@@ -166,6 +167,8 @@ class Expressions:
     def _apply(self, expr: tree.Expr, callee_: tree.Expr, lists: tuple[tree.Arguments, ...], piped: bool) -> nodes.Expr:
         if isinstance(callee_, tree.Name) and callee_.text == "len" and self._is_builtin("len"):
             return self._length(expr, lists)
+        if isinstance(callee_, tree.Name) and callee_.text in WORDS and self._is_builtin(callee_.text):
+            return self._rearranged(expr, callee_, lists, piped)
         callee = self._callee(callee_, "called")
         again = isinstance(callee_, tree.Reference)
         if again and len(lists) > 1:
@@ -342,6 +345,21 @@ class Expressions:
             return Invalid(expr)
         return nodes.Length(expr, self.resolve(items[0].value))
 
+    def _rearranged(
+        self, expr: tree.Expr, callee: tree.Name, lists: tuple[tree.Arguments, ...], piped: bool
+    ) -> nodes.Expr:
+        parts = read_call(self.scope, callee.text, expr, lists, piped)
+        if parts is None:
+            for item in (item for arguments in lists for item in arguments.items):
+                self.optional(item.value)
+            return Invalid(expr)
+        if piped and len(lists) > 1 and not _has_piped(lists[1]):
+            message = f"the piped value is not passed to `{callee.text}`"
+            self.scope.fault("stream", message, lists[1], help="mark its position with `_`")
+        sizes = tuple([Argument(item, item.name, self.resolve(item.value)) for item in parts.sizes if item.value])
+        value = self.optional(parts.value) or nodes.Piped(tree.Name(callee.start, callee.end, "_"))
+        return nodes.Rearrange(expr, callee.text, parts.literal, parts.pattern, sizes, value)
+
     def own(self, expr: tree.Own) -> nodes.Own:
         return self._own(expr, piped=False)
 
@@ -364,11 +382,11 @@ class Expressions:
         return node
 
     def _is_misspelt(self, expr: tree.Own) -> bool:
-        """Whether `param` or `buffer` is misspelt, as in `w: parm [n]`; reports an error if so."""
+        """Whether `param`, `buffer` or `const` is misspelt, as in `w: parm [n]`; reports an error if so."""
         word = expr.callee.value if isinstance(expr.callee, tree.Subscript) else None
         if not isinstance(word, tree.Name) or word.text in self.scope.locals or word.text in self.scope.unit.names:
             return False
-        near = suggest(word.text, ["param", "buffer"])
+        near = suggest(word.text, ["param", "buffer", "const"])
         if near is not None:
             self.scope.fault("unknown-name", f"unknown keyword `{word.text}`", word, help=near)
             self.scope.ignore(expr)

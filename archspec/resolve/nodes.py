@@ -9,6 +9,7 @@
                 | Listing(items) | Unary(operator, operand) | Binary(operator, left, right)
                 | Conditional(value, condition, otherwise) | Subscript(value, position) | Length(value)
                 | Read(address) | Apply(callee, arguments) | Own(address, modifiers, callee, arguments)
+                | Rearrange(word, literal, pattern, sizes, value)
                 | Chain(head, steps) | Invalid()
     step        = Step(operator, value, condition, otherwise, loop)      without an operator, value is an Apply or Own
     arguments   = Arguments(hyperparameters, inputs, forward, piped, undecided, bound)
@@ -26,6 +27,7 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from archspec.ops import Op
+from archspec.ops.rearrange import Pattern
 from archspec.record import Node
 from archspec.resolve.unit import Definition
 from archspec.syntax import tree
@@ -204,6 +206,17 @@ class Apply(Node):
     arguments: Arguments
 
 
+class Rearrange(Node):
+    """`rearrange(pattern, sizes)(value)`; `word` is "rearrange" or "repeat", and `literal` has the pattern's text."""
+
+    at: tree.Expr
+    word: str
+    literal: tree.Literal
+    pattern: Pattern
+    sizes: tuple[Argument, ...]
+    value: Expr
+
+
 class Own(Node):
     """`address: callee(hyperparameters)(inputs)`: declares at the address; applies to the inputs or the piped value."""
 
@@ -266,6 +279,7 @@ Expr: TypeAlias = (
     | Length
     | Read
     | Apply
+    | Rearrange
     | Own
     | Chain
     | Invalid
@@ -283,7 +297,7 @@ class Initial(Node):
 
 
 class Tensor(Node):
-    """`address: param [n, d]`; `kind` is "param" or "buffer"; `dtype` "real", "int" or "bool"."""
+    """`address: param [n, d]`; `kind` is "param", "buffer" or "const"; `dtype` "real", "int" or "bool"."""
 
     at: tree.Param
     address: Address

@@ -21,6 +21,7 @@ from archspec.resolve.nodes import (
     Local,
     Own,
     Read,
+    Rearrange,
     Return,
     Statement,
     Subscript,
@@ -54,6 +55,9 @@ def children(expr: Expr) -> Iterator[Expr]:
         case Apply():
             yield expr.callee
             yield from (argument.value for argument in expr.arguments.every())
+        case Rearrange():
+            yield expr.value
+            yield from (argument.value for argument in expr.sizes)
         case Own():
             yield from expr.address.indices()
             yield expr.callee

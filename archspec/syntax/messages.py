@@ -12,7 +12,7 @@ from archspec.syntax.machine import Fault, Machine, Token, Unexpected
 
 _ITEMS = ("import", "export", "dim", "fn", "layer", "block", "model")
 _STATEMENTS = ("if", "for", "return", "tie", "require", "role")
-_OWNED = ("param", "buffer", "frozen", "unused")
+_OWNED = ("param", "buffer", "const", "frozen", "unused")
 _OPERATORS = ("+", "-", "*", "/", "//", "%", "**", "and", "or")
 _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 _SIGNS = (",", ")", "]", "}", ":", "=", "..", "->", "[", "{")
@@ -43,7 +43,7 @@ def _expected(context: Context) -> str:
         if kind in accepted:
             return name
     if "frozen" in accepted:
-        return "`param`, `buffer`, or a layer or block" if "param" in accepted else "a layer or block"
+        return "`param`, `buffer`, `const`, or a layer or block" if "param" in accepted else "a layer or block"
     if context.wants_value:
         return "an expression"
     if {"NAME", "["} <= accepted and "," not in accepted:
@@ -216,7 +216,7 @@ def _keyword(context: Context) -> Advice | None:
 
 
 def _misspelt(context: Context) -> Advice | None:
-    """Typos in `param`, `buffer`, `frozen`, `unused`, `else` and `expect`, which do not begin a statement."""
+    """Typos in `param`, `buffer`, `const`, `frozen`, `unused`, `else` and `expect`, which do not begin a statement."""
     tokens = [*context.before, context.found]
     word, near = context.found, None
     if context.accepted == {"expect"}:
@@ -316,7 +316,7 @@ def _missing(context: Context) -> Advice | None:
         return Advice(help=f'put the name of the model in quotes: `model "{_short(found.text)}"`')
     if "->" in accepted:
         return Advice(help="declare the outputs: `-> [batch, hidden]`")
-    if "[" in accepted and not context.has_value and {"param", "buffer"}.intersection(words[-2:]):
+    if "[" in accepted and not context.has_value and {"param", "buffer", "const"}.intersection(words[-2:]):
         return Advice(help="add the shape of the tensor: `[n, d]`, or `[]` for a single number")
     listed = "," in accepted and ("=" not in accepted or ")" in accepted)
     if listed and found.kind in ("NAME", "INT", "REAL", "STRING"):

@@ -28,7 +28,7 @@ _CHOICES: dict[tuple[type, str], set[object]] = {
     (tree.Step, "operator"): {"", "+", "-", "*", "/"},
     (tree.Own, "modifiers"): _MODIFIERS,
     (tree.Param, "modifiers"): _MODIFIERS,
-    (tree.Param, "kind"): {"param", "buffer"},
+    (tree.Param, "kind"): {"param", "buffer", "const"},
     (tree.Param, "type"): _TYPES,
     (tree.Parameter, "type"): _TYPES,
     (tree.Output, "type"): _TYPES,

@@ -194,7 +194,7 @@ class Initial(SyntaxNode):
 class Param(SyntaxNode):
     """`address: frozen param int [n, d] = value` or `~ initial`.
 
-    `kind` is "param" or "buffer"; `type` is "", "int" or "bool".
+    `kind` is "param", "buffer" or "const"; `type` is "", "int" or "bool".
     """
 
     address: Address
