@@ -233,6 +233,7 @@ OPS: dict[str, Callable[..., Any]] = {
     "and": np.logical_and,
     "or": np.logical_or,
     "where": np.where,
+    "lowest": lambda x: np.finfo(x.dtype).min,
     "sum": lambda x, axis, keep: x.sum(axis, keepdims=keep),
     "amax": lambda x, axis, keep: x.max(axis, keepdims=keep),
     "softmax": softmax,
@@ -255,6 +256,7 @@ OPS: dict[str, Callable[..., Any]] = {
     "pick": lambda x, axis, index: x.take(index, axis),
     "arange": lambda stop: np.arange(stop, dtype=np.int64),
     "full": lambda shape, value: np.full(shape, value),
+    "table": lambda values: np.array(values),
 }
 """Every operation by name, called with the operands in order and the hyperparameters by name."""
 

@@ -142,6 +142,17 @@ class DerivedNumbers(Numbers):
         found = super().scalar(op, [bare(value) for value in values], span)
         return self._depending(found, sizes_in(tuple(values)))
 
+    def returned(self, value: Value, arguments: tuple[Value, ...]) -> Value:
+        sizes = sizes_in(arguments)
+        if is_list(value):
+            return tuple([self.returned(item, arguments) for item in value])
+        if isinstance(value, Derived) and value.sizes == sizes:
+            return value
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return self._depending(value, sizes)
+        self.decisive |= sizes
+        return value
+
     def length(self, values: tuple[Value, ...]) -> int:
         listed = [v for v in values if isinstance(v, tuple) or (isinstance(v, Derived) and v.form is None)]
         return cast("int", self._depending(len(values), sizes_in(tuple(listed))))

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 from archspec.algebra import LARGEST, Dim, Polynomial, checked, dim_max, dim_min
 from archspec.ir import Type
-from archspec.ops.check import Shape, broadcast
+from archspec.ops.check import OpError, Shape, broadcast
 from archspec.ops.record import Input, Interval, Op, Operands, Scalar, Settings, Torch, kept
 
 Function: TypeAlias = Callable[..., Any]
@@ -26,6 +26,12 @@ def _of_x(x: Type) -> Shape:
 
 def _common(a: Type, b: Type) -> Shape:
     return broadcast(a.shape, b.shape, "b")
+
+
+def _lowest(x: Type) -> Shape:
+    if x.dtype != "real":
+        raise OpError(f"expects a real tensor as `x`, found {x.dtype}", "x", "convert it with `real(x)`")
+    return ()
 
 
 def _where(condition: Type, a: Type, b: Type) -> Shape:
@@ -300,5 +306,18 @@ OPS = (
         ("a b",),
         work=1,
         torch=Torch(_choice),
+    ),
+    Op(
+        "lowest",
+        "Elementwise",
+        "The least finite number of the type of x. As an operand next to a real tensor, `lowest` alone is that of its "
+        "type: `where(mask, x, lowest)`.",
+        (Input("x", "number"),),
+        (),
+        "real []",
+        _lowest,
+        ("real",),
+        alone=True,
+        torch=Torch("x.new_full((), torch.finfo(x.dtype).min)"),
     ),
 )

@@ -124,7 +124,8 @@ class Op(Record):
     intervals of the inputs, the type of the result and the hyperparameters, and returns the interval of the result,
     whose ends are reached for some input; None if it is unknown. `casts` marks conversions of the element type, and
     `mixes` operations that apply weights to their input or mix positions. `attention` is its role in attention: a
-    `product`, or the `weights` between two products.
+    `product`, or the `weights` between two products. `alone`: as an operand, its name alone is the operation applied to
+    the first real tensor among the other operands.
 
     Cost: `macs` takes the inputs' types, the first result's type and the hyperparameters, and returns sizes whose
     product is the number of multiply-accumulates; None for an operation that is not a matrix product. `work` counts
@@ -153,6 +154,7 @@ class Op(Record):
     mixes: bool = False
     attention: Literal["", "product", "weights"] = ""
     macs: Callable[[Sequence[Type | None], Type, Settings], Sequence[Dim]] | None = None
+    alone: bool = False
     work: int = 0
     over: Literal["result", "input"] = "result"
     python: str = ""

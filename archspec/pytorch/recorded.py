@@ -57,6 +57,9 @@ class Tensor:
     def clone(self, memory_format: None = None) -> Tensor:
         return Tensor(self.shape, self.dtype)
 
+    def new_full(self, size: Iterable[int], fill_value: float) -> Tensor:
+        return Tensor(size, self.dtype)
+
     def narrow(self, dim: int, start: int, length: int) -> Tensor:
         settings = {"axis": dim, "start": start, "stop": start + length, "step": 1}
         return cast("Tensor", applied(OPS["slice"], [self], settings))
