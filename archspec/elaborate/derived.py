@@ -144,13 +144,14 @@ class DerivedNumbers(Numbers):
 
     def returned(self, value: Value, arguments: tuple[Value, ...]) -> Value:
         sizes = sizes_in(arguments)
-        if is_list(value):
+        if is_list(value) and value:
             return tuple([self.returned(item, arguments) for item in value])
         if isinstance(value, Derived) and value.sizes == sizes:
             return value
         if isinstance(value, int | float) and not isinstance(value, bool):
             return self._depending(value, sizes)
-        self.decisive |= sizes
+        if not isinstance(value, bool):
+            self.decisive |= sizes
         return value
 
     def length(self, values: tuple[Value, ...]) -> int:

@@ -113,6 +113,10 @@ class Trace:
                 return self.sizes if sizes is None else sizes
             case nodes.Binary(operator="in" | "not in"):
                 return sizes_in((last[id(node.left)], last[id(node.right)]))
+            case nodes.Apply(arguments=arguments) if arguments.forward is None:
+                return sizes_in(tuple([last.get(id(argument.value)) for argument in arguments.every()]))
+            case nodes.Apply():
+                return self.sizes
             case nodes.Subscript():
                 return sizes_in(last[id(node.position)])
             case _:
@@ -152,7 +156,8 @@ class Trace:
         A comparison depends on them that is the same in all uses, so that the code has one side of it only; what is
         required apart, which stays in the code.
         """
-        definitions = (*self.uses, *self.definitions.values())
+        functions = {callee for callees in self.applications.values() for callee in callees if is_numeric(callee)}
+        definitions = (*self.uses, *self.definitions.values(), *functions)
         bodies = [resolved(definition, Report()).body for definition in definitions]
         required = {
             id(expr)
@@ -160,7 +165,6 @@ class Trace:
             if isinstance(statement, nodes.Require)
             for expr in walk.every_expression(statement.condition)
         }
-        functions = {callee for callees in self.applications.values() for callee in callees if is_numeric(callee)}
         generic = {  # the code of a function of numbers has both sides
             id(expr)
             for function in functions

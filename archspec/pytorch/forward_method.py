@@ -216,7 +216,7 @@ class ForwardMethod:
             self._execute(statement.body)
             self._loops -= 1
 
-        before = {w: self._carried(w, scope.env[w], statement) for w in carried}
+        before = {w: self._carried(w, scope.env[w], loop) for w in carried}
         outside = dict(scope.env)
         while True:
             scope.env = outside | before
@@ -238,14 +238,14 @@ class ForwardMethod:
         scope.env = outside | before
         scope.forget()
 
-    def _carried(self, word: str, value: Val | Several, statement: nodes.For) -> Val:
+    def _carried(self, word: str, value: Val | Several, loop: nodes.Loop) -> Val:
         """A value that later iterations of a loop may replace, in its variable."""
         statements = self.scope.statements
         variable = statements.variable(word)
-        known = self.expressions.single(value, statement.loop)
-        dtypes = {t.dtype for e in _reads(statement.body, word) for t in self.scope.types(e)}
+        known = self.expressions.single(value, loop)
+        dtypes = {t.dtype for e in _reads(self.scope.form.body, word) for t in self.scope.types(e)}
         if known.is_number and dtypes:
-            known = self._begun(word, known, dtypes, statement.loop)
+            known = self._begun(word, known, dtypes, loop)
             statements.bind(variable, known.code)
             self.expressions.begun.add(word)
         else:
