@@ -126,7 +126,8 @@ class Applications(Evaluator):
             if value is None:
                 return self.fault("wrong-kind", f"`{name}` expects a tensor, found `none`", place)
             if not isinstance(value, Tensor | int | float | Polynomial) and not stands_alone(value):
-                return self.fault("wrong-kind", f"`{name}` expects a tensor, found {describe(value)}", place)
+                help = "write `table([...])` for a tensor of the numbers in a list" if is_list(value) else None
+                return self.fault("wrong-kind", f"`{name}` expects a tensor, found {describe(value)}", place, help=help)
         names = [i.name for i in op.inputs]
         where = dict(zip(names, places, strict=True))
         return self.apply_op(op, tuple(zip(names, values, strict=True)), {}, at, where.get)

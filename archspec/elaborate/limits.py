@@ -51,6 +51,11 @@ class Limits:
         self.count_text(FIRST_TIME * characters, span)
         self.check_depth(depth, span)
 
+    def count_call(self, characters: int, depth: int, span: Span) -> None:
+        """Count a call of a function of numbers of so many characters."""
+        self.count_text(FIRST_TIME * characters, span)
+        self.check_depth(depth, span)
+
     def check_depth(self, depth: int, span: Span) -> None:
         """Check the number of definitions that are inside each other."""
         if depth > DEEPEST:

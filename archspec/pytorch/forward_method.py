@@ -249,7 +249,7 @@ class ForwardMethod:
             statements.bind(variable, known.code)
             self.expressions.begun.add(word)
         else:
-            statements.bind(variable, self.static.named(word, statement.loop))
+            statements.bind(variable, self.static.named(word, loop))
         optional = known.optional or known.is_none
         made = statements.clock
         return known._replace(code=name(variable), name=variable, op="", args=(), made=made, optional=optional)
