@@ -129,24 +129,34 @@ class StaticCode:
         return py(op.python, **dict(zip([i.name for i in op.inputs], values, strict=True)))
 
     def _call(self, functions: Sequence[Definition], expr: nodes.Apply) -> ast.expr:
-        """A call of a function of numbers: its value, where that does not depend on anything."""
+        """A call of a function of numbers: its value, where its arguments are settled."""
         scope = self.scope
-        forwarded = scope.definition.hyperparameters if expr.arguments.forward is not None else {}
-        calls: list[ast.expr] = []
-        for function in functions:
-            bound = scope.trace.bound(expr, function)
-            given = {word: self.code(argument.value) for word, argument in bound.hyperparameters.items()}
-            missing = [word for word in function.hyperparameters if word not in given and word in forwarded]
-            given |= {word: self.named(word, expr) for word in missing}
-            values = list(scope.trace.statics(expr).values())
-            if len(functions) == 1 and len(values) == 1 and not names_in(given.values()):
-                code = scope.context.code_of(values[0])
-                if code is not None:
-                    return code
-            calls.append(call(scope.context, function, given))
-        if len(calls) > 1:
+        if len(functions) > 1:
             scope.refuse("what is called here is another function in other uses", expr)
-        return calls[0]
+        (function,) = functions
+        bound = scope.trace.bound(expr, function)
+        forwarded = scope.definition.hyperparameters if expr.arguments.forward is not None else {}
+        given: dict[str, ast.expr] = {}
+        passed: list[nodes.Global] = []
+        for word in function.hyperparameters:
+            argument = bound.hyperparameters.get(word)
+            if argument is None and word in forwarded:
+                given[word] = self.named(word, expr)
+            elif argument is not None and isinstance(argument.value, nodes.Global):
+                passed.append(argument.value)
+            elif argument is not None:
+                given[word] = self.code(argument.value)
+        values = list(scope.trace.statics(expr).values())
+        code = scope.context.code_of(values[0]) if len(values) == 1 and not names_in(given.values()) else None
+        if code is not None:
+            return code
+        for value in passed:
+            if isinstance(value.target, Op):
+                scope.refuse(f"the operation `{value.name}` cannot be passed as a value in PyTorch", value)
+        given |= {
+            word: self.code(argument.value) for word, argument in bound.hyperparameters.items() if word not in given
+        }
+        return call(scope.context, function, given)
 
     # Shapes
 
