@@ -141,12 +141,11 @@ class NumberFunction:
 
     def _known(self, expr: nodes.Global) -> ast.expr:
         target = expr.target
-        code = None
-        if isinstance(target, Op) or target in self.context.names:
-            code = self.context.code_of(target)
-        if code is None or isinstance(target, Op):
+        known = not isinstance(target, Op) and target in self.context.names
+        made = self.context.code_of(target) if known else None
+        if made is None:
             self.refuse(f"`{expr.name}` cannot be passed as a value in PyTorch here", expr.at)
-        return code
+        return made
 
     def _apply(self, expr: nodes.Apply) -> ast.expr:
         callee, arguments = expr.callee, expr.arguments

@@ -147,9 +147,9 @@ class StaticCode:
             elif argument is not None:
                 given[word] = self.code(argument.value)
         values = list(scope.trace.statics(expr).values())
-        code = scope.context.code_of(values[0]) if len(values) == 1 and not names_in(given.values()) else None
-        if code is not None:
-            return code
+        settled = scope.context.code_of(values[0]) if len(values) == 1 and not names_in(given.values()) else None
+        if settled is not None:
+            return settled
         for value in passed:
             if isinstance(value.target, Op):
                 scope.refuse(f"the operation `{value.name}` cannot be passed as a value in PyTorch", value)
