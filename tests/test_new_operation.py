@@ -28,7 +28,7 @@ from archspec.source import ArchError
 PACKAGE = Path(archspec.__file__).parent
 
 
-def _lowest_shapes(x: Type, k: object, axis: object) -> tuple[Shape, Shape]:
+def _bottomk_shapes(x: Type, k: object, axis: object) -> tuple[Shape, Shape]:
     place = axis_of(axis, x)
     shape = (*x.shape[:place], size_of(k, "k"), *x.shape[place + 1 :])
     return shape, shape
@@ -67,19 +67,19 @@ TWICE = Op(
     torch=Torch("2 * x"),
 )
 LOWEST = Op(
-    "lowest",
+    "bottomk",
     "Along an axis",
     "The k smallest elements along axis, smallest first, and their indices.",
     (Input("x", "number"),),
     (Attribute("k"), Attribute("axis", -1)),
     "values: type of x; indices: int; each the shape of x with size k at axis",
-    _lowest_shapes,
+    _bottomk_shapes,
     ("x", "int"),
     work=1,
     over="input",
     torch=Torch(
-        "lowest(x, k, axis)",
-        helper='''def lowest(x: Tensor, k: int, dim: int) -> tuple[Tensor, Tensor]:
+        "bottomk(x, k, axis)",
+        helper='''def bottomk(x: Tensor, k: int, dim: int) -> tuple[Tensor, Tensor]:
     """The k smallest elements and their indices."""
     values, indices = torch.sort(x, dim=dim, stable=True)
     return values.narrow(dim, 0, k), indices.narrow(dim, 0, k)''',
@@ -91,7 +91,7 @@ dim batch
 layer Net(width = 6, scale = hypot(width, 8))
          (x [batch, 6], y [batch, 6]) -> (values [batch, 2], places int [batch, 2]) {
   gain: param [6]
-  values, places = lowest(2)(hypot(x, y) * .gain * scale)
+  values, places = bottomk(2)(hypot(x, y) * .gain * scale)
   return values, places
 }
 """
@@ -104,7 +104,7 @@ layer Net()(x [n, 3]) -> [n, 3] {
 """
 
 
-def _lowest(x: reference.Array, k: int, axis: int) -> list[reference.Array]:
+def _bottomk(x: reference.Array, k: int, axis: int) -> list[reference.Array]:
     indices = np.argsort(x, axis, kind="stable").take(np.arange(k), axis)
     return [np.take_along_axis(x, indices, axis), indices]
 
@@ -115,12 +115,12 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(OPS, op.name, op)
     monkeypatch.setitem(reference.OPS, "hypot", np.hypot)
     monkeypatch.setitem(reference.OPS, "twice", lambda x: 2 * x)
-    monkeypatch.setitem(reference.OPS, "lowest", _lowest)
+    monkeypatch.setitem(reference.OPS, "bottomk", _bottomk)
 
 
 def test_shapes_and_types() -> None:
     assert {name: str(type) for name, type in load(SPEC).outputs.items()} == {
-        name: str(type) for name, type in load(SPEC.replace("lowest", "topk")).outputs.items()
+        name: str(type) for name, type in load(SPEC.replace("bottomk", "topk")).outputs.items()
     }
     with pytest.raises(ArchError, match=r"`hypot` cannot broadcast \[batch, 6\] with \[5\]"):
         load(SPEC.replace("y [batch, 6]", "y [5]"))
@@ -131,8 +131,8 @@ def test_shapes_and_types() -> None:
 def test_graph() -> None:
     graph = load(SPEC).graph(level="op")
     work = {name: str(data["elementwise"]) for name, data in graph.nodes.items() if data["kind"] == "op"}
-    assert work["#hypot.0"] == "24*batch" and work["#lowest.0"] == "6*batch"
-    assert graph.has_edge("#lowest.0", "output:places")
+    assert work["#hypot.0"] == "24*batch" and work["#bottomk.0"] == "6*batch"
+    assert graph.has_edge("#bottomk.0", "output:places")
 
 
 def test_cost() -> None:
@@ -144,19 +144,19 @@ def test_cost() -> None:
 
 def test_diff() -> None:
     assert not archspec.diff(load(SPEC), load(SPEC.replace("hypot(x, y)", "hypot(y, x)"))).operations
-    (change,) = archspec.diff(load(SPEC), load(SPEC.replace("lowest(2)", "topk(2)"))).operations
-    assert (change.before, change.after) == ("lowest(2)", "topk(2)")  # once each, though both outputs are used
+    (change,) = archspec.diff(load(SPEC), load(SPEC.replace("bottomk(2)", "topk(2)"))).operations
+    assert (change.before, change.after) == ("bottomk(2)", "topk(2)")  # once each, though both outputs are used
 
 
 def test_documentation() -> None:
     assert "| `hypot` |  | `a number [...]`<br>`b number [...]` | The square root of a * a + b * b. |" in rendered()
-    assert any("`lowest`" in row for row in elementwise_work())
+    assert any("`bottomk`" in row for row in elementwise_work())
 
 
 def test_pytorch() -> None:
     text = torch_source(load(SPEC))
-    assert "values, places = lowest(torch.hypot(x, y) * self.gain" in text
-    assert text.count("def lowest(") == 1 and "math.hypot(width, 8)" in text
+    assert "values, places = bottomk(torch.hypot(x, y) * self.gain" in text
+    assert text.count("def bottomk(") == 1 and "math.hypot(width, 8)" in text
     assert torch_source(load(PLACES)).count("2 * torch.arange(") == 1
 
 
@@ -168,8 +168,10 @@ def test_pytorch_computes_the_same() -> None:
 
 # Names of operations --------------------------------------------------------------------------------------------------
 
-WORDS = {"abs", "real", "int", "bool", "not", "and", "or", "min", "max", "embedding", "where", "float32"}
-"""Names of operations that are also something else: types, operators, functions of Python, roles, keys of audits."""
+WORDS = {"table", "abs", "real", "int", "bool", "not", "and", "or", "min", "max", "embedding", "where", "float32"}
+"""Names of operations that are also something else: types, operators, functions of Python, roles, keys of audits, or
+forms of output.
+"""
 PATTERNS = {"pytorch/attention.py", "pytorch/known_modules.py", "syntax/habits.py"}
 """Known compositions of operations name what they are made of, and habits of Python name methods of PyTorch."""
 

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from typing import TypeGuard
 
 from archspec.algebra import Polynomial
 from archspec.elaborate.body_builder import BodyBuilder, operand_of, type_of
-from archspec.elaborate.hyperparameters import hyperparameter_values
-from archspec.elaborate.interpreter import Interpreter
+from archspec.elaborate.hyperparameters import Evaluator, hyperparameter_values
 from archspec.elaborate.program import Frame, Given, Program, Target
 from archspec.elaborate.shapes import Header
-from archspec.elaborate.values import POISON, Owned, Several, Tensor, Value, describe, is_number, kind_of
+from archspec.elaborate.values import POISON, Owned, Several, Tensor, Value, describe, is_list, is_number, kind_of
 from archspec.ir import Body, Constant, Module, Operand, find
 from archspec.ops import OPERATORS, OPS, REQUIRED, Op, OpError
 from archspec.record import Record
 from archspec.resolve import nodes
 from archspec.resolve.nodes import Bound
-from archspec.resolve.unit import Definition, inputs_of
+from archspec.resolve.unit import Definition, inputs_of, is_numeric
 from archspec.source import suggest
 from archspec.syntax.tree import Located
 
@@ -35,7 +35,7 @@ class Applied(Record):
     body: Body
 
 
-class Applications(Interpreter):
+class Applications(Evaluator):
     """Interprets expressions as a body: tensors become slots, and applications become calls."""
 
     definition: Definition
@@ -125,8 +125,9 @@ class Applications(Interpreter):
         for value, place in zip(values, places, strict=True):
             if value is None:
                 return self.fault("wrong-kind", f"`{name}` expects a tensor, found `none`", place)
-            if not isinstance(value, Tensor | int | float | Polynomial):
-                return self.fault("wrong-kind", f"`{name}` expects a tensor, found {describe(value)}", place)
+            if not isinstance(value, Tensor | int | float | Polynomial) and not stands_alone(value):
+                help = "write `table([...])` for a tensor of the numbers in a list" if is_list(value) else None
+                return self.fault("wrong-kind", f"`{name}` expects a tensor, found {describe(value)}", place, help=help)
         names = [i.name for i in op.inputs]
         where = dict(zip(names, places, strict=True))
         return self.apply_op(op, tuple(zip(names, values, strict=True)), {}, at, where.get)
@@ -140,6 +141,10 @@ class Applications(Interpreter):
         place: Callable[[str], Located | None],
     ) -> Value:
         """Apply an operation to tensors, numbers or `none`; `place` returns the node of an explicit argument."""
+        if any(stands_alone(value) for _, value in inputs):
+            inputs = tuple([(name, self._applied_alone(op, value, inputs, at, place)) for name, value in inputs])
+            if any(value is POISON for _, value in inputs):
+                return POISON
         try:
             types = [type_of(value) for _, value in inputs]
             outputs = self.program.numbers.outputs(op, types, attributes, self.unit.span(at))
@@ -149,6 +154,25 @@ class Applications(Interpreter):
         operands = tuple([(name, operand_of(value)) for name, value in inputs])
         return self.builder.emit("op", op.name, "", None, operands, attributes, outputs, self.unit.span(at))
 
+    def _applied_alone(
+        self,
+        op: Op,
+        operand: Value,
+        inputs: tuple[tuple[str, Value], ...],
+        at: Located,
+        place: Callable[[str], Located | None],
+    ) -> Value:
+        """Return an operand, applied to a real tensor among the inputs if it is an operation that stands alone."""
+        if not stands_alone(operand):
+            return operand
+        for _, value in inputs:
+            if isinstance(value, Tensor) and value.type.dtype == "real":
+                return self.apply_op(operand, ((operand.inputs[0].name, value),), {}, at, lambda _: None)
+        where = next(place(name) for name, value in inputs if value is operand)
+        word = operand.name
+        message = f"no real tensor among the operands of `{op.symbol or op.name}` determines the type of `{word}`"
+        return self.fault("wrong-kind", message, where or at, help=f"write `{word}(x)`, with a tensor of that type")
+
     # Applications
 
     def apply(self, expr: nodes.Apply) -> Value:
@@ -157,6 +181,8 @@ class Applications(Interpreter):
             return self._apply_module(callee.address, callee.module, expr)
         if isinstance(callee, Op):
             return self._apply_op(callee, expr)
+        if is_numeric(callee):
+            return self.call(callee, expr)
         if isinstance(callee, Definition) and callee.kind == "fn":
             return self._apply_function(callee, expr)
         if callee is POISON:
@@ -252,15 +278,15 @@ class Applications(Interpreter):
                 return self.fault("wrong-kind", message, argument.at, help=help)
             failed = failed or value is POISON
             attributes[attribute.name] = value
-        values = self._inputs(op.name, inputs_of(op).optional, bound)
+        values = self._inputs(op.name, inputs_of(op).optional, bound, of_op=True)
         if values is None or failed:
             return POISON
         if op.scalar is not None and not attributes and all(map(is_number, values)):
             return self.scalar(op, values, expr.at)
         return self.apply_op(op, tuple(zip(bound.names, values, strict=True)), attributes, expr.at, bound.place)
 
-    def _inputs(self, callee: str, optional: frozenset[str], bound: Bound) -> list[Value] | None:
-        """Evaluate the inputs; None after reporting a wrong one."""
+    def _inputs(self, callee: str, optional: frozenset[str], bound: Bound, of_op: bool = False) -> list[Value] | None:
+        """Evaluate the inputs, among which an operation may have `lowest`; None after reporting a wrong one."""
         values: list[Value] = []
         failed = False
         for name, argument in zip(bound.names, bound.inputs, strict=True):
@@ -268,9 +294,8 @@ class Applications(Interpreter):
                 values.append(None)
                 continue
             value = self.value(argument.value)
-            if value.__class__ is not Tensor and not self._is_input(
-                callee, name, value, argument.value.at, name in optional
-            ):
+            is_input = value.__class__ is Tensor or (of_op and stands_alone(value))
+            if not is_input and not self._is_input(callee, name, value, argument.value.at, name in optional):
                 failed = True
             values.append(value)
         return None if failed else values
@@ -291,12 +316,21 @@ class Applications(Interpreter):
             return False
         message = f"input `{name}` of `{callee}` expects a tensor, found {describe(value)}"
         help = "pass hyperparameters in the first list and tensors in the second" if kind_of(value) != "value" else None
+        if stands_alone(value):
+            help = f"write `{value.name}(x)`, with a tensor of the type that is meant"
+        if is_list(value):
+            help = "write `table([...])` for a tensor of the numbers in a list"
         self.fault("wrong-kind", message, at, help=help)
         return False
 
 
+def stands_alone(value: Value) -> TypeGuard[Op]:
+    """Whether a value is an operation that can be an operand without its input."""
+    return isinstance(value, Op) and value.alone
+
+
 Applications.handlers = {
-    **Interpreter.handlers,
+    **Evaluator.handlers,
     nodes.Dimension: Applications.dimension,
     nodes.Leading: Applications.leading,
     nodes.Listing: Applications.listing,

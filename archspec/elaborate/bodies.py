@@ -12,7 +12,7 @@ from archspec.elaborate.rearranging import rearranged
 from archspec.elaborate.residual import ResidualCheck
 from archspec.elaborate.shapes import Result, shape_text
 from archspec.elaborate.unused_tensors import find_unused
-from archspec.elaborate.values import POISON, Several, Tensor, Value, describe, key_of
+from archspec.elaborate.values import POISON, Several, Tensor, Value, describe, is_list, key_of
 from archspec.ir import Body, Constant, Type
 from archspec.ops import OPS
 from archspec.resolve import nodes
@@ -299,6 +299,9 @@ def constant_body(
         constant = float(value) if type.dtype == "real" else value
         attributes: dict[str, Value] = {"shape": type.shape, "value": constant}
         value = interpreter.apply_op(OPS["full"], (), attributes, expr.at, lambda _: None)
+    if is_list(value):
+        listed = _as_reals(value) if type.dtype == "real" else value
+        value = interpreter.apply_op(OPS["table"], (), {"values": listed}, expr.at, lambda _: None)
     if value is POISON:
         return None
     if not isinstance(value, Tensor) or value.type != type:
@@ -308,6 +311,13 @@ def constant_body(
         return None
     body.outputs.append(("", value.slot))
     return body
+
+
+def _as_reals(value: Value) -> Value:
+    """A list whose integers become reals."""
+    if is_list(value):
+        return tuple([_as_reals(item) for item in value])
+    return 1.0 * value if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def count(number: int, what: str) -> str:

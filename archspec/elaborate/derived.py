@@ -149,6 +149,18 @@ class DerivedNumbers(Numbers):
     def divides(self, divisor: Dim, size: Dim, span: Span) -> bool:
         return size % divisor == 0  # PyTorch checks it for other sizes
 
+    def returned(self, value: Value, arguments: tuple[Value, ...]) -> Value:
+        sizes = sizes_in(arguments)
+        if is_list(value) and value:
+            return tuple([self.returned(item, arguments) for item in value])
+        if isinstance(value, Derived) and value.sizes == sizes:
+            return value
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return self._depending(value, sizes)
+        if not isinstance(value, bool):
+            self.decisive |= sizes
+        return value
+
     def length(self, values: tuple[Value, ...]) -> int:
         listed = [v for v in values if isinstance(v, tuple) or (isinstance(v, Derived) and v.form is None)]
         return cast("int", self._depending(len(values), sizes_in(tuple(listed))))

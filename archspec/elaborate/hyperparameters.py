@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from archspec.elaborate.interpreter import Interpreter
+from archspec.elaborate.program import Frame, Refused
 from archspec.elaborate.values import DYNAMIC, POISON, Tensor, Value, accepts, describe, kind_of
+from archspec.resolve import nodes
 from archspec.resolve.arguments import listed, refuse_input
 from archspec.resolve.definition import resolved
 from archspec.resolve.nodes import Argument
-from archspec.resolve.unit import Definition
+from archspec.resolve.unit import Definition, is_numeric
 from archspec.source import Note
 from archspec.syntax import tree
 from archspec.syntax.tree import Located
@@ -70,6 +72,8 @@ def _fits(
         return False
     if place is None:
         return True
+    if value is DYNAMIC and is_numeric(callee):
+        return True  # it may be the size of an input, which is known later
     if value is DYNAMIC or value.__class__ is Tensor:
         refuse_input(callee.name, place, interpreter.fault)
         return False
@@ -86,5 +90,157 @@ def _default(interpreter: Interpreter, callee: Definition, name: str, values: di
     parameter = callee.hyperparameters[name]
     if isinstance(parameter.default, tree.Literal):
         return parameter.default.value
-    expr = resolved(parameter.origin, interpreter.program.report).defaults[name]
-    return Interpreter(interpreter.program, parameter.unit, callee, values).value(expr)
+    program, key = interpreter.program, (callee, name)
+    expr = resolved(parameter.origin, program.report).defaults[name]
+    if key in program.defaults:
+        message = f"the default of `{name}` of `{callee.name}` depends on itself"
+        program.error("definition-cycle", message, parameter.span)
+        return POISON
+    program.defaults.add(key)
+    value = Evaluator(program, parameter.unit, callee, values).value(expr)
+    program.defaults.discard(key)
+    return value
+
+
+class Evaluator(Interpreter):
+    """Evaluates compile-time constants, including calls of functions of numbers."""
+
+    def apply(self, expr: nodes.Apply) -> Value:
+        if isinstance(expr.callee, nodes.Read):
+            return super().apply(expr)
+        callee = self.value(expr.callee)
+        if callee is POISON or callee is DYNAMIC:
+            return callee
+        return self.call(callee, expr) if is_numeric(callee) else super().apply(expr)
+
+    def call(self, callee: Definition, expr: nodes.Apply) -> Value:
+        """Call a function of numbers."""
+        bound = self.bound(expr, callee)
+        if bound is None:
+            return POISON
+        values = hyperparameter_values(self, callee, bound.hyperparameters, expr.arguments.forward, expr.at)
+        if values is None:
+            return POISON
+        if any(value is DYNAMIC for value in values.values()):
+            return DYNAMIC
+        program, frames = self.program, self.program.frames
+        if any(frame.definition is callee for frame in frames):
+            names = [frame.definition.name for frame in frames]
+            circle = " -> ".join([*names[names.index(callee.name) :], callee.name])
+            return self.fault("definition-cycle", f"`{callee.name}` calls itself: {circle}", expr.at)
+        frames.append(Frame(callee, self.unit, expr.at, bound))
+        self.limits.count_call(callee.node.end - callee.node.start, len(frames), callee.span)
+        value = _Function(program, callee.unit, callee, values).run()
+        frames.pop()
+        return program.numbers.returned(value, tuple(values.values()))
+
+
+class _Function(Evaluator):
+    """Evaluates one call of a function of numbers, whose errors are located at the call."""
+
+    definition: Definition
+    result: Value = DYNAMIC
+
+    def run(self) -> Value:
+        form = resolved(self.definition, self.program.report)
+        try:
+            self._execute(form.body)
+        except Refused:
+            return POISON
+        if self.result is not DYNAMIC or form.broken or not form.returns:
+            return POISON if self.result is DYNAMIC else self.result
+        message = f"`{self.definition.name}` does not return a value here"
+        return self.fault("missing-return", message, self.definition.node.name, help="add a `return` statement")
+
+    def fault(
+        self,
+        code: str,
+        message: str,
+        at: Located,
+        *,
+        notes: tuple[Note, ...] = (),
+        help: str | None = None,
+        first: Located | None = None,
+    ) -> Value:
+        if first is not None:
+            notes = (*notes, Note("first specified here", self.unit.span(first)))
+        self.program.error(code, message, self.unit.span(at), notes=notes, help=help, caller=True)
+        return POISON
+
+    # Statements
+
+    def _execute(self, statements: tuple[nodes.Statement, ...]) -> None:
+        for statement in statements:
+            match statement:
+                case nodes.Bind():
+                    self._bind(statement)
+                case nodes.Return():
+                    self._return(statement)
+                case nodes.If():
+                    self._if(statement)
+                case nodes.For():
+                    self._for(statement)
+                case nodes.Require():
+                    if not self.require(statement):
+                        raise Refused
+                case _:
+                    pass  # an error, which was reported
+            if self.result is not DYNAMIC:
+                return
+
+    def _bind(self, statement: nodes.Bind) -> None:
+        value = self.value(statement.value)
+        if len(statement.targets) > 1 and value is not POISON:
+            message = f"cannot assign one value to {len(statement.targets)} names"
+            value = self.fault("output", message, statement.value.at, help="assign the items of a list one by one")
+        self.env.update(dict.fromkeys(statement.targets, value))
+
+    def _return(self, statement: nodes.Return) -> None:
+        if len(statement.values) == 1:
+            self.result = self.value(statement.values[0])
+            return
+        message = f"a function of numbers returns one value, found {len(statement.values)}"
+        self.result = self.fault("output", message, statement.at, help="return a list: `return [a, b]`")
+
+    def _if(self, statement: nodes.If) -> None:
+        condition = self.condition(statement.condition)
+        if condition.__class__ is not bool:
+            self.result = POISON
+            return
+        self._execute(statement.body if condition else statement.otherwise)
+        for name in statement.binds:
+            self.env.setdefault(name, None)
+
+    def _for(self, statement: nodes.For) -> None:
+        length = statement.at.end - statement.at.start
+        done = self.program.numbers.iterate(
+            self, statement.loop, statement.binds, lambda: self._execute(statement.body), length
+        )
+        if not done:
+            self.result = POISON
+        self.env.pop(statement.loop.variable, None)
+
+    # Expressions
+
+    def dimension(self, expr: nodes.Dimension) -> Value:
+        help = f"make it a hyperparameter of `{self.definition.name}`, and pass the size"
+        return self.fault("unbound-dimension", f"dimension `{expr.name}` has no size here", expr.at, help=help)
+
+    def apply(self, expr: nodes.Apply) -> Value:
+        value = super().apply(expr)
+        return self.tensor(expr) if value is DYNAMIC else value
+
+    def tensor(self, expr: nodes.Expr) -> Value:
+        """Report an expression that can only be a tensor."""
+        message = f"`{self.definition.name}` declares no outputs, so it cannot compute tensors"
+        help = "declare its outputs, as in `-> [n]`, or use numbers only"
+        return self.fault("wrong-kind", message, expr.at, help=help)
+
+
+Evaluator.handlers = {**Interpreter.handlers, nodes.Apply: Evaluator.apply}
+_Function.handlers = {
+    **Evaluator.handlers,
+    nodes.Dimension: _Function.dimension,
+    nodes.Apply: _Function.apply,
+    **dict.fromkeys((nodes.Chain, nodes.Read, nodes.Own, nodes.Leading), _Function.tensor),
+}

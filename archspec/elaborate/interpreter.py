@@ -32,6 +32,7 @@ from archspec.source import Note, suggest
 from archspec.syntax.tree import Located
 
 LONGEST_LIST = 10_000
+MEMBERSHIP = ("in", "not in")
 
 
 class Interpreter:
@@ -182,6 +183,8 @@ class Interpreter:
             return POISON
         if left is DYNAMIC or right is DYNAMIC:
             return DYNAMIC
+        if operator in MEMBERSHIP:
+            return self._membership(operator, left, right, at, left_at, right_at)
         if left.__class__ is Tensor or right.__class__ is Tensor:
             if operator in ("==", "!=") and (left is None or right is None):
                 return operator == "!="
@@ -199,6 +202,20 @@ class Interpreter:
             return arithmetic(operator, left, right)
         except StaticError as problem:
             return self.fault(problem.code, problem.message, at, help=problem.help)
+
+    def _membership(
+        self, operator: str, item: Value, values: Value, at: Located, item_at: Located, values_at: Located
+    ) -> Value:
+        """Evaluate `item in values`, or `item not in values`."""
+        if isinstance(item, Tensor | Several):
+            help = "compare a tensor with each item: `x == 2 or x == 5`"
+            message = f"`{operator}` expects a compile-time constant on its left, found {describe(item)}"
+            return self.fault("wrong-kind", message, item_at, help=help)
+        if not is_list(values):
+            message = f"`{operator}` expects a list on its right, found {describe(values)}"
+            return self.fault("wrong-kind", message, values_at)
+        found = [self.combine("==", item, value, at, item_at, values_at) for value in values]
+        return POISON if POISON in found else (True in found) == (operator == "in")
 
     def _logic(self, expr: nodes.Binary, left: Value) -> Value:
         if left.__class__ is bool and left == (expr.operator == "or"):

@@ -49,6 +49,15 @@ class Limits:
         if self.instances > 2 * MOST_INSTANCES:
             self.stop(f"too many distinct instances of definitions: the limit is {MOST_INSTANCES:,}", span)
         self.count_text(FIRST_TIME * characters, span)
+        self.check_depth(depth, span)
+
+    def count_call(self, characters: int, depth: int, span: Span) -> None:
+        """Count a call of a function of numbers of so many characters."""
+        self.count_text(FIRST_TIME * characters, span)
+        self.check_depth(depth, span)
+
+    def check_depth(self, depth: int, span: Span) -> None:
+        """Check the number of definitions that are inside each other."""
         if depth > DEEPEST:
             self.stop(f"definitions are nested too deeply: the limit is {DEEPEST} levels", span)
 

@@ -9,7 +9,7 @@ from archspec.addresses import prefixes
 from archspec.algebra import Expression, Polynomial, symbol
 from archspec.check import check_file
 from archspec.elaborate.bodies import body_of
-from archspec.elaborate.hyperparameters import hyperparameter_values
+from archspec.elaborate.hyperparameters import Evaluator, hyperparameter_values
 from archspec.elaborate.interpreter import Interpreter
 from archspec.elaborate.ownership import instantiate
 from archspec.elaborate.program import Frame, Program, Target
@@ -181,9 +181,7 @@ def defaults(
     program: Program, unit: Unit, definition: Definition, given: dict[str, Value] | None = None
 ) -> dict[str, Value] | None:
     """Return the values of a definition's hyperparameters: `given`, and the defaults of the others."""
-    return hyperparameter_values(
-        Interpreter(program, unit, None, {}), definition, {}, None, definition.node.name, given
-    )
+    return hyperparameter_values(Evaluator(program, unit, None, {}), definition, {}, None, definition.node.name, given)
 
 
 def hyperparameters(
@@ -193,7 +191,7 @@ def hyperparameters(
     definition, bound = form.definition, form.arguments.bound
     if bound is None:
         return None
-    interpreter = Interpreter(program, unit, None, {})
+    interpreter = Evaluator(program, unit, None, {})
     written = hyperparameter_values(interpreter, definition, bound.hyperparameters, None, form.at)
     if written is None:
         return None
@@ -251,7 +249,7 @@ def _input_types(program: Program, definition: Definition, values: dict[str, Val
     while leading in unit.dims:
         leading += "_"
     env = {**{name: symbol(name) for name in unit.dims}, **values}
-    interpreter = Interpreter(program, unit, definition, env)
+    interpreter = Evaluator(program, unit, definition, env)
     types: list[Type] = []
     for entry in resolved(definition, program.report).inputs:
         sizes: list[Expression] = []
@@ -311,7 +309,7 @@ def _check_expectations(
     conditions = resolve_expectations(unit, form.at, (*values, *facts, "tensors"), program.report)
     if any("tensors" in walk.local_names(condition) for condition in conditions):
         facts["tensors"] = sum(1 for _, leaf in leaves(module) if leaf.weight.kind == "param")
-    interpreter = Interpreter(program, unit, None, {**values, **facts})
+    interpreter = Evaluator(program, unit, None, {**values, **facts})
     for condition in conditions:
         holds = interpreter.condition(condition)
         if holds is DYNAMIC:

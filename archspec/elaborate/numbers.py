@@ -67,6 +67,10 @@ class Numbers:
         """Whether a size is divisible by another one. Raises StaticError."""
         return self.agree(cast("Dim", self.combine("%", size, divisor, span)), 0, span)
 
+    def returned(self, value: Value, arguments: tuple[Value, ...]) -> Value:
+        """What a function of numbers returned for these arguments."""
+        return value
+
     def length(self, values: tuple[Value, ...]) -> int:
         """The number of items of a list."""
         return len(values)

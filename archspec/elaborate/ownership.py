@@ -7,9 +7,8 @@ from typing import cast
 
 from archspec.addresses import prefixes
 from archspec.elaborate.bodies import constant_body
-from archspec.elaborate.hyperparameters import hyperparameter_values
+from archspec.elaborate.hyperparameters import Evaluator, hyperparameter_values
 from archspec.elaborate.initial import initial_of
-from archspec.elaborate.interpreter import Interpreter
 from archspec.elaborate.program import Frame, Program, Refused
 from archspec.elaborate.tie import close_aliases, tie
 from archspec.elaborate.values import DYNAMIC, POISON, Value, describe, is_list, key_of, kind_of
@@ -41,7 +40,7 @@ def instantiate(program: Program, definition: Definition, values: dict[str, Valu
     return module
 
 
-class Ownership(Interpreter):
+class Ownership(Evaluator):
     """Interprets a definition as one module. Inputs, and values that depend on them, are DYNAMIC."""
 
     definition: Definition

@@ -112,6 +112,7 @@ class Program:
         self.limits = Limits(report)
         self.root = root
         self.frames: list[Frame] = []
+        self.defaults: set[tuple[Definition, str]] = set()  # those that are being evaluated
         self.incomplete: set[Module] = set()  # modules with an error in a member
         self.refused: set[Module | None] = set()  # modules with a `require` that does not hold
 
@@ -146,7 +147,7 @@ class Program:
             if not caller or frame.span.source is not self.root:
                 frame = next((f for f in reversed(self.frames) if f.span.source is self.root), frame)
             place = frame.span
-            what = "required by" if caller else "in"
+            what = "required by" if code == "require" else "in"
             notes = (*notes, Note(f"{what} `{frame.definition.name}`, used above", span))
         self.report.error(code, message, place, notes=notes, help=help)
         if code == "budget":

@@ -18,7 +18,7 @@ from archspec.ops import Op
 from archspec.record import Record
 from archspec.resolve import nodes, walk
 from archspec.resolve.definition import reads, resolved
-from archspec.resolve.unit import Definition, Unit
+from archspec.resolve.unit import Definition, Unit, is_numeric
 from archspec.source import Report
 from archspec.syntax import tree
 from archspec.table import Plain
@@ -111,6 +111,12 @@ class Trace:
             case nodes.Binary(operator=operator) if operator in COMPARISONS:
                 sizes = deciding(operator, last[id(node.left)], last[id(node.right)])
                 return self.sizes if sizes is None else sizes
+            case nodes.Binary(operator="in" | "not in"):
+                return sizes_in((last[id(node.left)], last[id(node.right)]))
+            case nodes.Apply(arguments=arguments) if arguments.forward is None:
+                return sizes_in(tuple([last.get(id(argument.value)) for argument in arguments.every()]))
+            case nodes.Apply():
+                return self.sizes
             case nodes.Subscript():
                 return sizes_in(last[id(node.position)])
             case _:
@@ -150,7 +156,8 @@ class Trace:
         A comparison depends on them that is the same in all uses, so that the code has one side of it only; what is
         required apart, which stays in the code.
         """
-        definitions = (*self.uses, *self.definitions.values())
+        functions = {callee for callees in self.applications.values() for callee in callees if is_numeric(callee)}
+        definitions = (*self.uses, *self.definitions.values(), *functions)
         bodies = [resolved(definition, Report()).body for definition in definitions]
         required = {
             id(expr)
@@ -158,9 +165,19 @@ class Trace:
             if isinstance(statement, nodes.Require)
             for expr in walk.every_expression(statement.condition)
         }
-        return self.numbers.decisive.union(
-            *(sizes for key, sizes in self._decided.items() if key not in required and len(self.seen[key].statics) == 1)
+        generic = {  # the code of a function of numbers has both sides
+            id(expr)
+            for function in functions
+            for statement in walk.every_statement(resolved(function, Report()).body)
+            for whole in (*walk.expressions(statement), *walk.conditions(statement))
+            for expr in walk.every_expression(whole)
+        }
+        fixed = (
+            sizes
+            for key, sizes in self._decided.items()
+            if key not in required | generic and len(self.seen[key].statics) == 1
         )
+        return self.numbers.decisive.union(*fixed)
 
     def statics(self, node: nodes.Expr) -> Mapping[Hashable, Value]:
         """Return the static values of an expression."""

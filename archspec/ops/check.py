@@ -209,7 +209,9 @@ def promoted(dtypes: Collection[str]) -> str:
 
 
 def element_type(value: object) -> str:
-    """Return the element type of a number, boolean or symbolic dimension."""
+    """Return the element type of a number, boolean or symbolic dimension, or of a list of them."""
+    if is_list(value):
+        return promoted([element_type(item) for item in value])
     return "bool" if isinstance(value, bool) else "real" if isinstance(value, float) else "int"
 
 

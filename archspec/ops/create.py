@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from archspec.algebra import LARGEST, Polynomial
 from archspec.ir import Type
-from archspec.ops.check import OpError, Shape, describe, shape_of, size_of
+from archspec.ops.check import OpError, Shape, describe, element_type, is_list, shape_of, size_of
 from archspec.ops.record import Attribute, Interval, Op, Settings, Torch
 
 
@@ -29,6 +29,23 @@ def _full(shape: object, value: object) -> Shape:
     return sizes
 
 
+def _table(values: object) -> Shape:
+    if not is_list(values):
+        raise OpError(f"expects a list of numbers or booleans as `values`, found {describe(values)}", "values")
+    if not values:
+        raise OpError("expects at least one item in each list of `values`", "values")
+    shapes = [_table(item) if is_list(item) else () for item in values]
+    for item, shape in zip(values, shapes, strict=True):
+        if shape != shapes[0]:
+            raise OpError("expects lists of equal length in `values`", "values")
+        if not is_list(item) and not isinstance(item, int | float | Polynomial):
+            raise OpError(f"expects numbers or booleans in `values`, found {describe(item)}", "values")
+    kinds = {isinstance(item, bool) if not is_list(item) else element_type(item) == "bool" for item in values}
+    if len(kinds) > 1:
+        raise OpError("cannot mix booleans with numbers in `values`", "values")
+    return (len(values), *shapes[0])
+
+
 def _counted(inputs: Sequence[Interval], result: Type, attributes: Settings) -> Interval | None:
     stop = attributes["stop"]
     return (0, stop - 1) if isinstance(stop, int) else None
@@ -37,6 +54,16 @@ def _counted(inputs: Sequence[Interval], result: Type, attributes: Settings) -> 
 def _constant(inputs: Sequence[Interval], result: Type, attributes: Settings) -> Interval | None:
     value = attributes["value"]
     return (value, value) if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _listed(inputs: Sequence[Interval], result: Type, attributes: Settings) -> Interval | None:
+    items = _items(attributes["values"])
+    numbers = [item for item in items if isinstance(item, int) and not isinstance(item, bool)]
+    return (min(numbers), max(numbers)) if len(numbers) == len(items) else None
+
+
+def _items(value: object) -> list[object]:
+    return [found for item in value for found in _items(item)] if is_list(value) else [value]
 
 
 OPS = (
@@ -63,5 +90,17 @@ OPS = (
         ("value",),
         interval=_constant,
         torch=Torch("torch.full(shape, value, **new)"),
+    ),
+    Op(
+        "table",
+        "Creation",
+        "The numbers or booleans in a list, or in nested lists of equal length, as a tensor.",
+        (),
+        (Attribute("values"),),
+        "int, real or bool, like the values; the lengths of the lists",
+        _table,
+        ("values",),
+        interval=_listed,
+        torch=Torch("torch.tensor(values, **new)"),
     ),
 )

@@ -36,6 +36,12 @@ def _dropped(x: Type, rate: object) -> Shape:
     return x.shape
 
 
+def _lowest(x: Type) -> Shape:
+    if x.dtype != "real":
+        raise OpError(f"expects a real tensor as `x`, found {x.dtype}", "x", "convert it with `real(x)`")
+    return ()
+
+
 def _where(condition: Type, a: Type, b: Type) -> Shape:
     return broadcast(broadcast(condition.shape, a.shape, "a"), b.shape, "b")
 
@@ -333,5 +339,18 @@ OPS = (
         ("real",),
         trains=True,
         torch=Torch(_training, memory="whole"),
+    ),
+    Op(
+        "lowest",
+        "Elementwise",
+        "The least finite number of the type of x. As an operand next to a real tensor, `lowest` alone is that of its "
+        "type: `where(mask, x, lowest)`.",
+        (Input("x", "number"),),
+        (),
+        "real []",
+        _lowest,
+        ("real",),
+        alone=True,
+        torch=Torch("x.new_full((), torch.finfo(x.dtype).min)"),
     ),
 )

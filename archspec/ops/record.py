@@ -135,7 +135,8 @@ class Op(Record):
     is unknown. `casts` marks conversions of the element type, `widens` the one to reals of at least 32 bits, and
     `mixes` operations that apply weights to their input or mix positions. `trains` marks operations that only act in
     training: in evaluation, they return their input. `attention` is its role in attention: a `product`, or the
-    `weights` between two products.
+    `weights` between two products. `alone`: as an operand, its name alone is the operation applied to the first real
+    tensor among the other operands.
 
     Cost: `macs` takes the inputs' types, the first result's type and the hyperparameters, and returns sizes whose
     product is the number of multiply-accumulates; None for an operation that is not a matrix product. `work` counts
@@ -167,6 +168,7 @@ class Op(Record):
     trains: bool = False
     attention: Literal["", "product", "weights"] = ""
     macs: Callable[[Sequence[Type | None], Type, Settings], Sequence[Dim]] | None = None
+    alone: bool = False
     work: int = 0
     over: Literal["result", "input", "window"] = "result"
     python: str = ""

@@ -34,6 +34,7 @@ class Emitted(NamedTuple):
     given), `needs` what a function must be given besides. `record` names the tuple its outputs come in, if they have
     names. `base` is the class it derives from; `init` and `forward` are the statements of those methods, `forward` None
     where the base has it; a function has `forward` alone. `is_unused`: it is only passed as a value, and never applied.
+    A function of numbers has its `head` in lines.
     """
 
     name: str
@@ -49,3 +50,4 @@ class Emitted(NamedTuple):
     init: Sequence[ast.stmt] = ()
     forward: Sequence[ast.stmt] | None = None
     is_unused: bool = False
+    head: Sequence[str] = ()

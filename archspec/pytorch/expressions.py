@@ -19,7 +19,7 @@ from archspec.pytorch.static_code import StaticCode
 from archspec.pytorch.tensor_code import TensorCode
 from archspec.pytorch.tensor_types import TensorTypes
 from archspec.pytorch.values import BOOL, FREE, INT, KIND, NONE, REAL, STATIC, Several, Val
-from archspec.resolve import nodes
+from archspec.resolve import nodes, walk
 from archspec.resolve.unit import Definition
 
 _DTYPES = {INT: "torch.int64", BOOL: "torch.bool"}
@@ -35,7 +35,9 @@ class Results(NamedTuple):
 
 
 class Expressions:
-    """Translates expressions. `elements` is what an iteration of a loop calls the layer that it applies."""
+    """Translates expressions. `elements` is what an iteration of a loop calls the layer that it applies; `begun`
+    are the names of tensors that were numbers before a loop.
+    """
 
     def __init__(self, scope: Scope, types: TensorTypes, fuses: bool = True) -> None:
         self.scope = scope
@@ -43,6 +45,7 @@ class Expressions:
         self.static = StaticCode(scope)
         self.tensors = TensorCode(scope, types, fuses)
         self.elements: dict[int, ast.Name] = {}
+        self.begun: set[str] = set()
         self.chains = Chains(self)
 
     @property
@@ -70,7 +73,9 @@ class Expressions:
             return scope.env["_"]
         if scope.absent(expr):
             return NONE
-        if scope.is_static(expr):
+        if isinstance(expr, nodes.Global) and isinstance(expr.target, Op) and expr.target.alone:
+            return Val(name(expr.name), STATIC, op=expr.target.name)
+        if scope.is_static(expr) and not self._reads_begun(expr):
             return self._number(expr)
         match expr:
             case nodes.Local():
@@ -91,6 +96,10 @@ class Expressions:
                 return self.chains.chain(expr)
             case _:
                 scope.refuse("this has no form in PyTorch", expr)
+
+    def _reads_begun(self, expr: nodes.Expr) -> bool:
+        """Whether an expression that is a number in some iterations reads a tensor that a number began."""
+        return bool(self.begun) and not self.begun.isdisjoint(walk.local_names(expr))
 
     def _number(self, expr: nodes.Expr) -> Val:
         known = self.scope.env.get(expr.name) if isinstance(expr, nodes.Local) else None

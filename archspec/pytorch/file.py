@@ -116,8 +116,9 @@ def _imports(body: str) -> list[str]:
         lines.append("import math")
     if "Callable" in used:
         lines.append("from collections.abc import Callable")
-    if "NamedTuple" in used:
-        lines.append("from typing import NamedTuple")
+    typing = [word for word in ("Any", "NamedTuple") if word in used]
+    if typing:
+        lines.append(f"from typing import {', '.join(typing)}")
     if lines:
         lines.append("")
     if "torch" in used:
@@ -131,6 +132,8 @@ def _imports(body: str) -> list[str]:
 def _definition(writer: ModuleWriter, emitted: Emitted) -> list[str]:
     if emitted.is_unused:
         return _unused(emitted)
+    if emitted.head:
+        return [*emitted.head, *_doc(emitted, 1), *lines_of(emitted.forward or [], 1)]
     return _function(writer, emitted) if emitted.definition.kind == "fn" else _class(writer, emitted)
 
 

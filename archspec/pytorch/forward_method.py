@@ -9,11 +9,12 @@ from archspec.elaborate.trace import Use
 from archspec.pytorch.attribute_paths import Places
 from archspec.pytorch.context import Context
 from archspec.pytorch.expressions import Expressions
+from archspec.pytorch.operations import placed
 from archspec.pytorch.pyast import apply, bind, literal, method, name, py, reading, reads, sequence
 from archspec.pytorch.requirements import requirement
 from archspec.pytorch.scope import Scope
 from archspec.pytorch.tensor_types import ForwardTypes, has_stream
-from archspec.pytorch.values import FREE, NONE, REAL, STATIC, Several, Val
+from archspec.pytorch.values import FREE, INT, KIND, NONE, REAL, STATIC, Several, Val
 from archspec.resolve import nodes, walk
 from archspec.resolve.unit import Definition
 
@@ -249,10 +250,28 @@ class ForwardMethod:
         statements = self.scope.statements
         variable = statements.variable(word)
         known = self.expressions.single(value, loop)
-        statements.bind(variable, self.static.named(word, loop))
+        dtypes = {t.dtype for e in _reads(self.scope.form.body, word) for t in self.scope.types(e)}
+        if known.is_number and dtypes:
+            known = self._begun(word, known, dtypes, loop)
+            statements.bind(variable, known.code)
+            self.expressions.begun.add(word)
+        else:
+            statements.bind(variable, self.static.named(word, loop))
         optional = known.optional or known.is_none
         made = statements.clock
         return known._replace(code=name(variable), name=variable, op="", args=(), made=made, optional=optional)
+
+    def _begun(self, word: str, number: Val, dtypes: set[str], loop: nodes.Loop) -> Val:
+        """A number before a loop that reads it as a tensor: a tensor without axes."""
+        kind = KIND[dtypes.pop()]
+        kind = FREE if kind == REAL else kind
+        if dtypes or (number.counts != kind and not (kind == FREE and number.counts in (REAL, INT))):
+            self.scope.refuse(f"`{word}` changes its type from one iteration to the next", loop)
+        dtype = self.types.free_type() if kind == FREE else py("torch.int64" if kind == INT else "torch.bool")
+        (begun,) = number.args if number.args and isinstance(number.args[0], ast.Constant) else (number.code,)
+        made = py("torch.full((), x, dtype=dtype)", x=begun, dtype=dtype)
+        assert isinstance(made, ast.Call)
+        return number._replace(code=placed(made, self.types.device()), kind=kind)
 
     def _met(self, word: str, first: Val, last: Val | Several, loop: nodes.Loop) -> Val:
         """A carried value whose kind and rank hold before a loop and after each iteration."""
@@ -374,6 +393,13 @@ def _rebound(scope: Scope) -> set[str]:
     words = [*assigned(body), *[e.name for e in scope.form.inputs], *scope.definition.hyperparameters]
     inside = {w for s in body if isinstance(s, nodes.For | nodes.If) for w in assigned((s,))}
     return inside | {w for w in words if words.count(w) > 1}
+
+
+def _reads(statements: tuple[nodes.Statement, ...], word: str) -> Iterator[nodes.Expr]:
+    """The expressions in statements that read a name."""
+    for statement in walk.every_statement(statements):
+        for whole in (*walk.expressions(statement), *walk.conditions(statement)):
+            yield from (e for e in walk.every_expression(whole) if isinstance(e, nodes.Local) and e.name == word)
 
 
 def _is_none(value: Val | Several) -> bool:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Sequence
 
 from archspec.elaborate.trace import Use
+from archspec.elaborate.values import is_list
 from archspec.ir import Module, Weight
 from archspec.pytorch.attribute_paths import Place, address
 from archspec.pytorch.containers import Containers
@@ -179,6 +180,8 @@ class InitMethod:
         found = self.expressions.one(value)
         if not found.is_tensor:
             dtype = _EMPTY[node.dtype] or ", dtype=torch.get_default_dtype()"
+            if any(map(is_list, self.scope.trace.statics(value).values())):
+                return py(f"torch.tensor(values{dtype})", values=found.code)
             return py(f"torch.full(shape, value{dtype})", shape=shape, value=found.code)
         code = found.code
         if found.kind == FREE:

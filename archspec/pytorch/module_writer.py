@@ -15,13 +15,14 @@ from archspec.pytorch.forward_method import ForwardMethod
 from archspec.pytorch.init_method import InitMethod
 from archspec.pytorch.known_modules import function_form, is_causal_mask
 from archspec.pytorch.names import TAKEN_BY_RECORDS, usable
+from archspec.pytorch.number_functions import NumberFunction
 from archspec.pytorch.parameters import Parameters
 from archspec.pytorch.peephole import returned, simplified, without_repeats
 from archspec.pytorch.pyast import bind, literal, name, names_in, prune, py, stored
 from archspec.pytorch.size_checks import size_checks
 from archspec.pytorch.torch_layers import torch_layer
 from archspec.pytorch.values import KIND, REAL
-from archspec.resolve.unit import Definition
+from archspec.resolve.unit import Definition, is_numeric
 
 
 class ModuleWriter:
@@ -37,7 +38,9 @@ class ModuleWriter:
     def write(self, definition: Definition) -> Emitted:
         """Writes a definition, once."""
         if definition not in self.emitted:
-            if definition not in self.trace.uses and not self.context.modules(definition):
+            if is_numeric(definition):
+                emitted = self._numeric(definition)
+            elif definition not in self.trace.uses and not self.context.modules(definition):
                 emitted = self._unused(definition)
             else:
                 emitted = self._function(definition) if definition.kind == "fn" else self._module(definition)
@@ -49,6 +52,12 @@ class ModuleWriter:
         told = literal(f"the model does not apply {definition.name}")
         body: list[ast.stmt] = [ast.Raise(py("NotImplementedError(told)", told=told))]
         return Emitted(self.context.names[definition], definition, base="nn.Module", forward=body, is_unused=True)
+
+    def _numeric(self, definition: Definition) -> Emitted:
+        function = NumberFunction(self.context, definition)
+        words = tuple(definition.hyperparameters)
+        body = function.body()
+        return Emitted(self.context.names[definition], definition, words, forward=body, head=function.head())
 
     def _function(self, definition: Definition) -> Emitted:
         uses = self.trace.uses[definition]

@@ -84,6 +84,9 @@ class Tensor:
             raise RuntimeError(f"{self.shape[axis]} is no product of {sizes}")
         return Tensor((*self.shape[:axis], *parts, *self.shape[axis + 1 :]), self.dtype)
 
+    def new_full(self, size: Iterable[int], fill_value: float) -> Tensor:
+        return Tensor(size, self.dtype)
+
     def narrow(self, dim: int, start: int, length: int) -> Tensor:
         settings = {"axis": dim, "start": start, "stop": start + length, "step": 1}
         return cast("Tensor", applied(OPS["slice"], [self], settings))

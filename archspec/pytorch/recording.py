@@ -14,7 +14,7 @@ from collections import abc
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from archspec.ops import OPS
 from archspec.pytorch.names import TAKEN_BY_MODULES
@@ -264,6 +264,13 @@ def _full(shape: object, value: object, dtype: DType | None = None, device: None
     return Tensor(sizes_of(shape, 1), dtype or OF_NUMBERS[value.__class__])
 
 
+def _tensor(values: object, dtype: DType | None = None, device: None = None) -> Tensor:
+    if not isinstance(values, tuple):
+        return Tensor((), dtype or OF_NUMBERS[values.__class__])
+    parts = [_tensor(item, dtype) for item in cast("tuple[object, ...]", values)]
+    return Tensor((len(parts), *parts[0].shape), max(part.dtype for part in parts))
+
+
 def _arange(stop: int, dtype: DType = int64, device: None = None) -> Tensor:
     return Tensor((stop,), dtype)
 
@@ -313,6 +320,13 @@ def _convolution_over(rank: int, transposed: bool) -> Callable[..., object]:
     return convolve
 
 
+class _FInfo(NamedTuple):
+    """The limits of an element type."""
+
+    dtype: DType
+    min: float = -1.0
+
+
 _INITIAL = ("normal_", "zeros_", "ones_", "constant_", "trunc_normal_", "uniform_")
 _nn = SimpleNamespace(
     Module=Module,
@@ -349,6 +363,8 @@ _OTHERS = SimpleNamespace(
     empty=_made,
     zeros=_made,
     full=_full,
+    tensor=_tensor,
+    finfo=_FInfo,
     arange=_arange,
     sort=_sort,
     floor=_same,

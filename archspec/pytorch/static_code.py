@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 from archspec.elaborate.trace import Applied
 from archspec.elaborate.values import Value
-from archspec.ops import OPERATORS, OPS, Op
+from archspec.ops import Op
 from archspec.pytorch.attribute_paths import Part
+from archspec.pytorch.number_functions import binary, call
 from archspec.pytorch.pyast import apply, literal, method, name, names_in, py, sequence
 from archspec.pytorch.scope import Scope, Written, counts_as
 from archspec.pytorch.values import STATIC, Val
 from archspec.resolve import nodes
-from archspec.resolve.unit import Definition
+from archspec.resolve.unit import Definition, is_numeric
 
 
 class StaticCode:
@@ -88,6 +89,8 @@ class StaticCode:
         known = scope.env.get(word)
         if known is None or (isinstance(known, Val) and known.is_none and not scope.absent(expr)):
             return name(scope.statements.variable(word))  # or `none` in some uses or iterations only
+        if isinstance(known, Val) and known.is_tensor and set(scope.seen(expr).statics) - {None}:
+            scope.refuse("this is a tensor in one case and a number in another", expr)
         return self.named(word, expr)
 
     def named(self, word: str, node: Written) -> ast.expr:
@@ -111,22 +114,49 @@ class StaticCode:
                 known = self.settled(side)
                 if known is not None:
                     return self.code(other) if known == (operator == "and") else literal(known)
-        left, right = self.code(expr.left), self.code(expr.right)
-        if operator in ("==", "!="):
-            word = "is" if operator == "==" else "is not"
-            for side, other in ((left, right), (right, left)):
-                if isinstance(other, ast.Constant) and other.value is None:
-                    return py(f"a {word} None", a=side)
-        return py(OPS[OPERATORS[operator]].python, a=left, b=right)
+        return binary(operator, self.code(expr.left), self.code(expr.right))
 
     def _apply(self, expr: nodes.Apply) -> ast.expr:
         """`min(a, b)` and the like on numbers."""
         callees = self.scope.trace.statics(expr.callee).values()
+        functions = [callee for callee in callees if is_numeric(callee)]
+        if functions:
+            return self._call(functions, expr)
         op = next((callee for callee in callees if isinstance(callee, Op)), None)
         if op is None or not op.python:
             self.scope.refuse("this has no form in PyTorch as a number", expr)
         values = [self.code(argument.value) for argument in expr.arguments.inputs or ()]
         return py(op.python, **dict(zip([i.name for i in op.inputs], values, strict=True)))
+
+    def _call(self, functions: Sequence[Definition], expr: nodes.Apply) -> ast.expr:
+        """A call of a function of numbers: its value, where its arguments are settled."""
+        scope = self.scope
+        if len(functions) > 1:
+            scope.refuse("what is called here is another function in other uses", expr)
+        (function,) = functions
+        bound = scope.trace.bound(expr, function)
+        forwarded = scope.definition.hyperparameters if expr.arguments.forward is not None else {}
+        given: dict[str, ast.expr] = {}
+        passed: list[nodes.Global] = []
+        for word in function.hyperparameters:
+            argument = bound.hyperparameters.get(word)
+            if argument is None and word in forwarded:
+                given[word] = self.named(word, expr)
+            elif argument is not None and isinstance(argument.value, nodes.Global):
+                passed.append(argument.value)
+            elif argument is not None:
+                given[word] = self.code(argument.value)
+        values = list(scope.trace.statics(expr).values())
+        settled = scope.context.code_of(values[0]) if len(values) == 1 and not names_in(given.values()) else None
+        if settled is not None:
+            return settled
+        for value in passed:
+            if isinstance(value.target, Op):
+                scope.refuse(f"the operation `{value.name}` cannot be passed as a value in PyTorch", value)
+        given |= {
+            word: self.code(argument.value) for word, argument in bound.hyperparameters.items() if word not in given
+        }
+        return call(scope.context, function, given)
 
     # Shapes
 

@@ -10,7 +10,7 @@ from archspec.elaborate.trace import Evaluated
 from archspec.ops import OPS, Op, OpError
 from archspec.pytorch.attention import as_attention
 from archspec.pytorch.operations import Applied, emit
-from archspec.pytorch.pyast import literal, method, py
+from archspec.pytorch.pyast import literal, method, name, py
 from archspec.pytorch.scope import Scope
 from archspec.pytorch.tensor_types import TensorTypes, has_stream
 from archspec.pytorch.values import BOOL, FREE, INT, KIND, REAL, Several, Val, kind_of
@@ -30,6 +30,8 @@ class TensorCode:
     ) -> Val | Several:
         """An operation applied at `node`: a Val, or Several for one of several results."""
         op = OPS[word]
+        if any(map(_stands_alone, values)):
+            values = self._applied_alone(values, node)
         has_typed_value = any(a.name == op.dtype() for a in op.attributes)
         kind = self._filled(node) if has_typed_value else kind_of(op, values)
         values = self._promoted(op, values, kind)
@@ -68,6 +70,22 @@ class TensorCode:
     def _shapes(self, node: Evaluated) -> frozenset[tuple[Dim, ...]]:
         """The shapes that the result of a node had."""
         return frozenset(type.shape for type in self.scope.types(node))
+
+    def _applied_alone(self, values: Sequence[Val | None], node: Evaluated) -> list[Val | None]:
+        """The operands; those that stand alone are applied to a real one."""
+        found = list(values)
+        reals = {i: v for i, v in enumerate(found) if v is not None and v.kind in (REAL, FREE)}
+        place, tensor = min(reals.items(), key=lambda item: item[1].kind == FREE)
+        if not isinstance(tensor.code, ast.Name):  # it is computed once
+            variable = self.scope.fresh("x", "scores", "part")
+            self.scope.statements.bind(variable, tensor.code)
+            tensor = found[place] = tensor._replace(code=name(variable), made=self.scope.statements.clock)
+        for i, value in enumerate(found):
+            if value is not None and _stands_alone(value):
+                made = self.operate(value.op, [tensor], {}, node)
+                assert isinstance(made, Val)
+                found[i] = made._replace(rank=0, shapes=frozenset())
+        return found
 
     def _several(self, op: Op, code: ast.expr, kind: str, node: Evaluated) -> Several:
         """The results of an operation that has several."""
@@ -134,6 +152,11 @@ class TensorCode:
     def streaming(self, value: Val) -> Val:
         """A value in the type of the stream, if it is reals."""
         return _cast(value, self.types.stream_type(), REAL) if value.kind == FREE else value
+
+
+def _stands_alone(value: Val | None) -> bool:
+    """Whether a value is an operation that is an operand without its input."""
+    return value is not None and not value.is_tensor and value.op in OPS and OPS[value.op].alone
 
 
 def _cast(value: Val, dtype: ast.expr, kind: str) -> Val:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -16,13 +17,16 @@ from archspec.resolve.nodes import Argument, Arguments, Bound, Declaration, Inva
 from archspec.resolve.patterns import covers, nearest_address, pattern_of, pattern_text
 from archspec.resolve.rearranging import WORDS, read_call
 from archspec.resolve.scope import Scope
-from archspec.resolve.unit import Definition, inputs_of
+from archspec.resolve.unit import Definition, inputs_of, is_numeric
 from archspec.source import Enough, suggest
 from archspec.syntax import tree
 from archspec.syntax.walk import names_in
 
 MOST_SEGMENTS = 64
 LONGEST_ADDRESS = 500
+
+_CONSTANTS = {"pi": math.pi}
+"""Numbers with a name, which any other meaning of the name hides."""
 
 
 class Expressions:
@@ -64,6 +68,8 @@ class Expressions:
             return nodes.Global(expr, name, binding.target) if binding.target is not None else Invalid(expr)
         if name in OPS:
             return nodes.Global(expr, name, OPS[name])
+        if name in _CONSTANTS:
+            return nodes.Literal(expr, _CONSTANTS[name])
         of_file = scope.in_header or name in unit.standard_names()
         if scope.should_report(name, everywhere=of_file):
             scope.fault("unknown-name", f"unknown name `{name}`", expr, help=likely(scope, expr, use))
@@ -180,7 +186,7 @@ class Expressions:
         if arguments is None or isinstance(callee, Invalid):
             return Invalid(expr)
         if isinstance(callee, nodes.Global):
-            if not self._is_function(callee):
+            if not self._is_function(callee) or self._is_recursive(callee):
                 return Invalid(expr)
             bound = self._bind(callee.target, arguments, expr)
             return Invalid(expr) if bound is None else nodes.Apply(expr, callee, arguments.replace(bound=bound))
@@ -291,6 +297,15 @@ class Expressions:
         message = f"`{target.name}` is a {target.kind} and needs an address"
         self.scope.fault("wrong-kind", message, callee.at, help=help)
         return False
+
+    def _is_recursive(self, callee: nodes.Global) -> bool:
+        """Whether a function of numbers calls itself here; reports an error if so."""
+        target = callee.target
+        if target is not self.scope.definition or not is_numeric(target):
+            return False
+        help = "use a loop for repetition: `for i in 0..n { ... }`"
+        self.scope.fault("definition-cycle", f"`{target.name}` calls itself", callee.at, help=help)
+        return True
 
     def _bind(self, target: Definition | Op, arguments: Arguments, node: tree.Expr) -> Bound | None:
         """Return the arguments of a known callee, by name."""

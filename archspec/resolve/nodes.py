@@ -93,7 +93,7 @@ class Unary(Node):
 
 
 class Binary(Node):
-    """`operator` is one of + - * / // % ** == != < <= > >= and or."""
+    """`operator` is one of + - * / // % ** == != < <= > >= in, not in, and, or."""
 
     at: tree.Binary
     operator: str

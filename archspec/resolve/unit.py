@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import TypeGuard
 
 from archspec.ops import Op
 from archspec.record import Record, from_values
@@ -95,6 +96,11 @@ class Definition:
         self.open = False  # its inheritance has an error: any name may be one of its hyperparameters or inputs
         self.unknown: set[str] = set()  # unknown names that were reported
         self.resolved: object = None  # its resolved form, once it has been created
+
+
+def is_numeric(value: object) -> TypeGuard[Definition]:
+    """Whether a value is a function of numbers: one without outputs, which is evaluated at compile time."""
+    return isinstance(value, Definition) and value.kind == "fn" and not value.node.outputs
 
 
 class Binding(Record):

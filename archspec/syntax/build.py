@@ -88,7 +88,7 @@ def expect(children: Children) -> tree.Expect:
 
 
 def definition(children: Children) -> tree.Definition:
-    word, name, *lists, _, outputs, body = children
+    word, name, *lists, outputs, body = children
     entries: list[tuple[Parameter, ...]] = [nodes(given) for given in lists]
     if len(entries) == 1:
         is_inputs = any(entry.shape for entry in entries[0])
@@ -97,6 +97,9 @@ def definition(children: Children) -> tree.Definition:
         hyperparameters, inputs = entries
     for entry in hyperparameters:
         _check_hyperparameter(entry)
+    if not outputs and (inputs or len(lists) > 1 or word.text != "fn"):
+        help = "declare the outputs: `-> [batch, hidden]`"
+        raise Fault("expected `->` after `)`, found `{`", body.start, body.start + 1, help)
     for entry in inputs:
         _check_input(entry, len(entries) == 1)
     return tree.Definition(
@@ -153,6 +156,13 @@ def _dtype(token: Token | None) -> str:
 
 
 _REALS = ("real", "float", "float32", "float16", "bfloat16", "half", "double", "Tensor")
+
+
+def results(children: Children) -> tuple[tree.Output, ...]:
+    if children and not children[1]:
+        help = "a function of numbers has no `->`"
+        raise Fault("expected an output after `->`", children[0].start, children[0].end, help)
+    return children[1] if children else ()
 
 
 def output(children: Children) -> tree.Output:
@@ -249,7 +259,7 @@ MAKERS: dict[str, Make] = {
     **{
         rule.__name__: rule
         for rule in (
-            *(file, imports, imported, dims, model, expects, expect, definition, entry, takeover, output),
+            *(file, imports, imported, dims, model, expects, expect, definition, entry, takeover, results, output),
             *(bind, declare, param, initial, tie, require, role, result, branch, repeat, loop),
         )
     },

@@ -175,6 +175,11 @@ def binary(children: Children) -> tree.Binary:
     return tree.Binary(left.start, right.end, sign.text, left, right)
 
 
+def excluded(children: Children) -> tree.Binary:
+    left, _, _, right = children
+    return tree.Binary(left.start, right.end, "not in", left, right)
+
+
 def unary(children: Children) -> tree.Unary:
     sign, operand = children
     return tree.Unary(sign.start, operand.end, sign.text, operand)
@@ -230,7 +235,7 @@ EXPRESSIONS: dict[str, Make] = {
     rule.__name__: rule
     for rule in (
         *(place, address, dotted, segment, index, own, modifiers, callee, arguments, argument, call),
-        *(chain, step, operate, skip, conditional, binary, unary, paren, subscript, reference),
+        *(chain, step, operate, skip, conditional, binary, excluded, unary, paren, subscript, reference),
         *(listing, ellipsis, literal),
     )
 }

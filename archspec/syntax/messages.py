@@ -61,6 +61,7 @@ def _expected(context: Context) -> str:
         return "`,` or the end of the line" if "," in accepted else "the end of the line"
     hidden = {"["} if accepted & {":", "+"} else set[str]()
     hidden |= {":", "="} if context.has_value else set()
+    hidden |= {"{"} if "->" in accepted else set()
     signs = [sign for sign in _SIGNS if sign in accepted - hidden] or sorted(accepted)[:4]
     return _listed([f"`{sign}`" for sign in signs])
 

@@ -22,9 +22,28 @@ _NUMBERS: dict[type, int] = {c: number for number, c in enumerate(_CLASSES)}
 _ATOMS: dict[str, type] = {"int": int, "str": str, "bool": bool, "float": float, "None": type(None)}
 _TYPES: set[object] = {"", "int", "bool"}
 _MODIFIERS: set[object] = {(), ("frozen",), ("unused",), ("frozen", "unused"), ("unused", "frozen")}
+_BINARY: set[object] = {
+    "+",
+    "-",
+    "*",
+    "/",
+    "//",
+    "%",
+    "**",
+    "==",
+    "!=",
+    "<",
+    "<=",
+    ">",
+    ">=",
+    "in",
+    "not in",
+    "and",
+    "or",
+}
 _CHOICES: dict[tuple[type, str], set[object]] = {
     (tree.Unary, "operator"): {"-", "not"},
-    (tree.Binary, "operator"): {"+", "-", "*", "/", "//", "%", "**", "==", "!=", "<", "<=", ">", ">=", "and", "or"},
+    (tree.Binary, "operator"): _BINARY,
     (tree.Step, "operator"): {"", "+", "-", "*", "/"},
     (tree.Own, "modifiers"): _MODIFIERS,
     (tree.Param, "modifiers"): _MODIFIERS,

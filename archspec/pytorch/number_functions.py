@@ -1,0 +1,203 @@
+"""Functions of numbers as functions of Python, with both sides of every condition: they hold for all arguments."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import NoReturn
+
+from archspec.elaborate.trace import Application
+from archspec.elaborate.values import Value
+from archspec.ops import OPERATORS, OPS, Op
+from archspec.pytorch.constructor_arguments import default_of, given_to
+from archspec.pytorch.context import Context
+from archspec.pytorch.pretty import bracketed, written
+from archspec.pytorch.pyast import apply, bind, literal, name, negated, py, sequence
+from archspec.pytorch.scope import untranslatable
+from archspec.pytorch.statements import Statements
+from archspec.resolve import nodes
+from archspec.resolve.unit import Definition
+from archspec.syntax.tree import Located
+
+
+class NumberFunction:
+    """Translates one function of numbers."""
+
+    def __init__(self, context: Context, definition: Definition) -> None:
+        self.context = context
+        self.definition = definition
+        self.form = context.form(definition)
+        self.parameters = context.parameters(definition)
+        self.statements = Statements(context.taken, self.parameters)
+        self.bound = set(definition.hyperparameters)
+
+    def body(self) -> list[ast.stmt]:
+        """The statements of the function."""
+        made: list[ast.stmt] = []
+        for word, parameter in self.parameters.items():
+            default = default_of(self.definition, word)
+            if default is not None and not isinstance(default, nodes.Literal):
+                if any(None in self._given(site, word) for site in self.context.trace.sites(self.definition)):
+                    self.refuse(f"the default of `{word}` has no form in PyTorch", self.definition.node.name)
+                made.append(ast.If(py("x is None", x=name(parameter)), [bind(parameter, self.code(default))], []))
+        return [*made, *self._statements(self.form.body)]
+
+    def head(self) -> list[str]:
+        """The line, or lines, before the body."""
+        found: list[str] = []
+        for word, parameter in self.parameters.items():
+            default = default_of(self.definition, word)
+            if default is None:
+                found.append(f"{parameter}: Any")
+            else:
+                usual = default.value if isinstance(default, nodes.Literal) else None
+                found.append(f"{parameter}: Any = {written(literal(usual))}")
+        return bracketed(f"def {self.context.names[self.definition]}(", found, ") -> Any:", 0)
+
+    def refuse(self, message: str, at: Located) -> NoReturn:
+        raise untranslatable(message, self.definition, at)
+
+    def _given(self, site: Application, word: str) -> Sequence[Value]:
+        """The values that a call passes for a hyperparameter."""
+        argument = given_to(site, word)
+        return list(self.context.trace.statics(argument).values()) if argument is not None else []
+
+    # Statements
+
+    def _statements(self, statements: Sequence[nodes.Statement]) -> list[ast.stmt]:
+        return [made for statement in statements for made in self._statement(statement)]
+
+    def _statement(self, statement: nodes.Statement) -> list[ast.stmt]:
+        match statement:
+            case nodes.Bind(targets=[word]):
+                value = self.code(statement.value)
+                self.bound.add(word)
+                return [bind(self.statements.variable(word), value)]
+            case nodes.Return():
+                return [ast.Return(self.code(statement.values[0]))]
+            case nodes.Require():
+                at = statement.condition.at
+                text = " ".join(self.definition.unit.source.text[at.start : at.end].split())
+                told = literal(statement.message or f"required: {text}")
+                raised = ast.Raise(py("ValueError(told)", told=told))
+                return [ast.If(negated(self.code(statement.condition)), [raised], [])]
+            case nodes.If():
+                return self._if(statement)
+            case nodes.For():
+                return self._for(statement)
+            case _:
+                return []
+
+    def _if(self, statement: nodes.If) -> list[ast.stmt]:
+        new = [word for word in statement.binds if word not in self.bound | _always_bound((statement,))]
+        made = [bind(self.statements.variable(word), literal(None)) for word in new]
+        test = self.code(statement.condition)
+        sides = [self._side(body) for body in (statement.body, statement.otherwise)]
+        self.bound |= set(statement.binds)
+        return [*made, ast.If(test, sides[0] or [ast.Pass()], sides[1])]
+
+    def _side(self, body: Sequence[nodes.Statement]) -> list[ast.stmt]:
+        outer = set(self.bound)
+        made = self._statements(body)
+        self.bound = outer
+        return made
+
+    def _for(self, statement: nodes.For) -> list[ast.stmt]:
+        loop = statement.loop
+        first, last = self.code(loop.first), self.code(loop.last)
+        bounds = [last] if isinstance(first, ast.Constant) and first.value == 0 else [first, last]
+        index = self.statements.variable(loop.variable)
+        body = self._side(statement.body)
+        return [ast.For(name(index), apply(name("range"), bounds), body, [])]
+
+    # Expressions
+
+    def code(self, expr: nodes.Expr) -> ast.expr:
+        """The code of an expression."""
+        match expr:
+            case nodes.Literal():
+                return literal(expr.value)
+            case nodes.Local():
+                return name(self.statements.variable(expr.name))
+            case nodes.Global():
+                return self._known(expr)
+            case nodes.Listing():
+                return sequence([self.code(item) for item in expr.items])
+            case nodes.Unary():
+                return py("not x" if expr.operator == "not" else "-x", x=self.code(expr.operand))
+            case nodes.Binary():
+                return binary(expr.operator, self.code(expr.left), self.code(expr.right))
+            case nodes.Conditional():
+                otherwise = self.code(expr.otherwise) if expr.otherwise is not None else literal(None)
+                return ast.IfExp(self.code(expr.condition), self.code(expr.value), otherwise)
+            case nodes.Subscript():
+                return ast.Subscript(self.code(expr.value), self.code(expr.position), ast.Load())
+            case nodes.Length():
+                return apply(name("len"), [self.code(expr.value)])
+            case nodes.Apply():
+                return self._apply(expr)
+            case _:
+                self.refuse("this has no form in PyTorch as a number", expr.at)
+
+    def _known(self, expr: nodes.Global) -> ast.expr:
+        target = expr.target
+        known = not isinstance(target, Op) and target in self.context.names
+        made = self.context.code_of(target) if known else None
+        if made is None:
+            self.refuse(f"`{expr.name}` cannot be passed as a value in PyTorch here", expr.at)
+        return made
+
+    def _apply(self, expr: nodes.Apply) -> ast.expr:
+        callee, arguments = expr.callee, expr.arguments
+        if isinstance(callee, nodes.Global) and isinstance(callee.target, Op):
+            op = callee.target
+            if not op.python:
+                self.refuse("this has no form in PyTorch as a number", expr.at)
+            values = [self.code(argument.value) for argument in arguments.inputs or ()]
+            return py(op.python, **dict(zip([i.name for i in op.inputs], values, strict=True)))
+        bound = arguments.bound
+        if isinstance(callee, nodes.Global) and isinstance(callee.target, Definition) and bound is not None:
+            own = self.definition.hyperparameters if arguments.forward is not None else {}
+            given = {word: self.code(argument.value) for word, argument in bound.hyperparameters.items()}
+            given |= {word: name(self.parameters[word]) for word in own if word not in given}
+            return call(self.context, callee.target, given)
+        listed = [*arguments.hyperparameters, *(arguments.inputs or ())]
+        if arguments.forward is not None or any(argument.name for argument in listed):
+            self.refuse("this call has no form in PyTorch", expr.at)
+        return apply(self.code(callee), [self.code(argument.value) for argument in listed])
+
+
+def _always_bound(statements: Sequence[nodes.Statement]) -> set[str]:
+    """The names that statements bind, whatever their conditions are."""
+    found: set[str] = set()
+    for statement in statements:
+        if isinstance(statement, nodes.Bind):
+            found |= set(statement.targets)
+        elif isinstance(statement, nodes.If):
+            found |= _always_bound(statement.body) & _always_bound(statement.otherwise)
+    return found
+
+
+def call(context: Context, callee: Definition, given: dict[str, ast.expr]) -> ast.expr:
+    """A call of a function of numbers with values for its hyperparameters: by position up to the first left out."""
+    parameters = context.parameters(callee)
+    positional: list[ast.expr] = []
+    named: dict[str, ast.expr] = {}
+    for position, word in enumerate(callee.hyperparameters):
+        if word in given and len(positional) == position:
+            positional.append(given[word])
+        elif word in given:
+            named[parameters[word]] = given[word]
+    return apply(name(context.emitted(callee).name), positional, named)
+
+
+def binary(operator: str, left: ast.expr, right: ast.expr) -> ast.expr:
+    """A binary operator on numbers and the like."""
+    if operator in ("in", "not in"):
+        return py(f"a {operator} b", a=left, b=right)
+    if operator in ("==", "!="):
+        word = "is" if operator == "==" else "is not"
+        for side, other in ((left, right), (right, left)):
+            if isinstance(other, ast.Constant) and other.value is None:
+                return py(f"a {word} None", a=side)
+    return py(OPS[OPERATORS[operator]].python, a=left, b=right)
