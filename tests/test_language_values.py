@@ -1,5 +1,7 @@
 """What a spec means, rule by rule: hyperparameters, roles, requirements, shapes and outputs."""
 
+from pathlib import Path
+
 import pytest
 from small import DENSE, SCALE, codes, findings, layers, load, operations, output, shapes
 
@@ -485,3 +487,27 @@ def test_a_dimension_is_divided_with_two_strokes(quotient: str) -> None:
     text = f"{head}  return x * .w * ({quotient})\n}}\n"
     (found,) = findings(text)
     assert (found.message, found.help) == ("`/` cannot divide symbolic dimensions", "use `//` for integer division")
+
+
+def test_names_of_a_definition_hide_dimensions() -> None:
+    model = archspec.load(str(Path(__file__).parent / "faults" / "hidden_dimensions.arch:outer"))
+    assert {name: type.shape[1:] for name, type in (model.inputs | model.outputs).items()} == {
+        "x": (6, 4),
+        "n": (3,),
+        "y": (4, 6),
+        "z": (3,),
+    }
+
+
+def test_an_input_is_no_size() -> None:
+    text = "dim batch, seq\nfn f(x [batch, seq], seq [batch]) -> [batch] { return seq + sum(axis = 1)(x) }\n"
+    block = "block B()(x [batch]) -> [batch] { return x * 2.0 }"
+    found, unused = findings(text + block)
+    assert unused.message == "unused dimension `seq`"
+    assert (found.code, found.message, found.help) == (
+        "wrong-kind",
+        "expected a size, found the input `seq`",
+        "rename the input to use the dimension",
+    )
+    (found,) = findings(text.replace("dim batch, seq", "dim batch") + block)
+    assert (found.message, found.help) == ("expected a size, found the input `seq`", None)

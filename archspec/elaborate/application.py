@@ -53,8 +53,8 @@ class Applications(Interpreter):
     # Names
 
     def dimension(self, expr: nodes.Dimension) -> Value:
-        if expr.name in self.env:
-            return self.env[expr.name]
+        if expr.key in self.env:
+            return self.env[expr.key]
         return self.fault(
             "unbound-dimension",
             f"dimension `{expr.name}` has no size here",
