@@ -271,9 +271,8 @@ class Interpreter:
         if self.program.numbers.requires(self, statement.condition):
             return True
         names = dict.fromkeys(walk.local_names(statement.condition))
-        shown = [
-            (name.removeprefix("dim "), self.env[name]) for name in names if self.env.get(name, DYNAMIC) is not DYNAMIC
-        ]
+        known = {name: self.env.get(name, DYNAMIC) for name in names}
+        shown = [(name.removeprefix("dim "), value) for name, value in known.items() if value is not DYNAMIC]
         values = ", ".join(f"{name} = {show(value)}" for name, value in shown)
         message = statement.message or "requirement not met"
         span = self.unit.span(statement.condition.at)

@@ -49,7 +49,7 @@ class Local(Node):
 
 
 class Dimension(Node):
-    """A dimension that the file declares with `dim`; `key` differs from every name of a definition, which may hide it."""
+    """A dimension that the file declares with `dim`; no name of a definition, which may hide it, is its `key`."""
 
     at: tree.Name
     name: str
