@@ -76,12 +76,7 @@ def _entry(name: str, info: object, label: str, faults: Faults) -> Entry | None:
 
 
 def _is_sizes(value: object) -> TypeGuard[list[int]]:
-    if not isinstance(value, list):
-        return False
-    for item in cast("list[object]", value):  # faster than `all` for millions of short lists
-        if not is_size(item):
-            return False
-    return True
+    return isinstance(value, list) and all(map(is_size, cast("list[object]", value)))
 
 
 def _is_pair(offsets: object) -> TypeGuard[list[int]]:

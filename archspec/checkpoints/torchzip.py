@@ -46,7 +46,7 @@ class Archive:
                     raise PickleError(f"this zip archive was not written by `torch.save`: {found}")
                 self._root = pickles[0].filename.removesuffix(_PICKLE)
                 _check_members(file, infos, archive.start_dir)
-                _check_end(file, len(infos), archive.start_dir)
+                _check_end(file, len(infos), archive.start_dir, size)
                 for name in _SMALL:
                     if f"{self._root}/{name}" in self._members:
                         archive.open(f"{self._root}/{name}").read(_LONGEST_SMALL)  # checks its sum
@@ -115,13 +115,13 @@ def _check_members(file: BinaryIO, infos: list[ZipInfo], end: int) -> None:
             raise PickleError(f"the header of archive member `{info.filename}` is damaged")
 
 
-def _check_end(file: BinaryIO, count: int, start: int) -> None:
+def _check_end(file: BinaryIO, count: int, start: int, stop: int) -> None:
     """Raise PickleError unless the directory at `start` has `count` entries, and the records after it describe it.
 
     PyTorch refuses an archive in which they do not.
     """
     file.seek(start)
-    rest = file.read(LARGEST_DIRECTORY)
+    rest = file.read(min(stop - start, LARGEST_DIRECTORY))
     size = 0
     for _ in range(count):
         signature, *lengths = _ENTRY.unpack_from(rest, size)
