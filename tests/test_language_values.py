@@ -1,5 +1,7 @@
 """What a spec means, rule by rule: hyperparameters, roles, requirements, shapes and outputs."""
 
+from pathlib import Path
+
 import pytest
 from small import DENSE, SCALE, codes, findings, layers, load, operations, output, shapes
 
@@ -485,3 +487,89 @@ def test_a_dimension_is_divided_with_two_strokes(quotient: str) -> None:
     text = f"{head}  return x * .w * ({quotient})\n}}\n"
     (found,) = findings(text)
     assert (found.message, found.help) == ("`/` cannot divide symbolic dimensions", "use `//` for integer division")
+
+
+def test_names_of_a_definition_hide_dimensions() -> None:
+    model = archspec.load(str(Path(__file__).parent / "faults" / "hidden_dimensions.arch:outer"))
+    assert {name: type.shape[1:] for name, type in (model.inputs | model.outputs).items()} == {
+        "x": (6, 4),
+        "n": (3,),
+        "y": (4, 6),
+        "z": (3,),
+    }
+
+
+def test_an_input_is_no_size() -> None:
+    text = "dim batch, seq\nfn f(x [batch, seq], seq [batch]) -> [batch] { return seq + sum(axis = 1)(x) }\n"
+    block = "block B()(x [batch]) -> [batch] { return x * 2.0 }"
+    found, unused = findings(text + block)
+    assert unused.message == "unused dimension `seq`"
+    assert (found.code, found.message, found.help) == (
+        "wrong-kind",
+        "expected a size, found the input `seq`",
+        "rename the input to use the dimension",
+    )
+    (found,) = findings(text.replace("dim batch, seq", "dim batch") + block)
+    assert (found.message, found.help) == ("expected a size, found the input `seq`", None)
+
+
+UNTAKEN = """
+import std { Linear, mean, relu }
+dim batch, seq
+fn two(x [batch]) -> ([batch], [batch]) { return x, x }
+block Net(n = 4, on = false)(x [batch, seq, n], mask int [batch, seq] = none) -> [batch, n] {
+  if on {
+    BODY
+  }
+  return mean(x, mask)
+}
+model "net" = Net()
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "message"),
+    [
+        ("y = mean(Linear, mask)", "wrong-kind", "input `x` of `mean` expects a tensor, found a layer `Linear`"),
+        ('y = mean("x")', "wrong-kind", 'input `x` of `mean` expects a tensor, found the string "x"'),
+        ("y = relu(none)", "wrong-kind", "input `x` of `relu` expects a tensor, found `none`"),
+        ("y = x + Linear", "wrong-kind", "`+` expects a tensor or number, found a layer `Linear`"),
+        ("y = x |> relu |> + [1]", "wrong-kind", "`+` expects a tensor or number, found the list [1]"),
+        ("y = Linear |> relu", "wrong-kind", "input `x` of `relu` expects a tensor, found a layer `Linear`"),
+        ("y, z = relu(x)", "output", "cannot assign 1 output to 2 names"),
+        ("y = x |> two", "output", "cannot assign 2 outputs to 1 name"),
+        ("y = relu(two(x))", "wrong-kind", "input `x` of `relu` expects one tensor, found 2 outputs"),
+        ("return x, x", "output", "`Net` declares 1 output but returns 2"),
+        (
+            "y = a: Linear(n, n, bias = 3)(x)",
+            "wrong-kind",
+            "hyperparameter `bias` of `Linear` expects type boolean, found the integer 3",
+        ),
+        ("y = x if 3 else x", "wrong-kind", "expected a boolean condition, found the integer 3"),
+        ("y = x if not 3 else x", "wrong-kind", "`not` expects a boolean, found the integer 3"),
+        ("for i in 0..2.5 { y = x }", "wrong-kind", "expected an integer loop bound, found the real 2.5"),
+        ("y = 3(x)", "wrong-kind", "cannot apply the integer 3"),
+        ("y = .absent", "unknown-address", "nothing is declared at `.absent`"),
+    ],
+)
+def test_branches_that_no_model_takes_are_checked(body: str, code: str, message: str) -> None:
+    found = [f for f in findings(UNTAKEN.replace("BODY", body)) if f.severity == "error"]
+    assert [(f.code, f.message) for f in found] == [(code, message)]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "y = x + 2 + true",
+        "y = relu(2)",
+        "y = mean(x, none)",
+        "p, q = two(x)",
+        "y = x if mask == none else (none if n > 3 else x)",
+        "act = relu\n  y = act(x) |> act",
+        "y = x if Linear == Linear else relu(x)",
+        "y = a: Linear(n, n, bias = none)(x)",
+        "y = x |> l[i]: Linear(n, n) for i in 0..n",
+    ],
+)
+def test_branches_that_no_model_takes_may_be_right(body: str) -> None:
+    load(UNTAKEN.replace("BODY", body))

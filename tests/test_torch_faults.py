@@ -162,3 +162,69 @@ block Net(n = 4, m = 2)(x [..., n, 3], y [n, batch, m] = none, z int [2 * n, bat
             module(*given)
     with pytest.raises(ValueError, match=r"expected \[4, batch, 2\]"):
         module(x, y[:1])
+
+
+PAIRS = """
+dim batch, k
+block Net(n = 4)(x [batch, n], y [k, n] = none, z [batch, k] = none) -> [batch, n] {
+  h = x + matmul(z, y) if y != none and z != none else x
+  g = h + sum(axis = 0)(y) if y != none else h
+  return g + sum(axis = 1, keep = true)(z) if z != none else g
+}
+"""
+SHARED = {
+    "x [batch, seq, n], y [batch, seq, n]": ("x + y", [(2, 3, 4), (2, 1, 4)], "y", "[2, 3, 4]"),
+    "x [batch, seq, n], y [batch, 2 * seq]": (
+        "x + sum(axis = 2, keep = true)(reshape([batch, seq, 2])(y))",
+        [(2, 3, 4), (2, 2)],
+        "y",
+        "[2, 6]",
+    ),
+    "x [batch, seq, n], y [batch, seq]": ("x + reshape([batch, seq, 1])(y)", [(2, 3, 4), (3, 2)], "y", "[2, 3]"),
+    "x [batch, seq, seq]": ("x * real(n)", [(2, 3, 1)], "x", "[batch, seq, 3]"),
+    "y [seq, n], x [batch, seq, n]": ("x + y", [(1, 4), (2, 3, 4)], "x", "[batch, 1, 4]"),
+    "x [..., n], y [..., n]": ("x + y", [(2, 3, 4), (3, 4)], "y", "[2, 3, 4]"),
+    "x [..., n], y [..., 1]": ("x + y", [(2, 3, 4), (2, 1, 1)], "y", "[*[2, 3], 1]"),
+    "x [..., seq, n], y [seq]": ("x + reshape([seq, 1])(y)", [(2, 3, 4), (1,)], "y", "[3]"),
+}
+
+
+@pytest.mark.parametrize("inputs", SHARED)
+def test_sizes_that_inputs_share_are_checked(inputs: str) -> None:
+    value, given, name, expected = SHARED[inputs]
+    dims = "dim batch, seq\n"
+    output = inputs.partition("x ")[2].partition("]")[0]
+    module = archspec.to_torch(load(f"{dims}block Net(n = 4)({inputs}) -> {output}] {{ return {value} }}"))
+    index = [part.split()[0] for part in inputs.replace("], ", "];").split(";")].index(name)
+    with pytest.raises(ValueError) as caught:
+        module(*map(torch.zeros, given))
+    assert str(caught.value) == f"{name} has shape {list(given[index])}, expected {expected}"
+
+
+def test_sizes_that_optional_inputs_share_are_checked() -> None:
+    module = archspec.to_torch(load(PAIRS))
+    x, y, z = torch.zeros(2, 4), torch.zeros(3, 4), torch.zeros(2, 3)
+    for given in ((x,), (x, y), (x, None, z), (x, y, z), (x, None, z[:, :1])):
+        assert module(*given).shape == (2, 4)
+    for given, message in (
+        ((x, y, z[:, :1]), r"z has shape \[2, 1\], expected \[batch, 3\]"),
+        ((x, None, z[:1]), r"z has shape \[1, 3\], expected \[2, k\]"),
+        ((x, y[:, :1]), r"y has shape \[3, 1\], expected \[k, 4\]"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            module(*given)
+
+
+def test_inputs_taken_over_are_checked_by_their_names() -> None:
+    text = """
+dim batch, seq
+block In(n = 4)(x [batch, seq, n]) -> [batch, seq, n] { return x * 2.0 }
+block Net(..In)(..In) -> [batch, seq, n] { return part: In(..)(..) }
+"""
+    with pytest.raises(ValueError, match=r"x has shape \[2, 3, 5\], expected \[batch, seq, 4\]"):
+        archspec.to_torch(load(text))(torch.zeros(2, 3, 5))
+
+
+def test_a_hyperparameter_without_effect_is_no_obstacle() -> None:
+    module = archspec.to_torch(load("dim batch\nblock Net(n = 4)(x [batch]) -> [batch] { return x * 2.0 }"))
+    assert module(torch.ones(3)).tolist() == [2.0, 2.0, 2.0]

@@ -20,6 +20,14 @@ _FLAGS = _HAS_DESCRIPTOR | _UTF8 | 0x6  # and the level of compression
 _LONGEST_DESCRIPTOR = 24
 _DIRECTORY = 0x10
 _PICKLE = "/data.pkl"
+_SMALL = ("version", "byteorder", ".format_version", ".storage_alignment", ".data/serialization_id")
+"""Members that `torch.load` reads besides the pickle and the storages."""
+
+_LONGEST_SMALL = 1000
+_ENTRY = Struct("<4s24xHHH12x")
+"""An entry of the directory: signature, and the lengths of the name, of the extra field and of the comment."""
+
+_END, _LOCATOR, _END64 = Struct("<4sHHHHIIH"), Struct("<4sIQI"), Struct("<4sQ4xIIQQQQ")
 
 
 class Archive:
@@ -38,6 +46,10 @@ class Archive:
                     raise PickleError(f"this zip archive was not written by `torch.save`: {found}")
                 self._root = pickles[0].filename.removesuffix(_PICKLE)
                 _check_members(file, infos, archive.start_dir)
+                _check_end(file, len(infos), archive.start_dir, size)
+                for name in _SMALL:
+                    if f"{self._root}/{name}" in self._members:
+                        archive.open(f"{self._root}/{name}").read(_LONGEST_SMALL)  # checks its sum
                 size = pickles[0].file_size
                 if size > LARGEST:
                     raise PickleError(f"pickle of {size:,} bytes exceeds the limit of {LARGEST:,}")
@@ -101,6 +113,34 @@ def _check_members(file: BinaryIO, infos: list[ZipInfo], end: int) -> None:
             or not _is_descriptor(rest, info)
         ):
             raise PickleError(f"the header of archive member `{info.filename}` is damaged")
+
+
+def _check_end(file: BinaryIO, count: int, start: int, stop: int) -> None:
+    """Raise PickleError unless the directory at `start` has `count` entries, and the records after it describe it.
+
+    PyTorch refuses an archive in which they do not.
+    """
+    file.seek(start)
+    rest = file.read(min(stop - start, LARGEST_DIRECTORY))
+    size = 0
+    for _ in range(count):
+        signature, *lengths = _ENTRY.unpack_from(rest, size)
+        size += _ENTRY.size + sum(lengths)
+        if signature != b"PK\x01\x02":
+            raise PickleError("the directory of the archive is damaged")
+    rest = rest[size:]
+    wanted = (0, 0, count, count, size, start)
+    if rest.startswith(b"PK\x06\x06"):
+        signature, length, *found = _END64.unpack_from(rest)
+        locator = _LOCATOR.unpack_from(rest, _END64.size)
+        if length != _END64.size - 12 or tuple(found) != wanted or locator != (b"PK\x06\x07", 0, start + size, 1):
+            raise PickleError("the end of the archive is damaged")
+        rest = rest[_END64.size + _LOCATOR.size :]
+    signature, *found, comment = _END.unpack_from(rest)
+    limits = (0xFFFF, 0xFFFF, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF)
+    fits = all(value in (a, b) for value, a, b in zip(found, wanted, limits, strict=True))
+    if signature != b"PK\x05\x06" or not fits or len(rest) != _END.size + comment:
+        raise PickleError("the end of the archive is damaged")
 
 
 def _is_descriptor(rest: bytes, info: ZipInfo) -> bool:

@@ -17,7 +17,8 @@ from archspec.record import Record
 from archspec.resolve import nodes
 from archspec.resolve.nodes import Bound
 from archspec.resolve.unit import Definition, inputs_of, is_numeric
-from archspec.source import suggest
+from archspec.source import Note, Span, suggest
+from archspec.syntax import tree
 from archspec.syntax.tree import Located
 
 MOST_NEIGHBOURS = 2000
@@ -53,8 +54,8 @@ class Applications(Evaluator):
     # Names
 
     def dimension(self, expr: nodes.Dimension) -> Value:
-        if expr.name in self.env:
-            return self.env[expr.name]
+        if expr.key in self.env:
+            return self.env[expr.key]
         return self.fault(
             "unbound-dimension",
             f"dimension `{expr.name}` has no size here",
@@ -150,6 +151,11 @@ class Applications(Evaluator):
             outputs = self.program.numbers.outputs(op, types, attributes, self.unit.span(at))
         except OpError as problem:
             where = place(problem.argument or "") or at
+            made = self._made(inputs) if isinstance(at, tree.Step) else None
+            if made is not None:
+                note = Note(f"`{op.symbol or op.name}` is applied here", self.unit.span(at))
+                self.program.error("dimension", problem.message, made, notes=(note,), help=problem.help)
+                return POISON
             return self.fault("dimension", problem.message, where, help=problem.help)
         operands = tuple([(name, operand_of(value)) for name, value in inputs])
         return self.builder.emit("op", op.name, "", None, operands, attributes, outputs, self.unit.span(at))
@@ -172,6 +178,18 @@ class Applications(Evaluator):
         word = operand.name
         message = f"no real tensor among the operands of `{op.symbol or op.name}` determines the type of `{word}`"
         return self.fault("wrong-kind", message, where or at, help=f"write `{word}(x)`, with a tensor of that type")
+
+    def _made(self, inputs: tuple[tuple[str, Value], ...]) -> Span | None:
+        """Return the location that made the size that two tensors differ in, if only one of them is computed."""
+        tensors = [value for _, value in inputs if isinstance(value, Tensor)]
+        if len(tensors) != 2:
+            return None
+        sizes = zip(*[reversed(tensor.type.shape) for tensor in tensors], strict=False)
+        differing = [axis for axis, (a, b) in enumerate(sizes, 1) if a != b and 1 not in (a, b)]
+        if not differing:
+            return None
+        makers = [self.builder.maker(t.slot, len(t.type.shape) - differing[0]) for t in tensors]
+        return makers[0] if makers[1] is None else None
 
     # Applications
 

@@ -89,7 +89,7 @@ class Interpreter:
         return self.fault("unknown-name", f"unknown name `{name}`", expr.at, help=near)
 
     def dimension(self, expr: nodes.Dimension) -> Value:
-        return self.env.get(expr.name, DYNAMIC)
+        return self.env.get(expr.key, DYNAMIC)
 
     def known(self, expr: nodes.Global) -> Value:
         return expr.target
@@ -288,7 +288,8 @@ class Interpreter:
         if self.program.numbers.requires(self, statement.condition):
             return True
         names = dict.fromkeys(walk.local_names(statement.condition))
-        shown = [(name, self.env[name]) for name in names if self.env.get(name, DYNAMIC) is not DYNAMIC]
+        known = {name: self.env.get(name, DYNAMIC) for name in names}
+        shown = [(name.removeprefix("dim "), value) for name, value in known.items() if value is not DYNAMIC]
         values = ", ".join(f"{name} = {show(value)}" for name, value in shown)
         message = statement.message or "requirement not met"
         span = self.unit.span(statement.condition.at)

@@ -248,7 +248,7 @@ def _input_types(program: Program, definition: Definition, values: dict[str, Val
     leading = "leading"
     while leading in unit.dims:
         leading += "_"
-    env = {**{name: symbol(name) for name in unit.dims}, **values}
+    env = {**{f"dim {name}": symbol(name) for name in unit.dims}, **values}
     interpreter = Evaluator(program, unit, definition, env)
     types: list[Type] = []
     for entry in resolved(definition, program.report).inputs:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
-from archspec.bodies.fold import arguments, fold_body, fold_calls
+from archspec.bodies.fold import arguments, fold_body, fold_calls, yielded
 from archspec.elaborate.application import Applications
 from archspec.elaborate.values import Tensor, Value
 from archspec.ir import Body, Call
 from archspec.ops import OPS
 from archspec.syntax.tree import Located
+
+# How a value depends on the one at the beginning of an iteration.
+JOINED, KEPT, ONCE, DEEPER, INDEPENDENT = range(5)
+"""Concatenated with what is computed from it; without weights; through one linear map; through several; not at all."""
+
+_SILENCED = re.compile(r"#\s*no-residual\b")
 
 
 class ResidualCheck:
@@ -24,21 +31,27 @@ class ResidualCheck:
 
     def iteration(self, before: Mapping[str, Value], after: Mapping[str, Value]) -> None:
         """Take in an iteration, with the values by name that were carried into it and out of it."""
-        calls = self.interpreter.builder.body.calls[self._calls :]
+        body = self.interpreter.builder.body
+        calls = body.calls[self._calls :]
         self._calls += len(calls)
         names = set(after) if self._without is None else self._without
-        has_block = any(call.kind == "block" for call in calls)
-        self._without = {name for name in names if has_block and _lacks_residual(calls, before[name], name, after)}
+        if not any(call.kind == "block" for call in calls) or (names and _takes_in(body, calls, before)):
+            names = set[str]()
+        self._without = {name for name in names if _lacks_residual(calls, before[name], name, after)}
 
     def report(self) -> None:
         """Warn about the values that have no residual connection, after the last iteration."""
+        unit = self.interpreter.unit
         for name in sorted(self._without or ()):
+            text = unit.source.text
+            if _SILENCED.search(text[self.at.start :].partition("\n")[0]):
+                continue
             value = f"`{name}`" if name else "the piped value"
             self.interpreter.program.report.warn(
                 "no-residual",
                 f"no residual connection carries {value} from one iteration to the next",
-                self.interpreter.unit.span(self.at),
-                help="add a residual connection, as in `|> + x`",
+                unit.span(self.at),
+                help="add a residual connection, as in `|> + x`, or end this line with `# no-residual`",
             )
 
 
@@ -50,26 +63,71 @@ def _lacks_residual(calls: list[Call], first: Value, name: str, after: Mapping[s
     value = after[name]
     if not isinstance(value, Tensor) or not isinstance(first, Tensor):
         return False
-    if value.type != first.type or value.type.dtype != "real" or not _reached(calls, first.slot, True).get(value.slot):
+    if value.type != first.type or value.type.dtype != "real":
         return False
-    kept = _reached(calls, first.slot, False)
-    return not any(isinstance(other, Tensor) and kept.get(other.slot) for other in after.values())
+    slots = _dependence(calls, [first.slot])
+    if slots.get(value.slot, INDEPENDENT) == INDEPENDENT:
+        return False
+    return all(slots.get(other.slot, INDEPENDENT) > KEPT for other in after.values() if isinstance(other, Tensor))
 
 
-def _reached(calls: list[Call], start: int, through_weights: bool) -> dict[int, bool]:
-    """Return the slots that depend on one; without weights, not through operations that mix (linear layers, ...)."""
-    slots = {start: True}
+def _takes_in(body: Body, calls: list[Call], before: Mapping[str, Value]) -> bool:
+    """Whether the carried values meet others that an iteration takes for itself, as the next step of a sequence.
 
-    def visit_op(call: Call, given: list[bool]) -> list[bool]:
-        return [any(given) and (through_weights or not OPS[call.type].mixes)] * len(call.outputs)
+    This is a recurrence, or an earlier value that skips layers.
+    """
+    carried = [value.slot for value in before.values() if isinstance(value, Tensor)]
+    slots = _dependence(calls, carried)
+    outside = set(range(calls[0].first)) - {slot for _, slot in body.weights} - set(carried)
+    taken: set[int] = set()
+    for call in calls:
+        given = [operand for _, operand in call.inputs if isinstance(operand, int)]
+        depends = any(slots.get(slot, INDEPENDENT) != INDEPENDENT for slot in given)
+        if depends and not taken.isdisjoint(given):
+            return True
+        if not depends and not (outside | taken).isdisjoint(given):
+            taken.update(slot for _, slot in yielded(call))
+    return False
 
-    def visit_call(call: Call, given: list[bool]) -> list[bool]:
+
+def _dependence(calls: list[Call], start: Iterable[int]) -> dict[int, int]:
+    """Return how slots depend on those at the start of an iteration."""
+    slots = dict.fromkeys(start, KEPT)
+
+    def visit_op(call: Call, given: list[int]) -> list[int]:
+        return [_of_result(call, given)] * len(call.outputs)
+
+    def visit_call(call: Call, given: list[int]) -> Sequence[int]:
         assert call.body is not None
-        return outputs(call.body, tuple(arguments(call, given))) if any(given) else [False] * len(call.outputs)
+        if min(given, default=INDEPENDENT) == INDEPENDENT:
+            return [INDEPENDENT] * len(call.outputs)
+        return outputs(call.body, tuple(arguments(call, given)))
 
     @cache
-    def outputs(body: Body, inputs: tuple[bool, ...]) -> list[bool]:
-        return fold_body(body, inputs, visit_op, visit_call, False).outputs
+    def outputs(body: Body, inputs: tuple[int, ...]) -> list[int]:
+        return fold_body(body, inputs, visit_op, visit_call, INDEPENDENT).outputs
 
-    fold_calls(calls, slots, lambda o: isinstance(o, int) and slots.get(o, False), visit_op, visit_call)
+    def value_of(operand: object) -> int:
+        return slots.get(operand, INDEPENDENT) if isinstance(operand, int) else INDEPENDENT
+
+    fold_calls(calls, slots, value_of, visit_op, visit_call)
     return slots
+
+
+def _of_result(call: Call, given: list[int]) -> int:
+    """Return the dependence of the result of an operation.
+
+    The sum of one linear map with what is deeper is a projected residual connection, and so is a linear map of both
+    concatenated.
+    """
+    op = OPS[call.type]
+    dependent = [value for value in given if value != INDEPENDENT]
+    if not dependent:
+        return INDEPENDENT
+    least, most = min(dependent), max(dependent)
+    if op.mixes:
+        return min(least + 1, DEEPER)
+    if op.symbol == "+" and (least, most) == (ONCE, DEEPER):
+        return KEPT
+    is_concatenation = any(input.variadic for input in op.inputs)
+    return JOINED if is_concatenation and least == KEPT < most else least

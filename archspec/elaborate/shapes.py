@@ -79,8 +79,8 @@ class Header:
     def _match_size(self, entry: Entry, axis: int, item: nodes.Expr, actual: Type, result: Result | None) -> bool:
         interpreter = self.interpreter
         size = actual.shape[axis]
-        if isinstance(item, nodes.Dimension) and item.name not in interpreter.env and _is_input(entry):
-            interpreter.env[item.name] = size
+        if isinstance(item, nodes.Dimension) and item.key not in interpreter.env and _is_input(entry):
+            interpreter.env[item.key] = size
             self._bound[item.name] = (str(size), entry)
             return True
         expected = interpreter.value(item)
@@ -179,7 +179,7 @@ class Header:
         fits = len(actual.shape) == len(shape.items)
         for axis, item in enumerate(shape.items):
             known: Value = None
-            if isinstance(item, nodes.Dimension) and item.name not in interpreter.env:
+            if isinstance(item, nodes.Dimension) and item.key not in interpreter.env:
                 if fits and not leading:
                     words.append(str(actual.shape[axis]))
                     continue
@@ -189,7 +189,7 @@ class Header:
             if isinstance(item, nodes.Leading):
                 known = None if self.leading is None else ", ".join(map(str, self.leading))
             elif isinstance(item, nodes.Local | nodes.Dimension):
-                known = interpreter.env.get(item.name)
+                known = interpreter.env.get(item.name if isinstance(item, nodes.Local) else item.key)
             elif not isinstance(item, nodes.Literal):
                 known = interpreter.value(item)
             words.append(self._text(item) if known is None or known is POISON or known is DYNAMIC else str(known))

@@ -19,6 +19,7 @@ from contextlib import suppress
 from typing import cast
 
 from archspec.elaborate.models import check_definitions, check_files, compile_model
+from archspec.elaborate.untaken import check_untaken
 from archspec.ir import uncollected
 from archspec.model import Compilation, Model, ModelLike
 from archspec.pipeline.files import Loaded, forget, fresh, load_file, model_in, open_spec
@@ -96,6 +97,8 @@ def _compile_node(loaded: Loaded, node: tree.Model, spec: str, overrides: dict[s
         check_files(program, loaded.library, loaded.unit)
         loaded.library.lend(loaded.unit, [v for v in overrides.values() if isinstance(v, str)], report)
         compiled = compile_model(program, loaded.unit, node, overrides)
+        if not report.failed:
+            check_untaken(program, loaded.unit)
     if report.diagnostics:
         forget(loaded)  # what was found is found again next time
         report.sort()
@@ -145,6 +148,8 @@ def check(spec: str, root: str | None = None) -> Report:
             if named.model is None or named.model == name:
                 compile_model(program, unit, model, {})
         check_definitions(program, unit)
+        if not report.failed:
+            check_untaken(program, unit)
     if report.diagnostics:
         forget(loaded)
     report.sort()

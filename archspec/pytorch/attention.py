@@ -164,8 +164,8 @@ def _scale(scope: Scope, scores: Scores) -> ast.expr | None:
     query = next((e for e, v in zip(entries, scope.inputs, strict=True) if v.name == scores.query.name), None)
     if query is not None and scores.query.name is not None and query.shape is not None:
         last = query.shape.items[-1]
-        if isinstance(last, nodes.Dimension | nodes.Local) and last.name in scope.unit.dims:
-            size = scope.statements.variable(last.name)
+        if isinstance(last, nodes.Dimension):
+            size = scope.statements.variable(last.key)
             if text(scores.scale) in (f"{size} ** (-0.5)", f"1 / math.sqrt({size})", f"1 / {size} ** 0.5"):
                 return None
     return scores.scale

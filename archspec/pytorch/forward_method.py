@@ -352,8 +352,8 @@ class ForwardMethod:
             split = next((i for i, e in enumerate(items) if isinstance(e, nodes.Leading)), len(items))
             wanted: dict[int, str] = {}
             for i, item in enumerate(items):
-                if isinstance(item, nodes.Dimension | nodes.Local) and scope.is_dimension(item.name):
-                    variable = scope.statements.variable(item.name)
+                if isinstance(item, nodes.Dimension):
+                    variable = scope.statements.variable(item.key)
                     if variable in used and variable not in bound:
                         bound.add(variable)
                         wanted[i if i <= split else i - len(items)] = variable

@@ -101,9 +101,8 @@ class ModuleWriter:
         forward, body = self._translated(definition, uses, record)
         body = returned(body)
         needs = frozenset(forward.types.needs & names_in(body))
-        if definition is self.trace.root:
-            body = [*size_checks(forward), *body]
-        body = simplified([*forward.prelude(names_in(body)), *body])
+        checks = size_checks(forward) if definition is self.trace.root else []
+        body = simplified([*checks, *forward.prelude(names_in(body)), *body])
         init, kept = self._init(definition, uses, "nn.Module", made, body)
         return self._emitted(definition, kept)._replace(
             inputs=self._inputs(forward),

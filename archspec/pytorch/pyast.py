@@ -14,6 +14,11 @@ def py(template: str, /, **parts: ast.expr) -> ast.expr:
     return cast("ast.expr", _Fill(parts).visit(copy.deepcopy(parsed(template))))
 
 
+def replaced(code: ast.expr, parts: dict[str, ast.expr]) -> ast.expr:
+    """An expression with `parts` in the place of the names in it."""
+    return cast("ast.expr", _Fill(parts).visit(copy.deepcopy(code)))
+
+
 def filled(statement: ast.stmt, parts: dict[str, ast.expr]) -> ast.stmt:
     """A statement with `parts` in the place of the names in it."""
     return cast("ast.stmt", _Fill(parts).visit(copy.deepcopy(statement)))

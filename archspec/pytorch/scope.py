@@ -110,11 +110,6 @@ class Scope:
     def fresh(self, *words: str) -> str:
         return self.statements.fresh(*words, avoid=(*self.env, *self.unit.dims))
 
-    def is_dimension(self, word: str) -> bool:
-        """Whether a word of a shape in the head is a dimension that inputs bind."""
-        inputs = [entry.name for entry in self.form.inputs]
-        return word in self.unit.dims and word not in self.definition.hyperparameters and word not in inputs
-
     # What the trace says
 
     def seen(self, node: Evaluated) -> Seen:

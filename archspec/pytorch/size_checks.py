@@ -1,88 +1,215 @@
-"""Checks in a model's `forward` that its inputs have the sizes that the spec fixes."""
+"""Checks in a model's `forward` that its inputs have the sizes that the spec fixes, and those that they share."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from archspec.ir import Type
 from archspec.pytorch.forward_method import ForwardMethod
-from archspec.pytorch.pyast import apply, literal, method, name, names_in, py, sequence
+from archspec.pytorch.pyast import apply, literal, method, name, names_in, py, replaced, sequence, text
 from archspec.pytorch.values import Val
 from archspec.resolve import nodes
 
+LEADING = "..."
+LONGEST = 100
+
+
+class _Input(NamedTuple):
+    """An input that is a tensor in some use; `sizes` are those that are the same in every use."""
+
+    entry: nodes.Entry
+    value: Val
+    items: tuple[nodes.Expr, ...]
+    sizes: dict[int, int]
+    is_optional: bool
+
+    @property
+    def shape(self) -> ast.expr:
+        return method(self.value.code, "shape")
+
+    @property
+    def end(self) -> int:
+        """The place of `...`, or the number of items."""
+        return next((i for i, item in enumerate(self.items) if isinstance(item, nodes.Leading)), len(self.items))
+
+    def part(self, place: int) -> ast.expr:
+        """The size at a place in the shape; the sizes of `...`."""
+        end, after = self.end, place - len(self.items)
+        if place != end:
+            return ast.Subscript(self.shape, literal(place if place < end else after), ast.Load())
+        start, stop = literal(end) if end else None, literal(after + 1) if after < -1 else None
+        return ast.Subscript(self.shape, ast.Slice(start, stop), ast.Load())
+
 
 def size_checks(forward: ForwardMethod) -> list[ast.stmt]:
-    """A check for each input of a model that has sizes of its own."""
+    """A check for each input of a model with sizes of its own or of another input, and for pairs of optional inputs."""
+    inputs = list(_inputs(forward))
+    always = [input for input in inputs if not input.is_optional]
+    known = _bound(forward, always)
     found: list[ast.stmt] = []
-    for i, (entry, value) in enumerate(zip(forward.scope.form.inputs, forward.scope.inputs, strict=True)):
-        given = [use.given[i] for use in forward.scope.uses]
+    for k, input in enumerate(inputs):
+        bound = _bound(forward, [input]) | known
+        sizes = _fixed(forward, input) | _tied(forward, input, bound, set(bound))
+        if sizes:
+            found += _checks(forward, input, sizes, always, [])
+        for other in inputs[:k] if input.is_optional else ():
+            bound = _bound(forward, [other] if other.is_optional else [])
+            sizes = _tied(forward, input, bound | known, bound.keys() - known.keys())
+            if sizes:
+                found += _checks(forward, input, sizes, [other], [other])
+    return found
+
+
+def _inputs(forward: ForwardMethod) -> Iterator[_Input]:
+    scope = forward.scope
+    for i, (entry, value) in enumerate(zip(scope.form.inputs, scope.inputs, strict=True)):
+        given = [use.given[i] for use in scope.uses]
         types = [g for g in given if isinstance(g, Type)]
         if entry.shape is None or not types:
             continue
-        sizes = _fixed(forward, entry.shape.items, types)
-        if sizes:
-            is_optional = len(types) < len(given) or entry.optional
-            found.append(_check(forward, entry, value, sizes, is_optional))
+        sizes: dict[int, int] = {}
+        for place, values in enumerate(zip(*[t.shape for t in types], strict=True)):
+            if len(set(values)) == 1 and isinstance(values[0], int):
+                sizes[place] = values[0]
+        is_optional = len(types) < len(given) or entry.optional
+        yield _Input(entry, value, entry.shape.items, sizes, is_optional)
+
+
+def _bound(forward: ForwardMethod, inputs: Iterable[_Input]) -> dict[str, ast.expr]:
+    """The variables of dimensions, and `...`, with the first size of an input that each stands for."""
+    found: dict[str, ast.expr] = {}
+    for input in inputs:
+        for place, item in enumerate(input.items):
+            if isinstance(item, nodes.Dimension | nodes.Leading):
+                found.setdefault(_code(forward, item).id, input.part(place))
     return found
 
 
-def _fixed(forward: ForwardMethod, items: Sequence[nodes.Expr], types: Sequence[Type]) -> dict[int, ast.expr]:
-    """The sizes that are the same in every use, by place in the shape."""
+def _code(forward: ForwardMethod, item: nodes.Dimension | nodes.Leading) -> ast.Name:
+    return name(LEADING if isinstance(item, nodes.Leading) else forward.scope.statements.variable(item.key))
+
+
+def _fixed(forward: ForwardMethod, input: _Input) -> dict[int, ast.expr]:
+    """The sizes that depend on no input, by place in the shape."""
     found: dict[int, ast.expr] = {}
-    end = _ellipsis(items)
-    for i, item in enumerate(items):
-        if i == end:
-            continue
-        values = {t.shape[i if i < end else i - len(items)] for t in types}
-        size = next(iter(values))
-        if len(values) == 1 and isinstance(size, int):
-            code = forward.static.code(item)
-            found[i] = code if names_in([code]) <= {"self"} else literal(size)
+    for place, size in input.sizes.items():
+        code = forward.static.code(input.items[place])
+        found[place] = code if names_in([code]) <= {"self"} else literal(size)
     return found
 
 
-def _ellipsis(items: Sequence[nodes.Expr]) -> int:
-    return next((i for i, item in enumerate(items) if isinstance(item, nodes.Leading)), len(items))
+def _tied(forward: ForwardMethod, input: _Input, bound: dict[str, ast.expr], words: set[str]) -> dict[int, ast.expr]:
+    """The sizes that depend on some of `words`, which are bound elsewhere, by place in the shape."""
+    found: dict[int, ast.expr] = {}
+    for place, item in enumerate(input.items):
+        if place in input.sizes:
+            continue
+        is_name = isinstance(item, nodes.Dimension | nodes.Leading)
+        code = _code(forward, item) if is_name else forward.static.code(item)
+        used = names_in([code]) - {"self"}
+        code = replaced(code, bound)
+        if used <= bound.keys() and used & words and text(code) != text(input.part(place)):
+            found[place] = code
+    return found
+
+
+def _checks(
+    forward: ForwardMethod,
+    input: _Input,
+    sizes: dict[int, ast.expr],
+    others: Sequence[_Input],
+    optional: Sequence[_Input],
+) -> list[ast.If]:
+    """One check of all sizes, or one of each if it would be too long to read."""
+    whole = _check(forward, input, sizes, others, optional)
+    if len(sizes) == 1 or len(text(whole.test)) <= LONGEST:
+        return [whole]
+    return [_check(forward, input, {place: size}, others, optional) for place, size in sorted(sizes.items())]
 
 
 def _check(
-    forward: ForwardMethod, entry: nodes.Entry, value: Val, sizes: dict[int, ast.expr], is_optional: bool
-) -> ast.stmt:
-    assert entry.shape is not None
-    items = entry.shape.items
-    shape = method(value.code, "shape")
-    end, first = _ellipsis(items), min(sizes)
-    wanted = sequence(list(sizes.values()))
-    if len(sizes) == len(items) - first and (end == len(items) or end < first):
-        start = first - len(items) if end < len(items) else first
-        part = ast.Subscript(shape, ast.Slice(literal(start)), ast.Load()) if start else shape
+    forward: ForwardMethod,
+    input: _Input,
+    sizes: dict[int, ast.expr],
+    others: Sequence[_Input],
+    optional: Sequence[_Input],
+) -> ast.If:
+    """The check of some sizes, if the `optional` inputs are given; `others` may have the same shape."""
+    items, shape, first = input.items, input.shape, min(sizes)
+    alike = next((code for other in others if (code := _like(input, other, sizes)) is not None), None)
+    is_one_of_another = len(sizes) == 1 and bool(names_in(sizes.values()) - {"self"})
+    wanted = sequence([_spread(items[place], size) for place, size in sorted(sizes.items())])
+    if alike is not None:
+        test = py("part != wanted", part=shape, wanted=alike)
+    elif len(sizes) == len(items):
+        test = py("part != wanted", part=shape, wanted=wanted)
+    elif len(sizes) == len(items) - first and input.end not in sizes and not is_one_of_another:
+        part = ast.Subscript(shape, ast.Slice(literal(first - len(items) if input.end < first else first)), ast.Load())
         test = py("part != wanted", part=part, wanted=wanted)
     else:
-        places = [i if i < end else i - len(items) for i in sizes]
-        parts = [ast.Subscript(shape, literal(i), ast.Load()) for i in places]
+        parts = [input.part(place) for place in sorted(sizes)]
         one = len(parts) == 1
-        test = py("a != b", a=parts[0] if one else sequence(parts), b=sizes[min(sizes)] if one else wanted)
-    if is_optional:
-        test = ast.BoolOp(ast.And(), [py("x is not None", x=value.code), test])
-    told = _message(forward, entry.name, shape, items, sizes)
+        test = py("a != b", a=parts[0] if one else sequence(parts), b=sizes[first] if one else sequence(_sorted(sizes)))
+    given = [py("x is not None", x=each.value.code) for each in (*optional, input) if each.is_optional]
+    if given:
+        test = ast.BoolOp(ast.And(), [*given, test])
+    told = _message(forward, input, sizes, alike)
     return ast.If(test, [ast.Raise(apply(name("ValueError"), [told]))], [])
 
 
-def _message(
-    forward: ForwardMethod, word: str, shape: ast.expr, items: Sequence[nodes.Expr], sizes: dict[int, ast.expr]
-) -> ast.expr:
-    """`x has shape [...], not [batch, 4]`, with the sizes of this module."""
-    values: list[ast.expr] = [ast.Constant(f"{word} has shape "), ast.FormattedValue(py("list(x)", x=shape), -1, None)]
-    text = ", expected ["
-    for i, item in enumerate(items):
-        text += ", " if i else ""
-        size = sizes.get(i)
-        if size is None:
-            text += " ".join(forward.scope.unit.source.text[item.at.start : item.at.end].split())
-        elif isinstance(size, ast.Constant):
-            text += str(size.value)
+def _like(input: _Input, other: _Input, sizes: dict[int, ast.expr]) -> ast.expr | None:
+    """The shape of another input, which is checked before, or the part of it in front, if it has all the same sizes."""
+    length, longer = len(input.items), len(other.items)
+    if other is input or len(sizes) < length or longer < length or (longer > length and other.end < longer):
+        return None
+    for place, size in sizes.items():
+        if input.sizes.get(place, -1) != other.sizes.get(place) and text(size) != text(other.part(place)):
+            return None
+    return other.shape if longer == length else ast.Subscript(other.shape, ast.Slice(None, literal(length)), ast.Load())
+
+
+def _spread(item: nodes.Expr, size: ast.expr) -> ast.expr:
+    return ast.Starred(size, ast.Load()) if isinstance(item, nodes.Leading) else size
+
+
+def _sorted(sizes: dict[int, ast.expr]) -> list[ast.expr]:
+    return [size for _, size in sorted(sizes.items())]
+
+
+def _message(forward: ForwardMethod, input: _Input, sizes: dict[int, ast.expr], alike: ast.expr | None) -> ast.expr:
+    """`x has shape [...], expected [batch, 4]`, with the sizes of this module and of the other inputs."""
+
+    def formatted(code: ast.expr) -> ast.expr:
+        return ast.FormattedValue(code, -1, None)
+
+    values = [ast.Constant(f"{input.entry.name} has shape "), formatted(py("list(x)", x=input.shape))]
+    if alike is not None:
+        return _joined(values, [ast.Constant("expected "), formatted(py("list(x)", x=alike))])
+    found = values
+    values = list[ast.expr]()
+    written = "expected ["
+    for place, item in enumerate(input.items):
+        written += ", " if place else ""
+        size = sizes.get(place)
+        if isinstance(size, ast.Constant):
+            written += str(size.value)
+        elif size is not None:
+            is_leading = isinstance(item, nodes.Leading)
+            part = py("list(x)", x=size) if is_leading else size
+            values += [ast.Constant(written + "*" * is_leading), formatted(part)]
+            written = ""
+        elif isinstance(item, nodes.Dimension):
+            written += item.name
         else:
-            values += [ast.Constant(text), ast.FormattedValue(size, -1, None)]
-            text = ""
-    return ast.JoinedStr([*values, ast.Constant(text + "]")])
+            written += " ".join(forward.scope.unit.source.text[item.at.start : item.at.end].split())
+    return _joined(found, [*values, ast.Constant(written + "]")])
+
+
+def _joined(found: list[ast.expr], expected: list[ast.expr]) -> ast.expr:
+    """The two halves of a message as one string, or as a sum of two if it would be too long for a line."""
+    whole = ast.JoinedStr([*found, ast.Constant(", "), *expected])
+    if len(text(whole)) <= LONGEST:
+        return whole
+    return ast.BinOp(ast.JoinedStr([*found, ast.Constant(", ")]), ast.Add(), ast.JoinedStr(expected))

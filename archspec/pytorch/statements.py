@@ -63,9 +63,9 @@ class Statements:
         return restore
 
     def variable(self, word: str) -> str:
-        """The Python name of one of the spec's."""
+        """The Python name of one of the spec's, or of the key of a dimension."""
         if word not in self.local:
-            self.local[word] = usable(word, self._taken | set(self.local.values()))
+            self.local[word] = usable(word.removeprefix("dim "), self._taken | set(self.local.values()))
         return self.local[word]
 
     def fresh(self, *words: str, avoid: Iterable[str] = ()) -> str:

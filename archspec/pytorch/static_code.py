@@ -43,8 +43,10 @@ class StaticCode:
         match expr:
             case nodes.Literal():
                 return literal(expr.value)
-            case nodes.Local() | nodes.Dimension():
+            case nodes.Local():
                 return self._local(expr)
+            case nodes.Dimension():
+                return name(self.scope.statements.variable(expr.key))
             case nodes.Global():
                 return self._callable(expr.target, expr)
             case nodes.Piped():
@@ -84,7 +86,7 @@ class StaticCode:
         otherwise = self.code(expr.otherwise) if expr.otherwise is not None else literal(None)
         return ast.IfExp(self.code(expr.condition), self.code(expr.value), otherwise)
 
-    def _local(self, expr: nodes.Local | nodes.Dimension) -> ast.expr:
+    def _local(self, expr: nodes.Local) -> ast.expr:
         scope, word = self.scope, expr.name
         known = scope.env.get(word)
         if known is None or (isinstance(known, Val) and known.is_none and not scope.absent(expr)):

@@ -57,11 +57,15 @@ class Expressions:
             return Invalid(expr)
         if name in scope.locals:
             scope.used.add(name)
+            if scope.in_header and scope.locals[name].what == "input":
+                help = "rename the input to use the dimension" if name in scope.unit.dims else None
+                scope.fault("wrong-kind", f"expected a size, found the input `{name}`", expr, help=help)
+                return Invalid(expr)
             return nodes.Local(expr, name)
         unit = scope.unit
         if name in unit.dims:
             scope.file_names.add(name)
-            return nodes.Dimension(expr, name)
+            return nodes.Dimension(expr, name, f"dim {name}")
         binding = unit.names.get(name)
         if binding is not None:
             scope.file_names.add(name)

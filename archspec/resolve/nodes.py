@@ -5,7 +5,7 @@
                 | Require(condition, message) | Role(name, addresses) | Return(values)
                 | If(condition, body, otherwise) | For(loop, body)
     declaration = Declaration(what: Own | Tensor, guards, loop, invariant)
-    expression  = Literal(value) | Local(name) | Dimension(name) | Global(target) | Piped() | Leading()
+    expression  = Literal(value) | Local(name) | Dimension(name, key) | Global(target) | Piped() | Leading()
                 | Listing(items) | Unary(operator, operand) | Binary(operator, left, right)
                 | Conditional(value, condition, otherwise) | Subscript(value, position) | Length(value)
                 | Read(address) | Apply(callee, arguments) | Own(address, modifiers, callee, arguments)
@@ -51,10 +51,11 @@ class Local(Node):
 
 
 class Dimension(Node):
-    """A dimension that the file declares with `dim`."""
+    """A dimension that the file declares with `dim`; no name of a definition, which may hide it, is its `key`."""
 
     at: tree.Name
     name: str
+    key: str
 
 
 class Global(Node):

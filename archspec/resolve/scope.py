@@ -86,7 +86,7 @@ class Scope:
         return not known
 
     def bind(self, name: str, what: str, span: Span) -> bool:
-        """Bring a name into scope; False after reporting that the file defines it differently."""
+        """Bring a name into scope, where it hides a dimension; False after reporting that the file defines it."""
         if name == "_":
             return True
         first = self.locals.get(name)
@@ -97,14 +97,12 @@ class Scope:
                 help = "use a new name: only a loop can assign to a name again" if what == "value" else None
                 self.already_defined(name, span, first.span, help)
             return True
-        fits = True
-        for known in (self.unit.names.get(name), self.unit.dims.get(name)):
-            if known is not None:
-                self.already_defined(name, span, known if isinstance(known, Span) else known.span)
-                self.file_names.add(name)
-                fits = False
+        known = self.unit.names.get(name)
+        if known is not None:
+            self.already_defined(name, span, known.span)
+            self.file_names.add(name)
         self.locals[name] = LocalName(what, span, self.loops, self.branch)
-        return fits
+        return known is None
 
     def ignore(self, expr: tree.Expr, *names: str) -> None:
         """Report nothing further about a part of the definition with an error, which may have defined `names`."""

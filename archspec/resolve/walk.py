@@ -74,9 +74,11 @@ def children(expr: Expr) -> Iterator[Expr]:
 
 
 def local_names(expr: Expr) -> Iterator[str]:
-    """Yield the names of the definition that an expression reads, including dimensions, once per occurrence."""
-    if isinstance(expr, Local | Dimension):
+    """Yield the names of the definition that an expression reads and the keys of dimensions, once per occurrence."""
+    if isinstance(expr, Local):
         yield expr.name
+    elif isinstance(expr, Dimension):
+        yield expr.key
     for part in children(expr):
         yield from local_names(part)
 

@@ -119,8 +119,10 @@ def _prefix(names: Set[str], spec: Set[str], norms: Set[str]) -> tuple[str, str]
     """Return the prefix of the checkpoint's names and that of the spec's; at least one of them is ""."""
     votes = Counter({("", ""): 0})
     for name in names:
+        is_old = last(name) in OLD_NORMS
         for prefix in _prefixes(name):
-            if _modern(name[len(prefix) :], spec, norms) in spec:
+            rest = name[len(prefix) :]
+            if rest in spec or (is_old and _modern(rest, spec, norms) in spec):
                 votes[prefix, ""] += 1
     for name in spec:
         for prefix in _prefixes(name)[1:]:
