@@ -8,9 +8,10 @@ from archspec.algebra import Polynomial
 from archspec.elaborate.body_builder import BodyBuilder, operand_of, type_of
 from archspec.elaborate.hyperparameters import hyperparameter_values
 from archspec.elaborate.interpreter import Interpreter
+from archspec.elaborate.partials import parts_of
 from archspec.elaborate.program import Frame, Given, Program, Target
 from archspec.elaborate.shapes import Header
-from archspec.elaborate.values import POISON, Owned, Several, Tensor, Value, describe, is_number, kind_of
+from archspec.elaborate.values import POISON, Owned, Partial, Several, Tensor, Value, describe, is_number, kind_of
 from archspec.ir import Body, Constant, Module, Operand, find
 from archspec.ops import OPERATORS, OPS, REQUIRED, Op, OpError
 from archspec.record import Record
@@ -152,13 +153,17 @@ class Applications(Interpreter):
     # Applications
 
     def apply(self, expr: nodes.Apply) -> Value:
-        callee = self.declared(expr.callee) if isinstance(expr.callee, nodes.Read) else self.value(expr.callee)
+        more = self.bound_more(expr) if expr.arguments.undecided else None
+        if more is not None:
+            return more
+        value = self.declared(expr.callee) if isinstance(expr.callee, nodes.Read) else self.value(expr.callee)
+        callee, partial = parts_of(value)
         if isinstance(callee, Owned):
             return self._apply_module(callee.address, callee.module, expr)
         if isinstance(callee, Op):
             return self._apply_op(callee, expr)
         if isinstance(callee, Definition) and callee.kind == "fn":
-            return self._apply_function(callee, expr)
+            return self._apply_function(callee, partial, expr)
         if callee is POISON:
             return POISON
         if isinstance(callee, Definition):
@@ -184,13 +189,15 @@ class Applications(Interpreter):
 
     def _apply_module(self, address: str, module: Module, expr: nodes.Apply | nodes.Own) -> Value:
         definition = self.program.definitions.get(module)
-        bound = self.bound(expr, definition) if definition is not None else None
+        is_named = expr.arguments.bound is not None or isinstance(expr, nodes.Apply)
+        _, partial = (None, None) if is_named else parts_of(self.value(expr.callee))
+        bound = self.bound(expr, definition, partial) if definition is not None else None
         if definition is None or bound is None:
             return POISON
         return self._apply_definition(Target(definition, module.hyperparameters, module), address, bound, expr.at)
 
-    def _apply_function(self, callee: Definition, expr: nodes.Apply) -> Value:
-        bound = self.bound(expr, callee)
+    def _apply_function(self, callee: Definition, partial: Partial | None, expr: nodes.Apply) -> Value:
+        bound = self.bound(expr, callee, partial)
         if bound is None:
             return POISON
         values = hyperparameter_values(self, callee, bound.hyperparameters, expr.arguments.forward, expr.at)

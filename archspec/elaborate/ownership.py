@@ -10,9 +10,10 @@ from archspec.elaborate.bodies import constant_body
 from archspec.elaborate.hyperparameters import hyperparameter_values
 from archspec.elaborate.initial import initial_of
 from archspec.elaborate.interpreter import Interpreter
+from archspec.elaborate.partials import parts_of
 from archspec.elaborate.program import Frame, Program, Refused
 from archspec.elaborate.tie import close_aliases, tie
-from archspec.elaborate.values import DYNAMIC, POISON, Value, describe, is_list, key_of, kind_of
+from archspec.elaborate.values import DYNAMIC, POISON, Partial, Value, describe, is_list, key_of, kind_of
 from archspec.ir import Member, Module, Type, Weight, find
 from archspec.resolve import nodes, walk
 from archspec.resolve.definition import resolved
@@ -269,7 +270,7 @@ class Ownership(Interpreter):
         self.program.numbers.declared(self, self.module, address, what.address)
 
     def _make(self, own: nodes.Own) -> Module | None:
-        callee = self.value(own.callee)
+        callee, partial = parts_of(self.value(own.callee))
         if callee is POISON:
             return None
         if callee is DYNAMIC:
@@ -286,10 +287,10 @@ class Ownership(Interpreter):
             message = f"a layer can only declare tensors, found the {callee.kind} `{callee.name}`"
             self.fault("wrong-kind", message, own.at, help=f"make `{self.module.type}` a block")
             return None
-        bound = self.bound(own, callee)
+        bound = self.bound(own, callee, partial)
         if bound is None:
             return None
-        key = self._key(callee, own)
+        key = self._key(partial or callee, own)
         if key in self._modules:
             return self._modules[key]
         values = hyperparameter_values(self, callee, bound.hyperparameters, own.arguments.forward, own.at)
@@ -301,12 +302,12 @@ class Ownership(Interpreter):
         self._modules[key] = module
         return module
 
-    def _key(self, callee: Definition, own: nodes.Own) -> Hashable:
+    def _key(self, callee: Definition | Partial, own: nodes.Own) -> Hashable:
         """Return a key for the values on which a declaration depends in each iteration of a loop."""
         values = [key_of(self.value(argument.value)) for argument in own.arguments.hyperparameters]
         if own.arguments.forward is not None:
             values.append(key_of(tuple(self.env.values())))
-        return (callee, id(own), *values)
+        return (key_of(callee), id(own), *values)
 
     def _weight(self, tensor: nodes.Tensor) -> Weight | None:
         sizes = self.value(tensor.shape)

@@ -8,7 +8,7 @@ from functools import partial
 
 from archspec.elaborate.derived import bare
 from archspec.elaborate.trace import Trace
-from archspec.elaborate.values import Value, is_list, key_of
+from archspec.elaborate.values import Partial, Value, is_list, key_of
 from archspec.ir import Body, Module, Weight
 from archspec.ops import Op
 from archspec.pytorch.attribute_paths import Places
@@ -18,6 +18,7 @@ from archspec.pytorch.emitted import Emitted
 from archspec.pytorch.names import TAKEN_BY_FILES, TAKEN_BY_MODULES, usable
 from archspec.pytorch.operations import function_of
 from archspec.pytorch.pyast import literal, name, sequence
+from archspec.pytorch.pyast import partial as bound
 from archspec.resolve.definition import Resolved, resolved
 from archspec.resolve.unit import Definition
 from archspec.source import Report
@@ -121,6 +122,8 @@ class Context:
         match value:
             case Definition():
                 return name(self.emitted(value).name)
+            case Partial():
+                return self._partial(value)
             case Op():
                 return function_of(value)
             case _ if is_list(value):
@@ -132,12 +135,28 @@ class Context:
             case _:
                 return None
 
+    def _partial(self, value: Partial) -> ast.expr | None:
+        """A definition with those of its bound hyperparameters that are arguments."""
+        emitted, parameters = self.emitted(value.definition), self.parameters(value.definition)
+        keywords: dict[str, ast.expr] = {}
+        for word, item in value.values:
+            if word not in emitted.kept:
+                continue
+            argument = self.code_of(item)
+            if argument is None:
+                return None
+            keywords[parameters[word]] = argument
+        return bound(name(emitted.name), keywords)
+
 
 def _definitions(values: Iterable[Value]) -> Iterator[Definition]:
     """The definitions among values and in lists of them."""
     for value in values:
         if isinstance(value, Definition):
             yield value
+        elif isinstance(value, Partial):
+            yield value.definition
+            yield from _definitions([item for _, item in value.values])
         elif is_list(value):
             yield from _definitions(value)
 

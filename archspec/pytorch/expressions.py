@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from archspec.elaborate.trace import Applied
+from archspec.elaborate.trace import Applied, known_values
 from archspec.ir import Module, Weight
 from archspec.ops import OPERATORS, Op
 from archspec.pytorch.chains import Chains
@@ -192,7 +192,9 @@ class Expressions:
             (callee,) = callees
             if isinstance(callee, Op):
                 return self._operation(callee, node)
-            return self._definitions(name(self.scope.context.emitted(callee).name), [callee], node)
+            known = known_values(self.scope.trace.bound(node, callee))
+            code = self.static.code(node.callee) if known else name(self.scope.context.emitted(callee).name)
+            return self._definitions(code, [callee], node)
         operations = [c for c in callees if isinstance(c, Op)]
         if operations:
             return self._passed(operations[0], definitions, node)

@@ -112,6 +112,8 @@ def _imports(body: str) -> list[str]:
         lines.append("import math")
     if "Callable" in used:
         lines.append("from collections.abc import Callable")
+    if "partial" in used:
+        lines.append("from functools import partial")
     if "NamedTuple" in used:
         lines.append("from typing import NamedTuple")
     if lines:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
-from archspec.elaborate.trace import Applied
-from archspec.elaborate.values import Value
+from archspec.elaborate.trace import Applied, known_values
+from archspec.elaborate.values import Partial, Value
 from archspec.ops import OPERATORS, OPS, Op
 from archspec.pytorch.attribute_paths import Part
-from archspec.pytorch.pyast import apply, literal, method, name, names_in, py, sequence
+from archspec.pytorch.pyast import apply, literal, method, name, names_in, partial, py, sequence
 from archspec.pytorch.scope import Scope, Written, counts_as
 from archspec.pytorch.values import STATIC, Val
 from archspec.resolve import nodes
@@ -63,6 +63,10 @@ class StaticCode:
                 return ast.Subscript(self.code(expr.value), self.code(expr.position), ast.Load())
             case nodes.Length():
                 return apply(name("len"), [self.code(expr.value)])
+            case nodes.Partial():
+                return self._partial(expr, expr.arguments)
+            case nodes.Apply() if any(isinstance(value, Partial) for value in self._statics(expr)):
+                return self._partial(expr, expr.arguments.inputs or ())
             case nodes.Apply():
                 return self._apply(expr)
             case _:
@@ -111,6 +115,8 @@ class StaticCode:
                 known = self.settled(side)
                 if known is not None:
                     return self.code(other) if known == (operator == "and") else literal(known)
+        if any(isinstance(v, Partial) for side in (expr.left, expr.right) for v in self._statics(side)):
+            return self._partials_compared(expr)
         left, right = self.code(expr.left), self.code(expr.right)
         if operator in ("==", "!="):
             word = "is" if operator == "==" else "is not"
@@ -118,6 +124,16 @@ class StaticCode:
                 if isinstance(other, ast.Constant) and other.value is None:
                     return py(f"a {word} None", a=side)
         return py(OPS[OPERATORS[operator]].python, a=left, b=right)
+
+    def _statics(self, expr: nodes.Expr) -> list[Value]:
+        return list(self.scope.trace.statics(expr).values())
+
+    def _partials_compared(self, expr: nodes.Binary) -> ast.expr:
+        """Whether definitions with hyperparameters bound are equal, which Python cannot decide."""
+        truth = self.scope.truth(expr)
+        if truth is None:
+            self.scope.refuse("definitions with bound hyperparameters cannot be compared in PyTorch", expr)
+        return literal(truth)
 
     def _apply(self, expr: nodes.Apply) -> ast.expr:
         """`min(a, b)` and the like on numbers."""
@@ -127,6 +143,17 @@ class StaticCode:
             self.scope.refuse("this has no form in PyTorch as a number", expr)
         values = [self.code(argument.value) for argument in expr.arguments.inputs or ()]
         return py(op.python, **dict(zip([i.name for i in op.inputs], values, strict=True)))
+
+    def _partial(self, expr: nodes.Partial | nodes.Apply, given: Sequence[nodes.Argument]) -> ast.expr:
+        """A definition with hyperparameters bound."""
+        made = [value for value in self._statics(expr) if isinstance(value, Partial)]
+        definitions = {value.definition for value in made}
+        if len(definitions) != 1 or any(not argument.name for argument in given):
+            self.scope.refuse("this definition is not the same in every use", expr)
+        definition = definitions.pop()
+        kept, parameters = self.scope.context.emitted(definition).kept, self.scope.context.parameters(definition)
+        keywords = {parameters[a.name]: self.code(a.value) for a in given if a.name in kept}
+        return partial(self.code(expr.callee), keywords)
 
     # Shapes
 
@@ -164,12 +191,17 @@ class StaticCode:
         """What a use passes for the hyperparameters that a definition takes: by position, and by name."""
         scope, emitted = self.scope, self.scope.context.emitted(callee)
         bound = scope.trace.bound(node, callee)
+        known = known_values(bound)  # which the callee passes itself
+        if id(node) in scope.trace.variants and not self._fits_variants(node):
+            scope.refuse("other hyperparameters are bound in what is applied here in other uses", node)
         inherited = scope.definition.hyperparameters if node.arguments.forward is not None else {}
         parameters = scope.context.parameters(callee)
         keywords: dict[str, ast.expr] = {}
         positional: list[ast.expr] = []
-        by_position = callee.kind != "fn"
+        by_position = callee.kind != "fn" and not known
         for word in emitted.kept:
+            if word in known:
+                continue
             item = bound.hyperparameters.get(word)
             if item is not None:
                 code = self.code(item.value)
@@ -184,6 +216,12 @@ class StaticCode:
             else:
                 keywords[parameters[word]] = code
         return positional, keywords
+
+    @staticmethod
+    def _fits_variants(node: Applied) -> bool:
+        """Whether the same arguments are right for any bound hyperparameters: they go by name, and are written."""
+        arguments = node.arguments
+        return arguments.forward is None and all(a.name for a in arguments.hyperparameters)
 
     # Loops
 

@@ -13,6 +13,7 @@ from archspec.resolve.arguments import bind, listed, refuse_input
 from archspec.resolve.likely import Use, likely
 from archspec.resolve.misplaced import misplaced
 from archspec.resolve.nodes import Argument, Arguments, Bound, Declaration, Invalid
+from archspec.resolve.partial import partial_of
 from archspec.resolve.patterns import covers, nearest_address, pattern_of, pattern_text
 from archspec.resolve.scope import Scope
 from archspec.resolve.unit import Definition, inputs_of
@@ -177,6 +178,9 @@ class Expressions:
         if arguments is None or isinstance(callee, Invalid):
             return Invalid(expr)
         if isinstance(callee, nodes.Global):
+            partial = partial_of(self.scope, expr, callee, arguments) if isinstance(expr, tree.Call) else None
+            if partial is not None and not piped:
+                return partial
             if not self._is_function(callee):
                 return Invalid(expr)
             bound = self._bind(callee.target, arguments, expr)

@@ -9,7 +9,7 @@
                 | Listing(items) | Unary(operator, operand) | Binary(operator, left, right)
                 | Conditional(value, condition, otherwise) | Subscript(value, position) | Length(value)
                 | Read(address) | Apply(callee, arguments) | Own(address, modifiers, callee, arguments)
-                | Chain(head, steps) | Invalid()
+                | Partial(callee, arguments) | Known(value) | Chain(head, steps) | Invalid()
     step        = Step(operator, value, condition, otherwise, loop)      without an operator, value is an Apply or Own
     arguments   = Arguments(hyperparameters, inputs, forward, piped, undecided, bound)
     loop        = Loop(variable, first, last)
@@ -23,7 +23,7 @@ expressions. `Invalid` stands for a part with a reported error; it produces no f
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from archspec.ops import Op
 from archspec.record import Node
@@ -204,6 +204,21 @@ class Apply(Node):
     arguments: Arguments
 
 
+class Partial(Node):
+    """`callee(hyperparameters)` as a value: the definition with these hyperparameters bound."""
+
+    at: tree.Call
+    callee: Global
+    arguments: tuple[Argument, ...]
+
+
+class Known(Node):
+    """A value bound in a partial definition, at an application of it."""
+
+    at: Located
+    value: Any
+
+
 class Own(Node):
     """`address: callee(hyperparameters)(inputs)`: declares at the address; applies to the inputs or the piped value."""
 
@@ -266,6 +281,8 @@ Expr: TypeAlias = (
     | Length
     | Read
     | Apply
+    | Partial
+    | Known
     | Own
     | Chain
     | Invalid

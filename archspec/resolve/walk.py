@@ -20,6 +20,7 @@ from archspec.resolve.nodes import (
     Listing,
     Local,
     Own,
+    Partial,
     Read,
     Return,
     Statement,
@@ -54,6 +55,9 @@ def children(expr: Expr) -> Iterator[Expr]:
         case Apply():
             yield expr.callee
             yield from (argument.value for argument in expr.arguments.every())
+        case Partial():
+            yield expr.callee
+            yield from (argument.value for argument in expr.arguments)
         case Own():
             yield from expr.address.indices()
             yield expr.callee
