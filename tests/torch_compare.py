@@ -196,7 +196,7 @@ def by_parameter(model: Model, module: Any, inputs: Mapping[str, Array]) -> dict
     """Inputs as tensors, by the names that they have in Python."""
     import torch
 
-    entries = [entry.name for entry in internals(model).trace().root.node.inputs]
+    entries = [entry.name for entry in internals(model).trace().root.inputs]
     parameters = inspect.signature(module.forward).parameters
     by_order = {name.rstrip("_"): name for name in parameters}
     assert len(parameters) == len(entries)

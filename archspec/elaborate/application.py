@@ -100,7 +100,7 @@ class Applications(Interpreter):
         found = find(self.module, address)
         if found is None:
             self.program.numbers.missing(self.module, address)
-            if address in self.module.absent:
+            if address in self.module.absent or "" in self.module.absent:
                 return None
             if self.unit.broken & set(address.split(".")) or self.program.is_incomplete(self.module, address):
                 return POISON
@@ -173,19 +173,25 @@ class Applications(Interpreter):
         return self.fault("wrong-kind", f"cannot apply {describe(callee)}", expr.callee.at)
 
     def own(self, expr: nodes.Own) -> Value:
+        if expr.merges:
+            module = self.module.merged.get(self.unit.span(expr.address.at)) if self.module is not None else None
+            return POISON if module is None else self._apply_owned("", module, expr)
         address = self.address_text(expr.address)
         member = self.module.members.get(address) if address is not None and self.module is not None else None
         if address is None or member is None or not isinstance(member.target, Module):
             return POISON  # reported by the first pass
         if member.span != self.unit.span(expr.address.at):
             return POISON  # the address is declared twice, which was reported
-        definition = self.program.definitions.get(member.target)
+        return self._apply_owned(address, member.target, expr)
+
+    def _apply_owned(self, address: str, module: Module, expr: nodes.Own) -> Value:
+        definition = self.program.definitions.get(module)
         if definition is None:
             return POISON
         if expr.arguments.inputs is None and definition.takes.names:
             help = "pass its inputs in a second list: `address: Layer(hyper)(x)`"
             return self.fault("wrong-kind", "this declares without applying, so it has no value", expr.at, help=help)
-        return self._apply_module(address, member.target, expr)
+        return self._apply_module(address, module, expr)
 
     def _apply_module(self, address: str, module: Module, expr: nodes.Apply | nodes.Own) -> Value:
         definition = self.program.definitions.get(module)
@@ -230,6 +236,8 @@ class Applications(Interpreter):
                 return POISON
             self._last = Applied(target, keys, body)
         kind, name, span = definition.kind, definition.name, self.unit.span(at)
+        if target.module is not None and not address:
+            return self.builder.splice(body, [operand for _, operand in operands if isinstance(operand, int)], span)
         return self.builder.emit(kind, name, address, body, tuple(operands), {}, body.results, span)
 
     def _apply_op(self, op: Op, expr: nodes.Apply) -> Value:

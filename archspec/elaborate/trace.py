@@ -140,6 +140,8 @@ class Trace:
         for address, member in module.members.items():
             for names in member.target.aliases.items() if isinstance(member.target, Module) else ():
                 shared.update(f"{address}.{name}" for name in names)
+        for other in module.merged.values():
+            shared.update(name for names in other.aliases.items() for name in names)
         for alias, counted, node in ties:
             found = find(module, alias)
             inside = [f".{name}" for name, _ in leaves(found)] if isinstance(found, Module) else [""]

@@ -41,6 +41,10 @@ class Context:
         self._modules: dict[Definition, list[Module]] = {}
         for module, definition in trace.definitions.items():
             self._modules.setdefault(definition, []).append(module)
+        self._bases = {
+            definition: list(dict.fromkeys(trace.definitions[m] for module in modules for m in module.merged.values()))
+            for definition, modules in self._modules.items()
+        }
         self.names = self._named()
         self.records: dict[Definition, str] = {}
         for definition, word in self.names.items():
@@ -77,6 +81,14 @@ class Context:
             self._places[definition] = Places(self.modules(definition), contiguous, split)
         return self._places[definition]
 
+    def bases(self, definition: Definition) -> list[Definition]:
+        """The definitions that a definition merges in some use."""
+        return self._bases.get(definition, [])
+
+    def all_places(self, definition: Definition) -> list[Places]:
+        """The places of a definition, and of those that it merges."""
+        return [self.places(other) for other in (definition, *self._ancestors(definition))]
+
     def tables(self, definition: Definition) -> list[Body]:
         """What computes the constant tables of a definition."""
         found: list[Body] = []
@@ -110,12 +122,27 @@ class Context:
     def attribute(self, definition: Definition, word: str) -> str:
         """The attribute of a module that keeps a hyperparameter."""
         if definition not in self._attributes:
-            taken = {pattern[0] for pattern in self.places(definition).members} | TAKEN_BY_MODULES
+            taken = self._family(definition) | TAKEN_BY_MODULES
             found: dict[str, str] = {}
             for hyper in definition.hyperparameters:
                 found[hyper] = usable(hyper.lstrip("_") or "value", taken | set(found.values()))
             self._attributes[definition] = found
         return self._attributes[definition][word]
+
+    def _family(self, definition: Definition) -> set[str]:
+        """What objects of a class have as attributes that its definition does not name.
+
+        These are its parts, those of its base and derived classes, and the hyperparameters that its bases keep.
+        """
+        derived = [other for other in self._modules if definition in self._ancestors(other)]
+        around = [places for other in (definition, *derived) for places in self.all_places(other)]
+        parts = {pattern[0] for places in around for pattern in places.members}
+        bases = self._ancestors(definition)
+        return parts | {self.attribute(base, word) for base in bases for word in base.hyperparameters}
+
+    def _ancestors(self, definition: Definition) -> list[Definition]:
+        """The definitions that a definition merges, and those that they merge."""
+        return [other for base in self.bases(definition) for other in (base, *self._ancestors(base))]
 
     def code_of(self, value: Value) -> ast.expr | None:
         """A static value as code; None for an operation that is no function in PyTorch."""

@@ -145,9 +145,9 @@ class Expressions:
         """The code of something declared, however deep, and what it is: in other uses something else, perhaps."""
         scope = self.scope
         parts = self.static.parts(address)
-        places, code = scope.places, None
+        around, code = scope.context.all_places(scope.definition), None
         while True:
-            for end in range(1, len(parts) + 1):
+            for end, places in ((end, places) for end in range(1, len(parts) + 1) for places in around):
                 targets = places.found(parts[:end])
                 if targets:
                     place = places.place(parts[:end], code)
@@ -160,7 +160,13 @@ class Expressions:
             definitions = {scope.trace.definitions[t] for t in targets if isinstance(t, Module)}
             if len(definitions) != 1:
                 scope.refuse("what is declared on the way to this address is not the same in every use", address)
-            places = scope.context.places(definitions.pop())
+            around = scope.context.all_places(definitions.pop())
+
+    def _owned(self, node: nodes.Own) -> tuple[ast.expr, list[Module | Weight]]:
+        """The code of what a declaration makes, and what it is; what is merged is the base class."""
+        if node.merges:
+            return py("super().forward"), self.scope.trace.targets(node)
+        return self.reach(node.address)
 
     def _tensor(self, expr: nodes.Read) -> Val:
         code, targets = self.reach(expr.address)
@@ -181,7 +187,7 @@ class Expressions:
             self.scope.refuse("what is applied here is not known", node)
         definitions = [c for c in callees if isinstance(c, Definition)]
         if isinstance(node, nodes.Own):
-            code, targets = self.reach(node.address)
+            code, targets = self._owned(node)
             found = {self.scope.trace.definitions[t] for t in targets if isinstance(t, Module)}
             return self._definitions(self.elements.get(id(node), code), [d for d in definitions if d in found], node)
         if isinstance(node.callee, nodes.Read):

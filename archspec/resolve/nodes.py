@@ -228,6 +228,11 @@ class Own(Node):
     callee: Expr
     arguments: Arguments
 
+    @property
+    def merges(self) -> bool:
+        """Whether it is `..: callee`, which declares what the callee does."""
+        return not self.address.segments
+
 
 class Loop(Node):
     """`for variable in first..last` (last is exclusive)."""
