@@ -185,8 +185,36 @@ block Outer(m = 5, Parts = [Inner(m = 3), Inner])(x [batch, 4]) -> [batch, 4] {{
         torch_source(load(text))
 
 
+def test_an_argument_that_partials_match_differently_is_refused() -> None:
+    text = f"""{INNER}
+block Outer(Parts = [Inner(4), Inner(m = 4)])(x [batch, 4]) -> [batch, 4] {{
+  for i in 0..2 {{
+    x = x |> layer[i]: Parts[i](4)
+  }}
+  return x
+}}
+"""
+    assert load(text).params.total == 2 * 2 * 20
+    with pytest.raises(archspec.ArchError, match="other hyperparameters are bound in what is applied here"):
+        torch_source(load(text))
+
+
+def test_a_comparison_that_differs_between_uses_is_refused() -> None:
+    text = f"""{INNER}
+block Chosen(Part = Inner(m = 3))(x [batch, 4]) -> [batch, 4] {{
+  return (a: Inner()(x) if Part == Inner(m = 3) else b: Part()(x))
+}}
+block Outer(n = 4)(x [batch, n]) -> [batch, n] {{
+  return x |> a: Chosen |> b: Chosen(Part = Inner)
+}}
+"""
+    assert [name for name in shapes(load(text)) if name.endswith("a.weight")] == ["a.a.a.weight", "b.b.a.weight"]
+    with pytest.raises(archspec.ArchError, match="definitions with bound hyperparameters cannot be compared"):
+        torch_source(load(text))
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["pair", "pair-other", "mixed", "kinds", "further", "further-narrow"])
+@pytest.mark.parametrize("name", ["pair", "pair-other", "mixed", "kinds", "further", "further-narrow", "uses", "acts"])
 def test_modules_compute_what_the_spec_says(name: str) -> None:
     pytest.importorskip("torch")
     torch_compare.agrees(archspec.load(f"{SPEC}:{name}"))

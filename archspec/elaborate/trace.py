@@ -193,6 +193,11 @@ class Trace:
         """Return the arguments of an application by the names of a callee."""
         return self.applications[id(node)][callee].bound
 
+    def variants_of(self, node: Applied, callee: Definition | Op) -> list[nodes.Bound]:
+        """Return the arguments of an application of a callee, for any hyperparameters that are bound in it."""
+        others = [site.bound for (other, _), site in self.variants.get(id(node), {}).items() if other is callee]
+        return [self.bound(node, callee), *others]
+
     def sites(self, callee: Definition) -> list[Application]:
         """Return all applications of a definition."""
         found = [by_callee[callee] for by_callee in self.applications.values() if callee in by_callee]

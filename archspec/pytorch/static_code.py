@@ -192,13 +192,13 @@ class StaticCode:
         scope, emitted = self.scope, self.scope.context.emitted(callee)
         bound = scope.trace.bound(node, callee)
         known = known_values(bound)  # which the callee passes itself
-        if id(node) in scope.trace.variants and not self._fits_variants(node):
+        if not self._is_called_alike(callee, node):
             scope.refuse("other hyperparameters are bound in what is applied here in other uses", node)
         inherited = scope.definition.hyperparameters if node.arguments.forward is not None else {}
         parameters = scope.context.parameters(callee)
         keywords: dict[str, ast.expr] = {}
         positional: list[ast.expr] = []
-        by_position = callee.kind != "fn" and not known
+        by_position = callee.kind != "fn" and not any(map(known_values, scope.trace.variants_of(node, callee)))
         for word in emitted.kept:
             if word in known:
                 continue
@@ -217,11 +217,17 @@ class StaticCode:
                 keywords[parameters[word]] = code
         return positional, keywords
 
-    @staticmethod
-    def _fits_variants(node: Applied) -> bool:
-        """Whether the same arguments are right for any bound hyperparameters: they go by name, and are written."""
-        arguments = node.arguments
-        return arguments.forward is None and all(a.name for a in arguments.hyperparameters)
+    def _is_called_alike(self, callee: Definition, node: Applied) -> bool:
+        """Whether the same arguments are right for all hyperparameters that are bound in what is applied here."""
+        inherited = self.scope.definition.hyperparameters if node.arguments.forward is not None else {}
+        kept = self.scope.context.emitted(callee).kept
+        passed: set[frozenset[tuple[str, int]]] = set()
+        for bound in self.scope.trace.variants_of(node, callee):
+            known, given = known_values(bound), bound.hyperparameters
+            written = [(word, id(argument)) for word, argument in given.items() if word not in known]
+            forwarded = [(word, 0) for word in kept if word in inherited and word not in given]
+            passed.add(frozenset((*written, *forwarded)))
+        return len(passed) == 1
 
     # Loops
 
