@@ -203,6 +203,19 @@ def test_what_has_no_class_to_derive_from_is_refused() -> None:
     assert refused(torch_layer) == "a class cannot be derived from `Dense`, which is nn.Linear in PyTorch"
 
 
+def test_values_that_a_base_class_does_not_get_are_refused() -> None:
+    text = f"""{INNER}
+block Wrap(n = 4, Part = Inner(depth = 3))(x [batch, n]) -> [batch, n] {{
+  return ..: Part(n)(x)
+}}
+block Outer(n = 4)(x [batch, n]) -> [batch, n] {{
+  return x |> p: Wrap(n) |> q: Wrap(n, Part = Inner)
+}}
+"""
+    assert "p.layers.2.bias" in shapes(load(text)) and "q.layers.2.bias" not in shapes(load(text))
+    assert refused(text) == "the hyperparameters of a base class cannot be bound in a value"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_modules_compute_what_the_spec_says(name: str) -> None:

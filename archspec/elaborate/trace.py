@@ -17,7 +17,7 @@ from archspec.ir import Body, Module, Type, Weight, find, leaves
 from archspec.ops import Op
 from archspec.record import Record
 from archspec.resolve import nodes, walk
-from archspec.resolve.definition import resolved
+from archspec.resolve.definition import reads, resolved
 from archspec.resolve.unit import Definition, Unit
 from archspec.source import Report
 from archspec.syntax import tree
@@ -216,7 +216,11 @@ def trace_model(unit: Unit, model: tree.Model, overrides: Mapping[str, Plain], v
     assert isinstance(binding.target, Definition)
     items = model.arguments.items if model.arguments is not None else ()
     written = (item.name or word for item, word in zip(items, binding.target.hyperparameters, strict=False))
-    sizes = {word: cast("Plain", as_sizes(word, value)) for word, value in values.items() if is_size(value)}
+    sizes = {
+        word: cast("Plain", as_sizes(word, value))
+        for word, value in values.items()
+        if is_size(value) and reads(binding.target, word, Report())
+    }
     trace = Trace(binding.target, frozenset((*written, *overrides)), frozenset(sizes))
     program = Program(trace.numbers, trace)
     program.begin(Report(), unit.source)

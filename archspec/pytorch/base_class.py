@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 
-from archspec.elaborate.trace import Use
+from archspec.elaborate.trace import Use, known_values
 from archspec.pytorch.attribute_paths import own_members
 from archspec.pytorch.context import Context
 from archspec.pytorch.init_method import InitMethod
@@ -32,6 +32,9 @@ def base_class(context: Context, definition: Definition, uses: Sequence[Use]) ->
     emitted = context.emitted(base)
     if emitted.base.startswith("nn.") and emitted.base != "nn.Module":
         init.scope.refuse(f"a class cannot be derived from `{base.name}`, which is {emitted.base} in PyTorch", own)
+    bounds = context.trace.variants_of(own, base)
+    if any(not known_values(bound).isdisjoint(emitted.kept) for bound in bounds):
+        init.scope.refuse("the hyperparameters of a base class cannot be bound in a value", own)
     for module in modules:
         shared = _first_words(own_members(module)) & _first_words(next(iter(module.merged.values())).members)
         if shared:
