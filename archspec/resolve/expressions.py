@@ -178,8 +178,10 @@ class Expressions:
         if arguments is None or isinstance(callee, Invalid):
             return Invalid(expr)
         if isinstance(callee, nodes.Global):
-            partial = partial_of(self.scope, expr, callee, arguments) if isinstance(expr, tree.Call) else None
-            if partial is not None and not piped:
+            partial = None
+            if isinstance(expr, tree.Call) and not piped:
+                partial = partial_of(self.scope, expr, callee, arguments)
+            if partial is not None:
                 return partial
             if not self._is_function(callee):
                 return Invalid(expr)
