@@ -10,15 +10,16 @@ from archspec.elaborate.bodies import constant_body
 from archspec.elaborate.hyperparameters import hyperparameter_values
 from archspec.elaborate.initial import initial_of
 from archspec.elaborate.interpreter import Interpreter
+from archspec.elaborate.merging import merge, merge_roles, merge_ties
 from archspec.elaborate.partials import parts_of
 from archspec.elaborate.program import Frame, Program, Refused
 from archspec.elaborate.tie import close_aliases, tie
 from archspec.elaborate.values import DYNAMIC, POISON, Partial, Value, describe, is_list, key_of, kind_of
-from archspec.ir import Leaf, Member, Module, Type, Weight, find
+from archspec.ir import Member, Module, Type, Weight, find
 from archspec.resolve import nodes, walk
 from archspec.resolve.definition import resolved
 from archspec.resolve.unit import Definition
-from archspec.source import Note, Span
+from archspec.source import Note
 
 
 def instantiate(program: Program, definition: Definition, values: dict[str, Value]) -> Module:
@@ -67,7 +68,7 @@ class Ownership(Interpreter):
             return
         self._check_nesting()
         self._check_roles()
-        self._merge_roles()
+        merge_roles(self.module)
         self._add_up()
         self.program.numbers.finish(self, self.module, [(alias, counted) for alias, counted, _ in self.ties])
         for alias, counted, statement in self.ties:
@@ -94,31 +95,8 @@ class Ownership(Interpreter):
             module.frozen += target.total if member.frozen else target.frozen
             for alias, counted in target.aliases.items():
                 module.aliases[f"{address}.{alias}"] = f"{address}.{counted}"
-        for other in module.merged.values():
-            self._merge_ties(other)
+        merge_ties(module)
         self.limits.check_tensors(module.tensors, module.characters, module.span)
-
-    def _merge_ties(self, other: Module) -> None:
-        """Make the ties of a merged module, except those inside its members, which are made."""
-        module = self.module
-        for alias, counted in other.aliases.items():
-            leaf = find(module, alias)
-            if alias in module.aliases or not isinstance(leaf, Leaf):
-                continue
-            module.aliases[alias] = counted
-            if leaf.weight.kind == "param":
-                module.total -= leaf.weight.size
-                module.frozen -= leaf.weight.size if leaf.frozen else 0
-
-    def _merge_roles(self) -> None:
-        """Add the roles of merged modules, which take precedence over those of this definition."""
-        for other in self.module.merged.values():
-            roles = dict(other.roles)
-            own = roles.pop("", None)
-            self.module.roles += roles.items()
-            if own is not None:
-                plain = [address for address in other.members if roles.keys().isdisjoint(prefixes(address))]
-                self.module.roles += [(address, own) for address in plain]
 
     # Statements
 
@@ -301,41 +279,8 @@ class Ownership(Interpreter):
         """Declare what another module declares."""
         if self.observer is not None:
             self.observer.declared(own, other)
-        module, at = self.module, self.unit.span(own.address.at)
-        frozen, unused = "frozen" in own.modifiers, "unused" in own.modifiers
-        twice = next((address for address in other.members if address in module.members), None)
-        if twice is not None:
-            self._refuse_merge(other, twice, at)
-            return
-        members = {
-            address: member._replace(frozen=frozen or member.frozen, unused=unused or member.unused, span=at)
-            for address, member in other.members.items()
-        }
-        module.members.update(members)
-        module.absent |= other.absent
-        module.merged[at] = other
-        if other in self.program.incomplete:
-            self.program.incomplete.add(module)
-        self.program.numbers.merged(self, module, other, own.address)
-
-    def _refuse_merge(self, other: Module, address: str, at: Span) -> None:
-        """Report that a merged module declares what is already declared."""
-        first = self.module.members[address].span
-        if first == at:
-            message = f"address `{address}` of `{other.type}` is declared again in each loop iteration"
-            help = f"put the index into an address, as in `layer[i]: {other.type}(...)`"
-            self.program.error("duplicate-address", message, at, help=help)
-            return
-        self.program.error(
-            "duplicate-address",
-            f"address `{address}` of `{other.type}` is already declared",
-            at,
-            notes=(
-                Note("first declared here", first),
-                Note(f"`{other.type}` declares it here", other.members[address].span),
-            ),
-            help=f"leave one of them out, or give `{other.type}` an address",
-        )
+        merge(self.program, self.module, other, own.modifiers, self.unit.span(own.address.at))
+        self.program.numbers.merged(self, self.module, other, own.address)
 
     def _make(self, own: nodes.Own) -> Module | None:
         callee, partial = parts_of(self.value(own.callee))
