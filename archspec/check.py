@@ -58,7 +58,7 @@ def _check_unused(definition: Definition, resolved: Resolved, report: Report) ->
             _report_name(name, local, report)
     referred = by_first_word([*scope.referred, *scope.meant])
     for declared in scope.declared:
-        if declared.applied or "unused" in declared.node.modifiers:
+        if declared.applied or not declared.pattern or "unused" in declared.node.modifiers:
             continue
         if any(covers(declared.pattern, p) for p in referred.get(declared.pattern[0], ())):
             continue

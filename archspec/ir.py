@@ -111,7 +111,8 @@ class Body:
     `inputs` are (name, type) of those given, in slots 0, 1, ...; `weights` are (relative tensor name, slot) for each
     stored tensor that is read directly in this body; `types` has the type of every slot; `outputs` are (name, operand),
     with None for `none`, and `results` their types. `module` is the module (None for a function). `unused` are the
-    relative names of its tensors that are not read here; `size` counts the operations after full expansion.
+    relative names of its tensors that are not read here; `size` counts the operations after full expansion. `discarded`
+    are the slots that the spec assigns to `_`.
     """
 
     def __init__(self, kind: str, type: str, module: Module | None) -> None:
@@ -125,6 +126,7 @@ class Body:
         self.outputs: list[tuple[str, Operand]] = []
         self.results: tuple[Type | None, ...] = ()
         self.unused: list[str] = []
+        self.discarded: set[int] = set()
         self.size = 0
         self.views: dict[object, Any] = {}
 
@@ -145,7 +147,8 @@ class Module:
     name that a `tie` anywhere inside made another name of a tensor to the name that is counted. `roles` pairs
     relative address prefixes with roles, the definition's own role under "". `total` and `frozen` count parameters,
     tied ones once; `tensors` counts names, of all kinds, and `characters` those in them. `absent` are the addresses
-    that the hyperparameters leave out.
+    that the hyperparameters leave out, "" for a merged module. `merged` are modules whose members are also those of
+    this one, under the same addresses, by the location where they are declared.
     """
 
     def __init__(self, kind: str, type: str, hyperparameters: dict[str, Any], span: Span) -> None:
@@ -155,6 +158,7 @@ class Module:
         self.span = span
         self.members: dict[str, Member] = {}
         self.absent: set[str] = set()
+        self.merged: dict[Span, Module] = {}
         self.aliases: dict[str, str] = {}
         self.roles: list[tuple[str, str]] = []
         self.total = 0

@@ -186,6 +186,11 @@ def test_a_pipe_without_a_reader_is_an_error(tmp_path: Path) -> None:
     os.close(reader)
 
 
+def test_a_hyperparameter_that_is_never_used_is_left_out() -> None:
+    text = "block Net(n = 2, spare = 3)(x [n]) -> [n] {\n  w: param [n]\n  return x * .w\n}\n"
+    assert "spare" not in torch_source(load(text)).partition('"""\n')[2]
+
+
 def test_what_cannot_be_translated_leaves_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     spec, path = tmp_path / "spec.arch", tmp_path / "spec.py"
     spec.write_text(

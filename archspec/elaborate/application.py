@@ -8,9 +8,21 @@ from typing import TypeGuard
 from archspec.algebra import Polynomial
 from archspec.elaborate.body_builder import BodyBuilder, operand_of, type_of
 from archspec.elaborate.hyperparameters import Evaluator, hyperparameter_values
+from archspec.elaborate.partials import parts_of
 from archspec.elaborate.program import Frame, Given, Program, Target
 from archspec.elaborate.shapes import Header
-from archspec.elaborate.values import POISON, Owned, Several, Tensor, Value, describe, is_list, is_number, kind_of
+from archspec.elaborate.values import (
+    POISON,
+    Owned,
+    Partial,
+    Several,
+    Tensor,
+    Value,
+    describe,
+    is_list,
+    is_number,
+    kind_of,
+)
 from archspec.ir import Body, Constant, Module, Operand, find
 from archspec.ops import OPERATORS, OPS, REQUIRED, Op, OpError
 from archspec.record import Record
@@ -100,7 +112,7 @@ class Applications(Evaluator):
         found = find(self.module, address)
         if found is None:
             self.program.numbers.missing(self.module, address)
-            if address in self.module.absent:
+            if address in self.module.absent or "" in self.module.absent:
                 return None
             if self.unit.broken & set(address.split(".")) or self.program.is_incomplete(self.module, address):
                 return POISON
@@ -194,7 +206,11 @@ class Applications(Evaluator):
     # Applications
 
     def apply(self, expr: nodes.Apply) -> Value:
-        callee = self.declared(expr.callee) if isinstance(expr.callee, nodes.Read) else self.value(expr.callee)
+        more = self.bound_more(expr) if expr.arguments.undecided else None
+        if more is not None:
+            return more
+        value = self.declared(expr.callee) if isinstance(expr.callee, nodes.Read) else self.value(expr.callee)
+        callee, partial = parts_of(value)
         if isinstance(callee, Owned):
             return self._apply_module(callee.address, callee.module, expr)
         if isinstance(callee, Op):
@@ -202,7 +218,7 @@ class Applications(Evaluator):
         if is_numeric(callee):
             return self.call(callee, expr)
         if isinstance(callee, Definition) and callee.kind == "fn":
-            return self._apply_function(callee, expr)
+            return self._apply_function(callee, partial, expr)
         if callee is POISON:
             return POISON
         if isinstance(callee, Definition):
@@ -214,29 +230,37 @@ class Applications(Evaluator):
         return self.fault("wrong-kind", f"cannot apply {describe(callee)}", expr.callee.at, help=help)
 
     def own(self, expr: nodes.Own) -> Value:
+        if expr.merges:
+            module = self.module.merged.get(self.unit.span(expr.address.at)) if self.module is not None else None
+            return POISON if module is None else self._apply_owned("", module, expr)
         address = self.address_text(expr.address)
         member = self.module.members.get(address) if address is not None and self.module is not None else None
         if address is None or member is None or not isinstance(member.target, Module):
             return POISON  # reported by the first pass
         if member.span != self.unit.span(expr.address.at):
             return POISON  # the address is declared twice, which was reported
-        definition = self.program.definitions.get(member.target)
+        return self._apply_owned(address, member.target, expr)
+
+    def _apply_owned(self, address: str, module: Module, expr: nodes.Own) -> Value:
+        definition = self.program.definitions.get(module)
         if definition is None:
             return POISON
         if expr.arguments.inputs is None and definition.takes.names:
             help = "pass its inputs in a second list: `address: Layer(hyper)(x)`"
             return self.fault("wrong-kind", "this declares without applying, so it has no value", expr.at, help=help)
-        return self._apply_module(address, member.target, expr)
+        return self._apply_module(address, module, expr)
 
     def _apply_module(self, address: str, module: Module, expr: nodes.Apply | nodes.Own) -> Value:
         definition = self.program.definitions.get(module)
-        bound = self.bound(expr, definition) if definition is not None else None
+        is_named = expr.arguments.bound is not None or isinstance(expr, nodes.Apply)
+        _, partial = (None, None) if is_named else parts_of(self.value(expr.callee))
+        bound = self.bound(expr, definition, partial) if definition is not None else None
         if definition is None or bound is None:
             return POISON
         return self._apply_definition(Target(definition, module.hyperparameters, module), address, bound, expr.at)
 
-    def _apply_function(self, callee: Definition, expr: nodes.Apply) -> Value:
-        bound = self.bound(expr, callee)
+    def _apply_function(self, callee: Definition, partial: Partial | None, expr: nodes.Apply) -> Value:
+        bound = self.bound(expr, callee, partial)
         if bound is None:
             return POISON
         values = hyperparameter_values(self, callee, bound.hyperparameters, expr.arguments.forward, expr.at)
@@ -269,6 +293,8 @@ class Applications(Evaluator):
                 return POISON
             self._last = Applied(target, keys, body)
         kind, name, span = definition.kind, definition.name, self.unit.span(at)
+        if target.module is not None and not address:
+            return self.builder.splice(body, [operand for _, operand in operands if isinstance(operand, int)], span)
         return self.builder.emit(kind, name, address, body, tuple(operands), {}, body.results, span)
 
     def _apply_op(self, op: Op, expr: nodes.Apply) -> Value:

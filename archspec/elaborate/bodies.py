@@ -58,7 +58,6 @@ class BodyInterpreter(Applications):
     def __init__(self, program: Program, target: Target) -> None:
         super().__init__(program, target, body_of)
         self.results: tuple[Value, ...] | None = None
-        self.discarded: set[int] = set()
 
     def run(self, given: tuple[Given, ...]) -> Body | None:
         form = resolved(self.definition, self.program.report)
@@ -81,7 +80,7 @@ class BodyInterpreter(Applications):
         self.limits.check_operations(body.size, self.definition.span)
         if self.module is not None:
             # A loop with an open number of iterations does not connect the values that it carries.
-            kept = self.discarded if self.program.numbers.counts_elements else range(len(body.types))
+            kept = body.discarded if self.program.numbers.counts_elements else range(len(body.types))
             body.unused = find_unused(self.module, body, kept)
             self.limits.check_unused(len(body.unused), self.definition.span)
         if self.observer is not None:
@@ -185,7 +184,7 @@ class BodyInterpreter(Applications):
             if target != "_":
                 self.env[target] = item
             elif isinstance(item, Tensor):
-                self.discarded.add(item.slot)
+                self.builder.body.discarded.add(item.slot)
 
     def _if(self, statement: nodes.If) -> None:
         condition = self.condition(statement.condition)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from archspec.algebra import Dim
 from archspec.elaborate.limits import Limits
 from archspec.elaborate.values import Several, Tensor, Value
-from archspec.ir import Body, Call, Constant, Leaf, Module, Operand, Type
+from archspec.ir import Body, Call, Constant, Leaf, Module, Operand, Type, find
 from archspec.ops import element_type
 from archspec.source import Span
 
@@ -52,6 +53,28 @@ class BodyBuilder:
         if len(outputs) == 1:
             return self.slot(outputs[0]) if outputs[0] is not None else None
         return Several(tuple([self.slot(t) if t is not None else None for t in outputs]))
+
+    def splice(self, body: Body, operands: Sequence[int], span: Span) -> Value:
+        """Add the calls of a body whose module is merged into this one, applied to tensors; return its outputs."""
+        assert self.body.module is not None
+        self.limits.count_text(len(body.calls), span)
+        slots = dict(enumerate(operands))
+        for address, slot in body.weights:
+            leaf = find(self.body.module, address)
+            assert isinstance(leaf, Leaf)
+            slots[slot] = self.read(address, leaf).slot
+        for slot, type in enumerate(body.types):
+            if slot not in slots:
+                slots[slot] = self.slot(type).slot
+        for call in body.calls:
+            inputs = tuple([(name, slots[o] if isinstance(o, int) else o) for name, o in call.inputs])
+            first = slots.get(call.first, 0)  # 0: it yields nothing
+            kind, type, address = call.kind, call.type, call.address
+            made = Call(kind, type, address, call.body, inputs, call.attributes, call.outputs, first, call.span)
+            self.body.calls.append(made)
+        self.body.discarded.update([slots[slot] for slot in body.discarded])
+        values = [Tensor(slots[o], body.types[o]) if isinstance(o, int) else None for _, o in body.outputs]
+        return values[0] if len(values) == 1 else Several(tuple(values))
 
     def maker(self, slot: int, axis: int) -> Span | None:
         """Return the location of the call that made the size of an axis of a tensor; None if an input has it."""

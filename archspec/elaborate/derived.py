@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from archspec.algebra import Dim, Expression, Polynomial, bounds, symbol, symbols
 from archspec.elaborate.numbers import Numbers, Walker
-from archspec.elaborate.values import Derived, Value, is_list, key_of
+from archspec.elaborate.values import Derived, Partial, Value, is_list, key_of
 from archspec.ir import Constant, Type
 from archspec.ops import Op
 from archspec.resolve import nodes
@@ -52,6 +52,8 @@ def bare(value: Value) -> Value:
     """A value without what it was computed from."""
     if is_list(value):
         return tuple([bare(item) for item in value])
+    if isinstance(value, Partial):
+        return value._replace(values=tuple([(name, bare(item)) for name, item in value.values]))
     return int(value) if isinstance(value, DerivedInt) else float(value) if isinstance(value, DerivedFloat) else value
 
 
@@ -59,6 +61,8 @@ def sizes_in(value: Value) -> frozenset[str]:
     """The sizes that a value, or an item of a list, depends on."""
     if is_list(value):
         return NO_SIZES.union(*map(sizes_in, value))
+    if isinstance(value, Partial):
+        return NO_SIZES.union(*[sizes_in(item) for _, item in value.values])
     return value.sizes if isinstance(value, Derived) else NO_SIZES
 
 
@@ -162,7 +166,7 @@ class DerivedNumbers(Numbers):
         return value
 
     def length(self, values: tuple[Value, ...]) -> int:
-        listed = [v for v in values if isinstance(v, tuple) or (isinstance(v, Derived) and v.form is None)]
+        listed = [v for v in values if is_list(v) or (isinstance(v, Derived) and v.form is None)]
         return cast("int", self._depending(len(values), sizes_in(tuple(listed))))
 
     def item(self, values: tuple[Value, ...], index: int) -> Value:

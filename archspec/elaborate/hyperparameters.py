@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from archspec.elaborate.interpreter import Interpreter
+from archspec.elaborate.partials import fits_default
 from archspec.elaborate.program import Frame, Refused
-from archspec.elaborate.values import DYNAMIC, POISON, Tensor, Value, accepts, describe, kind_of
+from archspec.elaborate.values import DYNAMIC, POISON, Tensor, Value
 from archspec.resolve import nodes
 from archspec.resolve.arguments import listed, refuse_input
 from archspec.resolve.definition import resolved
@@ -77,12 +78,7 @@ def _fits(
     if value is DYNAMIC or value.__class__ is Tensor:
         refuse_input(callee.name, place, interpreter.fault)
         return False
-    if default is POISON or accepts(default, value):
-        return True
-    note = Note(f"the default is {describe(default)}", callee.hyperparameters[name].span)
-    message = f"hyperparameter `{name}` of `{callee.name}` expects type {kind_of(default)}, found {describe(value)}"
-    interpreter.fault("wrong-kind", message, place, notes=(note,))
-    return False
+    return fits_default(interpreter, callee, name, default, value, place)
 
 
 def _default(interpreter: Interpreter, callee: Definition, name: str, values: dict[str, Value]) -> Value:

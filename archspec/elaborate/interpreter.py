@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from archspec.elaborate.limits import Limits
+from archspec.elaborate.partials import bind_some, binds, is_bound_again, unbound, with_bound
 from archspec.elaborate.program import Program
 from archspec.elaborate.values import (
     DYNAMIC,
     OPEN,
     POISON,
+    Partial,
     Several,
     StaticError,
     Tensor,
@@ -20,6 +22,7 @@ from archspec.elaborate.values import (
     is_integer,
     is_list,
     is_number,
+    key_of,
     negative,
     show,
 )
@@ -78,7 +81,7 @@ class Interpreter:
 
     # Names
 
-    def literal(self, expr: nodes.Literal) -> Value:
+    def literal(self, expr: nodes.Literal | nodes.Known) -> Value:
         return expr.value
 
     def local(self, expr: nodes.Local) -> Value:
@@ -328,6 +331,9 @@ class Interpreter:
     def apply(self, expr: nodes.Apply) -> Value:
         """Evaluate an operation such as `min(a, b)` on numbers; DYNAMIC for other operands."""
         arguments = expr.arguments
+        partial = self.bound_more(expr) if arguments.undecided else None
+        if partial is not None:
+            return partial
         if arguments.hyperparameters or arguments.forward or arguments.inputs is None:
             return DYNAMIC
         target = self.value(expr.callee)
@@ -342,6 +348,17 @@ class Interpreter:
             return DYNAMIC
         return self.scalar(target, values, expr.at)
 
+    def partial(self, expr: nodes.Partial) -> Value:
+        """Bind hyperparameters of a definition."""
+        return bind_some(self, self.value(expr.callee), expr.arguments, expr.at)
+
+    def bound_more(self, expr: nodes.Apply) -> Value | None:
+        """Bind hyperparameters of a definition that is a value; None if the arguments are its inputs."""
+        callee = self.value(expr.callee)
+        if not binds(self, callee, expr.arguments):
+            return None
+        return bind_some(self, callee, expr.arguments.inputs or (), expr.at)
+
     def scalar(self, op: Op, values: list[Value], at: Located) -> Value:
         """Apply an operation to numbers."""
         try:
@@ -349,24 +366,31 @@ class Interpreter:
         except StaticError as problem:
             return self.fault(problem.code, problem.message, at)
 
-    def bound(self, expr: nodes.Apply | nodes.Own, callee: Definition | Op) -> Bound | None:
-        """Return the arguments of an application by the names of its callee; None after reporting an error."""
+    def bound(
+        self, expr: nodes.Apply | nodes.Own, callee: Definition | Op, partial: Partial | None = None
+    ) -> Bound | None:
+        """Return the arguments of an application by the names of its callee; None after reporting an error.
+
+        `partial` has the hyperparameters of the callee that are bound.
+        """
         bound = expr.arguments.bound
         if bound is None:
-            key = (id(expr), id(callee))
+            key = (id(expr), id(callee), key_of(partial))
             known = self.program.bound.get(key)
             if known is None:
-                known = self.program.bound[key] = (expr, callee, self._matched(expr, callee))
+                known = self.program.bound[key] = (expr, callee, self._matched(expr, callee, partial))
             bound = known[2]
         if self.observer is not None and bound is not None:
             self.observer.applied(self.definition, expr, callee, bound)
         return bound
 
-    def _matched(self, expr: nodes.Apply | nodes.Own, callee: Definition | Op) -> Bound | None:
+    def _matched(self, expr: nodes.Apply | nodes.Own, callee: Definition | Op, partial: Partial | None) -> Bound | None:
         if isinstance(callee, Definition):
-            if callee.open:
+            if callee.open or (partial is not None and is_bound_again(self, partial, [*expr.arguments.every()])):
                 return None
-            return bind(callee.name, [*callee.hyperparameters], callee.takes, expr.arguments, expr.at, self.fault)
+            names = unbound(callee, partial)
+            bound = bind(callee.name, names, callee.takes, expr.arguments, expr.at, self.fault)
+            return with_bound(partial, bound, expr.at) if partial is not None and bound is not None else bound
         if expr.arguments.forward is not None:
             message = f"`..` cannot forward hyperparameters to the operation `{callee.name}`"
             self.fault("surplus-argument", message, expr.arguments.forward)
@@ -391,6 +415,8 @@ Interpreter.handlers = {
     nodes.Read: Interpreter.dynamic,
     nodes.Apply: Interpreter.apply,
     nodes.Rearrange: Interpreter.dynamic,
+    nodes.Partial: Interpreter.partial,
+    nodes.Known: Interpreter.literal,
     nodes.Own: Interpreter.dynamic,
     nodes.Chain: Interpreter.dynamic,
     nodes.Invalid: Interpreter.invalid,

@@ -154,6 +154,9 @@ class Numbers:
     def declared(self, walker: Walker, module: Module, address: str, at: nodes.Address) -> None:
         """Something was declared at an address."""
 
+    def merged(self, walker: Walker, module: Module, other: Module, at: nodes.Address) -> None:
+        """What another module declares was declared by a module."""
+
     def tied(self, walker: Walker, tie: nodes.Tie) -> None:
         """Two addresses will be tied."""
 

@@ -9,9 +9,11 @@ from archspec.addresses import prefixes
 from archspec.elaborate.bodies import constant_body
 from archspec.elaborate.hyperparameters import Evaluator, hyperparameter_values
 from archspec.elaborate.initial import initial_of
+from archspec.elaborate.merging import merge, merge_roles, merge_ties
+from archspec.elaborate.partials import parts_of
 from archspec.elaborate.program import Frame, Program, Refused
 from archspec.elaborate.tie import close_aliases, tie
-from archspec.elaborate.values import DYNAMIC, POISON, Value, describe, is_list, key_of, kind_of
+from archspec.elaborate.values import DYNAMIC, POISON, Partial, Value, describe, is_list, key_of, kind_of
 from archspec.ir import Member, Module, Type, Weight, find
 from archspec.resolve import nodes, walk
 from archspec.resolve.definition import resolved
@@ -65,6 +67,7 @@ class Ownership(Evaluator):
             return
         self._check_nesting()
         self._check_roles()
+        merge_roles(self.module)
         self._add_up()
         self.program.numbers.finish(self, self.module, [(alias, counted) for alias, counted, _ in self.ties])
         for alias, counted, statement in self.ties:
@@ -91,6 +94,7 @@ class Ownership(Evaluator):
             module.frozen += target.total if member.frozen else target.frozen
             for alias, counted in target.aliases.items():
                 module.aliases[f"{address}.{alias}"] = f"{address}.{counted}"
+        merge_ties(module)
         self.limits.check_tensors(module.tensors, module.characters, module.span)
 
     # Statements
@@ -228,7 +232,10 @@ class Ownership(Evaluator):
         what = declaration.what
         address = self.address_text(what.address)
         made = self._weight(what) if isinstance(what, nodes.Tensor) else self._module_of(what, declaration)
-        self._add(address, made, what)
+        if isinstance(what, nodes.Own) and what.merges and isinstance(made, Module):
+            self._merge(made, what)
+        else:
+            self._add(address, made, what)
 
     def _leave_out(self, declaration: nodes.Declaration) -> None:
         address = self.address_text(declaration.what.address)
@@ -267,8 +274,15 @@ class Ownership(Evaluator):
         members[address] = Member(made, "frozen" in what.modifiers, "unused" in what.modifiers, at)
         self.program.numbers.declared(self, self.module, address, what.address)
 
+    def _merge(self, other: Module, own: nodes.Own) -> None:
+        """Declare what another module declares."""
+        if self.observer is not None:
+            self.observer.declared(own, other)
+        merge(self.program, self.module, other, own.modifiers, self.unit.span(own.address.at))
+        self.program.numbers.merged(self, self.module, other, own.address)
+
     def _make(self, own: nodes.Own) -> Module | None:
-        callee = self.value(own.callee)
+        callee, partial = parts_of(self.value(own.callee))
         if callee is POISON:
             return None
         if callee is DYNAMIC:
@@ -281,14 +295,14 @@ class Ownership(Evaluator):
             message = f"expected a layer or block after an address, found {describe(callee)}"
             self.fault("wrong-kind", message, own.callee.at, help=help)
             return None
-        if self.module.kind == "layer":
+        if self.module.kind == "layer" and not (own.merges and callee.kind == "layer"):
             message = f"a layer can only declare tensors, found the {callee.kind} `{callee.name}`"
             self.fault("wrong-kind", message, own.at, help=f"make `{self.module.type}` a block")
             return None
-        bound = self.bound(own, callee)
+        bound = self.bound(own, callee, partial)
         if bound is None:
             return None
-        key = self._key(callee, own)
+        key = self._key(partial or callee, own)
         if key in self._modules:
             return self._modules[key]
         values = hyperparameter_values(self, callee, bound.hyperparameters, own.arguments.forward, own.at)
@@ -300,12 +314,12 @@ class Ownership(Evaluator):
         self._modules[key] = module
         return module
 
-    def _key(self, callee: Definition, own: nodes.Own) -> Hashable:
+    def _key(self, callee: Definition | Partial, own: nodes.Own) -> Hashable:
         """Return a key for the values on which a declaration depends in each iteration of a loop."""
         values = [key_of(self.value(argument.value)) for argument in own.arguments.hyperparameters]
         if own.arguments.forward is not None:
             values.append(key_of(tuple(self.env.values())))
-        return (callee, id(own), *values)
+        return (key_of(callee), id(own), *values)
 
     def _weight(self, tensor: nodes.Tensor) -> Weight | None:
         sizes = self.value(tensor.shape)
@@ -348,7 +362,7 @@ class Ownership(Evaluator):
             return
         around = {prefix for own in (*self.module.members, *self.module.absent) for prefix in prefixes(own)}
         for address, node in self._roles:
-            left_out = not self.module.absent.isdisjoint(prefixes(address))
+            left_out = not self.module.absent.isdisjoint(("", *prefixes(address)))
             if address not in around and not left_out and find(self.module, address) is None:
                 self.fault("unknown-address", f"nothing is declared at `{address}`", node.at)
 

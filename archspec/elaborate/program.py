@@ -94,9 +94,7 @@ class Program:
         self.modules: dict[Hashable, Module] = {}
         self.definitions: dict[Module, Definition] = {}
         self.bodies: dict[Hashable, Body | None] = {}
-        self.bound: dict[
-            tuple[int, int], tuple[nodes.Expr, Definition | Op, Bound | None]
-        ] = {}  # by application and callee
+        self.bound: dict[Hashable, tuple[nodes.Expr, Definition | Op, Bound | None]] = {}  # by application and callee
         self.checked: set[Unit | Definition] = set()
         self.kept = 0  # members and applications in them
         self.begin(Report(), None)

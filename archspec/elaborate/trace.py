@@ -68,7 +68,8 @@ class Application(Record):
 class Trace:
     """`seen` is by the identity of a resolved node; `uses` by definition, a definition after those it uses.
 
-    `applications` are by the identity of their nodes and by callee, `definitions` says which definition a module is an
+    `applications` are by the identity of their nodes and by callee; `variants` are those of the same callee with other
+    hyperparameters bound in it. `definitions` says which definition a module is an
     instance of. `root` is the model's own definition. `owned` are the modules and tensors that a declaration made, each
     once, by the identity of its node; nodes in exclusive branches may declare one address. `ties` are the ties that
     were made, by the identity of their nodes: whether the alias had no other name yet in any of them. `given` are the
@@ -83,6 +84,7 @@ class Trace:
         self.seen: dict[int, Seen] = {}
         self.uses: dict[Definition, list[Use]] = {}
         self.applications: dict[int, dict[Definition | Op, Application]] = {}
+        self.variants: dict[int, dict[tuple[Definition | Op, frozenset[str]], Application]] = {}
         self.definitions: dict[Module, Definition] = {}
         self.owned: dict[int, dict[int, Module | Weight]] = {}
         self.ties: dict[int, bool] = {}
@@ -125,7 +127,10 @@ class Trace:
     def applied(self, caller: Definition | None, node: Applied, callee: Definition | Op, bound: nodes.Bound) -> None:
         """Record an application."""
         if caller is not None:
-            self.applications.setdefault(id(node), {})[callee] = Application(caller, node, bound)
+            made = Application(caller, node, bound)
+            known = self.applications.setdefault(id(node), {}).setdefault(callee, made)
+            if known_values(known.bound) != known_values(bound):
+                self.variants.setdefault(id(node), {})[callee, known_values(bound)] = made
 
     def declared(self, node: nodes.Own | nodes.Tensor, made: Module | Weight) -> None:
         """Record the module or tensor of a declaration."""
@@ -141,6 +146,8 @@ class Trace:
         for address, member in module.members.items():
             for names in member.target.aliases.items() if isinstance(member.target, Module) else ():
                 shared.update(f"{address}.{name}" for name in names)
+        for other in module.merged.values():
+            shared.update(name for names in other.aliases.items() for name in names)
         for alias, counted, node in ties:
             found = find(module, alias)
             inside = [f".{name}" for name, _ in leaves(found)] if isinstance(found, Module) else [""]
@@ -203,9 +210,21 @@ class Trace:
         """Return the arguments of an application by the names of a callee."""
         return self.applications[id(node)][callee].bound
 
+    def variants_of(self, node: Applied, callee: Definition | Op) -> list[nodes.Bound]:
+        """Return the arguments of an application of a callee, for any hyperparameters that are bound in it."""
+        others = [site.bound for (other, _), site in self.variants.get(id(node), {}).items() if other is callee]
+        return [self.bound(node, callee), *others]
+
     def sites(self, callee: Definition) -> list[Application]:
         """Return all applications of a definition."""
-        return [by_callee[callee] for by_callee in self.applications.values() if callee in by_callee]
+        found = [by_callee[callee] for by_callee in self.applications.values() if callee in by_callee]
+        variants = [variant for by_callee in self.variants.values() for variant in by_callee.items()]
+        return [*found, *[site for (other, _), site in variants if other is callee]]
+
+
+def known_values(bound: nodes.Bound) -> frozenset[str]:
+    """Return the hyperparameters that the callee of an application has bound."""
+    return frozenset([n for n, argument in bound.hyperparameters.items() if isinstance(argument.value, nodes.Known)])
 
 
 def trace_model(unit: Unit, model: tree.Model, overrides: Mapping[str, Plain], values: dict[str, Value]) -> Trace:

@@ -8,7 +8,7 @@ from archspec.elaborate.application import stands_alone
 from archspec.elaborate.bodies import count
 from archspec.elaborate.interpreter import MEMBERSHIP, Interpreter
 from archspec.elaborate.program import Program
-from archspec.elaborate.values import DYNAMIC, POISON, Value, accepts, describe, is_integer, is_number, kind_of
+from archspec.elaborate.values import DYNAMIC, POISON, Partial, Value, accepts, describe, is_integer, is_number, kind_of
 from archspec.ops import Op
 from archspec.resolve import nodes
 from archspec.resolve.definition import Resolved, resolved
@@ -129,9 +129,14 @@ class _Untaken(Interpreter):
 
     def apply(self, expr: nodes.Apply) -> Value:
         callee = self.value(expr.callee)
-        if callee is not DYNAMIC and callee is not POISON and not isinstance(callee, Op | Definition):
+        if callee is not DYNAMIC and callee is not POISON and not isinstance(callee, Op | Definition | Partial):
             return self.fault("wrong-kind", f"cannot apply {describe(callee)}", expr.callee.at)
         return self._applied(expr, callee)
+
+    def partial(self, expr: nodes.Partial) -> Value:
+        for argument in expr.arguments:
+            self.value(argument.value)
+        return DYNAMIC
 
     def own(self, expr: nodes.Own) -> Value:
         return self._applied(expr, self.value(expr.callee))
@@ -181,6 +186,7 @@ _Untaken.handlers = {
     nodes.Conditional: _Untaken.conditional,
     nodes.Chain: _Untaken.chain,
     nodes.Apply: _Untaken.apply,
+    nodes.Partial: _Untaken.partial,
     nodes.Own: _Untaken.own,
 }
 

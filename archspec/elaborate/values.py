@@ -1,8 +1,8 @@
 """Compile-time values and their arithmetic.
 
-A static value is an int, float, bool, str, None (`none`), a tuple (a list), a symbolic dimension, a definition, or an
-operation. Two markers represent unknown values: DYNAMIC (it depends on a tensor, in the first pass) and POISON (it has
-a reported error; further errors about it are suppressed).
+A static value is an int, float, bool, str, None (`none`), a tuple (a list), a symbolic dimension, a definition, one
+with some hyperparameters bound, or an operation. Two markers represent unknown values: DYNAMIC (it depends on a tensor,
+in the first pass) and POISON (it has a reported error; further errors about it are suppressed).
 """
 
 from __future__ import annotations
@@ -79,6 +79,18 @@ class Owned(Record):
     module: Module
 
 
+class Partial(Record):
+    """A definition with the values of some of its hyperparameters, in the order of the definition."""
+
+    definition: Definition
+    values: tuple[tuple[str, Value], ...]
+
+    @property
+    def kind(self) -> str:
+        """`fn`, `layer` or `block`."""
+        return self.definition.kind
+
+
 class Derived:
     """A number computed from sizes, in a compilation that follows them (see `derived`), and how."""
 
@@ -88,7 +100,7 @@ class Derived:
 
 _OTHER_NUMBERS = (*OPEN, Derived)
 
-_Static: TypeAlias = "bool | int | float | str | Polynomial | tuple[Value, ...] | Definition | Op"
+_Static: TypeAlias = "bool | int | float | str | Polynomial | tuple[Value, ...] | Definition | Partial | Op"
 Value: TypeAlias = "_Static | Tensor | Several | Owned | Marker | None"
 """The value of an expression."""
 
@@ -142,14 +154,14 @@ def kind_of(value: Value) -> str:
             return value.module.kind
         case Op():
             return "function"
+        case Definition() | Partial():
+            return "function" if value.kind == "fn" else str(value.kind)
         case tuple():
             return "list"
         case Polynomial():
             return "dimension"
         case Marker():
             return "value"
-        case _:
-            return "function" if value.kind == "fn" else str(value.kind)
 
 
 def show(value: Value) -> str:
@@ -167,6 +179,8 @@ def show(value: Value) -> str:
             return value.module.type
         case Several() | Tensor():
             return "..."
+        case Partial():
+            return f"{value.definition.name}({', '.join(f'{name} = {show(item)}' for name, item in value.values)})"
         case tuple():
             items = value
             shown = [show(item) for item in items[:MOST_SHOWN]]
@@ -197,6 +211,8 @@ def key_of(value: Value) -> Hashable:
         return (tuple, *[key_of(v) for v in value])
     if kind is float or kind is bool:
         return (kind, value)
+    if isinstance(value, Partial):
+        return (kind, value.definition, *[(name, key_of(item)) for name, item in value.values])
     if isinstance(value, Derived):
         return (kind, value, value.form, value.sizes)
     return value

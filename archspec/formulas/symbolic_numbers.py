@@ -204,6 +204,10 @@ class SymbolicNumbers(Numbers):
         if around:
             self.solver.around.setdefault(module, {})[address] = around
 
+    def merged(self, walker: Walker, module: Module, other: Module, at: nodes.Address) -> None:
+        self.declared(walker, module, "", at)
+        self.solver.around.setdefault(module, {}).update(self.solver.around.get(other, {}))
+
     def tied(self, walker: Walker, tie: nodes.Tie) -> None:
         """Check that every iteration ties a different address."""
         around = self._around.get(id(walker), ())

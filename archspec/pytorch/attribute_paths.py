@@ -11,7 +11,7 @@ import ast
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from archspec.ir import Module, Weight
+from archspec.ir import Member, Module, Weight
 from archspec.pytorch.names import is_hidden, is_plain
 from archspec.pytorch.pyast import apply, literal, method, name, py
 
@@ -36,6 +36,12 @@ class Place(NamedTuple):
     code: ast.expr
     container: ast.expr | None
     key: Part | None
+
+
+def own_members(module: Module) -> dict[str, Member]:
+    """The members of a module, without those of a merged one, which the base class makes."""
+    merged = {address for other in module.merged.values() for address in other.members}
+    return {address: member for address, member in module.members.items() if address not in merged}
 
 
 class Places:
@@ -64,12 +70,12 @@ class Places:
         self.dicts |= {pattern for pattern in self.lists if not is_steady(pattern)}
         self.dicts -= self.open
         self.lists -= self.open | self.dicts
-        addresses = [{tuple(address.split(".")) for address in module.members} for module in modules]
+        addresses = [{tuple(address.split(".")) for address in own_members(module)} for module in modules]
         self.always = [words for words in self.owned() if all(words in one for one in addresses)]
 
     def _add(self, module: Module) -> None:
         children: dict[Pattern, dict[str, bool]] = {}
-        for address, member in module.members.items():
+        for address, member in own_members(module).items():
             words = tuple(address.split("."))
             targets = self.members.setdefault(pattern_of(words), {}).setdefault(words, [])
             if not any(target is member.target for target in targets):

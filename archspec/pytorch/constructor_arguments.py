@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, cast
 
 from archspec.algebra import Polynomial
 from archspec.elaborate.derived import bare, sizes_in
+from archspec.elaborate.partials import parts_of
 from archspec.elaborate.trace import Application, Trace
 from archspec.elaborate.values import Value, key_of
 from archspec.resolve import nodes, walk
@@ -32,7 +33,8 @@ class ConstructorArguments:
         self.trace = trace
         self.interchangeable: set[Definition] = set()
         for seen in trace.seen.values():
-            chosen = {v for v in seen.statics.values() if isinstance(v, Definition)}
+            callees = [parts_of(value)[0] for value in seen.statics.values()]
+            chosen = {callee for callee in callees if isinstance(callee, Definition)}
             self.interchangeable |= chosen if len(chosen) > 1 else set()
         self._known: dict[Definition, Hyperparameters] = {}
         self._values: dict[Definition, list[dict[str, Value]]] = {}

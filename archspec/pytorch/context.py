@@ -8,7 +8,7 @@ from functools import partial
 
 from archspec.elaborate.derived import bare
 from archspec.elaborate.trace import Trace
-from archspec.elaborate.values import Value, is_list, key_of
+from archspec.elaborate.values import Partial, Value, is_list, key_of
 from archspec.ir import Body, Module, Weight
 from archspec.ops import Op
 from archspec.pytorch.attribute_paths import Places
@@ -18,6 +18,7 @@ from archspec.pytorch.emitted import Emitted
 from archspec.pytorch.names import TAKEN_BY_FILES, TAKEN_BY_MODULES, usable
 from archspec.pytorch.operations import function_of
 from archspec.pytorch.pyast import literal, name, sequence
+from archspec.pytorch.pyast import partial as bound
 from archspec.resolve.definition import Resolved, resolved
 from archspec.resolve.unit import Definition
 from archspec.source import Report
@@ -40,6 +41,10 @@ class Context:
         self._modules: dict[Definition, list[Module]] = {}
         for module, definition in trace.definitions.items():
             self._modules.setdefault(definition, []).append(module)
+        self._bases = {
+            definition: list(dict.fromkeys(trace.definitions[m] for module in modules for m in module.merged.values()))
+            for definition, modules in self._modules.items()
+        }
         self.names = self._named()
         self.records: dict[Definition, str] = {}
         for definition, word in self.names.items():
@@ -76,6 +81,14 @@ class Context:
             self._places[definition] = Places(self.modules(definition), contiguous, split)
         return self._places[definition]
 
+    def bases(self, definition: Definition) -> list[Definition]:
+        """The definitions that a definition merges in some use."""
+        return self._bases.get(definition, [])
+
+    def all_places(self, definition: Definition) -> list[Places]:
+        """The places of a definition, and of those that it merges."""
+        return [self.places(other) for other in (definition, *self._ancestors(definition))]
+
     def tables(self, definition: Definition) -> list[Body]:
         """What computes the constant tables of a definition."""
         found: list[Body] = []
@@ -109,18 +122,35 @@ class Context:
     def attribute(self, definition: Definition, word: str) -> str:
         """The attribute of a module that keeps a hyperparameter."""
         if definition not in self._attributes:
-            taken = {pattern[0] for pattern in self.places(definition).members} | TAKEN_BY_MODULES
+            taken = self._family(definition) | TAKEN_BY_MODULES
             found: dict[str, str] = {}
             for hyper in definition.hyperparameters:
                 found[hyper] = usable(hyper.lstrip("_") or "value", taken | set(found.values()))
             self._attributes[definition] = found
         return self._attributes[definition][word]
 
+    def _family(self, definition: Definition) -> set[str]:
+        """What objects of a class have as attributes that its definition does not name.
+
+        These are its parts, those of its base and derived classes, and the hyperparameters that its bases keep.
+        """
+        derived = [other for other in self._modules if definition in self._ancestors(other)]
+        around = [places for other in (definition, *derived) for places in self.all_places(other)]
+        parts = {pattern[0] for places in around for pattern in places.members}
+        bases = self._ancestors(definition)
+        return parts | {self.attribute(base, word) for base in bases for word in base.hyperparameters}
+
+    def _ancestors(self, definition: Definition) -> list[Definition]:
+        """The definitions that a definition merges, and those that they merge."""
+        return [other for base in self.bases(definition) for other in (base, *self._ancestors(base))]
+
     def code_of(self, value: Value) -> ast.expr | None:
         """A static value as code; None for an operation that is no function in PyTorch."""
         match value:
             case Definition():
                 return name(self.emitted(value).name)
+            case Partial():
+                return self._partial(value)
             case Op():
                 return function_of(value)
             case _ if is_list(value):
@@ -132,12 +162,28 @@ class Context:
             case _:
                 return None
 
+    def _partial(self, value: Partial) -> ast.expr | None:
+        """A definition with those of its bound hyperparameters that are arguments."""
+        emitted, parameters = self.emitted(value.definition), self.parameters(value.definition)
+        keywords: dict[str, ast.expr] = {}
+        for word, item in value.values:
+            if word not in emitted.kept:
+                continue
+            argument = self.code_of(item)
+            if argument is None:
+                return None
+            keywords[parameters[word]] = argument
+        return bound(name(emitted.name), keywords)
+
 
 def _definitions(values: Iterable[Value]) -> Iterator[Definition]:
     """The definitions among values and in lists of them."""
     for value in values:
         if isinstance(value, Definition):
             yield value
+        elif isinstance(value, Partial):
+            yield value.definition
+            yield from _definitions([item for _, item in value.values])
         elif is_list(value):
             yield from _definitions(value)
 

@@ -49,6 +49,8 @@ def _sites(
         match statement:
             case nodes.Bind() | nodes.Declare() | nodes.Return():
                 for declaration in statement.declares:
+                    if isinstance(declaration.what, nodes.Own) and declaration.what.merges:
+                        continue
                     loop = declaration.loop
                     own = (Around(id(declaration), loop, len(guards), is_own=True),) if loop is not None else ()
                     yield Site(declaration.what, (*guards, *declaration.guards), (*loops, *own))

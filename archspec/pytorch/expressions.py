@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from archspec.elaborate.trace import Applied
+from archspec.elaborate.trace import Applied, known_values
 from archspec.ir import Module, Weight
 from archspec.ops import OPERATORS, Op
 from archspec.pytorch.chains import Chains
@@ -155,9 +155,9 @@ class Expressions:
         """The code of something declared, however deep, and what it is: in other uses something else, perhaps."""
         scope = self.scope
         parts = self.static.parts(address)
-        places, code = scope.places, None
+        around, code = scope.context.all_places(scope.definition), None
         while True:
-            for end in range(1, len(parts) + 1):
+            for end, places in ((end, places) for end in range(1, len(parts) + 1) for places in around):
                 targets = places.found(parts[:end])
                 if targets:
                     place = places.place(parts[:end], code)
@@ -170,7 +170,13 @@ class Expressions:
             definitions = {scope.trace.definitions[t] for t in targets if isinstance(t, Module)}
             if len(definitions) != 1:
                 scope.refuse("what is declared on the way to this address is not the same in every use", address)
-            places = scope.context.places(definitions.pop())
+            around = scope.context.all_places(definitions.pop())
+
+    def _owned(self, node: nodes.Own) -> tuple[ast.expr, list[Module | Weight]]:
+        """The code of what a declaration makes, and what it is; what is merged is the base class."""
+        if node.merges:
+            return py("super().forward"), self.scope.trace.targets(node)
+        return self.reach(node.address)
 
     def _tensor(self, expr: nodes.Read) -> Val:
         code, targets = self.reach(expr.address)
@@ -193,7 +199,7 @@ class Expressions:
             self.scope.refuse("what is applied here is not known", node)
         definitions = [c for c in callees if isinstance(c, Definition)]
         if isinstance(node, nodes.Own):
-            code, targets = self.reach(node.address)
+            code, targets = self._owned(node)
             found = {self.scope.trace.definitions[t] for t in targets if isinstance(t, Module)}
             return self._definitions(self.elements.get(id(node), code), [d for d in definitions if d in found], node)
         if isinstance(node.callee, nodes.Read):
@@ -204,7 +210,9 @@ class Expressions:
             (callee,) = callees
             if isinstance(callee, Op):
                 return self._operation(callee, node)
-            return self._definitions(name(self.scope.context.emitted(callee).name), [callee], node)
+            known = known_values(self.scope.trace.bound(node, callee))
+            code = self.static.code(node.callee) if known else name(self.scope.context.emitted(callee).name)
+            return self._definitions(code, [callee], node)
         operations = [c for c in callees if isinstance(c, Op)]
         if operations:
             return self._passed(operations[0], definitions, node)

@@ -116,6 +116,8 @@ def _imports(body: str) -> list[str]:
         lines.append("import math")
     if "Callable" in used:
         lines.append("from collections.abc import Callable")
+    if "partial" in used:
+        lines.append("from functools import partial")
     typing = [word for word in ("Any", "NamedTuple") if word in used]
     if typing:
         lines.append(f"from typing import {', '.join(typing)}")

@@ -237,7 +237,8 @@ class _Walk:
         if not isinstance(statement, nodes.Bind | nodes.Declare | nodes.Return):
             return
         for declaration in statement.declares:
-            if not self.scope.trace.targets(declaration.what):
+            what = declaration.what
+            if not self.scope.trace.targets(what) or (isinstance(what, nodes.Own) and what.merges):
                 continue
             loop = declaration.loop
             if loop is None:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from archspec.elaborate.trace import Trace, Use
 from archspec.ir import Constant, Type
 from archspec.pytorch.attention import products_in
+from archspec.pytorch.base_class import base_class
 from archspec.pytorch.constructor_arguments import ConstructorArguments
 from archspec.pytorch.context import Context
 from archspec.pytorch.emitted import Emitted, Output, Slot
@@ -94,22 +95,26 @@ class ModuleWriter:
                 inputs=(slot,), outputs=(Output("", REAL, None),), base=layer.base, init=init
             )
         made = InitMethod(self.context, definition, uses).declarations()
+        base = "nn.Module"
+        derived = base_class(self.context, definition, uses)
+        if derived is not None:
+            base, made = derived[0], [*derived[1], *made]
         if not uses:
-            init, kept = self._init(definition, uses, "nn.Module", made, [])
-            return self._emitted(definition, kept)._replace(base="nn.Module", init=init)
+            init, kept = self._init(definition, uses, base, made, [])
+            return self._emitted(definition, kept)._replace(base=base, init=init)
         record = self._record(definition, uses)
         forward, body = self._translated(definition, uses, record)
         body = returned(body)
         needs = frozenset(forward.types.needs & names_in(body))
         checks = size_checks(forward) if definition is self.trace.root else []
         body = simplified([*checks, *forward.prelude(names_in(body)), *body])
-        init, kept = self._init(definition, uses, "nn.Module", made, body)
+        init, kept = self._init(definition, uses, base, made, body)
         return self._emitted(definition, kept)._replace(
             inputs=self._inputs(forward),
             outputs=self._outputs(forward),
             record=record,
             needs=needs,
-            base="nn.Module",
+            base=base,
             init=init,
             forward=body,
         )
@@ -164,7 +169,8 @@ class ModuleWriter:
         first = [ast.Expr(s.value) for s in first if isinstance(s, ast.Assign)]
         kept_in = [w for w in parameters if w in in_forward]
         attributes_made = [bind(f"self.{context.attribute(definition, w)}", name(parameters[w])) for w in kept_in]
-        return simplified(without_repeats([*computed, *required, *first, *attributes_made, *made])), kept
+        statements = [*attributes_made, *made] if first else [*made, *attributes_made]  # after super().__init__()
+        return simplified(without_repeats([*computed, *required, *first, *statements])), kept
 
     # Inputs and outputs
 

@@ -81,6 +81,7 @@ TAKEN_BY_FILES = frozenset(
         "build",
         "own",
         "part_at",
+        "partial",
         "tie",
         "dtype",
         "device",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from archspec.algebra import Polynomial
 from archspec.elaborate.trace import Use
-from archspec.elaborate.values import Value
+from archspec.elaborate.values import Partial, Value
 from archspec.ops import Op
 from archspec.pytorch.constructor_arguments import ConstructorArguments, default_of, given_to
 from archspec.pytorch.context import Context
@@ -128,7 +128,9 @@ def _type(value: Value) -> str:
             return "int"
         case Definition() if value.kind != "fn":
             return "type[nn.Module]"
-        case Definition() | Op():
+        case Partial() if value.kind != "fn":
+            return "Callable[..., nn.Module]"
+        case Definition() | Partial() | Op():
             return "Callable[..., Tensor]"
         case _:
             return "tuple"

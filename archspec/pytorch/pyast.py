@@ -73,8 +73,25 @@ def literal(value: bool | int | float | str | None) -> ast.expr:
 
 
 def apply(callee: ast.expr, arguments: Sequence[ast.expr], keywords: dict[str, ast.expr] | None = None) -> ast.Call:
+    """A call; one of a `partial` that is made there is a call of the function itself."""
+    match callee:
+        case ast.Call(ast.Name("partial"), [function], bound):
+            known = {word.arg: word.value for word in bound if word.arg is not None}
+            return apply(function, arguments, {**known, **(keywords or {})})
+        case _:
+            pass
     words = [ast.keyword(key, value) for key, value in (keywords or {}).items()]
     return ast.Call(callee, list(arguments), words)
+
+
+def partial(callee: ast.expr, keywords: dict[str, ast.expr]) -> ast.expr:
+    """A callable with keyword arguments bound."""
+    match callee:
+        case ast.Call(ast.Name("partial"), [function], bound):
+            known = {word.arg: word.value for word in bound if word.arg is not None}
+            return partial(function, {**known, **keywords})
+        case _:
+            return apply(name("partial"), [callee], keywords) if keywords else callee
 
 
 def sequence(items: Sequence[ast.expr], kind: type[ast.Tuple] | type[ast.List] = ast.Tuple) -> ast.expr:

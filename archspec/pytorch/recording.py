@@ -401,6 +401,7 @@ _BUILTINS = [
 _IMPORTED: dict[str, object] = {
     "__future__": __future__,
     "collections.abc": abc,
+    "functools": SimpleNamespace(partial=partial),
     "math": math,
     "torch": torch,
     "torch.nn.functional": torch,

@@ -6,12 +6,12 @@ import ast
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
-from archspec.elaborate.trace import Applied
-from archspec.elaborate.values import Value
+from archspec.elaborate.trace import Applied, known_values
+from archspec.elaborate.values import Partial, Value
 from archspec.ops import Op
 from archspec.pytorch.attribute_paths import Part
 from archspec.pytorch.number_functions import binary, call
-from archspec.pytorch.pyast import apply, literal, method, name, names_in, py, sequence
+from archspec.pytorch.pyast import apply, literal, method, name, names_in, partial, py, sequence
 from archspec.pytorch.scope import Scope, Written, counts_as
 from archspec.pytorch.values import STATIC, Val
 from archspec.resolve import nodes
@@ -66,6 +66,10 @@ class StaticCode:
                 return ast.Subscript(self.code(expr.value), self.code(expr.position), ast.Load())
             case nodes.Length():
                 return apply(name("len"), [self.code(expr.value)])
+            case nodes.Partial():
+                return self._partial(expr, expr.arguments)
+            case nodes.Apply() if any(isinstance(value, Partial) for value in self._statics(expr)):
+                return self._partial(expr, expr.arguments.inputs or ())
             case nodes.Apply():
                 return self._apply(expr)
             case _:
@@ -116,7 +120,19 @@ class StaticCode:
                 known = self.settled(side)
                 if known is not None:
                     return self.code(other) if known == (operator == "and") else literal(known)
+        if any(isinstance(v, Partial) for side in (expr.left, expr.right) for v in self._statics(side)):
+            return self._partials_compared(expr)
         return binary(operator, self.code(expr.left), self.code(expr.right))
+
+    def _statics(self, expr: nodes.Expr) -> list[Value]:
+        return list(self.scope.trace.statics(expr).values())
+
+    def _partials_compared(self, expr: nodes.Binary) -> ast.expr:
+        """Whether definitions with hyperparameters bound are equal, which Python cannot decide."""
+        truth = self.scope.truth(expr)
+        if truth is None:
+            self.scope.refuse("definitions with bound hyperparameters cannot be compared in PyTorch", expr)
+        return literal(truth)
 
     def _apply(self, expr: nodes.Apply) -> ast.expr:
         """`min(a, b)` and the like on numbers."""
@@ -160,6 +176,17 @@ class StaticCode:
         }
         return call(scope.context, function, given)
 
+    def _partial(self, expr: nodes.Partial | nodes.Apply, given: Sequence[nodes.Argument]) -> ast.expr:
+        """A definition with hyperparameters bound."""
+        made = [value for value in self._statics(expr) if isinstance(value, Partial)]
+        definitions = {value.definition for value in made}
+        if len(definitions) != 1 or any(not argument.name for argument in given):
+            self.scope.refuse("this definition is not the same in every use", expr)
+        definition = definitions.pop()
+        kept, parameters = self.scope.context.emitted(definition).kept, self.scope.context.parameters(definition)
+        keywords = {parameters[a.name]: self.code(a.value) for a in given if a.name in kept}
+        return partial(self.code(expr.callee), keywords)
+
     # Shapes
 
     def _listing(self, expr: nodes.Listing) -> ast.expr:
@@ -196,12 +223,17 @@ class StaticCode:
         """What a use passes for the hyperparameters that a definition takes: by position, and by name."""
         scope, emitted = self.scope, self.scope.context.emitted(callee)
         bound = scope.trace.bound(node, callee)
+        known = known_values(bound)  # which the callee passes itself
+        if not self._is_called_alike(callee, node):
+            scope.refuse("other hyperparameters are bound in what is applied here in other uses", node)
         inherited = scope.definition.hyperparameters if node.arguments.forward is not None else {}
         parameters = scope.context.parameters(callee)
         keywords: dict[str, ast.expr] = {}
         positional: list[ast.expr] = []
-        by_position = callee.kind != "fn"
+        by_position = callee.kind != "fn" and not any(map(known_values, scope.trace.variants_of(node, callee)))
         for word in emitted.kept:
+            if word in known:
+                continue
             item = bound.hyperparameters.get(word)
             if item is not None:
                 code = self.code(item.value)
@@ -216,6 +248,18 @@ class StaticCode:
             else:
                 keywords[parameters[word]] = code
         return positional, keywords
+
+    def _is_called_alike(self, callee: Definition, node: Applied) -> bool:
+        """Whether the same arguments are right for all hyperparameters that are bound in what is applied here."""
+        inherited = self.scope.definition.hyperparameters if node.arguments.forward is not None else {}
+        kept = self.scope.context.emitted(callee).kept
+        passed: set[frozenset[tuple[str, int]]] = set()
+        for bound in self.scope.trace.variants_of(node, callee):
+            known, given = known_values(bound), bound.hyperparameters
+            written = [(word, id(argument)) for word, argument in given.items() if word not in known]
+            forwarded = [(word, 0) for word in kept if word in inherited and word not in given]
+            passed.add(frozenset((*written, *forwarded)))
+        return len(passed) == 1
 
     # Loops
 

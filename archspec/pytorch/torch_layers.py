@@ -44,7 +44,11 @@ def torch_layer(context: Context, definition: Definition, uses: Sequence[Use]) -
     """A layer as a class derived from one of `torch.nn`, if it is one in all its uses."""
     form = layer_form(uses) if uses else None
     statements = context.form(definition).body
-    if form is None or any(isinstance(s, nodes.Tie | nodes.For | nodes.If) for s in statements):
+    if (
+        form is None
+        or context.bases(definition)
+        or any(isinstance(s, nodes.Tie | nodes.For | nodes.If) for s in statements)
+    ):
         return None
     declarations = [d for s in statements if isinstance(s, nodes.Declare) for d in s.declares]
     tensors = {str(d.what.address.fixed): d for d in declarations if isinstance(d.what, nodes.Tensor)}

@@ -230,7 +230,9 @@ class _Definition:
                 self.scope.should_report("return")  # the `return` is most likely missing here
             help = "assign it, as in `name = ...`, or return it"
             self.scope.fault("discarded-value", "the value of this statement is unused", value, help=help)
-            if isinstance(value, tree.Own):  # it is most likely to be assigned to a name like its address
+            if (
+                isinstance(value, tree.Own) and value.address.segments
+            ):  # it is most likely to be assigned to a name like its address
                 self.scope.referred.append(pattern_of(value.address))
                 self.scope.should_report(value.address.segments[-1].text)
         with self._suffixed(statement.condition, statement.loop):
@@ -261,7 +263,7 @@ class _Definition:
 
     def _is_value(self, own: tree.Own, whole: bool) -> bool:
         """Whether an address is given to the value of an expression; `whole`: nothing follows what is declared."""
-        if not isinstance(own.callee, tree.Name):
+        if not isinstance(own.callee, tree.Name) or not own.address.segments:
             return False
         name = own.callee.text
         local, binding = self.scope.locals.get(name), self.unit.names.get(name)

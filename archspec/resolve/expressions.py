@@ -14,6 +14,7 @@ from archspec.resolve.arguments import bind, listed, refuse_input
 from archspec.resolve.likely import Use, likely
 from archspec.resolve.misplaced import misplaced
 from archspec.resolve.nodes import Argument, Arguments, Bound, Declaration, Invalid
+from archspec.resolve.partial import partial_of
 from archspec.resolve.patterns import covers, nearest_address, pattern_of, pattern_text
 from archspec.resolve.rearranging import WORDS, read_call
 from archspec.resolve.scope import Scope
@@ -190,6 +191,11 @@ class Expressions:
         if arguments is None or isinstance(callee, Invalid):
             return Invalid(expr)
         if isinstance(callee, nodes.Global):
+            partial = None
+            if isinstance(expr, tree.Call) and not piped:
+                partial = partial_of(self.scope, expr, callee, arguments)
+            if partial is not None:
+                return partial
             if not self._is_function(callee) or self._is_recursive(callee):
                 return Invalid(expr)
             bound = self._bind(callee.target, arguments, expr)

@@ -59,7 +59,7 @@ def likely(scope: Scope, node: tree.Name, use: Use) -> str | None:
     standard = scope.unit.standard_names()
     owned: dict[str, Pattern] = {}
     if use != "owned":
-        others = [d for d in scope.declared if not d.node.start <= node.start < d.node.end]
+        others = [d for d in scope.declared if d.pattern and not d.node.start <= node.start < d.node.end]
         owned = {pattern_text(declared.pattern): declared.pattern for declared in others}
     if name in standard and name not in owned:
         return meant(scope.unit, name, name)

@@ -10,7 +10,7 @@
                 | Conditional(value, condition, otherwise) | Subscript(value, position) | Length(value)
                 | Read(address) | Apply(callee, arguments) | Own(address, modifiers, callee, arguments)
                 | Rearrange(word, literal, pattern, sizes, value)
-                | Chain(head, steps) | Invalid()
+                | Partial(callee, arguments) | Known(value) | Chain(head, steps) | Invalid()
     step        = Step(operator, value, condition, otherwise, loop)      without an operator, value is an Apply or Own
     arguments   = Arguments(hyperparameters, inputs, forward, piped, undecided, bound)
     loop        = Loop(variable, first, last)
@@ -24,7 +24,7 @@ expressions. `Invalid` stands for a part with a reported error; it produces no f
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from archspec.ops import Op
 from archspec.ops.rearrange import Pattern
@@ -218,6 +218,21 @@ class Rearrange(Node):
     value: Expr
 
 
+class Partial(Node):
+    """`callee(hyperparameters)` as a value: the definition with these hyperparameters bound."""
+
+    at: tree.Call
+    callee: Global
+    arguments: tuple[Argument, ...]
+
+
+class Known(Node):
+    """A value bound in a partial definition, at an application of it."""
+
+    at: Located
+    value: Any
+
+
 class Own(Node):
     """`address: callee(hyperparameters)(inputs)`: declares at the address; applies to the inputs or the piped value."""
 
@@ -226,6 +241,11 @@ class Own(Node):
     modifiers: tuple[str, ...]
     callee: Expr
     arguments: Arguments
+
+    @property
+    def merges(self) -> bool:
+        """Whether it is `..: callee`, which declares what the callee does."""
+        return not self.address.segments
 
 
 class Loop(Node):
@@ -281,6 +301,8 @@ Expr: TypeAlias = (
     | Read
     | Apply
     | Rearrange
+    | Partial
+    | Known
     | Own
     | Chain
     | Invalid

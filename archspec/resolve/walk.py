@@ -20,6 +20,7 @@ from archspec.resolve.nodes import (
     Listing,
     Local,
     Own,
+    Partial,
     Read,
     Rearrange,
     Return,
@@ -58,6 +59,9 @@ def children(expr: Expr) -> Iterator[Expr]:
         case Rearrange():
             yield expr.value
             yield from (argument.value for argument in expr.sizes)
+        case Partial():
+            yield expr.callee
+            yield from (argument.value for argument in expr.arguments)
         case Own():
             yield from expr.address.indices()
             yield expr.callee

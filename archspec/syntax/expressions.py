@@ -116,6 +116,10 @@ def own(children: Children) -> tree.Own:
     return tree.Own(address.start, children[-1].end, address, modifiers, callee, tuple(lists))
 
 
+def here(children: Children) -> tree.Address:
+    return tree.Address(children[0].start, children[0].end, ())
+
+
 def modifiers(children: Children) -> tuple[str, ...]:
     words = tuple(token.text for token in children)
     if len(set(words)) < len(words):
@@ -234,7 +238,7 @@ def literal(children: Children) -> tree.Literal:
 EXPRESSIONS: dict[str, Make] = {
     rule.__name__: rule
     for rule in (
-        *(place, address, dotted, segment, index, own, modifiers, callee, arguments, argument, call),
+        *(place, address, dotted, segment, index, own, here, modifiers, callee, arguments, argument, call),
         *(chain, step, operate, skip, conditional, binary, excluded, unary, paren, subscript, reference),
         *(listing, ellipsis, literal),
     )

@@ -281,6 +281,10 @@ def _owning(context: Context) -> Advice | None:
         return Advice(help=f"put the body in braces: `{first} ... {{ }}`")
     if first == "tie" and found.text == ".":
         return Advice(help="write both sides of a `tie` as addresses without a leading `.`")
+    if before.text == ".." and ":" in context.accepted and "," not in context.accepted:
+        return Advice(help="write `..: Block(...)` to declare what `Block` declares")
+    if before.text == ":" and found.text in ("param", "buffer") and context.before[-2].text == "..":
+        return Advice(help="give the tensor an address: only a layer or block can follow `..:`")
     if before.text == ":" and "frozen" in context.accepted and not context.at_end:
         name = written(context.before[:-1]) if context.start == "statement" else "name"
         return Advice(help=f"write `{name} = ...` to name a value: a colon declares a tensor, layer or block")

@@ -1,0 +1,128 @@
+"""Definitions with some of their hyperparameters bound: how they are made, and how they are applied."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from archspec.elaborate.values import DYNAMIC, POISON, Partial, Tensor, Value, accepts, describe, kind_of, show
+from archspec.resolve import nodes
+from archspec.resolve.arguments import match, refuse_input
+from archspec.resolve.nodes import Argument, Arguments, Bound
+from archspec.resolve.partial import binds_function
+from archspec.resolve.unit import Definition
+from archspec.source import Note
+from archspec.syntax import tree
+from archspec.syntax.tree import Located
+
+
+class Evaluates(Protocol):
+    """The part of an interpreter that binding hyperparameters uses."""
+
+    env: dict[str, Value]
+
+    def value(self, expr: nodes.Expr) -> Value: ...
+
+    def fault(
+        self,
+        code: str,
+        message: str,
+        at: Located,
+        *,
+        notes: tuple[Note, ...] = (),
+        help: str | None = None,
+        first: Located | None = None,
+    ) -> Value: ...
+
+
+def parts_of(callee: Value) -> tuple[Value, Partial | None]:
+    """Return what a callee applies, and the callee itself if it has hyperparameters bound."""
+    return (callee.definition, callee) if isinstance(callee, Partial) else (callee, None)
+
+
+def unbound(definition: Definition, partial: Partial | None) -> list[str]:
+    """Return the names of the hyperparameters that a partial definition does not bind."""
+    bound = dict(partial.values) if partial is not None else {}
+    return [name for name in definition.hyperparameters if name not in bound]
+
+
+def binds(interpreter: Evaluates, callee: Value, arguments: Arguments) -> bool:
+    """Whether an application with one list, of a callee that is a value, binds hyperparameters instead."""
+    definition, _ = parts_of(callee)
+    given = arguments.inputs
+    if not arguments.undecided or not given or not isinstance(definition, Definition) or definition.open:
+        return False
+    if definition.kind == "fn":
+        return binds_function(definition.hyperparameters, definition.takes, given)
+    values = [interpreter.env.get(a.value.name) for a in given if isinstance(a.value, nodes.Local)]
+    return not any(value is DYNAMIC or isinstance(value, Tensor) for value in values)
+
+
+def bind_some(interpreter: Evaluates, callee: Value, given: Sequence[Argument], at: Located) -> Value:
+    """Return a definition, or one with hyperparameters bound, with more of them bound; POISON after an error."""
+    definition, partial = parts_of(callee)
+    assert isinstance(definition, Definition)
+    if partial is not None and is_bound_again(interpreter, partial, given):
+        return POISON
+    found = match(definition.name, unbound(definition, partial), given, "hyperparameter", interpreter.fault)
+    if found is None:
+        return POISON
+    values = dict(partial.values) if partial is not None else {}
+    failed = False
+    for name, argument in found.items():
+        value = values[name] = interpreter.value(argument.value)
+        if value is DYNAMIC or isinstance(value, Tensor):
+            refuse_input(definition.name, argument.at, interpreter.fault)
+            value = POISON
+        fits = value is not POISON and fits_default(
+            interpreter, definition, name, _constant(definition, name), value, argument.at
+        )
+        failed = failed or not fits
+    if failed:
+        return POISON
+    return Partial(definition, tuple([(name, values[name]) for name in definition.hyperparameters if name in values]))
+
+
+def is_bound_again(interpreter: Evaluates, partial: Partial, given: Sequence[Argument]) -> bool:
+    """Whether arguments name a hyperparameter that is bound; reports an error if so."""
+    bound = dict(partial.values)
+    for argument in given:
+        if argument.name in bound:
+            message = f"hyperparameter `{argument.name}` is already bound in `{show(partial)}`"
+            interpreter.fault("repeated-argument", message, argument.at, help="remove it here, or do not bind it there")
+            return True
+    return False
+
+
+def with_bound(partial: Partial, bound: Bound, at: Located) -> Bound:
+    """Return the arguments of an application with those that are bound."""
+    values = {name: Argument(at, name, nodes.Known(at, value)) for name, value in partial.values}
+    return bound.replace(hyperparameters={**values, **bound.hyperparameters})
+
+
+def fits_default(
+    interpreter: Evaluates, callee: Definition, name: str, default: Value, value: Value, place: Located
+) -> bool:
+    """Whether `value` has the type of a hyperparameter's default; reports an error if not."""
+    if default is POISON or accepts(default, value):
+        return True
+    note = Note(f"the default is {describe(default)}", callee.hyperparameters[name].span)
+    message = f"hyperparameter `{name}` of `{callee.name}` expects type {kind_of(default)}, found {describe(value)}"
+    interpreter.fault("wrong-kind", message, place, notes=(note,))
+    return False
+
+
+def _constant(callee: Definition, name: str) -> Value:
+    """Return the default of a hyperparameter if it is a literal or a definition; otherwise POISON.
+
+    Any other default depends on hyperparameters that are not yet known; the application checks the type.
+    """
+    parameter = callee.hyperparameters[name]
+    match parameter.default:
+        case tree.Literal(value=value):
+            return value
+        case tree.Name(text=text) if text in parameter.unit.names:
+            target = parameter.unit.names[text].target
+            return target if target is not None else POISON
+        case _:
+            return POISON
