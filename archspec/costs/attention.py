@@ -88,7 +88,13 @@ class Tracer:
             return self._forward(call.body, _marked(arguments(call, given))).outputs
 
         start = [i in inputs for i in range(len(body.inputs))]
-        return fold_body(body, start, visit_op, visit_call, False, budget=self._budget)
+        found = fold_body(body, start, visit_op, visit_call, False, budget=self._budget)
+        if body.loop is None:
+            return found
+        carried = inputs | {i for i in range(body.loop.carried) if found.outputs[i]}
+        if carried != inputs:
+            return self._softmaxed(body, carried)
+        return found._replace(outputs=[flag or i in carried for i, flag in enumerate(found.outputs)])
 
     def _uses(self, body: Body, outputs: tuple[int, ...]) -> list[int]:
         """Derive the uses of each slot from those of the outputs."""
@@ -108,7 +114,15 @@ class Tracer:
             inner = {name: slots[i] for i, (name, _) in enumerate(call.body.inputs)}  # inputs fill the first slots
             return [inner.get(name, 0) for name, _ in call.inputs]
 
-        return fold_back(body, outputs, visit_op, visit_call, 0, int.__or__, self._budget)
+        found = fold_back(body, outputs, visit_op, visit_call, 0, int.__or__, self._budget)
+        if body.loop is None:
+            return found
+        carried = body.loop.carried
+        joined = (*[use | found[i] for i, use in enumerate(outputs[:carried])], *outputs[carried:])
+        if joined != outputs:
+            return self._uses(body, joined)
+        found[:carried] = outputs[:carried]
+        return found
 
 
 def _marked(flags: Iterable[bool]) -> frozenset[int]:

@@ -8,6 +8,7 @@ from archspec.algebra import Polynomial
 from archspec.elaborate.body_builder import BodyBuilder, operand_of, type_of
 from archspec.elaborate.hyperparameters import hyperparameter_values
 from archspec.elaborate.interpreter import Interpreter
+from archspec.elaborate.loop_index import operation_types
 from archspec.elaborate.program import Frame, Given, Program, Target
 from archspec.elaborate.shapes import Header
 from archspec.elaborate.values import POISON, Owned, Several, Tensor, Value, describe, is_number, kind_of
@@ -142,7 +143,7 @@ class Applications(Interpreter):
         """Apply an operation to tensors, numbers or `none`; `place` returns the node of an explicit argument."""
         try:
             types = [type_of(value) for _, value in inputs]
-            outputs = self.program.numbers.outputs(op, types, attributes, self.unit.span(at))
+            outputs = operation_types(self.program, op, types, attributes, self.unit.span(at))
         except OpError as problem:
             where = place(problem.argument or "") or at
             return self.fault("dimension", problem.message, where, help=problem.help)
@@ -168,6 +169,8 @@ class Applications(Interpreter):
         return self.fault("wrong-kind", f"cannot apply {describe(callee)}", expr.callee.at)
 
     def own(self, expr: nodes.Own) -> Value:
+        if self.builder.body.kind == "loop":
+            return POISON  # the first pass has refused what is declared in a loop over a dimension
         address = self.address_text(expr.address)
         member = self.module.members.get(address) if address is not None and self.module is not None else None
         if address is None or member is None or not isinstance(member.target, Module):
@@ -183,6 +186,10 @@ class Applications(Interpreter):
         return self._apply_module(address, member.target, expr)
 
     def _apply_module(self, address: str, module: Module, expr: nodes.Apply | nodes.Own) -> Value:
+        if self.builder.body.kind == "loop":
+            message = f"the {module.kind} `{module.type}` cannot be applied in a loop over a dimension"
+            help = "apply it to the whole sequence outside the loop; in the loop, use functions and stored tensors"
+            return self.fault("ownership", message, expr.at, help=help)
         definition = self.program.definitions.get(module)
         bound = self.bound(expr, definition) if definition is not None else None
         if definition is None or bound is None:

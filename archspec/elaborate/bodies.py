@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 
+from archspec.algebra import Dim, Polynomial
 from archspec.elaborate.application import Applications
 from archspec.elaborate.body_builder import number_type
+from archspec.elaborate.loop_index import indices_in
+from archspec.elaborate.loops import Iteration, collected, scan
 from archspec.elaborate.program import Frame, Given, Program, Refused, Target
 from archspec.elaborate.residual import ResidualCheck
 from archspec.elaborate.shapes import Result, shape_text
@@ -31,7 +34,7 @@ def body_of(program: Program, target: Target, given: tuple[Given, ...], frame: F
         return None
     if owner is None:
         owner = (target.definition, *[key_of(v) for v in target.values.values()])
-    key = (owner, *map(program.numbers.key, given))
+    key = (owner, *map(program.numbers.key, given), *_ranges(program, target, given))
     if key in program.bodies:
         return program.bodies[key]
     frames = program.frames
@@ -51,6 +54,15 @@ def body_of(program: Program, target: Target, given: tuple[Given, ...], frame: F
     return body
 
 
+def _ranges(program: Program, target: Target, given: tuple[Given, ...]) -> list[Hashable]:
+    """Return the ranges of the loops' indices that the arguments of a use depend on."""
+    if not program.ranges:
+        return []
+    values = (*target.values.values(), *[g.value for g in given if isinstance(g, Constant)])
+    names = frozenset[str]().union(*[indices_in(value, program.ranges) for value in values])
+    return [(name, program.ranges[name]) for name in sorted(names)]
+
+
 class BodyInterpreter(Applications):
     """Interprets a definition as one body, statement by statement."""
 
@@ -58,6 +70,7 @@ class BodyInterpreter(Applications):
         super().__init__(program, target, body_of)
         self.results: tuple[Value, ...] | None = None
         self.discarded: set[int] = set()
+        self.iteration: Iteration | None = None
 
     def run(self, given: tuple[Given, ...]) -> Body | None:
         form = resolved(self.definition, self.program.report)
@@ -168,6 +181,11 @@ class BodyInterpreter(Applications):
                     pass  # declarations were processed in the first pass
 
     def _bind(self, statement: nodes.Bind) -> None:
+        if isinstance(statement.value, nodes.Collect):
+            found = collected(self, statement.value)
+            if self.iteration is not None:
+                self.iteration.collected[statement.targets[0]] = found
+            return
         value = self.value(statement.value)
         targets = statement.targets
         values: Sequence[Value] = value.values if isinstance(value, Several) else (value,)
@@ -195,6 +213,12 @@ class BodyInterpreter(Applications):
             self.env.setdefault(name, None if known else POISON)
 
     def _for(self, statement: nodes.For) -> None:
+        bounds = self._symbolic_bounds(statement.loop, bool(statement.collects))
+        if bounds is not None:
+            run = self._once(lambda: self._execute(statement.body))
+            if not scan(self, statement.loop, bounds, statement.binds, run, statement.collects):
+                self.env.update(dict.fromkeys(statement.binds, POISON))
+            return
         check = ResidualCheck(self, statement.loop.at)
         length = statement.at.end - statement.at.start
         done = self.program.numbers.iterate(
@@ -205,6 +229,27 @@ class BodyInterpreter(Applications):
         else:
             self.env.update(dict.fromkeys(statement.binds, POISON))
         self.env.pop(statement.loop.variable, None)
+
+    def _symbolic_bounds(self, loop: nodes.Loop, collects: bool = False) -> tuple[Dim, Dim] | None:
+        """Return the bounds of a loop that is compiled as one iteration; None if each of its iterations is compiled."""
+        bounds = self.value(loop.first), self.value(loop.last)
+        first, last = bounds
+        if not isinstance(first, int | Polynomial) or not isinstance(last, int | Polynomial):
+            return None
+        if isinstance(first, bool) or isinstance(last, bool):
+            return None
+        return (first, last) if collects or any(map(self.program.numbers.is_dimension, bounds)) else None
+
+    def _once(self, run: Callable[[], None]) -> Callable[[Iteration], None]:
+        """Return a function that interprets an iteration of a loop over a dimension."""
+
+        def interpret(iteration: Iteration) -> None:
+            outer = self.iteration, self.discarded
+            self.iteration, self.discarded = iteration, iteration.discarded
+            run()
+            self.iteration, self.discarded = outer
+
+        return interpret
 
     # Chains
 
@@ -225,8 +270,12 @@ class BodyInterpreter(Applications):
     def _step(self, step: nodes.Step, piped: Value) -> Value:
         if step.loop is None:
             return self._step_once(step, piped)
-        check = ResidualCheck(self, step.value.at)
         self.env["_"] = piped
+        bounds = self._symbolic_bounds(step.loop)
+        if bounds is not None:
+            once = self._once(lambda: self.env.update(_=self._step_once(step, self.env["_"])))
+            return self.env["_"] if scan(self, step.loop, bounds, ("_",), once) else POISON
+        check = ResidualCheck(self, step.value.at)
 
         def run() -> None:
             if self.env["_"] is not POISON:

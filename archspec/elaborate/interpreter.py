@@ -374,5 +374,6 @@ Interpreter.handlers = {
     nodes.Apply: Interpreter.apply,
     nodes.Own: Interpreter.dynamic,
     nodes.Chain: Interpreter.dynamic,
+    nodes.Collect: Interpreter.dynamic,
     nodes.Invalid: Interpreter.invalid,
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Protocol
 
-from archspec.algebra import LARGEST, Expression
+from archspec.algebra import LARGEST, Expression, Polynomial
 from archspec.elaborate.limits import Limits
 from archspec.elaborate.values import POISON, Value, arithmetic, computed, describe, is_integer, key_of
 from archspec.ir import Constant, Module, Type
@@ -70,6 +70,10 @@ class Numbers:
     def between(self, first: int, last: int) -> Iterable[int]:
         """The indices of a loop."""
         return range(first, last)
+
+    def is_dimension(self, value: Value) -> bool:
+        """Whether an integer depends on the sizes of the inputs."""
+        return isinstance(value, Polynomial)
 
     def key(self, given: Type | Constant | None) -> Hashable:
         """A dictionary key for the argument of an input."""

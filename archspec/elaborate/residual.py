@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from archspec.bodies.fold import arguments, fold_body, fold_calls
+from archspec.bodies.fold import arguments, fold_body, fold_calls, fold_loop
 from archspec.elaborate.application import Applications
 from archspec.elaborate.values import Tensor, Value
 from archspec.ir import Body, Call
@@ -69,7 +69,10 @@ def _reached(calls: list[Call], start: int, through_weights: bool) -> dict[int, 
 
     @cache
     def outputs(body: Body, inputs: tuple[bool, ...]) -> list[bool]:
-        return fold_body(body, inputs, visit_op, visit_call, False).outputs
+        def once(inputs: tuple[bool, ...]) -> list[bool]:
+            return fold_body(body, inputs, visit_op, visit_call, False).outputs
+
+        return once(inputs) if body.loop is None else fold_loop(body.loop, inputs, once, bool.__or__)
 
     fold_calls(calls, slots, lambda o: isinstance(o, int) and slots.get(o, False), visit_op, visit_call)
     return slots

@@ -45,6 +45,10 @@ class Expressions:
 
     def name(self, expr: tree.Name, use: Use = "") -> nodes.Expr:
         scope, name = self.scope, expr.text
+        if name in scope.collecting:
+            help = "read it after the loop, or give the value of this iteration another name"
+            scope.fault("unknown-name", f"`{name}` is only available after the loop that collects it", expr, help=help)
+            return Invalid(expr)
         if name == "_":
             if scope.chains:
                 return nodes.Piped(expr)
@@ -166,6 +170,8 @@ class Expressions:
     def _apply(self, expr: tree.Expr, callee_: tree.Expr, lists: tuple[tree.Arguments, ...], piped: bool) -> nodes.Expr:
         if isinstance(callee_, tree.Name) and callee_.text == "len" and self._is_builtin("len"):
             return self._length(expr, lists)
+        if self.is_collect(callee_):
+            return self._misplaced_collect(expr)
         callee = self._callee(callee_, "called")
         again = isinstance(callee_, tree.Reference)
         if again and len(lists) > 1:
@@ -341,6 +347,30 @@ class Expressions:
             self.scope.fault("missing-argument", "`len` expects one list", expr)
             return Invalid(expr)
         return nodes.Length(expr, self.resolve(items[0].value))
+
+    # Collecting
+
+    def is_collect(self, callee: tree.Expr) -> bool:
+        """Whether a callee is the built-in `collect`."""
+        return isinstance(callee, tree.Name) and callee.text == "collect" and self._is_builtin("collect")
+
+    def collect(self, expr: tree.Call) -> nodes.Expr:
+        """Resolve `collect(axis = 1)(value)`, the whole value of an assignment."""
+        if not self.scope.loops:
+            return self._misplaced_collect(expr)
+        items = [item for arguments in expr.lists for item in arguments.items]
+        if len(expr.lists) == 2 and len(items) == 2 and len(expr.lists[0].items) == 1:
+            axis, value = items
+            if axis.value is not None and value.value is not None and axis.name in ("", "axis") and not value.name:
+                return nodes.Collect(expr, self.resolve(value.value), self.resolve(axis.value))
+        help = "write `name = collect(axis = 1)(value)`"
+        self.scope.fault("missing-argument", "`collect` expects an axis and a value, each in a list", expr, help=help)
+        return Invalid(expr)
+
+    def _misplaced_collect(self, expr: tree.Expr) -> Invalid:
+        message = "`collect` is only allowed as the whole value of an assignment to one name in a loop"
+        self.scope.fault("wrong-kind", message, expr, help="write `name = collect(axis = 1)(value)` in `for ... { }`")
+        return Invalid(expr)
 
     def own(self, expr: tree.Own) -> nodes.Own:
         return self._own(expr, piped=False)
