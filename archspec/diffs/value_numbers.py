@@ -90,11 +90,8 @@ class Values:
         self._indices = {**outer, loop.index: index(f"#{depth}")}
         computed = self._expanded(body, [*carried, *inputs[loop.carried :]], prefix)
         self._indices = outer
-        attributes = (
-            ("axes", loop.axes),
-            ("count", self._exact(loop.count)),
-            ("first", self._exact(loop.first)),
-        )
+        bounds = ("first", exact(loop.first)), ("last", exact(loop.first + loop.count))
+        attributes = (("axes", loop.axes), *bounds)
         operands = (*inputs[: loop.carried], *computed)
         return [self.number(Operation("for", attributes, operands, i)) for i in range(len(computed))]
 

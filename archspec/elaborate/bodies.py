@@ -17,7 +17,7 @@ from archspec.elaborate.unused_tensors import find_unused
 from archspec.elaborate.values import POISON, Several, Tensor, Value, describe, key_of
 from archspec.ir import Body, Constant, Type
 from archspec.ops import OPS
-from archspec.resolve import nodes
+from archspec.resolve import nodes, walk
 from archspec.resolve.definition import Resolved, resolved
 from archspec.resolve.unit import Definition
 from archspec.source import Note
@@ -182,9 +182,7 @@ class BodyInterpreter(Applications):
 
     def _bind(self, statement: nodes.Bind) -> None:
         if isinstance(statement.value, nodes.Collect):
-            found = collected(self, statement.value)
-            if self.iteration is not None:
-                self.iteration.collected[statement.targets[0]] = found
+            self._collect(statement.targets[0], statement.value)
             return
         value = self.value(statement.value)
         targets = statement.targets
@@ -204,6 +202,13 @@ class BodyInterpreter(Applications):
             elif isinstance(item, Tensor):
                 self.discarded.add(item.slot)
 
+    def _collect(self, name: str, expr: nodes.Collect) -> None:
+        found = collected(self, expr)
+        if self.iteration is not None:
+            self.iteration.collected[name] = found
+        if self.observer is not None and found is not None:
+            self.observer.value(expr, found[0])
+
     def _if(self, statement: nodes.If) -> None:
         condition = self.condition(statement.condition)
         if condition.__class__ is bool:
@@ -216,7 +221,8 @@ class BodyInterpreter(Applications):
         bounds = self._symbolic_bounds(statement.loop, bool(statement.collects))
         if bounds is not None:
             run = self._once(lambda: self._execute(statement.body))
-            if not scan(self, statement.loop, bounds, statement.binds, run, statement.collects):
+            declares = any(walk.declarations(statement.body))  # which was refused
+            if declares or not scan(self, statement.loop, bounds, statement.binds, run, statement.collects):
                 self.env.update(dict.fromkeys(statement.binds, POISON))
             return
         check = ResidualCheck(self, statement.loop.at)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from archspec.algebra import Polynomial, at_least, by_power, symbols
+from archspec.algebra import Dim, Polynomial, at_least, by_power, substitute, symbols
 from archspec.elaborate.program import Program, Range
 from archspec.elaborate.values import Value, is_list
 from archspec.ir import Type
@@ -49,19 +49,28 @@ def operation_types(
         if name not in POSITIONS.get(op.name, ()) or not isinstance(value, Polynomial):
             index = f"`{min(indices)}`, the index of a loop over a dimension"
             raise OpError(f"hyperparameter `{name}` of `{op.name}` cannot depend on {index}", name)
-        if any((by_power(value, index) or {2: 0}).keys() - {0, 1} for index in indices):
+        least = _least(value, indices, program.ranges)
+        if least is None:
             raise OpError(f"hyperparameter `{name}` of `{op.name}` must be linear in the index of the loop", name)
+        if certainly_below(least, 0) or (program.numbers.counts_elements and not at_least(least, 0)):
+            raise OpError(f"`{op.name}` may be given a negative {name} in this loop: {value}", name)
     types: set[tuple[Type, ...]] = set()
     for ends in _corners(attributes, frozenset[str]().union(*depending.values()), program.ranges):
-        for name in depending:
-            place = ends[name]
-            assert isinstance(place, int | Polynomial)
-            if certainly_below(place, 0) or (program.numbers.counts_elements and not at_least(place, 0)):
-                raise OpError(f"`{op.name}` may be given a negative {name} in this loop: {attributes[name]}", name)
         types.add(program.numbers.outputs(op, inputs, ends, span))
     if len(types) > 1:
         raise OpError(f"the size of the result of `{op.name}` depends on the index of the loop")
     return types.pop()
+
+
+def _least(value: Dim, indices: frozenset[str], ranges: Mapping[str, Range]) -> Dim | None:
+    """Return the least value of a position in all iterations; None if it is not linear in the indices."""
+    for index in indices:
+        powers = by_power(value, index)
+        slope = powers.get(1, 0) if powers is not None and powers.keys() <= {0, 1} else None
+        if slope is None or not (at_least(slope, 0) or at_least(-slope, 0)):
+            return None
+        value = substitute(value, {index: ranges[index].first if at_least(slope, 0) else ranges[index].last})
+    return value
 
 
 def _corners(

@@ -66,7 +66,7 @@ def scan(
             interpreter.fault("wrong-kind", message, part.at)
             return False
     if interpreter.program.numbers.counts_elements and not at_least(count, 0):
-        help = "start the loop at 0 or 1, or require a dimension that is long enough in the shape of an input"
+        help = "start the loop at 0 or 1"
         message = f"the number of iterations may be negative: it is {count}"
         if isinstance(count, int):
             message, help = f"loop end {bounds[1]} is below its start {first}", "use an end that is at least the start"
