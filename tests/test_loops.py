@@ -1,5 +1,7 @@
 """Loops over a dimension: one iteration stands for all, in every analysis."""
 
+from pathlib import Path
+
 import networkx
 import numpy as np
 import pytest
@@ -357,3 +359,43 @@ block Net(n = 4)(x [batch, seq, n]) -> [batch, n] {
         found.help == "apply it to the whole sequence outside the loop; in the loop, use functions and stored tensors"
     )
     assert load(text.replace("x [batch, seq, n]", "x [batch, 3, n]").replace("1..seq", "1..3")).params.total == 20
+
+
+# PyTorch --------------------------------------------------------------------------------------------------------------
+
+LSTM = """
+import std {{ LSTM }}
+dim batch, seq
+block Net(x [batch, seq, 3]) -> (output [batch, seq, 4], last [batch, 4], cell [batch, 4]) {{
+  return lstm: LSTM(3, 4, bias = {bias})(x)
+}}
+model "lstm" = Net() {{ expect params == 4 * 4 * (3 + 4 + {biases}) }}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bias", [True, False])
+def test_the_lstm_is_that_of_pytorch(bias: bool) -> None:
+    torch = pytest.importorskip("torch")
+    model = load(LSTM.format(bias=str(bias).lower(), biases=2 * bias))
+    theirs = torch.nn.LSTM(3, 4, bias=bias, batch_first=True, dtype=torch.float64)
+    ours = archspec.to_torch(model).double()
+    ours.lstm.load_state_dict(theirs.state_dict())
+    weights = {f"lstm.{name}": tensor.numpy() for name, tensor in theirs.state_dict().items()}
+    for length in (1, 2, 9):
+        x = torch.randn(2, length, 3, dtype=torch.float64)
+        with torch.no_grad():
+            expected, (last, cell) = theirs(x)
+            made = ours(x)
+        computed = reference.evaluate(internals(model).body, {"x": x.numpy()}, weights).outputs
+        for name, value in (("output", expected), ("last", last[0]), ("cell", cell[0])):
+            torch.testing.assert_close(getattr(made, name), value)
+            np.testing.assert_allclose(computed[name], value.numpy(), atol=1e-12)
+
+
+@pytest.mark.slow
+def test_the_selective_scan_trains() -> None:
+    torch = pytest.importorskip("torch")
+    module = archspec.to_torch(str(Path(__file__).parent / "mamba.arch"))
+    module(torch.randint(0, 97, (2, 6))).logits.sum().backward()
+    assert all(parameter.grad is not None and parameter.grad.isfinite().all() for parameter in module.parameters())
