@@ -2,7 +2,8 @@
 
 `oracle/numeric/FAMILY` holds weights, inputs and outputs of a model made with other software in float32, and the
 largest difference that float64 makes to the outputs. Run in float64, a spec must differ from the record by that figure
-itself: to 1e-6 where the other software kept norms, angles, states or softmax in float32 (`PARTLY_FLOAT32`), else to rounding.
+itself: to 1e-6 where the other software kept norms, angles, states or softmax in float32 (`PARTLY_FLOAT32`), else to
+rounding.
 """
 
 import json

@@ -85,9 +85,11 @@ def scan(
     interpreter.program.ranges[name] = Range(first, bounds[1] - 1)
     env[loop.variable] = index(name)
     interpreter.builder = iteration.builder
-    run(iteration)
-    interpreter.builder = iteration.outer
-    del interpreter.program.ranges[name]
+    try:
+        run(iteration)
+    finally:
+        interpreter.builder = iteration.outer
+        del interpreter.program.ranges[name]
     after = dict(env)
     env.clear()
     env.update(before)
