@@ -71,15 +71,15 @@ class Weight:
 class Loop(Record):
     """The iterations that the body of a loop stands for.
 
-    `index` is the name of the loop's index, which has the values `first`, `first + 1`, ..., `count` of them. The first
-    `carried` inputs of the body are the outputs of the iteration before, and the outputs of the last one are those of
-    the loop. Every further output is collected from all iterations, along a new axis: `axes` has one for each.
-    `discarded` are slots whose values are assigned to `_`.
+    `variable` is the name of the loop's index, which has the values `first`, `first + 1`, ..., one in each of so many
+    `iterations`. The first `carried` inputs of the body are the outputs of the iteration before, and the outputs of the
+    last one are those of the loop. Every further output is collected from all iterations, along a new axis: `axes` has
+    one for each. `discarded` are slots whose values are assigned to `_`.
     """
 
-    index: str
+    variable: str
     first: Dim
-    count: Dim
+    iterations: Dim
     carried: int
     axes: tuple[int, ...]
     discarded: tuple[int, ...]

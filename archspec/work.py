@@ -48,7 +48,7 @@ def work_of(body: Body) -> Work:
 
 def repeated(amount: Quantity, body: Body) -> Quantity:
     """An amount of one iteration of the loop that a body stands for, in all iterations; of other bodies, itself."""
-    return factored((amount, body.loop.count)) if body.loop is not None else amount
+    return factored((amount, body.loop.iterations)) if body.loop is not None else amount
 
 
 def call_work(call: Call, body: Body) -> Work:

@@ -93,11 +93,11 @@ class _Run:
     def loop(self, body: Body, loop: Loop, prefix: str, inputs: list[Array]) -> list[Array]:
         """The outputs of a loop: what the last iteration carries, and what all of them collect."""
         outer = dict(self.sizes)
-        first, count = self.number(loop.first), self.number(loop.count)
-        assert count >= (1 if loop.axes else 0), f"a loop over {loop.index} has {count} iterations"
+        first, count = self.number(loop.first), self.number(loop.iterations)
+        assert count >= (1 if loop.axes else 0), f"a loop over {loop.variable} has {count} iterations"
         rounds: list[list[Array]] = []
         for at in range(first, first + count):
-            self.sizes[loop.index] = at
+            self.sizes[loop.variable] = at
             results = [v for v in self.body(body, prefix, inputs) if v is not None]
             assert [v.shape for v in results[: loop.carried]] == [v.shape for v in inputs[: loop.carried]]
             inputs = [*results[: loop.carried], *inputs[loop.carried :]]

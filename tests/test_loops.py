@@ -1,6 +1,7 @@
 """Loops over a dimension: one iteration stands for all, in every analysis."""
 
 from pathlib import Path
+from typing import Any
 
 import networkx
 import numpy as np
@@ -379,7 +380,7 @@ def test_the_lstm_is_that_of_pytorch(bias: bool) -> None:
     torch = pytest.importorskip("torch")
     model = load(LSTM.format(bias=str(bias).lower(), biases=2 * bias))
     theirs = torch.nn.LSTM(3, 4, bias=bias, batch_first=True, dtype=torch.float64)
-    ours = archspec.to_torch(model).double()
+    ours: Any = archspec.to_torch(model).double()
     ours.lstm.load_state_dict(theirs.state_dict())
     weights = {f"lstm.{name}": tensor.numpy() for name, tensor in theirs.state_dict().items()}
     for length in (1, 2, 9):

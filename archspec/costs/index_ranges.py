@@ -71,14 +71,14 @@ class _Check:
 
         A position that depends on the index is linear in it, so that it is valid in between, too.
         """
-        first, count = self._size(loop.first), self._size(loop.count)
-        values = {name: size for name, size in self.values.items() if name != loop.index}
+        first, count = self._size(loop.first), self._size(loop.iterations)
+        values = {name: size for name, size in self.values.items() if name != loop.variable}
         ends: list[dict[str, int]] = [values]
         if isinstance(first, int) and isinstance(count, int):
             if count < 0 or (count == 0 and loop.axes):
                 what = "collects from no iterations" if count == 0 else "ends before its start"
-                raise self._refused(f"a loop over `{loop.index}` {what}", self._place.span)
-            ends = [values | {loop.index: at} for at in sorted({first, first + count - 1})] if count else []
+                raise self._refused(f"a loop over `{loop.variable}` {what}", self._place.span)
+            ends = [values | {loop.variable: at} for at in sorted({first, first + count - 1})] if count else []
         given = ([None] * loop.carried) + list(inputs[loop.carried :])
         for end in ends:
             check = _Check(end)

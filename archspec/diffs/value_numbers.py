@@ -87,10 +87,10 @@ class Values:
         depth = len(self._indices)
         carried = [self.number(Atom("carried", (depth, i))) for i in range(loop.carried)]
         outer = dict(self._indices)
-        self._indices = {**outer, loop.index: index(f"#{depth}")}
+        self._indices = {**outer, loop.variable: index(f"#{depth}")}
         computed = self._expanded(body, [*carried, *inputs[loop.carried :]], prefix)
         self._indices = outer
-        bounds = ("first", exact(loop.first)), ("last", exact(loop.first + loop.count))
+        bounds = ("first", exact(loop.first)), ("last", exact(loop.first + loop.iterations))
         attributes = (("axes", loop.axes), *bounds)
         operands = (*inputs[: loop.carried], *computed)
         return [self.number(Operation("for", attributes, operands, i)) for i in range(len(computed))]

@@ -75,6 +75,9 @@ class Numbers:
         """Whether an integer depends on the sizes of the inputs."""
         return isinstance(value, Polynomial)
 
+    def bounded(self, values: Iterable[Value]) -> None:
+        """The bounds of a loop over a dimension depend on these values."""
+
     def key(self, given: Type | Constant | None) -> Hashable:
         """A dictionary key for the argument of an input."""
         return (Constant, key_of(given.value)) if isinstance(given, Constant) else given

@@ -229,7 +229,7 @@ class _Definition:
 
     def _collects(self, statement: tree.Statement) -> TypeGuard[tree.Bind]:
         """Whether a statement is `name = collect(...)(...)`."""
-        if not isinstance(statement, tree.Bind) or len(statement.targets) > 1 or statement.targets[0].text == "_":
+        if not isinstance(statement, tree.Bind) or len(statement.targets) != 1 or statement.targets[0].text == "_":
             return False
         return isinstance(statement.value, tree.Call) and self.expressions.is_collect(statement.value.callee)
 
