@@ -31,7 +31,7 @@ PROBES = """
 import std { Linear, Embedding, Conv1d, Conv2d, LayerNorm, RMSNorm }
 import std { gelu, gelu_tanh, gelu_fast, quick_gelu, relu, relu2, silu, mish, tanh, sigmoid }
 import std { sinusoids, SinusoidalEmbedding, rotary, positions_after, key_mask, causal_mask, window_mask }
-import std { first, last, mean }
+import std { first, last, mean, LSTM, selective_scan }
 import std { split_heads, merge_heads, repeat_heads, attention, SelfAttention, CrossAttention }
 import std { FeedForward, GatedFeedForward }
 import electra { ElectraForMaskedLM }
@@ -62,6 +62,13 @@ block Heads(hidden = 8, heads = 4, groups = 2, bias = true, causal = false, wind
   few   = x |> few: Linear(hidden, hidden // heads * groups) |> split_heads(groups)
   plain = attention(scale, causal, window)(split, few, few) |> merge_heads
   return own, cross, plain, few |> repeat_heads(heads // groups) |> rotary(_, arange(seq))
+}
+
+block Recurrent(bias = true)
+               (x [batch, seq, 8], steps [batch, seq, 8], rates [8, 4], enter [batch, seq, 4], read [batch, seq, 4])
+               -> ([batch, seq, 8], [batch, 8], [batch, 8]) {
+  y, h, c = lstm: LSTM(8, 8, bias)(selective_scan(x, steps, rates, enter, read))
+  return y, h, c
 }
 
 block Pictures(groups = 1, bias = true)
@@ -104,6 +111,8 @@ model "heads all"       = Heads(groups = 4)
 model "heads causal"    = Heads(causal = true, window = 3, scale = 0.5, bias = false)
 model "pictures"        = Pictures()
 model "pictures bare"   = Pictures(groups = 2, bias = false)
+model "recurrent"       = Recurrent()
+model "recurrent bare"  = Recurrent(bias = false)
 model "line uneven"     = Line(groups = 3)
 model "plane uneven"    = Plane(groups = 3)
 model "within uneven"   = Within(heads = 3)
