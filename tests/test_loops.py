@@ -212,6 +212,15 @@ def test_diff_compares_what_iterations_compute() -> None:
     assert archspec.diff(model, load(shorter)).operations
 
 
+def test_diff_of_blocks_with_loops() -> None:
+    text = ATTENTION.format(seq="seq")
+    assert not archspec.diff(
+        load(text), load(text.replace(" t ", " i ").replace("= t)", "= i)").replace("+ t", "+ i"))
+    ).operations
+    for old, new in ((" * 0.5", " * 0.25"), ("+ t * h", "+ (t + 1) * h"), ("in 1..", "in 0.."), ("= t)", "= t - 1)")):
+        assert archspec.diff(load(text), load(text.replace(old, new))).operations, old
+
+
 def test_a_formula_is_not_affected() -> None:
     assert str(archspec.formula(load(SCAN), "n").total) == "n"
 
@@ -242,7 +251,7 @@ ERRORS = {
     ),
     "for t in 0..seq {\n  h = h * 2.0\n  y = collect(axis = 1)(t)\n}": (
         "wrong-kind",
-        "`collect` expects a tensor, found the dimension t",
+        "`collect` expects a tensor, found the index t",
         None,
     ),
     "for t in 0..seq {\n  h = h * 2.0\n  y = collect(axis = 3)(h)\n}": (
