@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from archspec.algebra import Dim, Polynomial, at_least, index, symbols
 from archspec.elaborate.application import Applications
@@ -53,7 +53,7 @@ def scan(
     bounds: tuple[Dim, Dim],
     binds: Collection[str],
     run: Callable[[Iteration], None],
-    collects: Iterable[str] = (),
+    collects: Collection[str] = (),
 ) -> bool:
     """Compile a loop over a dimension that binds or collects names; False after reporting an error.
 
@@ -96,6 +96,12 @@ def scan(
     after = dict(env)
     env.clear()
     env.update(before)
+    if not collects and not any(name in before for name in binds):
+        help = "assign to a name from before the loop, or collect a value: `name = collect(axis = 1)(value)`"
+        message = "this loop neither carries nor collects a value"
+        if not interpreter.program.report.errors:
+            interpreter.fault("discarded-value", message, loop.at, help=help)
+        return False
     if not _is_stable(interpreter, loop, before, inside, after, binds):
         return False
     changed = [name for name in carried if after[name] != inside[name]]
@@ -166,47 +172,49 @@ def _emit(
     carried: list[str],
     after: Mapping[str, Value],
     indexed: tuple[str, Dim, Dim],
-    collects: Iterable[str],
+    collects: Collection[str],
 ) -> None:
     """Add the call of a loop, and bind the names that it carries and collects."""
-    env, builder, body = interpreter.env, iteration.outer, iteration.builder.body
+    env, body, count = interpreter.env, iteration.builder.body, indexed[2]
     collected = {name: found for name, found in iteration.collected.items() if found is not None}
-    env.update({name: POISON if name in iteration.collected else None for name in collects if name not in collected})
-    if None in iteration.collected.values():
+    failed = {name for name in collects if after.get(name) is POISON} | iteration.collected.keys() - collected.keys()
+    env.update({name: POISON if name in failed else None for name in collects if name not in collected})
+    if failed:
         env.update(dict.fromkeys(carried, POISON))
         return
     if not carried and not collected:
-        help = "assign to a name from before the loop, or collect a value: `name = collect(axis = 1)(value)`"
-        if not interpreter.program.report.errors:
-            interpreter.fault("discarded-value", "this loop neither carries nor collects a value", loop.at, help=help)
         return
     results = [(name, after[name]) for name in carried] + [(name, tensor) for name, (tensor, _) in collected.items()]
     body.outputs = [(name, value.slot) for name, value in results if isinstance(value, Tensor)]
-    count = indexed[2]
     axes = tuple([axis for _, axis in collected.values()])
     body.loop = Loop(*indexed, len(carried), axes, tuple(iteration.discarded))
-    own = {name: slot for slot, (name, _) in enumerate(body.inputs)}
-    names = {slot: name for name, slot in own.items()}
-    names.update({tensor.slot: f".{name}" for name, tensor in iteration.builder.reads.items()})
-    kept = _used(body) - {own[name] for name in carried}
-    for name, tensor in iteration.builder.reads.items():  # a stored tensor is read outside, once
-        if tensor.slot in kept and interpreter.module is not None:
-            leaf = find(interpreter.module, name)
-            assert isinstance(leaf, Leaf)
-            iteration.given[tensor.slot] = builder.read(name, leaf).slot
-    inputs = [own[name] for name in carried] + [slot for slot in iteration.given if slot in kept]
-    _reorder(body, inputs, names)
+    operands = _close(interpreter, iteration, carried)
     body.results = tuple([body.types[slot] for _, slot in body.outputs if isinstance(slot, int)])
     body.size = sum(call.body.size if call.body is not None else 1 for call in body.calls)
-    types: list[Type | None] = [body.results[i] for i in range(len(carried))]
-    for axis, result in zip(axes, body.results[len(carried) :], strict=True):
+    types = list(body.results)
+    for i, axis in enumerate(axes, len(carried)):
+        result = types[i]
         assert result is not None
-        types.append(Type((*result.shape[:axis], count, *result.shape[axis:]), result.dtype))
-    operands: list[tuple[str, Operand]] = [(names[slot], iteration.given[slot]) for slot in inputs]
-    span = interpreter.unit.span(loop.at)
-    value = builder.emit("loop", "for", "", body, tuple(operands), {"iterations": count}, tuple(types), span)
+        types[i] = Type((*result.shape[:axis], count, *result.shape[axis:]), result.dtype)
+    span, attributes = interpreter.unit.span(loop.at), dict[str, Value](iterations=count)
+    value = iteration.outer.emit("loop", "for", "", body, operands, attributes, tuple(types), span)
     values = value.values if isinstance(value, Several) else (value,)
     env.update(zip([name for name, _ in results], values, strict=True))
+
+
+def _close(interpreter: Applications, iteration: Iteration, carried: list[str]) -> tuple[tuple[str, Operand], ...]:
+    """Make inputs of all that an iteration reads, what it carries first; return the operands of the loop."""
+    body, reads = iteration.builder.body, iteration.builder.reads
+    own = {name: slot for slot, (name, _) in enumerate(body.inputs)}
+    names = {slot: name for name, slot in own.items()} | {tensor.slot: f".{name}" for name, tensor in reads.items()}
+    used = _used(body) - {own[name] for name in carried}
+    for name, tensor in reads.items():  # a stored tensor is read outside, once
+        leaf = find(interpreter.module, name) if interpreter.module is not None else None
+        if tensor.slot in used and isinstance(leaf, Leaf):
+            iteration.given[tensor.slot] = iteration.outer.read(name, leaf).slot
+    inputs = [own[name] for name in carried] + [slot for slot in iteration.given if slot in used]
+    _reorder(body, inputs, names)
+    return tuple([(names[slot], iteration.given[slot]) for slot in inputs])
 
 
 def _used(body: Body) -> set[int]:
