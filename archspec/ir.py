@@ -71,13 +71,30 @@ class Weight:
         self.span = span
 
 
+class Loop(Record):
+    """The iterations that the body of a loop stands for.
+
+    `variable` is the name of the loop's index, which has the values `first`, `first + 1`, ..., one in each of so many
+    `iterations`. The first `carried` inputs of the body are the outputs of the iteration before, and the outputs of the
+    last one are those of the loop. Every further output is collected from all iterations, along a new axis: `axes` has
+    one for each. `discarded` are slots whose values are assigned to `_`.
+    """
+
+    variable: str
+    first: Dim
+    iterations: Dim
+    carried: int
+    axes: tuple[int, ...]
+    discarded: tuple[int, ...]
+
+
 class Call:
     """One application in a body.
 
-    `kind` is "op", "fn", "layer" or "block"; `type` the operation's or definition's name; `address` that of the module
-    applied, relative to the body's own ("" for op and fn). `inputs` pairs argument names with operands in order;
-    `attributes` are an operation's static arguments; `outputs` the types of what it yields (None where absent), which
-    fill the body's slots from `first` on.
+    `kind` is "op", "fn", "layer", "block" or "loop"; `type` the operation's or definition's name; `address` that of
+    the module applied, relative to the body's own ("" for any other kind). `inputs` pairs argument names with operands
+    in order; `attributes` are an operation's static arguments; `outputs` the types of what it yields (None where
+    absent), which fill the body's slots from `first` on.
     """
 
     __slots__ = ("address", "attributes", "body", "first", "inputs", "kind", "outputs", "span", "type")
@@ -112,7 +129,8 @@ class Body:
     stored tensor that is read directly in this body; `types` has the type of every slot; `outputs` are (name, operand),
     with None for `none`, and `results` their types. `module` is the module (None for a function). `unused` are the
     relative names of its tensors that are not read here; `size` counts the operations after full expansion. `discarded`
-    are the slots that the spec assigns to `_`.
+    are the slots that the spec assigns to `_`. `loop` is set if the body is one iteration of a loop, and stands for all
+    of them.
     """
 
     def __init__(self, kind: str, type: str, module: Module | None) -> None:
@@ -128,6 +146,7 @@ class Body:
         self.unused: list[str] = []
         self.discarded: set[int] = set()
         self.size = 0
+        self.loop: Loop | None = None
         self.views: dict[object, Any] = {}
 
     def named_outputs(self) -> dict[str, int]:

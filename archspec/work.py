@@ -33,18 +33,22 @@ NONE = Work(0, 0)
 
 
 def work_of(body: Body) -> Work:
-    """All that a body asks for, with everything in it opened."""
+    """All that a body asks for, with everything in it opened: the body of a loop in all iterations."""
     known: Work | None = body.views.get("work")
     if known is None:
         times = Counter([call.body for call in body.calls if call.body is not None])
         parts = [(work_of(inner), number) for inner, number in times.items()]
         parts += [(call_work(call, body), 1) for call in body.calls if call.body is None]
-        known = Work(
-            total((part.macs, number) for part, number in parts),
-            total((part.elementwise, number) for part, number in parts),
-        )
+        macs = total((part.macs, number) for part, number in parts)
+        elementwise = total((part.elementwise, number) for part, number in parts)
+        known = Work(repeated(macs, body), repeated(elementwise, body))
         body.views["work"] = known
     return known
+
+
+def repeated(amount: Quantity, body: Body) -> Quantity:
+    """An amount of one iteration of the loop that a body stands for, in all iterations; of other bodies, itself."""
+    return factored((amount, body.loop.iterations)) if body.loop is not None else amount
 
 
 def call_work(call: Call, body: Body) -> Work:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from archspec.algebra import Polynomial, substitute
-from archspec.ir import Body, Call, Constant, Leaf, Module, Operand, Type, canonical, find
+from archspec.ir import Body, Call, Constant, Leaf, Loop, Module, Operand, Type, canonical, find
 
 Array = np.ndarray
 DTYPES = {"real": np.float64, "int": np.int64, "bool": np.bool_}
@@ -80,6 +80,8 @@ class _Run:
             value = OPS[call.type](*operands, **attributes)
             return value if isinstance(value, list) else [value]
         tensors = [v for v, (_, operand) in zip(operands, call.inputs, strict=True) if isinstance(operand, int)]
+        if call.body.loop is not None:
+            return self.loop(call.body, call.body.loop, prefix, tensors)
         if not call.address:
             return [v for v in self.body(call.body, prefix, tensors) if v is not None]
         address = prefix + call.address
@@ -87,6 +89,21 @@ class _Run:
         outputs = [v for v in self.body(call.body, f"{address}.", tensors) if v is not None]
         self.trace[address if again == 1 else f"{address}@{again}"] = tuple(outputs)
         return outputs
+
+    def loop(self, body: Body, loop: Loop, prefix: str, inputs: list[Array]) -> list[Array]:
+        """The outputs of a loop: what the last iteration carries, and what all of them collect."""
+        outer = dict(self.sizes)
+        first, count = self.number(loop.first), self.number(loop.iterations)
+        assert count >= (1 if loop.axes else 0), f"a loop over {loop.variable} has {count} iterations"
+        rounds: list[list[Array]] = []
+        for at in range(first, first + count):
+            self.sizes[loop.variable] = at
+            results = [v for v in self.body(body, prefix, inputs) if v is not None]
+            assert [v.shape for v in results[: loop.carried]] == [v.shape for v in inputs[: loop.carried]]
+            inputs = [*results[: loop.carried], *inputs[loop.carried :]]
+            rounds.append(results[loop.carried :])
+            self.sizes = dict(outer)
+        return [*inputs[: loop.carried], *map(np.stack, zip(*rounds, strict=True), loop.axes)]
 
     def operand(self, operand: Operand, slots: list[Any]) -> Array | None:
         if isinstance(operand, Constant):

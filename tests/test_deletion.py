@@ -31,9 +31,11 @@ PROBES = """
 import std { Linear, Embedding, Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d, LayerNorm, RMSNorm, GroupNorm }
 import std { gelu, gelu_tanh, gelu_fast, quick_gelu, relu, relu2, silu, mish, tanh, sigmoid }
 import std { sinusoids, SinusoidalEmbedding, rotary, positions_after, key_mask, causal_mask, window_mask }
-import std { first, last, mean, window_partition, window_reverse }
+import std { first, last, mean, window_partition, window_reverse, LSTM, selective_scan }
 import std { split_heads, merge_heads, repeat_heads, attention, SelfAttention, CrossAttention }
 import std { FeedForward, GatedFeedForward }
+import std { Dropout }
+import bert { BertForMaskedLM }
 import electra { ElectraForMaskedLM }
 import t5 { T5EncoderModel }
 
@@ -62,6 +64,18 @@ block Heads(hidden = 8, heads = 4, groups = 2, bias = true, causal = false, wind
   few   = x |> few: Linear(hidden, hidden // heads * groups) |> split_heads(groups)
   plain = attention(scale, causal, window)(split, few, few) |> merge_heads
   return own, cross, plain, few |> repeat_heads(heads // groups) |> rotary(_, arange(seq))
+}
+
+block Dropped(n = 8)(x [batch, n]) -> [batch, n] {
+  scale: param [n]
+  return x * .scale |> drop: Dropout(0.1)
+}
+
+block Recurrent(bias = true)
+               (x [batch, seq, 8], steps [batch, seq, 8], rates [8, 4], enter [batch, seq, 4], read [batch, seq, 4])
+               -> ([batch, seq, 8], [batch, 8], [batch, 8]) {
+  y, h, c = lstm: LSTM(8, 8, bias)(selective_scan(x, steps, rates, enter, read))
+  return y, h, c
 }
 
 block Pictures(groups = 1, bias = true)
@@ -145,6 +159,8 @@ model "windows"         = Parted(height = 4, window = 4)
 model "windows uneven"  = Parted(height = 6, window = 4)
 model "joined"          = Joined(height = 4, width = 8)
 model "joined uneven"   = Joined(height = 5, width = 8)
+model "recurrent"       = Recurrent()
+model "recurrent bare"  = Recurrent(bias = false)
 model "line uneven"     = Line(groups = 3)
 model "plane uneven"    = Plane(groups = 3)
 model "within uneven"   = Within(heads = 3)
@@ -152,6 +168,8 @@ model "across uneven"   = Across(heads = 3)
 model "few uneven"      = Few(groups = 3)
 model "split uneven"    = Split(heads = 3)
 model "generator"       = ElectraForMaskedLM(layers = 1)
+model "words untied"    = BertForMaskedLM(layers = 1, tied = false)
+model "dropped"         = Dropped()
 model "generator small" = ElectraForMaskedLM(layers = 1, factor = 128, tied = false)
 model "text encoder"    = T5EncoderModel(layers = 2)
 """

@@ -57,7 +57,7 @@ MAY_IMPORT = {
         "syntax",
         "table",
     },
-    "diffs": {"addresses", "bodies", "ir", "model", "ops", "pipeline", "reporting", "source", "table"},
+    "diffs": {"addresses", "algebra", "bodies", "ir", "model", "ops", "pipeline", "reporting", "source", "table"},
     "explanations": {
         "ops",
         "addresses",

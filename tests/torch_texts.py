@@ -15,7 +15,14 @@ from archspec import Model
 
 TESTS = Path(__file__).parent
 MODEL = re.compile(r'^model "([^"]+)"', re.MULTILINE)
-OTHERS = ["test_families", "test_language", "test_language_flow", "test_language_tensors", "test_language_values"]
+OTHERS = [
+    "test_families",
+    "test_loops",
+    "test_language",
+    "test_language_flow",
+    "test_language_tensors",
+    "test_language_values",
+]
 BERT = {"vocab": 30, "hidden": 12, "layers": 2, "heads": 2, "ffn": 16, "positions": 9}
 SMALL = {
     "bert": BERT,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic, TypeAlias, TypeVar
 
 from archspec.bodies.step_budget import StepBudget
-from archspec.ir import Body, Call, Operand
+from archspec.ir import Body, Call, Loop, Operand
 from archspec.record import Record
 
 V = TypeVar("V")
@@ -102,6 +102,23 @@ def fold_back(
             results[i] = slots[slot]
         add(call.inputs, visit_op(call, results) if call.body is None else visit_call(call, results))
     return slots
+
+
+def fold_loop(
+    loop: Loop, inputs: Sequence[V], outputs: Callable[[tuple[V, ...]], Sequence[V]], join: Callable[[V, V], V]
+) -> list[V]:
+    """The values of a loop's outputs, where there are few values and joining them comes to an end.
+
+    `outputs` gives the values after an iteration from those of its inputs. A value that is carried is joined with the
+    one after each iteration, and so is what comes out: there may be no iteration.
+    """
+    given = list(inputs)
+    while True:
+        found = list(outputs(tuple(given)))
+        carried = [join(a, b) for a, b in zip(given, found[: loop.carried], strict=False)]
+        if carried == given[: loop.carried]:
+            return [*carried, *found[loop.carried :]]
+        given[: loop.carried] = carried
 
 
 def yielded(call: Call) -> Iterator[tuple[int, int]]:

@@ -3,7 +3,8 @@
 A *score* product is a matmul whose result becomes the argument of a softmax; a *mix* product is a matmul that takes the
 result of a softmax. Elementwise operations and moves that keep the shape (a scale, a mask, a bias) may come between
 them. A matmul is a score only if a mix follows its softmax, so a final softmax over a vocabulary does not count.
-(`Op.attention` in the record of an operation states its part.)
+(`Op.attention` in the record of an operation states its part.) What a loop over a dimension carries is not followed: it
+may be different in the first and in the last iteration.
 
 Bodies are shared, and attention may extend over several of them, so each is analysed once per `Context`.
 """
@@ -87,8 +88,10 @@ class Tracer:
             assert call.body is not None
             return self._forward(call.body, _marked(arguments(call, given))).outputs
 
-        start = [i in inputs for i in range(len(body.inputs))]
-        return fold_body(body, start, visit_op, visit_call, False, budget=self._budget)
+        carried = _carried(body)
+        start = [i in inputs and i >= carried for i in range(len(body.inputs))]
+        found = fold_body(body, start, visit_op, visit_call, False, budget=self._budget)
+        return found._replace(outputs=[flag and i >= carried for i, flag in enumerate(found.outputs)])
 
     def _uses(self, body: Body, outputs: tuple[int, ...]) -> list[int]:
         """Derive the uses of each slot from those of the outputs."""
@@ -108,7 +111,16 @@ class Tracer:
             inner = {name: slots[i] for i, (name, _) in enumerate(call.body.inputs)}  # inputs fill the first slots
             return [inner.get(name, 0) for name, _ in call.inputs]
 
-        return fold_back(body, outputs, visit_op, visit_call, 0, int.__or__, self._budget)
+        carried = _carried(body)
+        followed = [use if i >= carried else 0 for i, use in enumerate(outputs)]
+        found = fold_back(body, followed, visit_op, visit_call, 0, int.__or__, self._budget)
+        found[:carried] = [0] * carried
+        return found
+
+
+def _carried(body: Body) -> int:
+    """Return the number of inputs and outputs that iterations of a loop pass on: these are not followed."""
+    return body.loop.carried if body.loop is not None else 0
 
 
 def _marked(flags: Iterable[bool]) -> frozenset[int]:

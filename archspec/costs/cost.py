@@ -16,7 +16,7 @@ from archspec.costs.attention import Context, Tracer
 from archspec.costs.memory import Activations, Memory, memory_of
 from archspec.ir import Body, Type
 from archspec.table import Table
-from archspec.work import Quantity, call_work
+from archspec.work import Quantity, call_work, repeated
 
 
 class Figures(NamedTuple):
@@ -152,5 +152,5 @@ class _Work:
                 elif times > 1:
                     applied, figures = applied * times, added([(figures, times)])
                 found[name] = applied, figures
-        found[""] = 1, added(here)
+        found[""] = 1, Figures(*[repeated(amount, body) for amount in added(here)])
         return found

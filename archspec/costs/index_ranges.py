@@ -10,7 +10,7 @@ from archspec.addresses import join
 from archspec.algebra import LARGEST, Dim, Polynomial, checked, substitute
 from archspec.bodies.fold import arguments, fold_body
 from archspec.bodies.step_budget import StepBudget
-from archspec.ir import Body, Call, Type
+from archspec.ir import Body, Call, Loop, Type
 from archspec.ops import OPS, Interval, Op, OpError, Settings
 from archspec.ops.check import is_list
 from archspec.source import ArchError, Span, fail, suggest
@@ -64,6 +64,30 @@ class _Check:
 
     def _outputs(self, body: Body, inputs: tuple[Range, ...]) -> list[Range]:
         """Return the intervals of a body's outputs."""
+        return self._once(body, inputs) if body.loop is None else self._loop(body, body.loop, inputs)
+
+    def _loop(self, body: Body, loop: Loop, inputs: tuple[Range, ...]) -> list[Range]:
+        """Check the first and the last iteration of a loop, whose outputs have unknown intervals.
+
+        A position that depends on the index is linear in it, so that it is valid in between, too.
+        """
+        first, count = self._size(loop.first), self._size(loop.iterations)
+        values = {name: size for name, size in self.values.items() if name != loop.variable}
+        ends: list[dict[str, int]] = [values]
+        if isinstance(first, int) and isinstance(count, int):
+            if count < 0 or (count == 0 and loop.axes):
+                what = "collects from no iterations" if count == 0 else "ends before its start"
+                raise self._refused(f"a loop over `{loop.variable}` {what}", self._place.span)
+            ends = [values | {loop.variable: at} for at in sorted({first, first + count - 1})] if count else []
+        given = ([None] * loop.carried) + list(inputs[loop.carried :])
+        for end in ends:
+            check = _Check(end)
+            check._place, check._budget = self._place, self._budget
+            check._once(body, tuple(given))
+        return [None] * len(body.outputs)
+
+    def _once(self, body: Body, inputs: tuple[Range, ...]) -> list[Range]:
+        """Return the intervals of a body's outputs after one application or iteration."""
         is_new = body not in self._fitted
         self._fitted.add(body)
 
@@ -75,7 +99,7 @@ class _Check:
             self._look_up(call, given, types)
             return [self._interval(op, call, given), *[None] * (len(call.outputs) - 1)]
 
-        return fold_body(body, inputs, visit_op, self._apply, None, _constant, budget=self._budget).outputs
+        return fold_body(body, inputs, visit_op, self._apply, None, self._constant, budget=self._budget).outputs
 
     def _apply(self, call: Call, given: list[Range]) -> list[Range]:
         assert call.body is not None
@@ -138,9 +162,9 @@ class _Check:
             return tuple([self._value(item) for item in value])
         return self._size(value) if isinstance(value, Polynomial) else value
 
-    def _refused(self, message: str, span: Span, help: str | None = None) -> ArchError:
+    def _constant(self, value: object) -> Range:
+        value = self._value(value)
+        return (value, value) if isinstance(value, int) and not isinstance(value, bool) else None
+
+    def _refused(self, message: str, span: Span | None, help: str | None = None) -> ArchError:
         return fail("bad-size", f"{self._at}, {message}", span, help=help)
-
-
-def _constant(value: object) -> Range:
-    return (value, value) if isinstance(value, int) and not isinstance(value, bool) else None

@@ -77,7 +77,10 @@ class Wording:
 
 
 def operation_text(operation: Operation, values: Values) -> str:
-    """Format an operation alone: its name, its attributes, and its constant operands."""
+    """Format an operation alone: its name, its attributes, and its constant operands; of a loop, its iterations."""
+    if operation.type == "for":
+        bounds = dict(operation.attributes)
+        return f"for {bounds['first']}..{bounds['last']}"
     known = [values.known[number] for number in operation.operands if number is not None]
     constants = [plain(value.what) for value in known if isinstance(value, Atom) and value.origin == "constant"]
     symbol = OPS[operation.type].symbol

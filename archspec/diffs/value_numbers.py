@@ -8,12 +8,13 @@ commutative operations are unordered.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias, cast
 
+from archspec.algebra import Expression, Polynomial, index, substitute
 from archspec.bodies.fold import Folded, arguments, fold_body
 from archspec.bodies.step_budget import StepBudget
-from archspec.ir import Body, Call, Leaf, find
+from archspec.ir import Body, Call, Leaf, Loop, find
 from archspec.ops import OPS
 
 Number: TypeAlias = int | None
@@ -44,7 +45,8 @@ class Values:
         self._numbers: dict[Operation | Atom, int] = {}
         self._budget = StepBudget()
         self._whole: dict[Body, tuple[Number, ...]] = {}
-        self._attributes: dict[Call, tuple[tuple[str, Hashable], ...]] = {}
+        self._attributes: dict[Hashable, tuple[tuple[str, Hashable], ...]] = {}
+        self._indices: dict[str, Polynomial] = {}
         self._leaves: dict[tuple[Body, str], tuple[bool, str, Number]] = {}
 
     def number(self, value: Operation | Atom) -> int:
@@ -65,6 +67,11 @@ class Values:
 
     def outputs(self, body: Body, inputs: Sequence[Number], prefix: str) -> list[Number]:
         """Return the outputs of a body, fully expanded. The names of its tensors begin with `prefix`."""
+        if body.loop is not None:
+            return self._loop(body, body.loop, inputs, prefix)
+        return self._expanded(body, inputs, prefix)
+
+    def _expanded(self, body: Body, inputs: Sequence[Number], prefix: str) -> list[Number]:
 
         def opened(call: Call, given: list[Number]) -> list[Number]:
             assert call.body is not None
@@ -72,6 +79,26 @@ class Values:
             return self.outputs(call.body, arguments(call, given), around)
 
         return self.fold(body, inputs, prefix, opened).outputs
+
+    def _loop(self, body: Body, loop: Loop, inputs: Sequence[Number], prefix: str) -> list[Number]:
+        """Return the outputs of a loop: each depends on what is carried into it, and on what an iteration computes.
+
+        The values of an iteration are those of its inputs and of an index; both are called after the loops around.
+        """
+        depth = len(self._indices)
+        carried = [self.number(Atom("carried", (depth, i))) for i in range(loop.carried)]
+        outer = dict(self._indices)
+        self._indices = {**outer, loop.variable: index(f"#{depth}")}
+        computed = self._expanded(body, [*carried, *inputs[loop.carried :]], prefix)
+        self._indices = outer
+        bounds = ("first", exact(loop.first)), ("last", exact(loop.first + loop.iterations))
+        attributes = (("axes", loop.axes), *bounds)
+        operands = (*inputs[: loop.carried], *computed)
+        return [self.number(Operation("for", attributes, operands, i)) for i in range(len(computed))]
+
+    def _exact(self, value: object) -> Hashable:
+        """Convert a static value to a key, with the indices of loops called after the loops around."""
+        return exact(_substituted(value, self._indices) if self._indices else value)
 
     def fold(
         self,
@@ -86,7 +113,7 @@ class Values:
         """
 
         def constant(value: object) -> Number:
-            return self.number(Atom("constant", exact(value)))
+            return self.number(Atom("constant", self._exact(value)))
 
         def weight(name: str) -> Number:
             return self.tensor(body, name, prefix)
@@ -116,10 +143,12 @@ class Values:
     def _operation(self, call: Call, given: list[Number]) -> list[Number]:
         if OPS[call.type].trains:
             return given[:1]
-        attributes = self._attributes.get(call)
+        key = (call, *self._indices.items())
+        attributes = self._attributes.get(key)
         if attributes is None:
             full = OPS[call.type].settings(call.attributes)
-            attributes = self._attributes[call] = tuple(sorted((name, exact(value)) for name, value in full.items()))
+            attributes = tuple(sorted((name, self._exact(value)) for name, value in full.items()))
+            self._attributes[key] = attributes
         if OPS[call.type].commutative:
             given = sorted(given, key=lambda number: -1 if number is None else number)
         operands = tuple(given)
@@ -140,6 +169,15 @@ class Values:
                 new = {number for number in value.operands if number is not None} - seen
                 seen |= new
                 waiting += sorted(new)
+
+
+def _substituted(value: object, names: Mapping[str, Expression]) -> object:
+    """Replace names in a static value, or in the items of a list."""
+    if isinstance(value, Polynomial):
+        return substitute(value, names)
+    if isinstance(value, tuple | list):
+        return tuple([_substituted(item, names) for item in cast("Sequence[object]", value)])
+    return value
 
 
 def exact(value: object) -> Hashable:

@@ -8,6 +8,7 @@ from typing import TypeGuard
 from archspec.algebra import Polynomial
 from archspec.elaborate.body_builder import BodyBuilder, operand_of, type_of
 from archspec.elaborate.hyperparameters import Evaluator, hyperparameter_values
+from archspec.elaborate.loop_index import operation_types
 from archspec.elaborate.partials import parts_of
 from archspec.elaborate.program import Frame, Given, Program, Target
 from archspec.elaborate.shapes import Header
@@ -160,7 +161,7 @@ class Applications(Evaluator):
                 return POISON
         try:
             types = [type_of(value) for _, value in inputs]
-            outputs = self.program.numbers.outputs(op, types, attributes, self.unit.span(at))
+            outputs = operation_types(self.program, op, types, attributes, self.unit.span(at))
         except OpError as problem:
             where = place(problem.argument or "") or at
             made = self._made(inputs) if isinstance(at, tree.Step) else None
@@ -230,6 +231,8 @@ class Applications(Evaluator):
         return self.fault("wrong-kind", f"cannot apply {describe(callee)}", expr.callee.at, help=help)
 
     def own(self, expr: nodes.Own) -> Value:
+        if self.builder.body.kind == "loop":
+            return POISON  # the first pass has refused what is declared in a loop over a dimension
         if expr.merges:
             module = self.module.merged.get(self.unit.span(expr.address.at)) if self.module is not None else None
             return POISON if module is None else self._apply_owned("", module, expr)
@@ -251,6 +254,10 @@ class Applications(Evaluator):
         return self._apply_module(address, module, expr)
 
     def _apply_module(self, address: str, module: Module, expr: nodes.Apply | nodes.Own) -> Value:
+        if self.builder.body.kind == "loop":
+            message = f"the {module.kind} `{module.type}` cannot be applied in a loop over a dimension"
+            help = "apply it to the whole sequence outside the loop; in the loop, use functions and stored tensors"
+            return self.fault("ownership", message, expr.at, help=help)
         definition = self.program.definitions.get(module)
         is_named = expr.arguments.bound is not None or isinstance(expr, nodes.Apply)
         _, partial = (None, None) if is_named else parts_of(self.value(expr.callee))

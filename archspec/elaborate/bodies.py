@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 
+from archspec.algebra import Dim, Polynomial
 from archspec.elaborate.application import Applications
 from archspec.elaborate.body_builder import number_type
+from archspec.elaborate.loop_index import indices_in
+from archspec.elaborate.loops import Iteration, collected, scan
 from archspec.elaborate.program import Frame, Given, Program, Refused, Target
 from archspec.elaborate.rearranging import rearranged
 from archspec.elaborate.residual import ResidualCheck
@@ -15,7 +18,7 @@ from archspec.elaborate.unused_tensors import find_unused
 from archspec.elaborate.values import POISON, Several, Tensor, Value, describe, is_list, key_of
 from archspec.ir import Body, Constant, Type
 from archspec.ops import OPS
-from archspec.resolve import nodes
+from archspec.resolve import nodes, walk
 from archspec.resolve.definition import Resolved, resolved
 from archspec.resolve.unit import Definition
 from archspec.source import Note
@@ -32,7 +35,7 @@ def body_of(program: Program, target: Target, given: tuple[Given, ...], frame: F
         return None
     if owner is None:
         owner = (target.definition, *[key_of(v) for v in target.values.values()])
-    key = (owner, *map(program.numbers.key, given))
+    key = (owner, *map(program.numbers.key, given), *_ranges(program, target, given))
     if key in program.bodies:
         return program.bodies[key]
     frames = program.frames
@@ -52,12 +55,22 @@ def body_of(program: Program, target: Target, given: tuple[Given, ...], frame: F
     return body
 
 
+def _ranges(program: Program, target: Target, given: tuple[Given, ...]) -> list[Hashable]:
+    """Return the ranges of the loops' indices that the arguments of a use depend on."""
+    if not program.ranges:
+        return []
+    values = (*target.values.values(), *[g.value for g in given if isinstance(g, Constant)])
+    names = frozenset[str]().union(*[indices_in(value, program.ranges) for value in values])
+    return [(name, program.ranges[name]) for name in sorted(names)]
+
+
 class BodyInterpreter(Applications):
     """Interprets a definition as one body, statement by statement."""
 
     def __init__(self, program: Program, target: Target) -> None:
         super().__init__(program, target, body_of)
         self.results: tuple[Value, ...] | None = None
+        self.iteration: Iteration | None = None
 
     def run(self, given: tuple[Given, ...]) -> Body | None:
         form = resolved(self.definition, self.program.report)
@@ -168,6 +181,9 @@ class BodyInterpreter(Applications):
                     pass  # declarations were processed in the first pass
 
     def _bind(self, statement: nodes.Bind) -> None:
+        if isinstance(statement.value, nodes.Collect):
+            self._collect(statement.targets[0], statement.value)
+            return
         value = self.value(statement.value)
         targets = statement.targets
         values: Sequence[Value] = value.values if isinstance(value, Several) else (value,)
@@ -186,6 +202,13 @@ class BodyInterpreter(Applications):
             elif isinstance(item, Tensor):
                 self.builder.body.discarded.add(item.slot)
 
+    def _collect(self, name: str, expr: nodes.Collect) -> None:
+        found = collected(self, expr)
+        if self.iteration is not None:
+            self.iteration.collected[name] = found
+        if self.observer is not None and found is not None:
+            self.observer.value(expr, found[0])
+
     def _if(self, statement: nodes.If) -> None:
         condition = self.condition(statement.condition)
         if condition.__class__ is bool:
@@ -195,6 +218,13 @@ class BodyInterpreter(Applications):
             self.env.setdefault(name, None if known else POISON)
 
     def _for(self, statement: nodes.For) -> None:
+        bounds = self._symbolic_bounds(statement.loop, bool(statement.collects))
+        if bounds is not None:
+            run = self._once(lambda: self._execute(statement.body))
+            declares = any(walk.declarations(statement.body))  # which was refused
+            if declares or not scan(self, statement.loop, bounds, statement.binds, run, statement.collects):
+                self.env.update(dict.fromkeys(statement.binds, POISON))
+            return
         check = ResidualCheck(self, statement.loop.at)
         length = statement.at.end - statement.at.start
         done = self.program.numbers.iterate(
@@ -205,6 +235,26 @@ class BodyInterpreter(Applications):
         else:
             self.env.update(dict.fromkeys(statement.binds, POISON))
         self.env.pop(statement.loop.variable, None)
+
+    def _symbolic_bounds(self, loop: nodes.Loop, collects: bool = False) -> tuple[Dim, Dim] | None:
+        """Return the bounds of a loop that is compiled as one iteration; None if each of its iterations is compiled."""
+        bounds = self.value(loop.first), self.value(loop.last)
+        first, last = bounds
+        if not isinstance(first, int | Polynomial) or not isinstance(last, int | Polynomial):
+            return None
+        if isinstance(first, bool) or isinstance(last, bool):
+            return None
+        return (first, last) if collects or any(map(self.program.numbers.is_dimension, bounds)) else None
+
+    def _once(self, run: Callable[[], None]) -> Callable[[Iteration], None]:
+        """Return a function that interprets an iteration of a loop over a dimension."""
+
+        def interpret(iteration: Iteration) -> None:
+            outer, self.iteration = self.iteration, iteration
+            run()
+            self.iteration = outer
+
+        return interpret
 
     # Chains
 
@@ -225,8 +275,12 @@ class BodyInterpreter(Applications):
     def _step(self, step: nodes.Step, piped: Value) -> Value:
         if step.loop is None:
             return self._step_once(step, piped)
-        check = ResidualCheck(self, step.value.at)
         self.env["_"] = piped
+        bounds = self._symbolic_bounds(step.loop)
+        if bounds is not None:
+            once = self._once(lambda: self.env.update(_=self._step_once(step, self.env["_"])))
+            return self.env["_"] if scan(self, step.loop, bounds, ("_",), once) else POISON
+        check = ResidualCheck(self, step.value.at)
 
         def run() -> None:
             if self.env["_"] is not POISON:

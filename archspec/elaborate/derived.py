@@ -178,6 +178,9 @@ class DerivedNumbers(Numbers):
             self.decisive |= sizes
         return [cast("int", self._depending(i, sizes)) for i in range(first, last)]
 
+    def bounded(self, values: Iterable[Value]) -> None:
+        self.decisive |= sizes_in(tuple(values))  # with others, the loop may end before it starts
+
     def shape(
         self, walker: Walker, sizes: tuple[Value, ...], written: nodes.Listing
     ) -> tuple[tuple[Expression, ...], int] | None:

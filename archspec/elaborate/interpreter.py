@@ -419,5 +419,6 @@ Interpreter.handlers = {
     nodes.Known: Interpreter.literal,
     nodes.Own: Interpreter.dynamic,
     nodes.Chain: Interpreter.dynamic,
+    nodes.Collect: Interpreter.dynamic,
     nodes.Invalid: Interpreter.invalid,
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Protocol, cast
 
-from archspec.algebra import LARGEST, Dim, Expression
+from archspec.algebra import LARGEST, Dim, Expression, Polynomial
 from archspec.elaborate.limits import Limits
 from archspec.elaborate.values import POISON, Value, arithmetic, computed, describe, is_integer, key_of
 from archspec.ir import Constant, Module, Type
@@ -82,6 +82,13 @@ class Numbers:
     def between(self, first: int, last: int) -> Iterable[int]:
         """The indices of a loop."""
         return range(first, last)
+
+    def is_dimension(self, value: Value) -> bool:
+        """Whether an integer depends on the sizes of the inputs."""
+        return isinstance(value, Polynomial)
+
+    def bounded(self, values: Iterable[Value]) -> None:
+        """The bounds of a loop over a dimension depend on these values."""
 
     def key(self, given: Type | Constant | None) -> Hashable:
         """A dictionary key for the argument of an input."""

@@ -142,6 +142,9 @@ class Ownership(Evaluator):
 
     def _repeat(self, statement: nodes.For) -> None:
         length = statement.at.end - statement.at.start
+        if self._is_of_values(statement):
+            self.env.update(dict.fromkeys(statement.binds, DYNAMIC))
+            return
         if not statement.declares:
             self.program.numbers.indices(self, statement.loop, length)
             return
@@ -151,6 +154,13 @@ class Ownership(Evaluator):
         if not done:
             self.env[statement.loop.variable] = POISON
             self.env.update(dict.fromkeys(statement.binds, POISON))
+
+    def _is_of_values(self, statement: nodes.For) -> bool:
+        """Whether a loop declares nothing, and its iterations depend on an input or are collected."""
+        if any(map(_declares, statement.body)):
+            return False
+        loop = statement.loop
+        return bool(statement.collects) or self.value(loop.first) is DYNAMIC or self.value(loop.last) is DYNAMIC
 
     def _skip(self, statements: tuple[nodes.Statement, ...]) -> None:
         """Record the declarations of a branch that is not taken."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Protocol, TypeAlias
 
+from archspec.algebra import Dim, Polynomial, substitute
 from archspec.elaborate.limits import Limits
 from archspec.elaborate.numbers import Numbers
 from archspec.elaborate.values import Value
@@ -48,6 +49,17 @@ class Target(Record):
     definition: Definition
     values: dict[str, Value]
     module: Module | None
+
+
+class Range(Record):
+    """The values of the index of a loop that is compiled as one iteration, both ends included."""
+
+    first: Dim
+    last: Dim
+
+    def at(self, end: int, value: Value, name: str) -> Value:
+        """A static value at the first (0) or the last (1) value of the index `name`."""
+        return substitute(value, {name: self[end]}) if isinstance(value, Polynomial) else value
 
 
 class Refused(Exception):
@@ -111,6 +123,7 @@ class Program:
         self.root = root
         self.frames: list[Frame] = []
         self.defaults: set[tuple[Definition, str]] = set()  # those that are being evaluated
+        self.ranges: dict[str, Range] = {}  # of the indices of the loops around, by name
         self.incomplete: set[Module] = set()  # modules with an error in a member
         self.refused: set[Module | None] = set()  # modules with a `require` that does not hold
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
-from archspec.bodies.fold import arguments, fold_body, fold_calls, yielded
+from archspec.bodies.fold import arguments, fold_body, fold_calls, fold_loop, yielded
 from archspec.elaborate.application import Applications
 from archspec.elaborate.values import Tensor, Value
 from archspec.ir import Body, Call
@@ -105,7 +105,10 @@ def _dependence(calls: list[Call], start: Iterable[int]) -> dict[int, int]:
 
     @cache
     def outputs(body: Body, inputs: tuple[int, ...]) -> list[int]:
-        return fold_body(body, inputs, visit_op, visit_call, INDEPENDENT).outputs
+        def once(inputs: tuple[int, ...]) -> list[int]:
+            return fold_body(body, inputs, visit_op, visit_call, INDEPENDENT).outputs
+
+        return once(inputs) if body.loop is None else fold_loop(body.loop, inputs, once, min)
 
     def value_of(operand: object) -> int:
         return slots.get(operand, INDEPENDENT) if isinstance(operand, int) else INDEPENDENT

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from archspec.bodies.fold import yielded
-from archspec.ir import Body, Member, Module, Operand, Weight, leaves
+from archspec.ir import Body, Call, Member, Module, Operand, Weight, leaves
 
 
 def find_unused(module: Module, body: Body, discarded: Iterable[int]) -> list[str]:
@@ -46,10 +46,17 @@ def _live(body: Body, discarded: Iterable[int]) -> tuple[set[int], dict[str, lis
     use(body.outputs)
     for call in reversed(body.calls):
         if any(slot in live for _, slot in yielded(call)):
-            use(call.inputs)
+            use(call.inputs if call.kind != "loop" else _live_inputs(call))
             if call.body is not None and call.body.module is not None:
                 applied.setdefault(call.address, []).append(call.body)
     return live, applied
+
+
+def _live_inputs(call: Call) -> list[tuple[str, Operand]]:
+    """Return the inputs of a loop that affect an output of an iteration, or what is assigned to `_` in it."""
+    assert call.body is not None and call.body.loop is not None
+    live, _ = _live(call.body, call.body.loop.discarded)
+    return [operand for slot, operand in enumerate(call.inputs) if slot in live]
 
 
 def _unread(bodies: list[Body]) -> set[str]:

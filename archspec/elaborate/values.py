@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import TypeAlias, TypeGuard
 
-from archspec.algebra import Expression, Polynomial
+from archspec.algebra import Expression, Polynomial, atoms
 from archspec.ir import Module, Type
 from archspec.ops import OPERATORS, OPS, Op
 from archspec.record import Record
@@ -126,7 +126,8 @@ def describe(value: Value) -> str:
         case "list":
             return f"the list {show(value)}"
         case "dimension":
-            return f"the dimension {value}"
+            depends = isinstance(value, Polynomial) and any(atom.kind == "index" for atom in atoms(value))
+            return f"the {'index' if depends else 'dimension'} {value}"
         case _:
             return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}" + (
                 f" `{show(value)}`" if not isinstance(value, Tensor | Several) else ""

@@ -29,16 +29,20 @@ def table_types(body: Body) -> frozenset[str]:
     """The definitions that look rows up in a tensor of their own: those of embedding tables."""
 
     @cache
-    def found(body: Body) -> frozenset[str]:
-        stored = {slot for _, slot in body.weights}
+    def found(body: Body, definition: str, given: frozenset[int]) -> frozenset[str]:
+        """Find those in the body of a definition, or of a loop in it whose inputs `given` are stored."""
+        stored = {slot for _, slot in body.weights} | given
         types: set[str] = set()
         for call in body.calls:
-            if call.body is not None:
-                types |= found(call.body)
-                continue
-            given = dict(call.inputs)
-            if any(given.get(entry.indexes) in stored for entry in OPS[call.type].inputs if entry.indexes):
-                types.add(body.type)
+            if call.body is None:
+                operands = dict(call.inputs)
+                if any(operands.get(entry.indexes) in stored for entry in OPS[call.type].inputs if entry.indexes):
+                    types.add(definition)
+            elif call.body.loop is None:
+                types |= found(call.body, call.body.type, frozenset[int]())
+            else:
+                inside = frozenset([i for i, (_, operand) in enumerate(call.inputs) if operand in stored])
+                types |= found(call.body, definition, inside)
         return frozenset(types)
 
-    return found(body)
+    return found(body, body.type, frozenset[int]())

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Generator, Hashable, Iterable,
 from contextlib import contextmanager
 
 from archspec.addresses import relative
-from archspec.algebra import Dim, Expression, Polynomial, at_least
+from archspec.algebra import Dim, Expression, Polynomial, at_least, symbols
 from archspec.elaborate.application import Applications
 from archspec.elaborate.numbers import Numbers, Walker, wrong_size
 from archspec.elaborate.values import COMPARISONS, OPEN, Several, Tensor, Value, is_integer, key_of
@@ -92,6 +92,11 @@ class SymbolicNumbers(Numbers):
                     self.solver.assume(condition.operator, left, right, walker.unit.span(condition.at))
                 return known is not False
         return walker.condition(condition) is not False
+
+    def is_dimension(self, value: Value) -> bool:
+        if not isinstance(value, Polynomial):
+            return False
+        return not symbols(value) <= self.solver.state.point.keys() | {s.symbol for s in self.solver.active}
 
     # Loops
 

@@ -217,7 +217,7 @@ class Walker:
         work = call_work(call, scope.body)
         data = self.sheet.nodes.get(name)
         if data is None:
-            kind = "op" if call.kind == "fn" else call.kind
+            kind = "op" if call.kind in ("fn", "loop") else call.kind
             place = call.span.place
             data = self.sheet.node(name, kind, call.type, call.outputs, place, scope.path, counted, work, address)
             if call.attributes:

@@ -54,6 +54,7 @@ class ForwardMethod:
         self.kinds: dict[int, str] = {}
         self._rebound = _rebound(self.scope)
         self._loops = 0
+        self._collected: dict[str, tuple[str, tuple[ast.expr, str, int | None] | None]] = {}
 
     def run(self) -> list[ast.stmt]:
         """The statements of the body, without the sizes from shapes that they use."""
@@ -89,6 +90,9 @@ class ForwardMethod:
 
     def _bind(self, statement: nodes.Bind) -> None:
         scope, statements, words = self.scope, self.scope.statements, statement.targets
+        if isinstance(statement.value, nodes.Collect):
+            self._collect(words[0], statement.value)
+            return
         if len(words) == 1:
             chain = statement.value if isinstance(statement.value, nodes.Chain) else None
             is_chain = chain is not None and not scope.is_static(chain) and words[0] != "_"
@@ -209,6 +213,14 @@ class ForwardMethod:
 
     # Loops
 
+    def _collect(self, word: str, expr: nodes.Collect) -> None:
+        """Append the value of an iteration to the list that is stacked after the loop."""
+        value = self.expressions.one(expr.value)
+        rank = None if value.rank is None else value.rank + 1
+        into, axis = self._collected[word][0], self.static.code(expr.axis)
+        self.scope.statements.body.append(ast.Expr(apply(method(name(into), "append"), [value.code])))
+        self._collected[word] = (into, (axis, value.kind, rank))
+
     def _for(self, statement: nodes.For) -> None:
         scope, statements, loop = self.scope, self.scope.statements, statement.loop
         if not any(map(scope.was_seen, _expressions(statement.body))):
@@ -223,6 +235,9 @@ class ForwardMethod:
             self._execute(statement.body)
             self._loops -= 1
 
+        for word in statement.collects:
+            self._collected[word] = (scope.fresh(f"all_{word}", f"collected_{word}"), None)
+            statements.bind(self._collected[word][0], sequence([], ast.List))
         before = {w: self._carried(w, scope.env[w], loop) for w in carried}
         outside = dict(scope.env)
         while True:
@@ -244,6 +259,19 @@ class ForwardMethod:
         statements.body.append(ast.For(target, iterated, inner, []))
         scope.env = outside | before
         scope.forget()
+        for word in statement.collects:
+            self._stack(word)
+
+    def _stack(self, word: str) -> None:
+        """Bind what a loop has collected under a name; nothing, where no model collects it."""
+        into, found = self._collected.pop(word)
+        if found is None:
+            self.scope.env[word] = NONE
+            return
+        axis, kind, rank = found
+        statements, variable = self.scope.statements, self.scope.statements.variable(word)
+        statements.bind(variable, py("torch.stack(parts, axis)", parts=name(into), axis=axis))
+        self.scope.env[word] = Val(name(variable), kind, rank, name=variable, made=statements.clock)
 
     def _carried(self, word: str, value: Val | Several, loop: nodes.Loop) -> Val:
         """A value that later iterations of a loop may replace, in its variable."""

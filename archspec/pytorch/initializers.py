@@ -55,6 +55,8 @@ def _is_view(body: Body) -> bool:
     result = body.outputs[0][1]
     while isinstance(result, int) and result in made_by:
         call = made_by[result]
+        if call.body is not None and call.body.loop is not None:
+            return True  # it may be, without iterations
         if call.body is not None:
             return _is_view(call.body)
         if _memory(call) != "whole":

@@ -50,7 +50,7 @@ def _operation(call: Call, given: list[object]) -> list[object]:
 
 
 def _application(call: Call, given: list[object]) -> list[object]:
-    if call.body is None or call.address or len(call.outputs) != 1:
+    if call.body is None or call.body.loop is not None or call.address or len(call.outputs) != 1:
         return [UNKNOWN] * len(call.outputs)
     return [_term_of(call.body, arguments(call, given))]
 

@@ -223,3 +223,12 @@ for _op, _form in (*_OTHER_FORMS, *_OWN_FORMS):
             FUNCTIONS[_owner].setdefault(_name, _made)
         elif _name not in _WRITTEN:
             setattr(Tensor, _name, _made)
+
+
+def _stack(tensors: Sequence[Tensor], dim: int) -> Tensor:
+    (shape,) = {tensor.shape for tensor in tensors}
+    at = dim % (len(shape) + 1)
+    return Tensor((*shape[:at], len(tensors), *shape[at:]), tensors[0].dtype)
+
+
+FUNCTIONS["torch"]["stack"] = _stack

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NoReturn, cast
 
 from archspec.elaborate.trace import Evaluated, Seen, Use
 from archspec.elaborate.values import Value
-from archspec.ir import Call, Constant, Type
+from archspec.ir import Body, Call, Constant, Type
 from archspec.pytorch.attribute_paths import Places
 from archspec.pytorch.context import Context, distinct
 from archspec.pytorch.pyast import literal, name
@@ -147,7 +147,7 @@ class Scope:
         """The calls in bodies that an expression became."""
         span = self.unit.span(node.at)
         bodies = [use.body for use in self.uses] + self.context.tables(self.definition)
-        return [call for body in bodies for call in body.calls if call.span == span]
+        return [call for body in bodies for call in _calls(body) if call.span == span]
 
     def given_entries(self) -> list[tuple[nodes.Entry, Val]]:
         """The inputs that are always given."""
@@ -157,6 +157,14 @@ class Scope:
             for i, (entry, value) in enumerate(pairs)
             if value.is_tensor and all(isinstance(use.given[i], Type) for use in self.uses)
         ]
+
+
+def _calls(body: Body) -> Iterator[Call]:
+    """The calls of a body, and those in its loops."""
+    for call in body.calls:
+        yield call
+        if call.body is not None and call.body.loop is not None:
+            yield from _calls(call.body)
 
 
 def counts_as(values: Sequence[Value]) -> str:

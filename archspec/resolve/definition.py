@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
+from typing import TypeGuard
 
 from archspec.ops import OPS, Op
 from archspec.record import Record
@@ -15,6 +16,7 @@ from archspec.resolve.nodes import Arguments, Declaration
 from archspec.resolve.patterns import Pattern, covers, pattern_of, pattern_text
 from archspec.resolve.scope import Declared, Scope
 from archspec.resolve.unit import Definition, Unit
+from archspec.resolve.walk import declarations
 from archspec.source import Note, Report, Span, suggest
 from archspec.syntax import tree
 from archspec.syntax.walk import assigned, declared, every_statement
@@ -213,6 +215,10 @@ class _Definition:
         return tuple([declaration for declaration in found if declaration is not None])
 
     def _bind(self, statement: tree.Bind) -> nodes.Bind:
+        if self._collects(statement):
+            assert isinstance(statement.value, tree.Call)
+            value = self.expressions.collect(statement.value)
+            return nodes.Bind(statement, (statement.targets[0].text,), value, self._declares())
         value = self.expressions.resolve(statement.value)
         if isinstance(value, nodes.Binary | nodes.Unary | nodes.Apply | nodes.Rearrange | nodes.Own | nodes.Chain):
             self.scope.computed.update(target.text for target in statement.targets)
@@ -220,6 +226,12 @@ class _Definition:
             if not self.scope.bind(target.text, "value", self.unit.span(target)):
                 value = nodes.Invalid(statement.value)
         return nodes.Bind(statement, tuple([t.text for t in statement.targets]), value, self._declares())
+
+    def _collects(self, statement: tree.Statement) -> TypeGuard[tree.Bind]:
+        """Whether a statement is `name = collect(...)(...)`."""
+        if not isinstance(statement, tree.Bind) or len(statement.targets) != 1 or statement.targets[0].text == "_":
+            return False
+        return isinstance(statement.value, tree.Call) and self.expressions.is_collect(statement.value.callee)
 
     def _declare(self, statement: tree.Declare) -> nodes.Declare:
         value = statement.value
@@ -363,14 +375,37 @@ class _Definition:
         scope = self.scope
         loop = self.expressions.loop(statement.loop)
         binds = tuple(dict.fromkeys(assigned(statement.body)))
-        outer = scope.changing
+        targets = [s.targets[0] for s in _directly_in(statement.body) if self._collects(s)]
+        collects = frozenset([target.text for target in targets])
+        outer, collecting = scope.changing, scope.collecting
         scope.changing = outer | {loop.variable, *binds}
+        scope.collecting = collecting | collects
         scope.loops += 1
         body = self._statements(statement.body)
         scope.loops -= 1
-        scope.changing = outer
+        scope.changing, scope.collecting = outer, collecting
         scope.end_loop(loop.variable)
-        return nodes.For(statement, loop, body, binds, any(map(_may_declare, body)))
+        for target in targets:
+            scope.bind(target.text, "value", self.unit.span(target))
+        scope.computed |= collects
+        if targets:
+            self._refuse_declarations(body)
+        return nodes.For(statement, loop, body, binds, tuple(sorted(collects)), any(map(_may_declare, body)))
+
+    def _refuse_declarations(self, body: tuple[nodes.Statement, ...]) -> None:
+        """Report the first declaration in a loop that collects."""
+        for declaration in declarations(body):
+            message, help = "a loop that collects cannot declare anything", "declare and apply it outside the loop"
+            self.scope.fault("ownership", message, declaration.what.at, help=help)
+            return
+
+
+def _directly_in(body: tuple[tree.Statement, ...]) -> Iterator[tree.Statement]:
+    """The statements of a loop, with those in its branches and without those in further loops."""
+    for statement in body:
+        yield statement
+        if isinstance(statement, tree.If):
+            yield from _directly_in((*statement.body, *statement.otherwise))
 
 
 def _may_declare(statement: nodes.Statement) -> bool:

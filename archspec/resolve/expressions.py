@@ -51,6 +51,10 @@ class Expressions:
 
     def name(self, expr: tree.Name, use: Use = "") -> nodes.Expr:
         scope, name = self.scope, expr.text
+        if name in scope.collecting:
+            help = "read it after the loop, or give the value of this iteration another name"
+            scope.fault("unknown-name", f"`{name}` is only available after the loop that collects it", expr, help=help)
+            return Invalid(expr)
         if name == "_":
             if scope.chains:
                 return nodes.Piped(expr)
@@ -180,6 +184,8 @@ class Expressions:
             return self._length(expr, lists)
         if isinstance(callee_, tree.Name) and callee_.text in WORDS and self._is_builtin(callee_.text):
             return self._rearranged(expr, callee_, lists, piped)
+        if self.is_collect(callee_):
+            return self._misplaced_collect(expr)
         callee = self._callee(callee_, "called")
         again = isinstance(callee_, tree.Reference)
         if again and len(lists) > 1:
@@ -384,6 +390,30 @@ class Expressions:
         sizes = tuple([Argument(item, item.name, self.resolve(item.value)) for item in parts.sizes if item.value])
         value = self.optional(parts.value) or nodes.Piped(tree.Name(callee.start, callee.end, "_"))
         return nodes.Rearrange(expr, callee.text, parts.literal, parts.pattern, sizes, value)
+
+    # Collecting
+
+    def is_collect(self, callee: tree.Expr) -> bool:
+        """Whether a callee is the built-in `collect`."""
+        return isinstance(callee, tree.Name) and callee.text == "collect" and self._is_builtin("collect")
+
+    def collect(self, expr: tree.Call) -> nodes.Expr:
+        """Resolve `collect(axis = 1)(value)`, the whole value of an assignment."""
+        if not self.scope.loops:
+            return self._misplaced_collect(expr)
+        items = [item for arguments in expr.lists for item in arguments.items]
+        if len(expr.lists) == 2 and len(items) == 2 and len(expr.lists[0].items) == 1:
+            axis, value = items
+            if axis.value is not None and value.value is not None and axis.name in ("", "axis") and not value.name:
+                return nodes.Collect(expr, self.resolve(value.value), self.resolve(axis.value))
+        help = "write `name = collect(axis = 1)(value)`"
+        self.scope.fault("missing-argument", "`collect` expects an axis and a value, each in a list", expr, help=help)
+        return Invalid(expr)
+
+    def _misplaced_collect(self, expr: tree.Expr) -> Invalid:
+        message = "`collect` is only allowed as the whole value of an assignment to one name in a loop"
+        self.scope.fault("wrong-kind", message, expr, help="write `name = collect(axis = 1)(value)` in `for ... { }`")
+        return Invalid(expr)
 
     def own(self, expr: tree.Own) -> nodes.Own:
         return self._own(expr, piped=False)

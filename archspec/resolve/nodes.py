@@ -3,14 +3,15 @@
     definition  = Definition(kind, name, hyperparameters, inputs, outputs, body)      see `unit`
     statement   = Bind(targets, value) | Declare() | Tie(alias, counted, condition, loop)
                 | Require(condition, message) | Role(name, addresses) | Return(values)
-                | If(condition, body, otherwise) | For(loop, body)
+                | If(condition, body, otherwise) | For(loop, body, collects)
     declaration = Declaration(what: Own | Tensor, guards, loop, invariant)
     expression  = Literal(value) | Local(name) | Dimension(name, key) | Global(target) | Piped() | Leading()
                 | Listing(items) | Unary(operator, operand) | Binary(operator, left, right)
                 | Conditional(value, condition, otherwise) | Subscript(value, position) | Length(value)
                 | Read(address) | Apply(callee, arguments) | Own(address, modifiers, callee, arguments)
                 | Rearrange(word, literal, pattern, sizes, value)
-                | Partial(callee, arguments) | Known(value) | Chain(head, steps) | Invalid()
+                | Partial(callee, arguments) | Known(value)
+                | Chain(head, steps) | Collect(value, axis) | Invalid()
     step        = Step(operator, value, condition, otherwise, loop)      without an operator, value is an Apply or Own
     arguments   = Arguments(hyperparameters, inputs, forward, piped, undecided, bound)
     loop        = Loop(variable, first, last)
@@ -279,6 +280,14 @@ class Chain(Node):
     steps: tuple[Step, ...]
 
 
+class Collect(Node):
+    """`collect(axis)(value)`, the value of a `Bind` in a loop: the values of all iterations along a new axis."""
+
+    at: tree.Expr
+    value: Expr
+    axis: Expr
+
+
 class Invalid(Node):
     """A part with a reported error."""
 
@@ -305,6 +314,7 @@ Expr: TypeAlias = (
     | Known
     | Own
     | Chain
+    | Collect
     | Invalid
 )
 
@@ -409,12 +419,16 @@ class If(Node):
 
 
 class For(Node):
-    """`for i in 0..n { }`; `binds` are the names bound inside; `declares`: an iteration may affect declarations."""
+    """`for i in 0..n { }`; `binds` are the names bound inside, `collects` those to which it collects values.
+
+    `declares`: an iteration may affect declarations.
+    """
 
     at: tree.For
     loop: Loop
     body: tuple[Statement, ...]
     binds: tuple[str, ...]
+    collects: tuple[str, ...]
     declares: bool
 
 

@@ -36,7 +36,8 @@ class Scope:
 
     `used` are the local names that it reads, `computed` those of the results of operations, `file_names` those of its
     file; `forwards` are the callees of `..`. `referred` are the addresses that it reads, and `meant` the likely
-    intended ones of misspelt addresses. `unread` are values of an iteration that are not read in it.
+    intended ones of misspelt addresses. `unread` are values of an iteration that are not read in it. `collecting` are
+    the names to which the loops around collect values.
     """
 
     def __init__(self, unit: Unit, definition: Definition | None, report: Report) -> None:
@@ -56,6 +57,7 @@ class Scope:
         self.in_header = False
         self.chains = 0
         self.loops = 0
+        self.collecting: frozenset[str] = frozenset()
         self.branch: tuple[int, ...] = ()
         node = definition.node if definition is not None else None
         self.broken = node is not None and any(node.start <= b.start < node.end for b in unit.tree.broken)

@@ -9,6 +9,7 @@ from archspec.resolve.nodes import (
     Binary,
     Bind,
     Chain,
+    Collect,
     Conditional,
     Declaration,
     Declare,
@@ -51,6 +52,9 @@ def children(expr: Expr) -> Iterator[Expr]:
             yield expr.position
         case Length():
             yield expr.value
+        case Collect():
+            yield expr.value
+            yield expr.axis
         case Read():
             yield from expr.address.indices()
         case Apply():
