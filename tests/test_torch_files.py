@@ -71,6 +71,30 @@ def test_other_ways_to_write_a_tensor(tmp_path: Path) -> None:
     assert [e.dtype for e in found.entries if e.name == "d"] == ["float8_e4m3fn"]
 
 
+STORAGES = {
+    "DoubleStorage": ("float64", 8),
+    "FloatStorage": ("float32", 4),
+    "HalfStorage": ("float16", 2),
+    "BFloat16Storage": ("bfloat16", 2),
+    "LongStorage": ("int64", 8),
+    "IntStorage": ("int32", 4),
+    "ShortStorage": ("int16", 2),
+    "CharStorage": ("int8", 1),
+    "ByteStorage": ("uint8", 1),
+    "BoolStorage": ("bool", 1),
+    "ComplexDoubleStorage": ("complex128", 16),
+    "ComplexFloatStorage": ("complex64", 8),
+}
+
+
+@pytest.mark.parametrize("kind", STORAGES)
+def test_the_storage_has_the_element_type(tmp_path: Path, kind: str) -> None:
+    dtype, width = STORAGES[kind]
+    value = {"a": tensor(storage("0", 6, kind), (2, 3))}
+    (entry,) = read_bytes(tmp_path, torch_zip(value, {"0": 6 * width}), "m.bin").entries
+    assert (entry.dtype, entry.bytes) == (dtype, 6 * width)
+
+
 def test_a_view_of_an_old_storage(tmp_path: Path) -> None:
     run = storage("0", 10, "FloatStorage", ("v", 4, 6))
     value = {"a": tensor(storage("0", 10, "FloatStorage", None), (4,)), "b": tensor(run, (6,))}
@@ -271,6 +295,11 @@ def test_a_pickle_of_many_operations(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("archspec.checkpoints.pickled.MOST_OPERATIONS", 10_000)
     data = torch_zip(b"\x80\x02" + b"}" * 20_000 + b".", {})
     assert said(tmp_path, data, "m.bin") == "too many pickle operations: the limit is 10,000"
+    monkeypatch.setattr("archspec.checkpoints.pickled.MOST_OPERATIONS", 6)
+    within = torch_zip(b"\x80\x02" + b"}0" * 2 + b"}.", {})  # the first of its 7 operations is counted, too
+    assert said(tmp_path, within, "m.bin") == "too many pickle operations: the limit is 6"
+    monkeypatch.setattr("archspec.checkpoints.pickled.MOST_OPERATIONS", 7)
+    assert read_bytes(tmp_path, within, "m.bin").entries == ()
 
 
 def test_structures_that_grow_when_looked_at_are_not_looked_at(tmp_path: Path) -> None:
