@@ -121,6 +121,29 @@ def test_what_is_recognised(tmp_path: Path, shapes: Tensors, statement: str) -> 
     assert f" {statement}\n" in text
 
 
+@pytest.mark.parametrize(
+    ("table", "name"),
+    [
+        *((table, "vocab") for table in ("word_embeddings", "tok_embed", "embed_wte", "vocab_embed", "shared_embed")),
+        *((table, "positions") for table in ("position_embeddings", "embed_pos", "embed_wpe")),
+        *((table, "types") for table in ("token_type_embeddings", "segment_embed")),
+        ("embed", "50"),
+    ],
+)
+def test_the_rows_of_a_table_are_named_by_its_name(tmp_path: Path, table: str, name: str) -> None:
+    shapes = {f"{table}.weight": (50, 8)} | norm("n", 8) | linear("up", 32, 8) | linear("down", 8, 32)
+    (line, *_) = owned(scaffold(tmp_path, shapes))
+    assert line == f"{table}: unused Embedding({name}, hidden)"
+
+
+def test_an_axis_of_as_many_as_a_table_has_rows_has_their_name(tmp_path: Path) -> None:
+    shapes = {"token_embedding.weight": (50, 8), "position_embedding.weight": (20, 8), "bias": (50,), "mask": (1, 20)}
+    text = scaffold(tmp_path, shapes | norm("n", 8) | linear("up", 32, 8) | linear("down", 8, 32))
+    assert "block Model(vocab = 50, hidden = 8, inner = 32, positions = 20)" in text
+    assert "bias: unused param [vocab]" in owned(text)
+    assert "mask: unused param [1, positions]" in owned(text)
+
+
 def sizes(text: str) -> dict[str, str]:
     return dict(re.findall(r"(\w+) = (\d+)", text))
 
