@@ -107,6 +107,17 @@ block Net(k = 2)(x [batch, n], y [batch, n] = none) -> (double [batch, n], produ
     assert "    double: Tensor\n    product: Tensor | None\n" in torch_source(load(text))
 
 
+def test_integers_are_converted_where_pytorch_does_not() -> None:
+    """`matmul` needs one element type; `*` promotes."""
+    text = """
+layer It(n = 4)(x [n, n], ids int [n, n]) -> [n, n] {
+  w: param [n, n]
+  return matmul(x * .w, ids) + x * ids
+}
+"""
+    assert "torch.matmul(x * self.w, ids.to(x.dtype)) + x * ids" in torch_source(load(text))
+
+
 def test_a_second_name_for_a_hyperparameter_is_not_written() -> None:
     source = torch_source(archspec.load("bert-base-uncased"))
     assert "width = hidden" not in source
