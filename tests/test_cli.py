@@ -88,6 +88,12 @@ def test_wrong_usage_ends_with_2_and_a_sentence_on_stderr(
     assert out == "" or arguments[:1] == ["check"]
 
 
+def test_sizes_have_64_bits(capsys: pytest.CaptureFixture[str]) -> None:
+    for size, status in ((1, 0), (2**63 - 1, 0), (0, 2), (2**63, 2), ("x", 2)):
+        assert main(["cost", "bert-base-uncased", "--batch", str(size), "--seq", "1"]) == status
+        assert ("expected a size from 1 to 2^63 - 1" in capsys.readouterr().err) == (status == 2)
+
+
 def test_help_of_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     listed = re.findall(r"^    (\w+) ", capsys.readouterr().out, re.MULTILINE)
@@ -122,6 +128,12 @@ def test_show_prints_the_file_that_holds_the_model(capsys: pytest.CaptureFixture
     out = capsys.readouterr().out
     assert out in {path.read_text() for path in (ROOT / "specs").glob("*.arch")}
     assert 'model "bert-large-uncased"' in out
+
+
+@pytest.mark.parametrize("name", ["std", "bert"])
+def test_show_prints_a_bundled_file_by_its_name(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    assert main(["show", name]) == 0
+    assert capsys.readouterr().out == (ROOT / f"specs/{name}.arch").read_text()
 
 
 def test_check_of_clean_files(capsys: pytest.CaptureFixture[str], good: str) -> None:

@@ -314,6 +314,8 @@ def test_a_layer_unlike_the_others_among_those_added() -> None:
     two, four, odd = load(text), load(text, layers=4), load(text, layers=4, odd=3)
     assert brief(archspec.diff(two, four)) == [("times", "l.*", "2 times", "4 times")]
     assert [change[:2] for change in brief(archspec.diff(two, odd))] == [("times", "l.*"), ("added", "l.3")]
+    (added,) = (change for change in archspec.diff(two, odd).operations if change.kind == "added")
+    assert added.what == "different from the others"
 
 
 def test_the_whole_model_within_another() -> None:

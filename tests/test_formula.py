@@ -413,3 +413,17 @@ def test_all_values_in_the_stated_domain_compile_and_agree(spec: str) -> None:
 def test_what_only_has_to_be_large_enough_is_assumed(spec: str, names: str, assumed: list[str]) -> None:
     formula = archspec.formula(spec, names.split())
     assert [formula.assumed(a) for a in formula.assumptions] == assumed
+
+
+def test_assumptions_in_latex() -> None:
+    def assumptions(spec: str, *names: str) -> list[str]:
+        return re.findall(r"assuming\} &\\quad (.*?)(?: \\\\)?\n", archspec.formula(spec, names).latex())
+
+    assert assumptions(KIN[0], "experts", "k") == [r"\mathrm{experts} \geq k"]
+    assert assumptions(KIN[1], "at", "d") == [
+        r"d \neq 1",
+        r"\left\lfloor \frac{6}{d - 1} \right\rfloor \geq 1",
+        r"\mathrm{at} \leq 5",
+        r"d \geq 2",
+    ]
+    assert assumptions("bert-base-uncased", "hidden") == [r"\mathrm{hidden} \text{ is divisible by } 12"]

@@ -76,6 +76,8 @@ block C(..B, a = none, b = 1.5)(x int [..., n] = none) -> (y [n]) { # comment
   z, _ = (x |> a.b[0]: frozen C(..)(_) if not a else f for i in 0..n |> + x[0]) if a
   w: param int [n] = -1 for i in 0..n
   v: param [n] ~ normal(0.02)
+  s: frozen unused param [n]
+  t: unused frozen buffer bool [n]
   tie w = v if a
   require a, "m"
   role norm for w
