@@ -347,6 +347,26 @@ def test_sizes_that_no_number_is_large_enough_for(tmp_path: Path) -> None:
         archspec.scaffold(path)
 
 
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("bert.v2.safetensors", "bert"),
+        ("-bert (copy)-.safetensors", "bert-copy"),
+        ("???.safetensors", "model"),
+        ("tiny/model.safetensors", "tiny"),
+        ("tiny/pytorch_model.bin", "tiny"),
+        ("model.safetensors", "model"),
+        ("x" * 90 + ".bin", "x" * 80),
+    ],
+)
+def test_the_model_has_the_name_of_its_file_or_folder(
+    path: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / path).parent.mkdir(exist_ok=True)
+    assert f'model "{name}" = Model()' in archspec.scaffold(write(Path(path), {"a": (2,)}))
+
+
 # The command ----------------------------------------------------------------------------------------------------------
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch_compare
-from small import load
+from small import DENSE, load
 
 import archspec
 from archspec.cli import main
@@ -195,6 +195,55 @@ def test_a_pipe_without_a_reader_is_an_error(tmp_path: Path) -> None:
     subprocess.run(command, timeout=60, check=True)
     assert os.read(reader, 2**20).decode() == torch_source(archspec.load("gpt2"))
     os.close(reader)
+
+
+BOTH = "this is a tensor in one case and a number in another"
+REFUSED = {
+    "a conditional": (
+        "layer Net(n = 4)(x [n], y [n] = none) -> [n] {\n  w: param [n]\n"
+        "  return x * .w * «(y if y != none else 2.0)»\n}",
+        BOTH,
+    ),
+    "branches": (
+        "layer Net(n = 4)(x [n], y [n] = none) -> [n] {\n  w: param [n]\n"
+        "  «if y != none { h = y } else { h = 2.0 }»\n  return x * .w * h\n}",
+        BOTH,
+    ),
+    "a convolution over four axes": (
+        "layer Net(n = 2)(x [1, n, 4, 4, 4, 4]) -> [1, n, 4, 4, 4, 4] {\n"
+        "  w: param [n, n, 1, 1, 1, 1]\n  return «conv(x, .w)»\n}",
+        "PyTorch supports convolutions over one, two or three axes",
+    ),
+    "the name that modules keep": (
+        f"{DENSE}block Net(n = 2)(x [n]) -> [n] {{\n  return x |> «training»: Dense(n)\n}}",
+        "PyTorch's modules keep the name `training` for themselves",
+    ),
+    "a stream that changes its type": (
+        "block Net(n = 3)(x int [4]) -> [4] {\n  return x «|> * 0.5 for i in 0..n»\n}",
+        "the stream changes its type from one iteration to the next",
+    ),
+    "a name that changes its type": (
+        "block Net(n = 3)(x int [4]) -> [4] {\n  y = x\n  «for i in 0..n» { y = y * 0.5 }\n  return y\n}",
+        "`y` changes its type from one iteration to the next",
+    ),
+    "a parameter, a buffer or nothing": (
+        "layer Kinds(n, k)(x [n]) -> [n] {\n  «w»: param [n] if k == 0\n  w: buffer [n] if k == 1\n"
+        "  return x * .w if k < 2 else x\n}\n"
+        "block Net(n = 4)(x [n]) -> [n] {\n  return x |> a[i]: Kinds(n, i) for i in 0..3\n}",
+        "this is a parameter in one use, a buffer in another, and absent in a third",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_has_no_form_in_pytorch_is_refused_at_its_place(case: str) -> None:
+    text, message = REFUSED[case]
+    start, end = text.index("«"), text.index("»") - 1
+    with pytest.raises(archspec.ArchError) as caught:
+        torch_source(load(text.replace("«", "").replace("»", "")))
+    (found,) = caught.value.diagnostics
+    assert found.span is not None
+    assert (found.code, found.message, found.span.start, found.span.end) == ("untranslatable", message, start, end)
 
 
 def test_what_cannot_be_translated_leaves_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
