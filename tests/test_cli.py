@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -100,6 +101,36 @@ def test_help_of_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert {"list", "show", "check", "count", "graph", "error"} <= set(listed)
     for command in listed:
         assert main([command, "--help"]) == 0
+
+
+def test_the_words_of_help(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, golden: Callable[[str, str], None]
+) -> None:
+    """Descriptions alone: `argparse` lays out the names of options differently in each version of Python."""
+    monkeypatch.setenv("COLUMNS", "1000")
+    assert main(["--help"]) == 0
+    whole = capsys.readouterr().out
+    said = [whole]
+    for command in re.findall(r"^    (\w+) ", whole, re.MULTILINE):
+        assert main([command, "--help"]) == 0
+        description, *groups = capsys.readouterr().out.split("\n\n")[1:]
+        told = [re.split(r"  +", line)[-1] for group in groups for line in group.split("\n")[1:]]
+        said.append("\n".join([f"{command}: {description}", *(f"  {line}" for line in told if line)]))
+    golden("help.txt", re.sub(r"^usage.*\n\n", "", "\n".join(said)))
+
+
+@pytest.mark.parametrize("code", ["unused-value", "[unused-value]", "error[unused-value]", " warning[unused-value] "])
+def test_a_code_as_it_is_printed(capsys: pytest.CaptureFixture[str], code: str) -> None:
+    assert main(["error", code]) == 0
+    assert capsys.readouterr().out.startswith("## unused-value\n")
+
+
+def test_depth_is_for_blocks(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["graph", "bert-base-uncased", "--level", "op", "--depth", "2"]) == 2
+    assert capsys.readouterr() == (
+        "",
+        "error[usage]: --depth cannot be combined with --level op\nhelp: add `--level block`\n",
+    )
 
 
 def test_unknown_models_get_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:

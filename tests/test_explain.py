@@ -241,6 +241,10 @@ def test_readings() -> None:
     assert shown("1.0 Ki")[0][1] == Fraction("0.95") * 1024
     for power, units in enumerate(("K k thousand", "M m million", "B b G billion", "T t trillion"), 1):
         assert {read_number(f"1 {unit}").value for unit in units.split()} == {1000**power}
+    assert shown("1.5e8") == [(2, Fraction(145_000_000), Fraction(155_000_000))]
+    assert shown("109482e3")[0] == (6, Fraction(109_481_500), Fraction(109_482_500))
+    assert rounded(0, read_number("1M"), 2) == "0"
+    assert rounded(1_234, read_number("1M"), 2) == "0.0012M"
     assert shown("20 %") == [(1, Fraction("0.15"), Fraction("0.25")), (2, Fraction("0.195"), Fraction("0.205"))]
     assert rounded(335_141_888, read_number("340 M"), 4) == "335.1 M"
     assert rounded(999_999, read_number("1M"), 2) == "1.0M"

@@ -12,7 +12,7 @@ import pytest
 from conftest import GOLDEN
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small import DENSE
+from small import DENSE, load
 
 import archspec
 from archspec.algebra import (
@@ -413,6 +413,24 @@ def test_all_values_in_the_stated_domain_compile_and_agree(spec: str) -> None:
 def test_what_only_has_to_be_large_enough_is_assumed(spec: str, names: str, assumed: list[str]) -> None:
     formula = archspec.formula(spec, names.split())
     assert [formula.assumed(a) for a in formula.assumptions] == assumed
+
+
+def test_a_sum_over_layers_of_different_sizes() -> None:
+    text = """
+layer D(n, k)(x [..., n]) -> [..., n] {
+  w: param [k]
+  return x * sum(axis = 0)(.w)
+}
+block It(n = 4, layer_count = 3)(x [n]) -> [n] {
+  return x |> l_x[i]: D(n, i + 1) for i in 0..layer_count
+}
+"""
+    formula = archspec.formula(load(text), "layer_count")
+    assert formula.at(layer_count=10) == 55
+    count = r"\mathrm{layer\_count}"
+    half = rf"\frac{{{count}^{{2}}}}{{2}} + \frac{{{count}}}{{2}}"
+    assert rf"\text{{parameters}} &= {half} \\" in formula.latex()
+    assert rf"\text{{l\_x.*}} &= \sum_{{i=0}}^{{{count} - 1}} \left( i + 1 \right) = {half}" in formula.latex()
 
 
 def test_assumptions_in_latex() -> None:

@@ -221,6 +221,20 @@ def test_one_block_for_parts_of_different_sizes(tmp_path: Path) -> None:
     ]
 
 
+def test_sizes_without_a_name_of_their_own_are_widths(tmp_path: Path) -> None:
+    shapes: Tensors = {}
+    for i in range(3):
+        shapes |= linear(f"blocks.{i}.fc", 3 + i, 5 * (i + 1)) | {f"blocks.{i}.t": (i + 2,)}
+        shapes |= {f"blocks.{i}.conv.weight": (7 + i, 2, 3, 3), f"blocks.{i}.conv.bias": (7 + i,)}
+    text = scaffold(tmp_path, shapes)
+    assert "block Block(hidden, width, width2, width3)(x [...]) -> [...] {" in text
+    assert owned(text) == [
+        "blocks.0: unused Block(hidden, 3, 2, 7)",
+        "blocks.1: unused Block(10, 4, 3, 8)",
+        "blocks.2: unused Block(inner, hidden, 4, 9)",
+    ]
+
+
 def test_a_large_model_stays_short(tmp_path: Path) -> None:
     found: Tensors = {}
     for i in range(30):

@@ -1,6 +1,7 @@
 """What `torch.save` writes: what is read of it, that it is not believed, and that nothing in it is run."""
 
 import io
+import pickle as pickles
 import re
 import struct
 import tracemalloc
@@ -28,6 +29,8 @@ from checkpoints import (
     torch_old,
     torch_zip,
 )
+
+from archspec.checkpoints.pickled import Reader
 
 
 @pytest.mark.parametrize("make", [torch_zip, torch_old])
@@ -300,6 +303,25 @@ def test_a_pickle_of_many_operations(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert said(tmp_path, within, "m.bin") == "too many pickle operations: the limit is 6"
     monkeypatch.setattr("archspec.checkpoints.pickled.MOST_OPERATIONS", 7)
     assert read_bytes(tmp_path, within, "m.bin").entries == ()
+
+
+PLAIN: list[Any] = [
+    *(None, True, False, 0, 255, 256, 65535, 65536, -1, -256, 2**31 - 1, -(2**31), 2**31, -(2**63), 2**500),
+    *(0.5, -1e300, float("inf"), "", "text", "ü", "x" * 300, b"", b"bytes", b"\xff" * 300),
+    *((), (1,), (1, 2), (1, 2, 3), (1, 2, 3, 4), [], [1], [1, 2], {}, {"a": 1}, {"a": 1, "b": (3,)}),
+    [[], {"a": [{}]}, ("b",)],
+    ["again"] * 300,
+    [f"{i}" for i in range(600)] * 2,  # more memo entries than one byte can number
+]
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+def test_plain_data_is_read_as_python_reads_it(protocol: int) -> None:
+    for value in PLAIN:
+        if isinstance(value, bytes) and protocol == 2:
+            continue  # Python writes a call of a function
+        data = pickles.dumps(value, protocol)
+        assert Reader(io.BytesIO(data), (), lambda _: None, lambda _name, _: None).load() == value
 
 
 def test_structures_that_grow_when_looked_at_are_not_looked_at(tmp_path: Path) -> None:
