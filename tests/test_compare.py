@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from small import load
+from small import DENSE, load
 
 import archspec
 from archspec.cli import main
@@ -309,6 +309,23 @@ def test_bars_in_a_terminal() -> None:
     assert bar(1, 10**9, 10, "utf-8") == "▏"
     assert bar(50, 100, 10, "ascii") == "#####"
     assert [len(bar(n, 80, 10, "utf-8")) for n in range(81)] == [-(-n // 8) for n in range(81)]
+
+
+def test_the_picture_shown_is_as_it_was_looked_at(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], golden: Callable[[str, str], None]
+) -> None:
+    path = tmp_path / "two.svg"
+    words = ("bert-base-uncased", "albert-base-v2", "--depth", "2", "--svg", str(path))
+    assert run(capsys, *words)[0] == 0
+    golden("compare/two.svg", path.read_text(encoding="utf-8"))
+
+
+def test_models_that_are_one_layer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "spec.arch"
+    path.write_text(f'{DENSE}model "one" = Dense(4)\nmodel "two" = Dense(5)\n')
+    status, out, _ = run(capsys, f"{path}:one", f"{path}:two")
+    assert status == 0
+    assert re.search(r"^\(the model\) +\(the model\) +20 +30 +10 +x 1\.5", out, re.MULTILINE), out
 
 
 def test_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

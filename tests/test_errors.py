@@ -364,6 +364,7 @@ def test_a_line_that_is_too_long_is_cut_around_the_caret(tmp_path: Path) -> None
     excerpt = found.render().split("\n")[3:5]
     assert max(map(len, excerpt)) < 180
     assert excerpt[0][excerpt[1].index("^") :].startswith("nought)")
+    assert excerpt[1].count("^") == len("nought")
 
 
 def test_what_could_act_on_a_terminal_is_shown_as_escapes(tmp_path: Path) -> None:

@@ -202,6 +202,13 @@ def test_what_is_no_number_is_wrong_usage(number: str, capsys: pytest.CaptureFix
     assert out == "" and err.startswith("error[usage]: ")
 
 
+def test_the_number_of_the_document() -> None:
+    for number, value in (("109,482,240", 109_482_240), ("110M", 110_000_000), ("1.5", 1.5)):
+        out, _ = printed("explain", "bert-base-uncased", number, "--format", "json")
+        found = json.loads(out)["number"]
+        assert found == {"text": number, "value": value} and type(found["value"]) is type(value)
+
+
 def test_the_document_has_the_steps_and_the_parts() -> None:
     out, _ = printed("explain", "bert-base-uncased", "108808704", "--format", "json")
     document = json.loads(out)

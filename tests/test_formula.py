@@ -433,6 +433,15 @@ block It(n = 4, layer_count = 3)(x [n]) -> [n] {
     assert rf"\text{{l\_x.*}} &= \sum_{{i=0}}^{{{count} - 1}} \left( i + 1 \right) = {half}" in formula.latex()
 
 
+def test_what_only_values_depend_on_is_left_out() -> None:
+    """Also where it is no polynomial, and at the smallest value."""
+    for value in ("n ** (0 - 1)", "1.5 * n", "1 / n", "sqrt(n)"):
+        text = DENSE.replace("n, m = n", "n = 1, m = n").replace(".bias)", f".bias) * ({value})")
+        formula = archspec.formula(load(text), "n")
+        n = symbol("n")
+        assert (formula.total, formula.at(), formula.at(n=3)) == (n * n + n, 2, 12)
+
+
 def test_assumptions_in_latex() -> None:
     def assumptions(spec: str, *names: str) -> list[str]:
         return re.findall(r"assuming\} &\\quad (.*?)(?: \\\\)?\n", archspec.formula(spec, names).latex())

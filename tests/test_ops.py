@@ -239,6 +239,8 @@ def test_symbolic(result: tuple[Type, ...], expected: Type) -> None:
         (refused("sum", real(3), axis=0, wrong=1), "wrong", "no hyperparameter"),
         (refused("sum", axis=0), "x", "is missing its input `x`"),
         (refused("exp", real(), real()), None, "expects 1"),
+        (refused("exp", real(), axis=0), "axis", "has no hyperparameter `axis`"),
+        (refused("sum", real()), "axis", "is missing its hyperparameter `axis`"),
         (refused("topk", real(3), k=4), "k", "cannot take 4 elements from 3"),
         (refused("topk", real(3), k=0), "k", "at least 1"),
         (refused("matmul", real(2, 3), real(4, 5)), "b", "4 != 3"),

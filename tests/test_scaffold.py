@@ -221,6 +221,14 @@ def test_one_block_for_parts_of_different_sizes(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(("times", "size"), [(2, "2 * hidden"), (3, "3 * hidden"), (4, "inner"), (5, "inner")])
+def test_multiples_of_the_hidden_size(times: int, size: str, tmp_path: Path) -> None:
+    shapes = norm("n", 8) | norm("m", 8) | linear("fc", 8 * times, 8)
+    if size == "inner":
+        shapes |= linear("back", 8, 8 * times)
+    assert owned(scaffold(tmp_path, shapes))[2] == f"fc: unused Linear(hidden, {size})"
+
+
 def test_sizes_without_a_name_of_their_own_are_widths(tmp_path: Path) -> None:
     shapes: Tensors = {}
     for i in range(3):

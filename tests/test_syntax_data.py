@@ -88,6 +88,9 @@ model "m" = C(a = true) { expect params == 1 }
 """
 
 
+CHOICES = ("frozen", "unused", "param", "buffer", "int", "bool", "block", "+", "==", "not")
+
+
 def spoilt(node: list[Any]) -> Any:
     """`node` with one place in it changed to something that cannot stand there."""
     for index, value in enumerate(node):
@@ -105,6 +108,7 @@ def test_data_that_is_no_tree_is_refused() -> None:
     assert store.load(data) == tree_of(EVERYTHING)
     others = [*spoilt(data), None, 1, "text", [], {}, [[]], [-1], data[1:], data[:-1]]
     assert len(others) > 1000
+    others += [json.loads(json.dumps(data).replace(f'"{word}"', f'"{word}x"')) for word in CHOICES]
     for other in others:
         with pytest.raises(ValueError):
             store.load(other)

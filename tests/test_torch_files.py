@@ -98,6 +98,16 @@ def test_the_storage_has_the_element_type(tmp_path: Path, kind: str) -> None:
     assert (entry.dtype, entry.bytes) == (dtype, 6 * width)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "width"), [("float16", 2), ("int64", 8), ("bool", 1), ("complex32", 4), ("uint16", 2)]
+)
+def test_a_tensor_may_have_the_element_type(tmp_path: Path, dtype: str, width: int) -> None:
+    untyped = tensor(storage("0", 6 * width, "UntypedStorage"), (2, 3), version="v3")
+    value = {"a": Call(untyped.function, (*untyped.arguments, Name("torch", dtype)))}
+    (entry,) = read_bytes(tmp_path, torch_zip(value, {"0": 6 * width}), "m.bin").entries
+    assert (entry.dtype, entry.shape, entry.bytes) == (dtype, (2, 3), 6 * width)
+
+
 def test_a_view_of_an_old_storage(tmp_path: Path) -> None:
     run = storage("0", 10, "FloatStorage", ("v", 4, 6))
     value = {"a": tensor(storage("0", 10, "FloatStorage", None), (4,)), "b": tensor(run, (6,))}

@@ -118,6 +118,21 @@ layer It(n = 4)(x [n, n], ids int [n, n]) -> [n, n] {
     assert "torch.matmul(x * self.w, ids.to(x.dtype)) + x * ids" in torch_source(load(text))
 
 
+def test_initializers() -> None:
+    fills = {
+        "constant(0.0)": "zeros_(self.w)",
+        "constant(1.0)": "ones_(self.w)",
+        "constant(0.5)": "constant_(self.w, 0.5)",
+        "normal(0.02)": "normal_(self.w, std=0.02)",
+        "truncated_normal(0.02)": "trunc_normal_(self.w, std=0.02, a=-2 * 0.02, b=2 * 0.02)",
+        "uniform(-0.1, 0.1)": "uniform_(self.w, -0.1, 0.1)",
+        "xavier_uniform()": "xavier_uniform_(self.w)",
+    }
+    text = "layer It(n = 4)(x [n, n]) -> [n, n] {\n  w: param [n, n] ~ HOW\n  return x * .w\n}\n"
+    for how, fill in fills.items():
+        assert f"        nn.init.{fill}\n" in torch_source(load(text.replace("HOW", how)))
+
+
 def test_a_second_name_for_a_hyperparameter_is_not_written() -> None:
     source = torch_source(archspec.load("bert-base-uncased"))
     assert "width = hidden" not in source
