@@ -323,6 +323,8 @@ def test_the_picture_shown_is_as_it_was_looked_at(
 def test_models_that_are_one_layer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "spec.arch"
     path.write_text(f'{DENSE}model "one" = Dense(4)\nmodel "two" = Dense(5)\n')
+    (part,) = archspec.compare(f"{path}:one", f"{path}:two").parts
+    assert part.params == ("(the model)", (20, 30))
     status, out, _ = run(capsys, f"{path}:one", f"{path}:two")
     assert status == 0
     assert re.search(r"^\(the model\) +\(the model\) +20 +30 +10 +x 1\.5", out, re.MULTILINE), out

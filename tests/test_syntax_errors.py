@@ -78,6 +78,11 @@ x = "text
 x = naïve
 x = ...
 x = { a: 1 }
+x = a |> tanh + b
+x = f(a |> tanh + 2)
+x = a |> + (b) and c
+x = a |> b / 2 if c
+x = a |> b == c
 x = y -> z
 x = a // 2 is a half
 // the rest
