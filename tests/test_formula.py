@@ -442,6 +442,11 @@ def test_what_only_values_depend_on_is_left_out() -> None:
         assert (formula.total, formula.at(), formula.at(n=3)) == (n * n + n, 2, 12)
 
 
+def test_a_formula_at_one_layer_holds_for_more() -> None:
+    formula = archspec.formula("bert-base-uncased", "layers", layers=1)
+    assert (formula.at(), formula.at(layers=12)) == (109_482_240 - 11 * 7_087_872, 109_482_240)
+
+
 def test_assumptions_in_latex() -> None:
     def assumptions(spec: str, *names: str) -> list[str]:
         return re.findall(r"assuming\} &\\quad (.*?)(?: \\\\)?\n", archspec.formula(spec, names).latex())

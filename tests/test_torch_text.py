@@ -118,6 +118,21 @@ layer It(n = 4)(x [n, n], ids int [n, n]) -> [n, n] {
     assert "torch.matmul(x * self.w, ids.to(x.dtype)) + x * ids" in torch_source(load(text))
 
 
+def test_several_outputs_have_a_type_with_their_names() -> None:
+    text = """
+layer Pick(n)(x [n]) -> (v [2], i int [2]) {
+  w: param [n]
+  return topk(k = 2, axis = 0)(x * .w)
+}
+block It(n = 4)(x [n]) -> (v [2], i int [2]) {
+  return x |> p: Pick(n)
+}
+"""
+    source = torch_source(load(text))
+    assert "class ItOutput(NamedTuple):\n    v: Tensor\n    i: Tensor\n" in source
+    assert '"""x [n] -> v [2], i int [2]."""' in source and "return ItOutput(*self.p(x))" in source
+
+
 def test_initializers() -> None:
     fills = {
         "constant(0.0)": "zeros_(self.w)",
