@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch_compare
+import torch_texts
 from small import DENSE, load
 
 import archspec
@@ -49,6 +50,26 @@ def test_files_are_written_as_people_write_them(tmp_path: Path) -> None:
         (tmp_path / f"{name}.py").write_text(torch_source(archspec.load(spec)), encoding="utf-8")
     assert torch_compare.lint(tmp_path) == ""
     assert torch_compare.layout(tmp_path) == ""
+
+
+def test_ruff_finds_no_mistake_in_unusual_files(tmp_path: Path) -> None:
+    """What the specs of the slow tests are translated to has no undefined or unused names."""
+    for path in sorted([*(TESTS / "translated").glob("*.arch"), *(TESTS / "faults").glob("*.arch")]):
+        for i, model in enumerate(torch_texts.MODEL.findall(path.read_text(encoding="utf-8"))):
+            source = torch_source(archspec.load(f"{path}:{model}"))
+            (tmp_path / f"{path.stem}{i}.py").write_text(source, encoding="utf-8")
+    assert torch_compare.lint(tmp_path) == ""
+
+
+def test_of_two_definitions_with_one_name_the_outer_file_keeps_it(tmp_path: Path) -> None:
+    (tmp_path / "part.arch").write_text(DENSE.replace("Dense", "Net"), encoding="utf-8")
+    (tmp_path / "it.arch").write_text(
+        'import "part.arch" { Net as Part }\nblock Net(n = 2)(x [n]) -> [n] {\n  return x |> a: Part(n)\n}\n'
+        'model "it" = Net()\n',
+        encoding="utf-8",
+    )
+    source = torch_source(archspec.load(str(tmp_path / "it.arch")))
+    assert "self.a = Net2(n)" in source and source.endswith("    return Net()\n")
 
 
 def test_what_follows_from_defaults_is_left_to_the_class() -> None:
