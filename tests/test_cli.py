@@ -125,6 +125,27 @@ def test_a_code_as_it_is_printed(capsys: pytest.CaptureFixture[str], code: str) 
     assert capsys.readouterr().out.startswith("## unused-value\n")
 
 
+SMALL = ("--set", "layers=2", "--set", "hidden=24")
+DOCUMENTS = {
+    "list": ("list",),
+    "count": ("count", "bert-base-uncased-mlm", *SMALL),
+    "count-tensors": ("count", "bert-base-uncased-mlm", *SMALL, "--by", "tensor", "--select", "cls.*"),
+    "cost": ("cost", "albert-base-v2", *SMALL, "--batch", "1", "--seq", "8"),
+    "compare": ("compare", "bert-base-uncased", "albert-base-v2", "--depth", "2", *SMALL, "--batch", "1", "--seq", "8"),
+    "diff": ("diff", "bert-base-uncased", "roberta-base", *SMALL),
+    "diff-operations": ("diff", "t5-small", "t5-v1_1-base", "--set", "layers=2"),
+    "explain": ("explain", "bert-base-uncased", "110M"),
+    "audit": ("audit", "bert-by-hand"),
+    "formula": ("formula", "transformer-seq2seq", "--open", "hidden,layers"),
+}
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_documents(name: str, capsys: pytest.CaptureFixture[str], golden: Callable[[str, str], None]) -> None:
+    assert main([*DOCUMENTS[name], "--format", "json"]) in (0, 1)
+    golden(f"documents/{name}.json", capsys.readouterr().out)
+
+
 def test_depth_is_for_blocks(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["graph", "bert-base-uncased", "--level", "op", "--depth", "2"]) == 2
     assert capsys.readouterr() == (

@@ -115,6 +115,12 @@ def test_a_view_of_an_old_storage(tmp_path: Path) -> None:
     assert [(e.name, e.start, e.stop) for e in found.entries] == [("a", 0, 16), ("b", 16, 40)]
 
 
+def test_a_tensor_ends_behind_its_last_element(tmp_path: Path) -> None:
+    value = {"a": tensor(storage("0", 8), (2, 2), 1, (4, 1)), "b": tensor(storage("0", 8), (), 0, ())}
+    found = read_bytes(tmp_path, torch_zip(value, {"0": 32}), "m.bin")
+    assert [(e.name, e.start, e.stop, e.bytes) for e in found.entries] == [("a", 4, 28, 16), ("b", 0, 4, 4)]
+
+
 def test_a_tensor_that_repeats_itself_takes_up_its_elements_once(tmp_path: Path) -> None:
     found = read_bytes(tmp_path, torch_zip({"a": tensor(storage("0", 3), (5, 3), 0, (0, 1))}, {"0": 12}), "m.bin")
     assert [(e.elements, e.bytes) for e in found.entries] == [(15, 12)]
