@@ -267,6 +267,9 @@ BAD = {
     "a negative exponent": GOOD.replace("ffn", "2 ** (0 - 1)"),
     "a fractional exponent": GOOD.replace("ffn", "2 ** (1 / 2)"),
     "a share of tensors without parameters": GOOD.replace("arithmetic: ffn", "select: '*'\n    of: nothing.*"),
+    "one of several patterns of a share that matches nothing": GOOD.replace(
+        "arithmetic: ffn", "select: '*'\n    of: ['*', '!nothing.*']"
+    ),
     "several mistakes": GOOD.replace("3072", "lots").replace("ffn", "1 +").replace("title", "tilte")
     + "    select: []\n",
 }
