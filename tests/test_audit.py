@@ -172,6 +172,8 @@ def judged(folder: Path, *texts: str, head: str = "title: t\nspec: bert-base-unc
         ("claimed: 1, arithmetic: -(hidden - 769)", "right", None),
         ("claimed: 8, arithmetic: 2 ** 3 * 2 ** 0", "right", None),
         ("claimed: 199, arithmetic: tensors", "right", None),
+        ("claimed: 109380096, spec: bert-base-uncased-mlm, select: ['*', '!*.bias']", "right", None),
+        ("claimed: 132820992, spec: bert-base-uncased-mlm, select: ['*', '!*.bias']", "convention", None),
     ],
 )
 def test_a_line_is_judged(text: str, verdict: str, off: int | None, tmp_path: Path) -> None:
