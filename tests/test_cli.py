@@ -150,7 +150,7 @@ def test_depth_is_for_blocks(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["graph", "bert-base-uncased", "--level", "op", "--depth", "2"]) == 2
     assert capsys.readouterr() == (
         "",
-        "error[usage]: --depth cannot be combined with --level op\nhelp: add `--level block`\n",
+        "error[usage]: --depth cannot be combined with --level op\nhelp: use `--level block`\n",
     )
 
 
