@@ -48,6 +48,16 @@ def test_what_is_no_checkpoint(tmp_path: Path, data: bytes, message: str) -> Non
         assert said(tmp_path, data, "model.safetensors") == message
 
 
+def test_names_in_any_script(tmp_path: Path) -> None:
+    named = {"größe.重み": (2, 3)}
+    for data in (
+        safetensors(header(named)),
+        torch_zip(state(named), sizes(named)),
+        torch_old(state(named), sizes(named)),
+    ):
+        assert shapes(read_bytes(tmp_path, data, "weights")) == named
+
+
 def test_safetensors_by_another_name(tmp_path: Path) -> None:
     assert shapes(read_bytes(tmp_path, safetensors(header(SHAPES)), "weights")) == SHAPES
 

@@ -383,3 +383,20 @@ def test_underscores_are_between_two_digits(number: str, tmp_path: Path) -> None
     assert (found.code, found.help) == ("syntax", "put a single `_` between two digits")
     with pytest.raises(archspec.ArchError, match="invalid value for `n`"):
         parse_override(f"n={number}")
+
+
+def test_values_of_overrides() -> None:
+    values = {
+        "6": 6,
+        "-0.5": -0.5,
+        "true": True,
+        "none": None,
+        "gelu": "gelu",
+        '"a=b"': "a=b",
+        "[1, [2.0]]": [1, [2.0]],
+    }
+    for text, value in values.items():
+        assert parse_override(f"name={text}") == parse_override(f" name = {text} ") == ("name", value)
+    for text in ("name", "=1", "a b=1", "a.b=1"):
+        with pytest.raises(archspec.ArchError, match=r"bad-override.*expected name=value"):
+            parse_override(text)
