@@ -168,7 +168,12 @@ def judged(folder: Path, *texts: str, head: str = "title: t\nspec: bert-base-unc
         ("claimed: 66364416, select: '*', set: {layers: 6, pooler: false}", "right", None),
         ("claimed: 0, arithmetic: 1 - 1", "right", None),
         ("claimed: 64, arithmetic: hidden / heads", "right", None),
+        ("claimed: 64, arithmetic: hidden // heads", "right", None),
+        ("claimed: 1, arithmetic: -(hidden - 769)", "right", None),
+        ("claimed: 8, arithmetic: 2 ** 3 * 2 ** 0", "right", None),
         ("claimed: 199, arithmetic: tensors", "right", None),
+        ("claimed: 109380096, spec: bert-base-uncased-mlm, select: ['*', '!*.bias']", "right", None),
+        ("claimed: 132820992, spec: bert-base-uncased-mlm, select: ['*', '!*.bias']", "convention", None),
     ],
 )
 def test_a_line_is_judged(text: str, verdict: str, off: int | None, tmp_path: Path) -> None:
@@ -245,6 +250,28 @@ BAD = {
     "a unit of nothing": "units: {M: 0}\n" + GOOD,
     "broken YAML": GOOD.replace("3072", "'3072"),
     "two documents": GOOD + "---\n" + GOOD,
+    "lines that are a word": GOOD.partition("lines:")[0] + "lines: a\n",
+    "lines that are empty": GOOD.partition("lines:")[0] + "lines: []\n",
+    "too many lines": GOOD.partition("lines:")[0] + "lines:\n" + "- a\n" * 10_001,
+    "no spec": GOOD.replace("spec: bert-base-uncased\n", ""),
+    "a line without a name": GOOD.replace("line: a", "line: ''"),
+    "a line without the key of its name": GOOD.replace("line: a\n    claimed", "claimed"),
+    "a pattern of nothing": GOOD + "    select: ['!']\n",
+    "hyperparameters in a list": GOOD.replace("spec:", "set: [layers]\nspec:"),
+    "a hyperparameter that is no name": GOOD.replace("spec:", "set: {2: 3}\nspec:"),
+    "a hyperparameter of no value": GOOD.replace("spec:", "set: {layers: 8*8}\nspec:"),
+    "a unit that is no word": "units: {M2: 1000}\n" + GOOD,
+    "a unit of a name": "units: {M: hidden}\n" + GOOD,
+    "a unit of a fraction": "units: {M: 1 / 2}\n" + GOOD,
+    "a key that is a list": GOOD + "    [a]: b\n",
+    "a character that YAML does not allow": GOOD.replace("title: t", "title: \x07"),
+    "an escape beyond Unicode": GOOD.replace("title: t", 'title: "\\UFFFFFFFF"'),
+    "a negative exponent": GOOD.replace("ffn", "2 ** (0 - 1)"),
+    "a fractional exponent": GOOD.replace("ffn", "2 ** (1 / 2)"),
+    "a share of tensors without parameters": GOOD.replace("arithmetic: ffn", "select: '*'\n    of: nothing.*"),
+    "one of several patterns of a share that matches nothing": GOOD.replace(
+        "arithmetic: ffn", "select: '*'\n    of: ['*', '!nothing.*']"
+    ),
     "several mistakes": GOOD.replace("3072", "lots").replace("ffn", "1 +").replace("title", "tilte")
     + "    select: []\n",
 }

@@ -44,12 +44,29 @@ POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:0123\nsize 44
 )
 def test_what_is_no_checkpoint(tmp_path: Path, data: bytes, message: str) -> None:
     assert said(tmp_path, data, "pytorch_model.bin") == message
-    if message.startswith("is a "):
+    if not message.startswith("unknown format"):
         assert said(tmp_path, data, "model.safetensors") == message
+
+
+def test_names_in_any_script(tmp_path: Path) -> None:
+    named = {"größe.重み": (2, 3)}
+    for data in (
+        safetensors(header(named)),
+        torch_zip(state(named), sizes(named)),
+        torch_old(state(named), sizes(named)),
+    ):
+        assert shapes(read_bytes(tmp_path, data, "weights")) == named
 
 
 def test_safetensors_by_another_name(tmp_path: Path) -> None:
     assert shapes(read_bytes(tmp_path, safetensors(header(SHAPES)), "weights")) == SHAPES
+
+
+@pytest.mark.parametrize("make", [torch_zip, torch_old])
+def test_the_extension_of_safetensors_rules_out_a_pickle(tmp_path: Path, make: Any) -> None:
+    data = make(state(SHAPES), sizes(SHAPES))
+    assert shapes(read_bytes(tmp_path, data, "weights")) == SHAPES
+    assert "header" in said(tmp_path, data, "model.safetensors")
 
 
 def code(path: Path | str) -> str:

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -88,12 +89,69 @@ def test_wrong_usage_ends_with_2_and_a_sentence_on_stderr(
     assert out == "" or arguments[:1] == ["check"]
 
 
+def test_sizes_have_64_bits(capsys: pytest.CaptureFixture[str]) -> None:
+    for size, status in ((1, 0), (2**63 - 1, 0), (0, 2), (2**63, 2), ("x", 2)):
+        assert main(["cost", "bert-base-uncased", "--batch", str(size), "--seq", "1"]) == status
+        assert ("expected a size from 1 to 2^63 - 1" in capsys.readouterr().err) == (status == 2)
+
+
 def test_help_of_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     listed = re.findall(r"^    (\w+) ", capsys.readouterr().out, re.MULTILINE)
     assert {"list", "show", "check", "count", "graph", "error"} <= set(listed)
     for command in listed:
         assert main([command, "--help"]) == 0
+
+
+def test_the_words_of_help(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, golden: Callable[[str, str], None]
+) -> None:
+    """Descriptions alone: `argparse` lays out the names of options differently in each version of Python."""
+    monkeypatch.setenv("COLUMNS", "1000")
+    assert main(["--help"]) == 0
+    whole = capsys.readouterr().out
+    said = [whole]
+    for command in re.findall(r"^    (\w+) ", whole, re.MULTILINE):
+        assert main([command, "--help"]) == 0
+        description, *groups = capsys.readouterr().out.split("\n\n")[1:]
+        told = [re.split(r"  +", line)[-1] for group in groups for line in group.split("\n")[1:]]
+        said.append("\n".join([f"{command}: {description}", *(f"  {line}" for line in told if line)]))
+    golden("help.txt", re.sub(r"^usage.*\n\n", "", "\n".join(said)))
+
+
+@pytest.mark.parametrize("code", ["unused-value", "[unused-value]", "error[unused-value]", " warning[unused-value] "])
+def test_a_code_as_it_is_printed(capsys: pytest.CaptureFixture[str], code: str) -> None:
+    assert main(["error", code]) == 0
+    assert capsys.readouterr().out.startswith("## unused-value\n")
+
+
+SMALL = ("--set", "layers=2", "--set", "hidden=24")
+DOCUMENTS = {
+    "list": ("list",),
+    "count": ("count", "bert-base-uncased-mlm", *SMALL),
+    "count-tensors": ("count", "bert-base-uncased-mlm", *SMALL, "--by", "tensor", "--select", "cls.*"),
+    "cost": ("cost", "albert-base-v2", *SMALL, "--batch", "1", "--seq", "8"),
+    "compare": ("compare", "bert-base-uncased", "albert-base-v2", "--depth", "2", *SMALL, "--batch", "1", "--seq", "8"),
+    "diff": ("diff", "bert-base-uncased", "roberta-base", *SMALL),
+    "diff-operations": ("diff", "t5-small", "t5-v1_1-base", "--set", "layers=2"),
+    "explain": ("explain", "bert-base-uncased", "110M"),
+    "audit": ("audit", "bert-by-hand"),
+    "formula": ("formula", "transformer-seq2seq", "--open", "hidden,layers"),
+}
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_documents(name: str, capsys: pytest.CaptureFixture[str], golden: Callable[[str, str], None]) -> None:
+    assert main([*DOCUMENTS[name], "--format", "json"]) in (0, 1)
+    golden(f"documents/{name}.json", capsys.readouterr().out)
+
+
+def test_depth_is_for_blocks(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["graph", "bert-base-uncased", "--level", "op", "--depth", "2"]) == 2
+    assert capsys.readouterr() == (
+        "",
+        "error[usage]: --depth cannot be combined with --level op\nhelp: use `--level block`\n",
+    )
 
 
 def test_unknown_models_get_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
@@ -122,6 +180,12 @@ def test_show_prints_the_file_that_holds_the_model(capsys: pytest.CaptureFixture
     out = capsys.readouterr().out
     assert out in {path.read_text() for path in (ROOT / "specs").glob("*.arch")}
     assert 'model "bert-large-uncased"' in out
+
+
+@pytest.mark.parametrize("name", ["std", "bert"])
+def test_show_prints_a_bundled_file_by_its_name(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    assert main(["show", name]) == 0
+    assert capsys.readouterr().out == (ROOT / f"specs/{name}.arch").read_text()
 
 
 def test_check_of_clean_files(capsys: pytest.CaptureFixture[str], good: str) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from small import load
+from small import DENSE, load
 
 import archspec
 from archspec.cli import main
@@ -311,6 +311,49 @@ def test_bars_in_a_terminal() -> None:
     assert bar(1, 10**9, 10, "utf-8") == "▏"
     assert bar(50, 100, 10, "ascii") == "#####"
     assert [len(bar(n, 80, 10, "utf-8")) for n in range(81)] == [-(-n // 8) for n in range(81)]
+
+
+def test_the_picture_shown_is_as_it_was_looked_at(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], golden: Callable[[str, str], None]
+) -> None:
+    path = tmp_path / "two.svg"
+    words = ("bert-base-uncased", "albert-base-v2", "--depth", "2", "--svg", str(path))
+    assert run(capsys, *words)[0] == 0
+    golden("compare/two.svg", path.read_text(encoding="utf-8"))
+
+
+def test_parts_that_only_one_model_has() -> None:
+    inner = "block Two(n)(x [n]) -> [n] {\n  return x |> u: Dense(n) |> v: Dense(n)\n}\n"
+    outer = "block It(n = 4)(x [n]) -> [n] {\n  return x |> a: PART(n) |> b: Dense(n)\n}\n"
+    nested = load(DENSE + inner + outer.replace("PART", "Two"))
+    flat = load(DENSE + outer.replace("PART", "Dense"))
+
+    def rows(one: archspec.Model, other: archspec.Model) -> list[tuple[int, str, tuple[int | None, ...]]]:
+        parts = archspec.compare(one, other, depth=2).parts
+        return [(p.row.level, next(g[0].address for g in p.row.groups if g), p.params.values) for p in parts]
+
+    assert rows(nested, flat) == [
+        (0, "a", (40, 20)),
+        (1, "a.u", (20, None)),
+        (1, "a.v", (20, None)),
+        (0, "b", (20, 20)),
+    ]
+    assert rows(flat, nested) == [
+        (0, "a", (20, 40)),
+        (1, "a.u", (None, 20)),
+        (1, "a.v", (None, 20)),
+        (0, "b", (20, 20)),
+    ]
+
+
+def test_models_that_are_one_layer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "spec.arch"
+    path.write_text(f'{DENSE}model "one" = Dense(4)\nmodel "two" = Dense(5)\n')
+    (part,) = archspec.compare(f"{path}:one", f"{path}:two").parts
+    assert part.params == ("(the model)", (20, 30))
+    status, out, _ = run(capsys, f"{path}:one", f"{path}:two")
+    assert status == 0
+    assert re.search(r"^\(the model\) +\(the model\) +20 +30 +10 +x 1\.5", out, re.MULTILINE), out
 
 
 def test_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -292,6 +292,26 @@ def test_an_input_that_is_gone_changes_nothing_for_those_behind_it() -> None:
     assert not archspec.diff(load(DENSE + inner + outer), load(DENSE + narrow + outer))
 
 
+def test_inputs_and_outputs_in_another_order() -> None:
+    text = DENSE + "block It(n = 4)(INPUTS) -> (OUTPUTS) {\n  h = x |> l: Dense(n)\n  return RETURNED\n}\n"
+
+    def model(inputs: str, outputs: str, returned: str) -> archspec.Model:
+        return load(text.replace("INPUTS", inputs).replace("OUTPUTS", outputs).replace("RETURNED", returned))
+
+    one = model("x [n], y [n]", "a [n], b [n]", "h, h + y")
+    other = model("y [n], x [n]", "b [n], a [n]", "h + y, h")
+    found = archspec.diff(one, other).operations
+    assert [(c.kind, c.what, c.before, c.after) for c in found] == [
+        ("input", "order", "x, y", "y, x"),
+        ("output", "order", "a, b", "b, a"),
+    ]
+    swapped = archspec.diff(one, model("x [n], y [n]", "a [n], b [n]", "h + y, h")).operations
+    assert [(c.kind, c.what, c.before, c.after) for c in swapped] == [
+        ("returns", "a", "l", "l + y"),
+        ("returns", "b", "l + y", "l"),
+    ]
+
+
 def test_one_layer_in_place_of_several() -> None:
     text = DENSE + "block It(n = 4)(x [n]) -> [n] {\n  h = x |> l.0: Dense(n) |> tanh\n  return h STEPS\n}\n"
     several = load(text.replace("STEPS", "|> l[i]: Dense(n) for i in 1..4"))
@@ -314,6 +334,8 @@ def test_a_layer_unlike_the_others_among_those_added() -> None:
     two, four, odd = load(text), load(text, layers=4), load(text, layers=4, odd=3)
     assert brief(archspec.diff(two, four)) == [("times", "l.*", "2 times", "4 times")]
     assert [change[:2] for change in brief(archspec.diff(two, odd))] == [("times", "l.*"), ("added", "l.3")]
+    (added,) = (change for change in archspec.diff(two, odd).operations if change.kind == "added")
+    assert added.what == "different from the others"
 
 
 def test_the_whole_model_within_another() -> None:

@@ -224,6 +224,9 @@ def test_bounds() -> None:
     assert bounds(8 - a % 8) == (1, 8)
     assert bounds(dim_min(a, 5)) == (1, 5)
     assert bounds(a - b) == (None, None)
+    assert bounds((a % 8 + 16) // (b % 4 + 2)) == (3, 11)
+    assert bounds((a % 8 - 16) // (b % 4 + 2)) == (-8, -2)
+    assert bounds((a + 16) // (b + 1)) == (0, None)
     assert at_least(a * b, 1) and not at_least(a - 1, 1)
 
 

@@ -183,6 +183,36 @@ def test_one_mistake_is_said_once(tmp_path: Path, text: str) -> None:
     assert places(found) == marked(text), rendered(found)
 
 
+def test_what_one_mistake_is_called(tmp_path: Path, golden: Callable[[str, str], None]) -> None:
+    said = (f"=== {name}\n{rendered(findings(tmp_path, text))}\n" for name, text in ONCE.items())
+    golden("errors/once_said.txt", "".join(said))
+
+
+MISPLACED = """
+a: Dense(«x»)
+a: Dense(n, «m = x»)
+a: Dense(n, n, «x»)
+«a: Dense(m = n)»
+a: Dense(n, «k = 1»)
+a: Dense(n, n, true, «1»)
+«unknown»()
+""".strip().split("\n")
+
+
+@pytest.mark.parametrize("step", MISPLACED)
+def test_the_place_of_a_mistake(tmp_path: Path, step: str) -> None:
+    text = (
+        "import std { Linear }\nlayer Dense(n, m, bias = true)(x [..., n]) -> [..., m] {\n"
+        "  dense: Linear(n, m, bias)\n  return x |> .dense\n}\n"
+        f'block It(n = 2)(x [n]) -> [n] {{\n  return x |> {step}\n}}\nmodel "it" = It()\n'
+    )
+    (found,) = findings(tmp_path, text.replace("«", "").replace("»", ""))
+    assert found.span is not None
+    start, end = found.span.start, found.span.end
+    marked = found.span.source.text[:start] + "«" + found.span.source.text[start:end] + "»"
+    assert marked == text[: len(marked)], rendered([found])
+
+
 @pytest.mark.parametrize("name", [path.stem for path in sorted(GOLDEN.glob("*.arch"))])
 def test_every_mistake_is_said_in_one_run(tmp_path: Path, name: str, golden: Callable[[str, str], None]) -> None:
     text = (GOLDEN / f"{name}.arch").read_text(encoding="utf-8")
@@ -334,6 +364,7 @@ def test_a_line_that_is_too_long_is_cut_around_the_caret(tmp_path: Path) -> None
     excerpt = found.render().split("\n")[3:5]
     assert max(map(len, excerpt)) < 180
     assert excerpt[0][excerpt[1].index("^") :].startswith("nought)")
+    assert excerpt[1].count("^") == len("nought")
 
 
 def test_what_could_act_on_a_terminal_is_shown_as_escapes(tmp_path: Path) -> None:

@@ -115,6 +115,40 @@ def test_all_of_several_explanations_are_shown() -> None:
     ]
 
 
+WORDS = "`embeddings.word_embeddings.weight`"
+
+
+@pytest.mark.parametrize(
+    ("more", "rank", "words"),
+    [
+        (12 * 3072, 1, "`encoder.layer.*.intermediate.dense.bias` counted twice, 12 x 3,072"),
+        (-12 * 3072, 1, "`encoder.layer.*.intermediate.dense.bias` left out, 12 x 3,072"),
+        (3072 * 768, 2, "`encoder.layer.*.output.dense.weight` counted twice in one of 12 layers"),
+        (-3072 * 768, 2, "`encoder.layer.*.output.dense.weight` left out of one of 12 layers"),
+        (7_087_872, 1, "one of 12 `encoder.layer.*` too many"),
+        (-7_087_872, 1, "one of 12 `encoder.layer.*` left out"),
+        (900_000, 2, f"an arithmetic error in {WORDS}, 24,340,896 for 23,440,896 (two digits are swapped: 43 for 34)"),
+    ],
+)
+def test_omissions(more: int, rank: int, words: str) -> None:
+    (answer,) = archspec.explain("bert-base-uncased", 109_482_240 + more).answers
+    assert (rank, [words]) in [(match.rank, texts(match)) for match in answer.matches]
+
+
+def test_a_head_of_a_relative_may_have_its_tied_tensors_counted() -> None:
+    own = 768 * 768 + 768 + 2 * 768 + 30522
+    for tied, more in ((0, []), (30522 * 768, ["with `cls.predictions.decoder.weight` counted although it is shared"])):
+        (answer,) = archspec.explain("bert-base-uncased", 109_482_240 + own + tied).answers
+        assert ["with `cls.predictions` (`BertForMaskedLM`)", *more] in list(map(texts, answer.matches))
+
+
+def test_one_of_several_heads_of_a_relative_beside_layers_that_are_applied_again() -> None:
+    (answer,) = archspec.explain("albert-base-v2", 11_683_584 + 2 * (768 + 1) + 11 * 7_087_872).answers
+    assert ["with `sop_classifier.classifier`", "with each layer counted once per application"] in list(
+        map(texts, answer.matches)
+    )
+
+
 def test_a_tie_is_counted_once_or_at_each_name() -> None:
     (once,) = archspec.explain("transformer-seq2seq", "10152448").answers
     assert "33,792 frozen included" in once.matches[0].steps[0].text
@@ -168,6 +202,13 @@ def test_what_is_no_number_is_wrong_usage(number: str, capsys: pytest.CaptureFix
     assert out == "" and err.startswith("error[usage]: ")
 
 
+def test_the_number_of_the_document() -> None:
+    for number, value in (("109,482,240", 109_482_240), ("110M", 110_000_000), ("1.5", 1.5)):
+        out, _ = printed("explain", "bert-base-uncased", number, "--format", "json")
+        found = json.loads(out)["number"]
+        assert found == {"text": number, "value": value} and type(found["value"]) is type(value)
+
+
 def test_the_document_has_the_steps_and_the_parts() -> None:
     out, _ = printed("explain", "bert-base-uncased", "108808704", "--format", "json")
     document = json.loads(out)
@@ -202,6 +243,15 @@ def test_readings() -> None:
     assert [digits for digits, _, _ in shown("100M")] == [1, 2, 3]
     assert shown("110000000") == [(None, 110_000_000, 110_000_000)]
     assert shown("22.7 Mi")[0][1] == Fraction("22.65") * 1024**2
+    assert shown("1.0 Gi")[0][1] == Fraction("0.95") * 1024**3
+    assert shown("1.0 Ti")[0][1] == Fraction("0.95") * 1024**4
+    assert shown("1.0 Ki")[0][1] == Fraction("0.95") * 1024
+    for power, units in enumerate(("K k thousand", "M m million", "B b G billion", "T t trillion"), 1):
+        assert {read_number(f"1 {unit}").value for unit in units.split()} == {1000**power}
+    assert shown("1.5e8") == [(2, Fraction(145_000_000), Fraction(155_000_000))]
+    assert shown("109482e3")[0] == (6, Fraction(109_481_500), Fraction(109_482_500))
+    assert rounded(0, read_number("1M"), 2) == "0"
+    assert rounded(1_234, read_number("1M"), 2) == "0.0012M"
     assert shown("20 %") == [(1, Fraction("0.15"), Fraction("0.25")), (2, Fraction("0.195"), Fraction("0.205"))]
     assert rounded(335_141_888, read_number("340 M"), 4) == "335.1 M"
     assert rounded(999_999, read_number("1M"), 2) == "1.0M"
@@ -216,6 +266,15 @@ def test_a_wrong_digit_is_an_arithmetic_error(meant: int, place: int, digit: int
     if 0 < written != meant and len(str(written)) == len(str(meant)):
         assert arithmetic_error(meant, written) is not None
     assert arithmetic_error(meant, meant) is None
+
+
+def test_arithmetic_errors_by_their_digits() -> None:
+    assert arithmetic_error(109_482_240, 109_482_250) == "one digit is wrong: 5 for 4"
+    assert arithmetic_error(109_482_240, 109_842_240) == "two digits are swapped: 84 for 48"
+    assert arithmetic_error(109_982_240, 110_982_240) == "a carry is added: 1,000,000"
+    assert arithmetic_error(110_082_240, 109_982_240) == "a carry is lost: 100,000"
+    assert arithmetic_error(10, 9) is None  # one more or less is no carry
+    assert arithmetic_error(109_982_240, 111_982_240) is None
 
 
 # All conventions, and back

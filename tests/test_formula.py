@@ -12,7 +12,7 @@ import pytest
 from conftest import GOLDEN
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small import DENSE
+from small import DENSE, load
 
 import archspec
 from archspec.algebra import (
@@ -413,3 +413,49 @@ def test_all_values_in_the_stated_domain_compile_and_agree(spec: str) -> None:
 def test_what_only_has_to_be_large_enough_is_assumed(spec: str, names: str, assumed: list[str]) -> None:
     formula = archspec.formula(spec, names.split())
     assert [formula.assumed(a) for a in formula.assumptions] == assumed
+
+
+def test_a_sum_over_layers_of_different_sizes() -> None:
+    text = """
+layer D(n, k)(x [..., n]) -> [..., n] {
+  w: param [k]
+  return x * sum(axis = 0)(.w)
+}
+block It(n = 4, layer_count = 3)(x [n]) -> [n] {
+  return x |> l_x[i]: D(n, i + 1) for i in 0..layer_count
+}
+"""
+    formula = archspec.formula(load(text), "layer_count")
+    assert formula.at(layer_count=10) == 55
+    count = r"\mathrm{layer\_count}"
+    half = rf"\frac{{{count}^{{2}}}}{{2}} + \frac{{{count}}}{{2}}"
+    assert rf"\text{{parameters}} &= {half} \\" in formula.latex()
+    assert rf"\text{{l\_x.*}} &= \sum_{{i=0}}^{{{count} - 1}} \left( i + 1 \right) = {half}" in formula.latex()
+
+
+def test_what_only_values_depend_on_is_left_out() -> None:
+    """Also where it is no polynomial, and at the smallest value."""
+    for value in ("n ** (0 - 1)", "1.5 * n", "1 / n", "sqrt(n)"):
+        text = DENSE.replace("n, m = n", "n = 1, m = n").replace(".bias)", f".bias) * ({value})")
+        formula = archspec.formula(load(text), "n")
+        n = symbol("n")
+        assert (formula.total, formula.at(), formula.at(n=3)) == (n * n + n, 2, 12)
+
+
+def test_a_formula_at_one_layer_holds_for_more() -> None:
+    formula = archspec.formula("bert-base-uncased", "layers", layers=1)
+    assert (formula.at(), formula.at(layers=12)) == (109_482_240 - 11 * 7_087_872, 109_482_240)
+
+
+def test_assumptions_in_latex() -> None:
+    def assumptions(spec: str, *names: str) -> list[str]:
+        return re.findall(r"assuming\} &\\quad (.*?)(?: \\\\)?\n", archspec.formula(spec, names).latex())
+
+    assert assumptions(KIN[0], "experts", "k") == [r"\mathrm{experts} \geq k"]
+    assert assumptions(KIN[1], "at", "d") == [
+        r"d \neq 1",
+        r"\left\lfloor \frac{6}{d - 1} \right\rfloor \geq 1",
+        r"\mathrm{at} \leq 5",
+        r"d \geq 2",
+    ]
+    assert assumptions("bert-base-uncased", "hidden") == [r"\mathrm{hidden} \text{ is divisible by } 12"]

@@ -70,6 +70,13 @@ def test_a_layer_reports_its_parameters_and_its_place() -> None:
     assert node["path"] == ("encoder.layer.0", "encoder.layer.0.attention.self")
 
 
+def test_a_model_drawn_as_one_node_has_all_of_its_parameters_and_no_address() -> None:
+    model = archspec.load("bert-base-uncased")
+    graph = model.graph("block", depth=0)
+    (node,) = (data for _, data in graph.nodes(data=True) if data["kind"] not in ("input", "output"))
+    assert (node["params"], node["address"], node["path"]) == (109_482_240, "", ())
+
+
 def test_each_graph_is_a_fresh_object() -> None:
     model = archspec.load("bert-base-uncased")
     first, second = model.graph(), model.graph()

@@ -122,6 +122,42 @@ BAD_HEADERS: dict[str, tuple[bytes, str]] = {
 }
 
 
+ELEMENTS = {
+    "BOOL": ("bool", 8),
+    "U8": ("uint8", 8),
+    "I8": ("int8", 8),
+    "U16": ("uint16", 16),
+    "I16": ("int16", 16),
+    "U32": ("uint32", 32),
+    "I32": ("int32", 32),
+    "U64": ("uint64", 64),
+    "I64": ("int64", 64),
+    "F4": ("float4_e2m1fn", 4),
+    "F6_E2M3": ("float6_e2m3fn", 6),
+    "F6_E3M2": ("float6_e3m2fn", 6),
+    "F8_E4M3": ("float8_e4m3fn", 8),
+    "F8_E4M3FNUZ": ("float8_e4m3fnuz", 8),
+    "F8_E5M2": ("float8_e5m2", 8),
+    "F8_E5M2FNUZ": ("float8_e5m2fnuz", 8),
+    "F8_E8M0": ("float8_e8m0fnu", 8),
+    "F16": ("float16", 16),
+    "BF16": ("bfloat16", 16),
+    "F32": ("float32", 32),
+    "F64": ("float64", 64),
+    "C64": ("complex64", 64),
+}
+
+
+@pytest.mark.parametrize("dtype", ELEMENTS)
+def test_every_element_type(tmp_path: Path, dtype: str) -> None:
+    name, bits = ELEMENTS[dtype]
+    head = {"w": {"dtype": dtype, "shape": [2, 4], "data_offsets": [0, bits]}}  # 8 elements
+    (entry,) = read_bytes(tmp_path, safetensors(head)).entries
+    assert (entry.dtype, entry.bytes) == (name, bits)
+    head["w"]["data_offsets"] = [0, bits + 1]
+    assert said(tmp_path, safetensors(head))
+
+
 @pytest.mark.parametrize("case", BAD_HEADERS)
 def test_a_header_that_lies(tmp_path: Path, case: str) -> None:
     data, message = BAD_HEADERS[case]

@@ -126,6 +126,29 @@ def test_what_is_recognised(tmp_path: Path, shapes: Tensors, statement: str) -> 
     assert f" {statement}\n" in text
 
 
+@pytest.mark.parametrize(
+    ("table", "name"),
+    [
+        *((table, "vocab") for table in ("word_embeddings", "tok_embed", "embed_wte", "vocab_embed", "shared_embed")),
+        *((table, "positions") for table in ("position_embeddings", "embed_pos", "embed_wpe")),
+        *((table, "types") for table in ("token_type_embeddings", "segment_embed")),
+        ("embed", "50"),
+    ],
+)
+def test_the_rows_of_a_table_are_named_by_its_name(tmp_path: Path, table: str, name: str) -> None:
+    shapes = {f"{table}.weight": (50, 8)} | norm("n", 8) | linear("up", 32, 8) | linear("down", 8, 32)
+    (line, *_) = owned(scaffold(tmp_path, shapes))
+    assert line == f"{table}: unused Embedding({name}, hidden)"
+
+
+def test_an_axis_of_as_many_as_a_table_has_rows_has_their_name(tmp_path: Path) -> None:
+    shapes = {"token_embedding.weight": (50, 8), "position_embedding.weight": (20, 8), "bias": (50,), "mask": (1, 20)}
+    text = scaffold(tmp_path, shapes | norm("n", 8) | linear("up", 32, 8) | linear("down", 8, 32))
+    assert "block Model(vocab = 50, hidden = 8, inner = 32, positions = 20)" in text
+    assert "bias: unused param [vocab]" in owned(text)
+    assert "mask: unused param [1, positions]" in owned(text)
+
+
 def sizes(text: str) -> dict[str, str]:
     return dict(re.findall(r"(\w+) = (\d+)", text))
 
@@ -200,6 +223,28 @@ def test_one_block_for_parts_of_different_sizes(tmp_path: Path) -> None:
     assert owned(text) == [
         "left.layers[i]: unused Layer(8, 32) for i in 0..2",
         "right.layers[i]: unused Layer(6, 10) for i in 0..2",
+    ]
+
+
+@pytest.mark.parametrize(("times", "size"), [(2, "2 * hidden"), (3, "3 * hidden"), (4, "inner"), (5, "inner")])
+def test_multiples_of_the_hidden_size(times: int, size: str, tmp_path: Path) -> None:
+    shapes = norm("n", 8) | norm("m", 8) | linear("fc", 8 * times, 8)
+    if size == "inner":
+        shapes |= linear("back", 8, 8 * times)
+    assert owned(scaffold(tmp_path, shapes))[2] == f"fc: unused Linear(hidden, {size})"
+
+
+def test_sizes_without_a_name_of_their_own_are_widths(tmp_path: Path) -> None:
+    shapes: Tensors = {}
+    for i in range(3):
+        shapes |= linear(f"blocks.{i}.fc", 3 + i, 5 * (i + 1)) | {f"blocks.{i}.t": (i + 2,)}
+        shapes |= {f"blocks.{i}.conv.weight": (7 + i, 2, 3, 3), f"blocks.{i}.conv.bias": (7 + i,)}
+    text = scaffold(tmp_path, shapes)
+    assert "block Block(hidden, width, width2, width3)(x [...]) -> [...] {" in text
+    assert owned(text) == [
+        "blocks.0: unused Block(hidden, 3, 2, 7)",
+        "blocks.1: unused Block(10, 4, 3, 8)",
+        "blocks.2: unused Block(inner, hidden, 4, 9)",
     ]
 
 
@@ -327,6 +372,26 @@ def test_sizes_that_no_number_is_large_enough_for(tmp_path: Path) -> None:
     path.write_bytes(torch_zip({"a": tensor(run, (10**9, 10**9), strides=(0, 0))}, {"0": 4}))
     with pytest.raises(ArchError, match="18 digits"):
         archspec.scaffold(path)
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("bert.v2.safetensors", "bert"),
+        ("-bert (copy)-.safetensors", "bert-copy"),
+        ("???.safetensors", "model"),
+        ("tiny/model.safetensors", "tiny"),
+        ("tiny/pytorch_model.bin", "tiny"),
+        ("model.safetensors", "model"),
+        ("x" * 90 + ".bin", "x" * 80),
+    ],
+)
+def test_the_model_has_the_name_of_its_file_or_folder(
+    path: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / path).parent.mkdir(exist_ok=True)
+    assert f'model "{name}" = Model()' in archspec.scaffold(write(Path(path), {"a": (2,)}))
 
 
 # The command ----------------------------------------------------------------------------------------------------------

@@ -76,6 +76,8 @@ block C(..B, a = none, b = 1.5)(x int [..., n] = none) -> (y [n]) { # comment
   z, _ = (x |> a.b[0]: frozen C(..)(_) if not a else f for i in 0..n |> + x[0]) if a
   w: param int [n] = -1 for i in 0..n
   v: param [n] ~ normal(0.02)
+  s: frozen unused param [n]
+  t: unused frozen buffer bool [n]
   tie w = v if a
   require a, "m"
   role norm for w
@@ -84,6 +86,9 @@ block C(..B, a = none, b = 1.5)(x int [..., n] = none) -> (y [n]) { # comment
 }
 model "m" = C(a = true) { expect params == 1 }
 """
+
+
+CHOICES = ("frozen", "unused", "param", "buffer", "int", "bool", "block", "+", "==", "not")
 
 
 def spoilt(node: list[Any]) -> Any:
@@ -103,6 +108,7 @@ def test_data_that_is_no_tree_is_refused() -> None:
     assert store.load(data) == tree_of(EVERYTHING)
     others = [*spoilt(data), None, 1, "text", [], {}, [[]], [-1], data[1:], data[:-1]]
     assert len(others) > 1000
+    others += [json.loads(json.dumps(data).replace(f'"{word}"', f'"{word}x"')) for word in CHOICES]
     for other in others:
         with pytest.raises(ValueError):
             store.load(other)

@@ -78,6 +78,11 @@ x = "text
 x = naïve
 x = ...
 x = { a: 1 }
+x = a |> tanh + b
+x = f(a |> tanh + 2)
+x = a |> + (b) and c
+x = a |> b / 2 if c
+x = a |> b == c
 x = y -> z
 x = a // 2 is a half
 // the rest
@@ -378,3 +383,20 @@ def test_underscores_are_between_two_digits(number: str, tmp_path: Path) -> None
     assert (found.code, found.help) == ("syntax", "put a single `_` between two digits")
     with pytest.raises(archspec.ArchError, match="invalid value for `n`"):
         parse_override(f"n={number}")
+
+
+def test_values_of_overrides() -> None:
+    values = {
+        "6": 6,
+        "-0.5": -0.5,
+        "true": True,
+        "none": None,
+        "gelu": "gelu",
+        '"a=b"': "a=b",
+        "[1, [2.0]]": [1, [2.0]],
+    }
+    for text, value in values.items():
+        assert parse_override(f"name={text}") == parse_override(f" name = {text} ") == ("name", value)
+    for text in ("name", "=1", "a b=1", "a.b=1"):
+        with pytest.raises(archspec.ArchError, match=r"bad-override.*expected name=value"):
+            parse_override(text)

@@ -58,6 +58,10 @@ def test_nested_statements_have_a_budget() -> None:
     deep = "if a {\n" * 100 + "}\n" * 100
     assert messages(BODY % deep) == ["brackets are nested too deeply: the limit is 64 levels"]
     assert messages(BODY % ("if a { } " + "else if a { } " * 200)) == ["too many `else if` branches: the limit is 100"]
+    text = BODY % ("if a { } " + "else if a { } " * 100)
+    assert messages(text) == []
+    _, report = parsed(text.replace("if a", "if a { } else if a", 1))
+    assert [text[d.span.start : d.span.end] for d in report.diagnostics if d.span] == ["if"]
 
 
 SIZE = 60_000

@@ -1,6 +1,7 @@
 """What `torch.save` writes: what is read of it, that it is not believed, and that nothing in it is run."""
 
 import io
+import pickle as pickles
 import re
 import struct
 import tracemalloc
@@ -31,6 +32,7 @@ from checkpoints import (
 
 from archspec import ArchError
 from archspec.checkpoints.checkpoint import read
+from archspec.checkpoints.pickled import Reader
 
 
 @pytest.mark.parametrize("make", [torch_zip, torch_old])
@@ -74,11 +76,51 @@ def test_other_ways_to_write_a_tensor(tmp_path: Path) -> None:
     assert [e.dtype for e in found.entries if e.name == "d"] == ["float8_e4m3fn"]
 
 
+STORAGES = {
+    "DoubleStorage": ("float64", 8),
+    "FloatStorage": ("float32", 4),
+    "HalfStorage": ("float16", 2),
+    "BFloat16Storage": ("bfloat16", 2),
+    "LongStorage": ("int64", 8),
+    "IntStorage": ("int32", 4),
+    "ShortStorage": ("int16", 2),
+    "CharStorage": ("int8", 1),
+    "ByteStorage": ("uint8", 1),
+    "BoolStorage": ("bool", 1),
+    "ComplexDoubleStorage": ("complex128", 16),
+    "ComplexFloatStorage": ("complex64", 8),
+}
+
+
+@pytest.mark.parametrize("kind", STORAGES)
+def test_the_storage_has_the_element_type(tmp_path: Path, kind: str) -> None:
+    dtype, width = STORAGES[kind]
+    value = {"a": tensor(storage("0", 6, kind), (2, 3))}
+    (entry,) = read_bytes(tmp_path, torch_zip(value, {"0": 6 * width}), "m.bin").entries
+    assert (entry.dtype, entry.bytes) == (dtype, 6 * width)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "width"), [("float16", 2), ("int64", 8), ("bool", 1), ("complex32", 4), ("uint16", 2)]
+)
+def test_a_tensor_may_have_the_element_type(tmp_path: Path, dtype: str, width: int) -> None:
+    untyped = tensor(storage("0", 6 * width, "UntypedStorage"), (2, 3), version="v3")
+    value = {"a": Call(untyped.function, (*untyped.arguments, Name("torch", dtype)))}
+    (entry,) = read_bytes(tmp_path, torch_zip(value, {"0": 6 * width}), "m.bin").entries
+    assert (entry.dtype, entry.shape, entry.bytes) == (dtype, (2, 3), 6 * width)
+
+
 def test_a_view_of_an_old_storage(tmp_path: Path) -> None:
     run = storage("0", 10, "FloatStorage", ("v", 4, 6))
     value = {"a": tensor(storage("0", 10, "FloatStorage", None), (4,)), "b": tensor(run, (6,))}
     found = read_bytes(tmp_path, torch_old(value, {"0": 40}), "m.bin")
     assert [(e.name, e.start, e.stop) for e in found.entries] == [("a", 0, 16), ("b", 16, 40)]
+
+
+def test_a_tensor_ends_behind_its_last_element(tmp_path: Path) -> None:
+    value = {"a": tensor(storage("0", 8), (2, 2), 1, (4, 1)), "b": tensor(storage("0", 8), (), 0, ())}
+    found = read_bytes(tmp_path, torch_zip(value, {"0": 32}), "m.bin")
+    assert [(e.name, e.start, e.stop, e.bytes) for e in found.entries] == [("a", 4, 28, 16), ("b", 0, 4, 4)]
 
 
 def test_a_tensor_that_repeats_itself_takes_up_its_elements_once(tmp_path: Path) -> None:
@@ -274,6 +316,30 @@ def test_a_pickle_of_many_operations(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("archspec.checkpoints.pickled.MOST_OPERATIONS", 10_000)
     data = torch_zip(b"\x80\x02" + b"}" * 20_000 + b".", {})
     assert said(tmp_path, data, "m.bin") == "too many pickle operations: the limit is 10,000"
+    monkeypatch.setattr("archspec.checkpoints.pickled.MOST_OPERATIONS", 6)
+    within = torch_zip(b"\x80\x02" + b"}0" * 2 + b"}.", {})  # the first of its 7 operations is counted, too
+    assert said(tmp_path, within, "m.bin") == "too many pickle operations: the limit is 6"
+    monkeypatch.setattr("archspec.checkpoints.pickled.MOST_OPERATIONS", 7)
+    assert read_bytes(tmp_path, within, "m.bin").entries == ()
+
+
+PLAIN: list[Any] = [
+    *(None, True, False, 0, 255, 256, 65535, 65536, -1, -256, 2**31 - 1, -(2**31), 2**31, -(2**63), 2**500),
+    *(0.5, -1e300, float("inf"), "", "text", "ü", "x" * 300, b"", b"bytes", b"\xff" * 300),
+    *((), (1,), (1, 2), (1, 2, 3), (1, 2, 3, 4), [], [1], [1, 2], {}, {"a": 1}, {"a": 1, "b": (3,)}),
+    [[], {"a": [{}]}, ("b",)],
+    ["again"] * 300,
+    [f"{i}" for i in range(600)] * 2,  # more memo entries than one byte can number
+]
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+def test_plain_data_is_read_as_python_reads_it(protocol: int) -> None:
+    for value in PLAIN:
+        if isinstance(value, bytes) and protocol == 2:
+            continue  # Python writes a call of a function
+        data = pickles.dumps(value, protocol)
+        assert Reader(io.BytesIO(data), (), lambda _: None, lambda _name, _: None).load() == value
 
 
 def test_structures_that_grow_when_looked_at_are_not_looked_at(tmp_path: Path) -> None:

@@ -48,6 +48,23 @@ def test_what_was_once_wrong_is_written(path: Path) -> None:
         assert torch_source(archspec.load(f"{path}:{model}"))
 
 
+def test_tables_of_booleans_are_computed() -> None:
+    text = """
+layer It(n = 4)(x [n]) -> [n] {
+  w: param [n]
+  rest: buffer bool [n] = TABLE
+  return where(.rest, x * .w, 0.0)
+}
+"""
+    tables = {
+        "not(arange(n) < 2)": "~(torch.arange(n) < 2)",
+        "arange(n) < 2 and arange(n) > 0": "(torch.arange(n) < 2) & (torch.arange(n) > 0)",
+        "arange(n) < 2 or arange(n) > 2": "(torch.arange(n) < 2) | (torch.arange(n) > 2)",
+    }
+    for table, code in tables.items():
+        assert f'self.register_buffer("rest", {code})' in torch_source(load(text.replace("TABLE", table)))
+
+
 WRONG = {
     "a size": ("torch.empty((n,))", "torch.empty((n + 1,))", "`a.weight` has shape [5], expected [4]"),
     "a name": ("self.table =", "self.tables =", "`table` is missing"),

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 import torch_compare
-from small import load
+import torch_texts
+from small import DENSE, load
 
 import archspec
 from archspec.cli import main
@@ -49,6 +50,26 @@ def test_files_are_written_as_people_write_them(tmp_path: Path) -> None:
         (tmp_path / f"{name}.py").write_text(torch_source(archspec.load(spec)), encoding="utf-8")
     assert torch_compare.lint(tmp_path) == ""
     assert torch_compare.layout(tmp_path) == ""
+
+
+def test_ruff_finds_no_mistake_in_unusual_files(tmp_path: Path) -> None:
+    """What the specs of the slow tests are translated to has no undefined or unused names."""
+    for path in sorted([*(TESTS / "translated").glob("*.arch"), *(TESTS / "faults").glob("*.arch")]):
+        for i, model in enumerate(torch_texts.MODEL.findall(path.read_text(encoding="utf-8"))):
+            source = torch_source(archspec.load(f"{path}:{model}"))
+            (tmp_path / f"{path.stem}{i}.py").write_text(source, encoding="utf-8")
+    assert torch_compare.lint(tmp_path) == ""
+
+
+def test_of_two_definitions_with_one_name_the_outer_file_keeps_it(tmp_path: Path) -> None:
+    (tmp_path / "part.arch").write_text(DENSE.replace("Dense", "Net"), encoding="utf-8")
+    (tmp_path / "it.arch").write_text(
+        'import "part.arch" { Net as Part }\nblock Net(n = 2)(x [n]) -> [n] {\n  return x |> a: Part(n)\n}\n'
+        'model "it" = Net()\n',
+        encoding="utf-8",
+    )
+    source = torch_source(archspec.load(str(tmp_path / "it.arch")))
+    assert "self.a = Net2(n)" in source and source.endswith("    return Net()\n")
 
 
 def test_what_follows_from_defaults_is_left_to_the_class() -> None:
@@ -105,6 +126,47 @@ block Net(k = 2)(x [batch, n], y [batch, n] = none) -> (double [batch, n], produ
 }
 """
     assert "    double: Tensor\n    product: Tensor | None\n" in torch_source(load(text))
+
+
+def test_integers_are_converted_where_pytorch_does_not() -> None:
+    """`matmul` needs one element type; `*` promotes."""
+    text = """
+layer It(n = 4)(x [n, n], ids int [n, n]) -> [n, n] {
+  w: param [n, n]
+  return matmul(x * .w, ids) + x * ids
+}
+"""
+    assert "torch.matmul(x * self.w, ids.to(x.dtype)) + x * ids" in torch_source(load(text))
+
+
+def test_several_outputs_have_a_type_with_their_names() -> None:
+    text = """
+layer Pick(n)(x [n]) -> (v [2], i int [2]) {
+  w: param [n]
+  return topk(k = 2, axis = 0)(x * .w)
+}
+block It(n = 4)(x [n]) -> (v [2], i int [2]) {
+  return x |> p: Pick(n)
+}
+"""
+    source = torch_source(load(text))
+    assert "class ItOutput(NamedTuple):\n    v: Tensor\n    i: Tensor\n" in source
+    assert '"""x [n] -> v [2], i int [2]."""' in source and "return ItOutput(*self.p(x))" in source
+
+
+def test_initializers() -> None:
+    fills = {
+        "constant(0.0)": "zeros_(self.w)",
+        "constant(1.0)": "ones_(self.w)",
+        "constant(0.5)": "constant_(self.w, 0.5)",
+        "normal(0.02)": "normal_(self.w, std=0.02)",
+        "truncated_normal(0.02)": "trunc_normal_(self.w, std=0.02, a=-2 * 0.02, b=2 * 0.02)",
+        "uniform(-0.1, 0.1)": "uniform_(self.w, -0.1, 0.1)",
+        "xavier_uniform()": "xavier_uniform_(self.w)",
+    }
+    text = "layer It(n = 4)(x [n, n]) -> [n, n] {\n  w: param [n, n] ~ HOW\n  return x * .w\n}\n"
+    for how, fill in fills.items():
+        assert f"        nn.init.{fill}\n" in torch_source(load(text.replace("HOW", how)))
 
 
 def test_a_second_name_for_a_hyperparameter_is_not_written() -> None:
@@ -189,6 +251,55 @@ def test_a_pipe_without_a_reader_is_an_error(tmp_path: Path) -> None:
 def test_a_hyperparameter_that_is_never_used_is_left_out() -> None:
     text = "block Net(n = 2, spare = 3)(x [n]) -> [n] {\n  w: param [n]\n  return x * .w\n}\n"
     assert "spare" not in torch_source(load(text)).partition('"""\n')[2]
+
+
+BOTH = "this is a tensor in one case and a number in another"
+REFUSED = {
+    "a conditional": (
+        "layer Net(n = 4)(x [n], y [n] = none) -> [n] {\n  w: param [n]\n"
+        "  return x * .w * «(y if y != none else 2.0)»\n}",
+        BOTH,
+    ),
+    "branches": (
+        "layer Net(n = 4)(x [n], y [n] = none) -> [n] {\n  w: param [n]\n"
+        "  «if y != none { h = y } else { h = 2.0 }»\n  return x * .w * h\n}",
+        BOTH,
+    ),
+    "a convolution over four axes": (
+        "layer Net(n = 2)(x [1, n, 4, 4, 4, 4]) -> [1, n, 4, 4, 4, 4] {\n"
+        "  w: param [n, n, 1, 1, 1, 1]\n  return «conv(x, .w)»\n}",
+        "PyTorch supports convolutions over one, two or three axes",
+    ),
+    "the name that modules keep": (
+        f"{DENSE}block Net(n = 2)(x [n]) -> [n] {{\n  return x |> «training»: Dense(n)\n}}",
+        "PyTorch's modules keep the name `training` for themselves",
+    ),
+    "a stream that changes its type": (
+        "block Net(n = 3)(x int [4]) -> [4] {\n  return x «|> * 0.5 for i in 0..n»\n}",
+        "the stream changes its type from one iteration to the next",
+    ),
+    "a name that changes its type": (
+        "block Net(n = 3)(x int [4]) -> [4] {\n  y = x\n  «for i in 0..n» { y = y * 0.5 }\n  return y\n}",
+        "`y` changes its type from one iteration to the next",
+    ),
+    "a parameter, a buffer or nothing": (
+        "layer Kinds(n, k)(x [n]) -> [n] {\n  «w»: param [n] if k == 0\n  w: buffer [n] if k == 1\n"
+        "  return x * .w if k < 2 else x\n}\n"
+        "block Net(n = 4)(x [n]) -> [n] {\n  return x |> a[i]: Kinds(n, i) for i in 0..3\n}",
+        "this is a parameter in one use, a buffer in another, and absent in a third",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_has_no_form_in_pytorch_is_refused_at_its_place(case: str) -> None:
+    text, message = REFUSED[case]
+    start, end = text.index("«"), text.index("»") - 1
+    with pytest.raises(archspec.ArchError) as caught:
+        torch_source(load(text.replace("«", "").replace("»", "")))
+    (found,) = caught.value.diagnostics
+    assert found.span is not None
+    assert (found.code, found.message, found.span.start, found.span.end) == ("untranslatable", message, start, end)
 
 
 def test_what_cannot_be_translated_leaves_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -70,8 +70,8 @@ def read_nodes(source: Source) -> Node:
     except yaml.reader.ReaderError as problem:
         at = problem.position
         raise fail("syntax", "this character is not allowed in YAML", reader.point(at)) from None
-    except (ValueError, OverflowError) as problem:  # an escape beyond Unicode, an invalid version number
-        raise fail("syntax", f"invalid YAML: {problem}", reader.point(reader.last)) from None
+    except (ValueError, OverflowError):  # an escape beyond Unicode, an invalid version number
+        raise fail("syntax", "invalid YAML: a number is out of range", reader.point(reader.last)) from None
 
 
 _QUOTES = "quote text that begins with `*`, `!`, `&`, `%` or `@`"

@@ -115,12 +115,12 @@ class _Reader:
     def _check_line(self, node: Mapping, name: str) -> None:
         """Check that a line has a unique name, and something to judge it by."""
         at, named = _start(node), node.get("line")
-        if not name or named is None:
+        if named is None:
             self.report.error("missing-argument", "missing name of a line: `line: ...`", at)
         elif name in self.names:
             note = Note("first defined here", self.names[name])
             self.report.error("duplicate-name", f"line `{name}` is already defined", named.span, notes=(note,))
-        else:
+        elif name:  # otherwise it is not text, which has been reported
             self.names[name] = named.span
         if sum(key in node.entries for key in ("claimed", "arithmetic", "select")) < 2:
             help = "specify two of `claimed`, `arithmetic` and `select`"

@@ -215,7 +215,8 @@ class _Comparison:
                 before, after = "", "different applications of the same modules"
             if steps and others and before != after:
                 found.append(OperationChange("reads", address, "", before, after))
-        for (name, (number, old)), (other, new) in zip(a.outputs.items(), b.outputs.values(), strict=False):
+        for name, (number, old) in a.outputs.items():
+            other, new = b.outputs.get(name, (number, old))
             if number != other and old != new and "" not in reported:
                 found.append(OperationChange("returns", "", name, old, new))
         return found

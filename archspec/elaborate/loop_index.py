@@ -12,9 +12,6 @@ from archspec.ops import Op, OpError
 from archspec.ops.check import certainly_below
 from archspec.source import Span
 
-POSITIONS = {"pick": ("index",), "slice": ("start", "stop")}
-"""The hyperparameters of operations that may depend on the index."""
-
 
 def symbols_in(value: Value) -> Iterator[str]:
     """Yield the names of the symbols and indices in a static value."""
@@ -44,9 +41,10 @@ def operation_types(
         depending = {name: indices for name, indices in found.items() if indices}
     if not depending:
         return program.numbers.outputs(op, inputs, attributes, span)
+    positions = {attribute.name for attribute in op.attributes if attribute.is_position}
     for name, indices in depending.items():
         value = attributes[name]
-        if name not in POSITIONS.get(op.name, ()) or not isinstance(value, Polynomial):
+        if name not in positions or not isinstance(value, Polynomial):
             index = f"`{min(indices)}`, the index of a loop over a dimension"
             raise OpError(f"hyperparameter `{name}` of `{op.name}` cannot depend on {index}", name)
         least = _least(value, indices, program.ranges)

@@ -47,10 +47,11 @@ REQUIRED: Any = Required()
 
 
 class Attribute(Record):
-    """A hyperparameter: a compile-time constant."""
+    """A hyperparameter: a compile-time constant. `is_position`: it may depend on the index of a loop."""
 
     name: str
     default: bool | int | float | str | None = REQUIRED
+    is_position: bool = False
 
 
 class Input(Record):

@@ -270,7 +270,7 @@ OPS = (
         "Every step-th element along axis, from start up to but excluding stop; negative ones count from the end, and "
         "stop = none is the end. Both must be within the axis; they are not clamped.",
         _X,
-        (Attribute("axis"), Attribute("start", 0), Attribute("stop", None), Attribute("step", 1)),
+        (Attribute("axis"), Attribute("start", 0, True), Attribute("stop", None, True), Attribute("step", 1)),
         "type of x; shape of x with (stop - start + step - 1) // step at axis",
         _slice,
         ("x",),
@@ -281,7 +281,7 @@ OPS = (
         "Shape",
         "The element at index along axis, which is removed; a negative index counts from the end.",
         _X,
-        (Attribute("axis"), Attribute("index")),
+        (Attribute("axis"), Attribute("index", is_position=True)),
         "type of x; shape of x without the axis",
         _pick,
         ("x",),

@@ -12,7 +12,7 @@ from archspec.ops import OPERATORS, OPS, Op
 from archspec.pytorch.constructor_arguments import default_of, given_to
 from archspec.pytorch.context import Context
 from archspec.pytorch.pretty import bracketed, written
-from archspec.pytorch.pyast import apply, bind, literal, name, negated, py, sequence
+from archspec.pytorch.pyast import apply, bind, literal, name, names_in, negated, py, sequence
 from archspec.pytorch.scope import untranslatable
 from archspec.pytorch.statements import Statements
 from archspec.resolve import nodes
@@ -108,7 +108,8 @@ class NumberFunction:
         bounds = [last] if isinstance(first, ast.Constant) and first.value == 0 else [first, last]
         index = self.statements.variable(loop.variable)
         body = self._side(statement.body)
-        return [ast.For(name(index), apply(name("range"), bounds), body, [])]
+        target = name(index if index in names_in(body) else "_")
+        return [ast.For(target, apply(name("range"), bounds), body, [])]
 
     # Expressions
 

@@ -212,8 +212,8 @@ class Expressions:
         self, callee: nodes.Expr, lists: tuple[tree.Arguments, ...], again: bool, piped: bool
     ) -> tuple[tree.Arguments | None, tree.Arguments | None, bool]:
         """Determine which list has the hyperparameters and which the inputs, and whether the callee decides that."""
-        if again:
-            return None, lists[0] if lists else None, False
+        if again:  # the second of two lists is an error, and resolved so that what it uses is not reported as unused
+            return lists[0] if len(lists) > 1 else None, lists[-1] if lists else None, False
         if len(lists) != 1:
             return (lists[0], lists[1], False) if lists else (None, None, False)
         if piped:

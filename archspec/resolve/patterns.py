@@ -63,7 +63,8 @@ def nearest_address(text: str, owned: list[str]) -> str | None:
     """Suggest a similar address whose first segments are in `owned`."""
     words = text.split(".")
     for end in range(len(words), 0, -1):
-        near = nearest(".".join(words[:end]), owned)
+        beginnings = owned if end == len(words) else [known for known in owned if known.count(".") == end - 1]
+        near = nearest(".".join(words[:end]), beginnings)
         if near is not None:
             return f"did you mean `{'.'.join([near, *words[end:]])}`?"
     return None
