@@ -10,7 +10,8 @@ from archspec.ops import OPS, Op
 from archspec.record import Record
 from archspec.resolve import nodes
 from archspec.resolve.arguments import bind, listed
-from archspec.resolve.expressions import Expressions, report_hyphen
+from archspec.resolve.callees import report_hyphen
+from archspec.resolve.expressions import Expressions
 from archspec.resolve.files import likely_definition
 from archspec.resolve.nodes import Arguments, Declaration
 from archspec.resolve.patterns import Pattern, covers, pattern_of, pattern_text

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
-from archspec.ops import OPS, REQUIRED, Op
+from archspec.ops import OPS
 from archspec.resolve import nodes, walk
-from archspec.resolve.arguments import bind, listed, refuse_input
+from archspec.resolve.callees import bind_known, is_function, is_misspelt, is_module, is_recursive, report_hyphen
 from archspec.resolve.likely import Use, likely
-from archspec.resolve.misplaced import misplaced
-from archspec.resolve.nodes import Argument, Arguments, Bound, Declaration, Invalid
+from archspec.resolve.nodes import Argument, Arguments, Declaration, Invalid
 from archspec.resolve.partial import partial_of
 from archspec.resolve.patterns import covers, nearest_address, pattern_of, pattern_text
 from archspec.resolve.rearranging import WORDS, read_call
 from archspec.resolve.scope import Scope
-from archspec.resolve.unit import Definition, inputs_of, is_numeric
-from archspec.source import Enough, suggest
+from archspec.resolve.unit import Definition
+from archspec.source import Enough
 from archspec.syntax import tree
 from archspec.syntax.walk import names_in
 
@@ -202,9 +200,9 @@ class Expressions:
                 partial = partial_of(self.scope, expr, callee, arguments)
             if partial is not None:
                 return partial
-            if not self._is_function(callee) or self._is_recursive(callee):
+            if not is_function(self.scope, callee) or is_recursive(self.scope, callee):
                 return Invalid(expr)
-            bound = self._bind(callee.target, arguments, expr)
+            bound = bind_known(self.scope, callee.target, arguments, expr)
             return Invalid(expr) if bound is None else nodes.Apply(expr, callee, arguments.replace(bound=bound))
         return nodes.Apply(expr, callee, arguments)
 
@@ -305,67 +303,6 @@ class Expressions:
         elif scope.definition is not None:
             scope.used.update(scope.definition.hyperparameters)
 
-    def _is_function(self, callee: nodes.Global) -> bool:
-        target = callee.target
-        if isinstance(target, Op) or target.kind == "fn":
-            return True
-        help = f"declare it at an address: `name: {target.name}(...)`"
-        message = f"`{target.name}` is a {target.kind} and needs an address"
-        self.scope.fault("wrong-kind", message, callee.at, help=help)
-        return False
-
-    def _is_recursive(self, callee: nodes.Global) -> bool:
-        """Whether a function of numbers calls itself here; reports an error if so."""
-        target = callee.target
-        if target is not self.scope.definition or not is_numeric(target):
-            return False
-        help = "use a loop for repetition: `for i in 0..n { ... }`"
-        self.scope.fault("definition-cycle", f"`{target.name}` calls itself", callee.at, help=help)
-        return True
-
-    def _bind(self, target: Definition | Op, arguments: Arguments, node: tree.Expr) -> Bound | None:
-        """Return the arguments of a known callee, by name."""
-        scope = self.scope
-        takes_tensors = isinstance(node, tree.Own) or (bool(arguments.inputs) and not arguments.piped)
-        if takes_tensors and self._has_input(target, arguments):
-            return None
-        if isinstance(target, Op):
-            if arguments.forward is not None:
-                message = f"`..` cannot forward hyperparameters to the operation `{target.name}`"
-                scope.fault("surplus-argument", message, arguments.forward)
-                return None
-            names: list[str] = [attribute.name for attribute in target.attributes]
-            if misplaced(scope, target.name, names, inputs_of(target), arguments):
-                return None
-            required = {attribute.name for attribute in target.attributes if attribute.default is REQUIRED}
-            bound = bind(target.name, names, inputs_of(target), arguments, node, scope.fault)
-        elif target.open:
-            return None
-        else:
-            names = list(target.hyperparameters)
-            if misplaced(scope, target.name, names, target.takes, arguments):
-                return None
-            required = {name for name, declared in target.hyperparameters.items() if declared.default is None}
-            if arguments.forward is not None and scope.definition is not None:
-                required -= required if scope.definition.open else scope.definition.hyperparameters.keys()
-            bound = bind(target.name, names, target.takes, arguments, node, scope.fault)
-        if bound is None:
-            return None
-        missing = [name for name in names if name in required and name not in bound.hyperparameters]
-        for name in missing:
-            message = f"missing hyperparameter `{name}` in call to `{target.name}`"
-            scope.fault("missing-argument", message, node, help=f"expected hyperparameters: {listed(names)}")
-        return None if missing else bound
-
-    def _has_input(self, target: Definition | Op, arguments: Arguments) -> bool:
-        """Whether an input is given as a hyperparameter; reports an error if so."""
-        for argument in arguments.hyperparameters:
-            value = argument.value
-            if isinstance(value, nodes.Local) and self.scope.locals[value.name].what == "input":
-                refuse_input(target.name, argument.at, self.scope.fault)
-                return True
-        return False
-
     def _is_builtin(self, name: str) -> bool:
         return name not in self.scope.locals and name not in self.scope.unit.names
 
@@ -423,38 +360,18 @@ class Expressions:
         position = len(scope.declares)
         scope.declares.append(None)  # declarations inside its arguments follow it
         address = self.address(expr.address)
-        callee = Invalid(expr.callee) if self._is_misspelt(expr) else self._callee(expr.callee, "owned")
+        callee = Invalid(expr.callee) if is_misspelt(scope, expr) else self._callee(expr.callee, "owned")
         first = expr.lists[0] if expr.lists else None
         inputs = expr.lists[1] if len(expr.lists) > 1 else None
         arguments = self._arguments(expr, callee, expr.callee, first, inputs, piped, declares_only=True)
         if arguments is not None and isinstance(callee, nodes.Global):
-            bound = self._bind(callee.target, arguments, expr) if self._is_module(callee) else None
+            bound = bind_known(scope, callee.target, arguments, expr) if is_module(scope, callee) else None
             arguments = arguments.replace(bound=bound) if bound is not None else None
         if arguments is None:
             callee, arguments = Invalid(expr.callee), Arguments((), (), None, False, False, None)
         node = nodes.Own(expr, address, expr.modifiers, callee, arguments)
         scope.declares[position] = Declaration(node, scope.guards, scope.loop, self._is_invariant(node))
         return node
-
-    def _is_misspelt(self, expr: tree.Own) -> bool:
-        """Whether `param`, `buffer` or `const` is misspelt, as in `w: parm [n]`; reports an error if so."""
-        word = expr.callee.value if isinstance(expr.callee, tree.Subscript) else None
-        if not isinstance(word, tree.Name) or word.text in self.scope.locals or word.text in self.scope.unit.names:
-            return False
-        near = suggest(word.text, ["param", "buffer", "const"])
-        if near is not None:
-            self.scope.fault("unknown-name", f"unknown keyword `{word.text}`", word, help=near)
-            self.scope.ignore(expr)
-        return near is not None
-
-    def _is_module(self, callee: nodes.Global) -> bool:
-        target = callee.target
-        if isinstance(target, Definition) and target.kind != "fn":
-            return True
-        message = f"expected a layer or block after an address, found a function `{target.name}`"
-        help = "write it without an address: a function declares nothing"
-        self.scope.fault("wrong-kind", message, callee.at, help=help)
-        return False
 
     def _is_invariant(self, node: nodes.Own) -> bool:
         """Whether all enclosing iterations declare the same: callee and hyperparameters do not depend on them."""
@@ -519,23 +436,6 @@ Expressions.handlers = {
     tree.Own: Expressions.own,
     tree.Chain: Expressions.chain,
 }
-
-
-def report_hyphen(scope: Scope, expr: tree.Expr) -> bool:
-    """Whether an expression such as `layer-norm: Norm(n)` has an address without quotes; reports an error if so."""
-    if not isinstance(expr, tree.Binary) or not isinstance(expr.right, tree.Own) or expr.operator != "-":
-        return False
-    end = expr.right.address.end
-    address = scope.unit.source.text[expr.start : end]
-    left = expr.left
-    if not re.fullmatch(r"\w+-[\w.]+", address) or not isinstance(left, tree.Name) or left.text in scope.locals:
-        return False
-    quoted = ".".join(f'"{segment}"' if "-" in segment else segment for segment in address.split("."))
-    place = tree.Name(expr.start, end, address)
-    help = f"quote a segment with a hyphen: `{quoted}`"
-    scope.fault("syntax", f"expected an address, found `{address}`", place, help=help)
-    scope.ignore(expr, left.text, f".{address}")
-    return True
 
 
 def _has_piped(arguments: tree.Arguments) -> bool:
