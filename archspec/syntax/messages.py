@@ -145,6 +145,8 @@ def _sign(context: Context) -> Advice | None:
         return Advice("comparisons cannot be chained", "join two comparisons with `and`")
     if found.text == "...":
         return Advice("`...` is only allowed in shapes")
+    if found.text == "," and not context.wants_value and any(t.text == "=" for t in context.before):
+        return Advice("a statement assigns one value", "assign each value on a line of its own")
     if found.text == "?":
         return Advice("unexpected character `?`", "write `value if condition else other`")
     if any(t.text == "//" for t in (*context.before, found)) and (found.text == "//" or not context.wants_value):
