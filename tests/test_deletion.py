@@ -34,8 +34,10 @@ import std { sinusoids, SinusoidalEmbedding, rotary, positions_after, key_mask, 
 import std { first, last, mean, window_partition, window_reverse, LSTM, selective_scan }
 import std { split_heads, merge_heads, repeat_heads, attention, SelfAttention, CrossAttention }
 import std { FeedForward, GatedFeedForward }
-import std { Dropout }
+import std { Dropout, BatchNorm, token_at }
+import albert { AlbertForMaskedLM }
 import bert { BertForMaskedLM }
+import roberta { RobertaForMaskedLM }
 import electra { ElectraForMaskedLM }
 import t5 { T5EncoderModel }
 
@@ -66,9 +68,9 @@ block Heads(hidden = 8, heads = 4, groups = 2, bias = true, causal = false, wind
   return own, cross, plain, few |> repeat_heads(heads // groups) |> rotary(_, arange(seq))
 }
 
-block Dropped(n = 8)(x [batch, n]) -> [batch, n] {
-  scale: param [n]
-  return x * .scale |> drop: Dropout(0.1)
+block Dropped(n = 8)(x [batch, n, seq], index int [batch]) -> [batch, n] {
+  y = x |> norm: BatchNorm(n) |> drop: Dropout(0.1) |> transpose
+  return token_at(y, index)
 }
 
 block Recurrent(bias = true)
@@ -169,6 +171,8 @@ model "few uneven"      = Few(groups = 3)
 model "split uneven"    = Split(heads = 3)
 model "generator"       = ElectraForMaskedLM(layers = 1)
 model "words untied"    = BertForMaskedLM(layers = 1, tied = false)
+model "albert untied"   = AlbertForMaskedLM(layers = 1, tied = false)
+model "roberta untied"  = RobertaForMaskedLM(layers = 1, tied = false)
 model "dropped"         = Dropped()
 model "generator small" = ElectraForMaskedLM(layers = 1, factor = 128, tied = false)
 model "text encoder"    = T5EncoderModel(layers = 2)

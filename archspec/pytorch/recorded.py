@@ -131,6 +131,8 @@ def sizes_of(value: object, rank: int) -> tuple[int, ...]:
 Function = Callable[..., Tensor | tuple[Tensor, ...]]
 
 _OTHER_FORMS = (
+    ("eq", "a == b"),
+    ("ne", "a != b"),
     ("eq", "a.eq(b)"),
     ("ne", "a.ne(b)"),
     ("min", "a.clamp(max=b)"),
