@@ -339,7 +339,10 @@ FIRST = ("bert", "transformer")
 """The families whose files are taken apart every day, besides the library."""
 
 OFTEN = [
-    path if path.parent != SPECS or path.stem in FIRST else pytest.param(path, marks=pytest.mark.slow) for path in FILES
+    path
+    if (path.parent != SPECS and path.stem != "examples") or path.stem in FIRST
+    else pytest.param(path, marks=pytest.mark.slow)
+    for path in FILES
 ]
 
 

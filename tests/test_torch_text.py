@@ -52,6 +52,7 @@ def test_files_are_written_as_people_write_them(tmp_path: Path) -> None:
     assert torch_compare.layout(tmp_path) == ""
 
 
+@pytest.mark.slow
 def test_ruff_finds_no_mistake_in_unusual_files(tmp_path: Path) -> None:
     """What the specs of the slow tests are translated to has no undefined or unused names."""
     for path in sorted([*(TESTS / "translated").glob("*.arch"), *(TESTS / "faults").glob("*.arch")]):
