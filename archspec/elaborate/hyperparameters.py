@@ -13,7 +13,6 @@ from archspec.resolve.arguments import listed, refuse_input
 from archspec.resolve.definition import resolved
 from archspec.resolve.nodes import Argument
 from archspec.resolve.unit import Definition, is_numeric
-from archspec.source import Note
 from archspec.syntax import tree
 from archspec.syntax.tree import Located
 
@@ -136,6 +135,7 @@ class _Function(Evaluator):
 
     definition: Definition
     result: Value = DYNAMIC
+    blames_caller = True
 
     def run(self) -> Value:
         form = resolved(self.definition, self.program.report)
@@ -147,21 +147,6 @@ class _Function(Evaluator):
             return POISON if self.result is DYNAMIC else self.result
         message = f"`{self.definition.name}` does not return a value here"
         return self.fault("missing-return", message, self.definition.node.name, help="add a `return` statement")
-
-    def fault(
-        self,
-        code: str,
-        message: str,
-        at: Located,
-        *,
-        notes: tuple[Note, ...] = (),
-        help: str | None = None,
-        first: Located | None = None,
-    ) -> Value:
-        if first is not None:
-            notes = (*notes, Note("first specified here", self.unit.span(first)))
-        self.program.error(code, message, self.unit.span(at), notes=notes, help=help, caller=True)
-        return POISON
 
     # Statements
 

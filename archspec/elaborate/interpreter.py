@@ -45,6 +45,8 @@ class Interpreter:
     """
 
     handlers: ClassVar[dict[type, Callable[[Any, Any], Value]]]
+    blames_caller: ClassVar[bool] = False
+    """Whether errors are located at the use of the definition rather than in it."""
 
     def __init__(self, program: Program, unit: Unit, definition: Definition | None, env: dict[str, Value]) -> None:
         self.program = program
@@ -76,7 +78,8 @@ class Interpreter:
         """Report an error at a node of the syntax tree; `first` locates the first specification of the same thing."""
         if first is not None:
             notes = (*notes, Note("first specified here", self.unit.span(first)))
-        self.program.error(code, message, self.unit.span(at), notes=notes, help=help)
+        span = self.unit.span(at)
+        self.program.error(code, message, span, notes=notes, help=help, caller=self.blames_caller)
         return POISON
 
     # Names
