@@ -77,7 +77,7 @@ class Loop(Record):
     `variable` is the name of the loop's index, which has the values `first`, `first + 1`, ..., one in each of so many
     `iterations`. The first `carried` inputs of the body are the outputs of the iteration before, and the outputs of the
     last one are those of the loop. Every further output is collected from all iterations, along a new axis: `axes` has
-    one for each. `discarded` are slots whose values are assigned to `_`.
+    one for each.
     """
 
     variable: str
@@ -85,7 +85,6 @@ class Loop(Record):
     iterations: Dim
     carried: int
     axes: tuple[int, ...]
-    discarded: tuple[int, ...]
 
 
 class Call:

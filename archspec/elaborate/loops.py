@@ -186,7 +186,7 @@ def _emit(
     results = [(name, after[name]) for name in carried] + [(name, tensor) for name, (tensor, _) in collected.items()]
     body.outputs = [(name, value.slot) for name, value in results if isinstance(value, Tensor)]
     axes = tuple([axis for _, axis in collected.values()])
-    body.loop = Loop(*indexed, len(carried), axes, tuple(iteration.builder.body.discarded))
+    body.loop = Loop(*indexed, len(carried), axes)
     operands = _close(interpreter, iteration, carried)
     body.results = tuple([body.types[slot] for _, slot in body.outputs if isinstance(slot, int)])
     body.size = sum(call.body.size if call.body is not None else 1 for call in body.calls)
@@ -228,7 +228,6 @@ def _reorder(body: Body, inputs: list[int], names: Mapping[int, str]) -> None:
     order = [*inputs, *made]
     moved = {slot: position for position, slot in enumerate(order)}
     types = [body.types[slot] for slot in order]
-    assert body.loop is not None
 
     def place(operand: Operand) -> Operand:
         return moved[operand] if isinstance(operand, int) else operand
@@ -240,7 +239,7 @@ def _reorder(body: Body, inputs: list[int], names: Mapping[int, str]) -> None:
         call.inputs = tuple([(name, place(operand)) for name, operand in call.inputs])
         call.first = moved.get(call.first, call.first)
     body.outputs = [(name, place(operand)) for name, operand in body.outputs]
-    body.loop = body.loop._replace(discarded=tuple([moved[slot] for slot in body.loop.discarded if slot in moved]))
+    body.discarded = {moved[slot] for slot in body.discarded if slot in moved}
     body.module = None
 
 

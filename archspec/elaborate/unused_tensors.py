@@ -54,8 +54,8 @@ def _live(body: Body, discarded: Iterable[int]) -> tuple[set[int], dict[str, lis
 
 def _live_inputs(call: Call) -> list[tuple[str, Operand]]:
     """Return the inputs of a loop that affect an output of an iteration, or what is assigned to `_` in it."""
-    assert call.body is not None and call.body.loop is not None
-    live, _ = _live(call.body, call.body.loop.discarded)
+    assert call.body is not None
+    live, _ = _live(call.body, call.body.discarded)
     return [operand for slot, operand in enumerate(call.inputs) if slot in live]
 
 
