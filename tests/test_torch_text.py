@@ -87,6 +87,7 @@ ARGUMENTS = {
     "nor one behind a name": ("n = 4, k = 2", "parted(3 * k)(x)", "n: int = 4"),
     "nor what a default is made of": ("n = 4, k = 2, wide = k > 1", "x * k if wide else x", "n: int = 4"),
     "nor one that a loop counts to": ("n = 4, k = 2", "counted(k)(x)", "n: int = 4"),
+    "nor one that a declared size equals": ("n = 4, k = 2", "four(x) * k", "k: int = 2"),
     "nor one in a real number": ("n = 4, k = 2", "x * n if k / 4 < 1.5 else x", "n: int = 4"),
     "nor one behind an operation": ("n = 4, k = 2", "x * n if min(k, 3) > 1 else x", "n: int = 4"),
     "nor one that picks": ("n = 4, k = 2", "x * n if [true, false, true][k] else x", "n: int = 4"),
@@ -111,12 +112,41 @@ fn counted(times)(x [...]) -> [...] {{
   for i in 0..times {{ h = h + i if i < 9 else h * 2 }}
   return h
 }}
+fn four(x [4]) -> [4] {{ return x + 1.0 }}
 block Net({hyperparameters})(x [n]) -> [n] {{
   w: param [n]
   return ({value}) + .w
 }}
 """
     assert f"def __init__(self, {arguments}) -> None:" in torch_source(load(text))
+
+
+LONGER = {
+    "the bound": "h = x + .w\n for t in 0..(seq + k - 2) { h = h * 0.5 + x }",
+    "a name of the bound": "h = x + .w\n m = seq + k - 2\n for t in 0..m { h = h * 0.5 + x }",
+    "a name of a part of it": "h = x + .w\n m = seq + k\n last = m - 2\n for t in 0..last { h = h * 0.5 + x }",
+    "a function of numbers": "h = x + .w\n m = below(seq + k)\n for t in 0..m { h = h * 0.5 + x }",
+    "the size of a tensor": "long = halved(concat(axis = 0)(x, full([k, n], 1.0)))\n h = x + sum(axis = 0)(long) + .w",
+}
+
+
+@pytest.mark.parametrize("case", LONGER)
+def test_a_size_that_a_loop_over_a_dimension_counts_to_is_no_argument(case: str) -> None:
+    """With another one, the count could be negative, which the language refuses and PyTorch ignores."""
+    text = f"""
+dim seq, rows
+fn below(count) {{ return count - 2 }}
+fn halved(x [rows, ...]) -> [rows, ...] {{
+  for t in 0..(rows - 2) {{ x = x * 0.5 }}
+  return x
+}}
+block Net(n = 4, k = 2)(x [seq, n]) -> [seq, n] {{
+  w: param [n]
+  {LONGER[case]}
+  return h
+}}
+"""
+    assert "def __init__(self, n: int = 4) -> None:" in torch_source(load(text))
 
 
 def test_an_output_that_an_optional_input_decides_on_may_be_none() -> None:

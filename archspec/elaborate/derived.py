@@ -41,11 +41,19 @@ class DerivedFloat(_Computing, float):
     """A real number computed from sizes."""
 
 
-def derived(value: int | float, form: Form, sizes: frozenset[str]) -> DerivedInt | DerivedFloat:
-    """A number that depends on `sizes`."""
-    made = DerivedInt(value) if isinstance(value, int) else DerivedFloat(value)
+class DerivedDimension(_Computing, Polynomial):
+    """A dimension computed from sizes."""
+
+
+def derived(value: int | float | Polynomial, form: Form, sizes: frozenset[str]) -> Value:
+    """A number or dimension that depends on `sizes`."""
+    made: Derived
+    if isinstance(value, Polynomial):
+        made = DerivedDimension(value.terms)
+    else:
+        made = DerivedInt(value) if isinstance(value, int) else DerivedFloat(value)
     made.form, made.sizes = form, sizes
-    return made
+    return cast("Value", made)
 
 
 def bare(value: Value) -> Value:
@@ -54,7 +62,15 @@ def bare(value: Value) -> Value:
         return tuple([bare(item) for item in value])
     if isinstance(value, Partial):
         return value._replace(values=tuple([(name, bare(item)) for name, item in value.values]))
-    return int(value) if isinstance(value, DerivedInt) else float(value) if isinstance(value, DerivedFloat) else value
+    match value:
+        case DerivedInt():
+            return int(value)
+        case DerivedFloat():
+            return float(value)
+        case DerivedDimension():
+            return Polynomial(value.terms)
+        case _:
+            return value
 
 
 def sizes_in(value: Value) -> frozenset[str]:
@@ -84,7 +100,9 @@ def is_size(value: Value) -> bool:
 def deciding(comparison: str, left: Value, right: Value) -> frozenset[str] | None:
     """The sizes on which it depends whether a comparison holds; None if it may be any."""
     if isinstance(left, Polynomial) or isinstance(right, Polynomial):
-        return NO_SIZES if left == right else None
+        if left != right:
+            return None
+        return NO_SIZES if left is right else sizes_in((left, right))
     if left is None or right is None:
         return NO_SIZES
     sizes = sizes_in(left) | sizes_in(right)
@@ -107,9 +125,9 @@ def _form(value: Value) -> Form:
 
 
 def _computed(function: Operator, left: Any, right: Any) -> Any:
-    """A binary operation on numbers; with a dimension the result is one."""
+    """A binary operation on numbers and dimensions."""
     value = function(bare(left), bare(right))
-    if not isinstance(value, int | float):
+    if not isinstance(value, int | float | Polynomial):
         return value
     form: Form = None
     one, other = _form(left), _form(right)
@@ -157,7 +175,7 @@ class DerivedNumbers(Numbers):
         sizes = sizes_in(arguments)
         if is_list(value) and value:
             return tuple([self.returned(item, arguments) for item in value])
-        if isinstance(value, Derived) and value.sizes == sizes:
+        if isinstance(value, DerivedInt | DerivedFloat) and value.sizes == sizes:
             return value
         if isinstance(value, int | float) and not isinstance(value, bool):
             return self._depending(value, sizes)
@@ -178,6 +196,10 @@ class DerivedNumbers(Numbers):
             self.decisive |= sizes
         return [cast("int", self._depending(i, sizes)) for i in range(first, last)]
 
+    def matched(self, declared: Dim, size: Dim) -> None:
+        if not sizes_in(declared):  # a number, which stays one in the code
+            self.decisive |= sizes_in(size)
+
     def bounded(self, values: Iterable[Value]) -> None:
         self.decisive |= sizes_in(tuple(values))  # with others, the loop may end before it starts
 
@@ -193,7 +215,7 @@ class DerivedNumbers(Numbers):
     def _depending(self, value: Value, sizes: frozenset[str]) -> Value:
         if not sizes:
             return value
-        if isinstance(value, int | float) and not isinstance(value, bool):
+        if isinstance(value, int | float | Polynomial) and not isinstance(value, bool):
             return derived(value, None, sizes | sizes_in(value))
         self.decisive |= sizes if isinstance(value, str) else NO_SIZES
         return value

@@ -13,7 +13,7 @@ from archspec.elaborate.shapes import shape_text
 from archspec.elaborate.values import POISON, Several, Tensor, Value, describe, is_integer, key_of
 from archspec.ir import Body, Call, Leaf, Loop, Operand, Type, find
 from archspec.ops.check import MOST_DIMENSIONS
-from archspec.resolve import nodes, walk
+from archspec.resolve import nodes
 
 
 class Iteration:
@@ -64,9 +64,8 @@ def scan(
             message = "the bounds of a loop cannot depend on the index of a loop over a dimension"
             interpreter.fault("wrong-kind", message, part.at)
             return False
-    if isinstance(count, Polynomial):
-        names = {name for part in (loop.first, loop.last) for name in walk.local_names(part)}
-        interpreter.program.numbers.bounded([*bounds, *[env[name] for name in names if name in env]])
+    if any(isinstance(bound, Polynomial) for bound in bounds):
+        interpreter.program.numbers.bounded(bounds)
     if interpreter.program.numbers.counts_elements and not at_least(count, 0):
         help = "start the loop at 0 or 1"
         message = f"the number of iterations may be negative: it is {count}"

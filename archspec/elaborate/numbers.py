@@ -87,6 +87,9 @@ class Numbers:
         """Whether an integer depends on the sizes of the inputs."""
         return isinstance(value, Polynomial)
 
+    def matched(self, declared: Dim, size: Dim) -> None:
+        """A declared size of an input or output was found to be equal to the actual one."""
+
     def bounded(self, values: Iterable[Value]) -> None:
         """The bounds of a loop over a dimension depend on these values."""
 

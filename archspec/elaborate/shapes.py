@@ -96,6 +96,7 @@ class Header:
             )
             return False
         if expected == size:
+            interpreter.program.numbers.matched(expected, size)
             return True
         first: tuple[Note, ...] = ()
         if isinstance(item, nodes.Dimension) and item.name in self._bound:
