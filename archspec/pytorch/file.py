@@ -85,12 +85,21 @@ def file_text(trace: Trace, model: str, doc: str, values: dict[str, Value], tota
     root = writer.write(trace.root)
     parts = [_definition(writer, emitted) for emitted in writer.emitted.values()]
     called = names_in([ast.parse("\n".join(line for part in parts for line in part))])
-    helpers = {op.name: op.torch.helper for op in OPS.values() if op.torch is not None and op.torch.helper}
-    parts += [text.split("\n") for word, text in sorted({**_HELPERS, **helpers}.items()) if word in called]
+    parts += [text.split("\n") for text in _helpers(called)]
     parts.append(_build(writer, root, model, doc, values))
     body = "\n".join("\n".join(["", "", *part]) for part in parts)
     lines = [*_title(model, values, total), "", "from __future__ import annotations", "", *_imports(body)]
     return "\n".join(lines) + "\n" + body + "\n"
+
+
+def _helpers(called: set[str]) -> list[str]:
+    """The definitions of the names that are called, and of those that they call."""
+    helpers = "\n\n\n".join(op.torch.helper for op in OPS.values() if op.torch is not None and op.torch.helper)
+    known = {**_HELPERS, **{re.split(r"\W+", part, maxsplit=2)[1]: part for part in helpers.split("\n\n\n")}}
+    pending = [word for word in known if word in called]
+    for word in pending:
+        pending += [other for other in known if other not in pending and other in names_in([ast.parse(known[word])])]
+    return [known[word] for word in sorted(pending)]
 
 
 def _title(model: str, values: dict[str, Value], total: int) -> list[str]:

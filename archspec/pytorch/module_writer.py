@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from archspec.elaborate.trace import Trace, Use
 from archspec.ir import Constant, Type
+from archspec.pytorch import experts
 from archspec.pytorch.attention import products_in
 from archspec.pytorch.base_class import base_class
 from archspec.pytorch.constructor_arguments import ConstructorArguments
@@ -146,7 +147,22 @@ class ModuleWriter:
             tried.append((forward, body))
             if products_in(body) < 3:
                 break
-        return min(tried, key=lambda found: products_in(found[1]))
+        forward, body = min(tried, key=lambda found: products_in(found[1]))
+        return forward, self._with_sorted_experts(forward, body)
+
+    def _with_sorted_experts(self, forward: ForwardMethod, body: list[ast.stmt]) -> list[ast.stmt]:
+        """A body in which consecutive products with the same experts sort vectors once."""
+        if len(experts.products_in(body)) < 2:
+            return body
+        context, scope = self.context, forward.scope
+        functions = {
+            context.names[definition]
+            for definition, uses in self.trace.uses.items()
+            if definition.kind == "fn" and experts.is_elementwise(uses)
+        }
+        numbers = {context.attribute(scope.definition, word) for word in scope.definition.hyperparameters}
+        elementwise = experts.elementwise_functions() | functions
+        return experts.sorted_once(body, scope.fresh("by_expert"), elementwise, numbers)
 
     def _init(
         self, definition: Definition, uses: Sequence[Use], base: str, made: list[ast.stmt], forward: list[ast.stmt]

@@ -91,7 +91,7 @@ TAKEN_BY_FILES = frozenset(
         n
         for op in OPS.values()
         if op.torch is not None
-        for n in re.findall(r"^def (\w+)", op.torch.helper, re.MULTILINE)
+        for n in re.findall(r"^(?:class|def) (\w+)", op.torch.helper, re.MULTILINE)
     }
     | {"abs", "enumerate", "float", "int", "len", "list", "max", "min", "range", "str", "super", "tuple", "bool"}
 )
