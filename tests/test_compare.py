@@ -7,11 +7,12 @@ import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 import yaml
+from bundled import groups
 from small import DENSE, load
 
 import archspec
@@ -68,11 +69,11 @@ def matched(found: Comparison) -> list[tuple[int, tuple[str, ...], str]]:
 # Parts ----------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.slow)])
-def test_the_parts_of_any_bundled_models_are_all_of_them(step: int) -> None:
-    tables = [table_of(name, {})[0] for name in BUNDLED]
+@pytest.mark.parametrize("models", groups())
+def test_the_parts_of_any_bundled_models_are_all_of_them(models: Sequence[str]) -> None:
+    tables = [table_of(name, {})[0] for name in models]
     for table in tables:
-        for other in tables[::step]:
+        for other in tables:
             found = compare_tables([table, other], 2)
             for i, model in enumerate((table, other)):
                 outer = [part for part in found.parts if part.row.level == 0]

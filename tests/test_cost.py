@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bundled import each
 from small import DENSE, load
 
 import archspec
@@ -102,7 +103,7 @@ def test_what_other_tools_say_of_bert_differs_by_what_the_docs_say(seq: int) -> 
 # Sums -----------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", each())
 def test_modules_and_trees_sum_to_the_total(name: str) -> None:
     model = archspec.load(name)
     for dims in ({}, sizes(model)):
@@ -122,7 +123,7 @@ def test_modules_and_trees_sum_to_the_total(name: str) -> None:
             assert sum(work.macs for work in products) == cost.work.score_macs + cost.work.mix_macs
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", each())
 def test_a_formula_with_values_put_in_is_the_number(name: str) -> None:
     model = archspec.load(name)
     formula = archspec.cost(model)

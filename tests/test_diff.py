@@ -4,12 +4,13 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from bundled import groups
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from small import DENSE, load
@@ -53,11 +54,11 @@ def prenorm(folder: Path) -> str:
 # Tensors --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.slow)])
-def test_applied_to_any_bundled_model_it_gives_any_other(step: int) -> None:
-    tensors = [contents(table_of(name, {})[0]) for name in BUNDLED]
+@pytest.mark.parametrize("models", groups())
+def test_applied_to_any_bundled_model_it_gives_any_other(models: Sequence[str]) -> None:
+    tensors = [contents(table_of(name, {})[0]) for name in models]
     for before in tensors:
-        for after in tensors[::step]:
+        for after in tensors:
             prefix = common_prefix(before, after)
             steps = changes(renamed(before, prefix), after)
             assert changed(before, prefix, steps) == after

@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from bundled import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from small import load
@@ -280,7 +281,7 @@ def test_arithmetic_errors_by_their_digits() -> None:
 # All conventions, and back
 
 
-@pytest.mark.parametrize("name", archspec.models())
+@pytest.mark.parametrize("name", each())
 def test_relatives_and_kinds_hold_what_their_tables_hold(name: str) -> None:
     model = archspec.load(name)
     relatives = relatives_of(model)

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,21 +10,26 @@ import archspec
 
 TABLES = sorted((Path(__file__).parent / "oracle" / "tensors").glob("*.json"))
 
+Table = tuple[dict[str, Any], archspec.Model]
 
-@pytest.mark.parametrize("path", TABLES, ids=lambda p: p.stem)
-def test_names_shapes_ties_and_trainability_are_those_of_the_real_model(path: Path) -> None:
-    expected = json.loads(path.read_text())
-    model = archspec.load(expected["name"])
+
+@pytest.fixture(scope="module", params=TABLES, ids=lambda path: path.stem)
+def table(request: pytest.FixtureRequest) -> Table:
+    """A table, and the model it describes."""
+    expected = json.loads(request.param.read_text())
+    return expected, archspec.load(expected["name"])
+
+
+def test_names_shapes_ties_and_trainability_are_those_of_the_real_model(table: Table) -> None:
+    expected, model = table
     ours = {t.name: (list(t.shape), t.tied_to, t.trainable) for t in model.tensors}
     theirs = {name: (shape, tied_to, trainable) for name, shape, tied_to, trainable in expected["tensors"]}
     assert ours == theirs
     assert len(model.tensors) == len(expected["tensors"])
 
 
-@pytest.mark.parametrize("path", TABLES, ids=lambda p: p.stem)
-def test_totals_and_buffers_are_those_of_the_real_model(path: Path) -> None:
-    expected = json.loads(path.read_text())
-    model = archspec.load(expected["name"])
+def test_totals_and_buffers_are_those_of_the_real_model(table: Table) -> None:
+    expected, model = table
     assert model.params.total == expected["total"]
     assert model.params.trainable == expected["trainable"]
     assert model.params.frozen == expected["total"] - expected["trainable"]
@@ -31,9 +37,8 @@ def test_totals_and_buffers_are_those_of_the_real_model(path: Path) -> None:
     assert {b.name: b.shape for b in model.buffers} == persistent
 
 
-@pytest.mark.parametrize("path", TABLES, ids=lambda p: p.stem)
-def test_sizes_add_up(path: Path) -> None:
-    model = archspec.load(json.loads(path.read_text())["name"])
+def test_sizes_add_up(table: Table) -> None:
+    _, model = table
     assert sum(t.params for t in model.tensors) == model.params.total
     assert sum(t.params for t in model.tensors if t.trainable) == model.params.trainable
     by_name = {t.name: t for t in model.tensors}

@@ -4,11 +4,12 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import networkx as nx
 import pytest
+from bundled import groups
 
 import archspec
 from archspec.cli import main
@@ -122,13 +123,14 @@ def test_pictures_fold_unless_told_and_data_does_not(capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.skipif(not shutil.which("dot"), reason="needs Graphviz")
-def test_graphviz_takes_it_without_a_word(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("models", groups())
+def test_graphviz_takes_it_without_a_word(models: Sequence[str], capsys: pytest.CaptureFixture[str]) -> None:
     hostile = graph(
         (HOSTILE, {"type": HOSTILE, "path": (HOSTILE + "p",), "shared_with": (HOSTILE,)}),
         blocks={HOSTILE + "p": HOSTILE},
     )
     texts = [dot(hostile, HOSTILE), dot(STACKED, "stack")]
-    for name in archspec.models():
+    for name in models:
         for level in ("layer", "block", "op"):
             assert main(["graph", name, "--level", level]) == 0
             texts.append(capsys.readouterr().out)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bundled import each
 
 import archspec
 import archspec.pipeline.trees
@@ -73,16 +74,13 @@ def restored(value: Any) -> Any:
 
 
 @pytest.fixture(scope="module")
-def copies(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, archspec.Model]]:
-    """All models from a copy of the specs with other names."""
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the specs with other names."""
     folder = tmp_path_factory.mktemp("renamed") / "specs"
     shutil.copytree(SPECS, folder)
     for path in TREES:
         (folder / path.relative_to(SPECS)).write_text(renamed(path), encoding="utf-8")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(resources, "specs_root", lambda: str(folder))
-        assert archspec.models() == MODELS
-        yield {name: archspec.load(name) for name in MODELS}
+    return folder
 
 
 def test_every_definition_has_another_name_in_the_copy() -> None:
@@ -93,14 +91,18 @@ def test_every_definition_has_another_name_in_the_copy() -> None:
         assert {d.name.text for d in definitions(file)} <= set(OLD)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", each())
 def test_a_copy_with_every_definition_renamed_gives_the_same_tables(
-    name: str, copies: dict[str, archspec.Model]
+    name: str, copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before, after = internals(archspec.load(name)).table, internals(copies[name]).table
+    original = archspec.load(name)
+    monkeypatch.setattr(resources, "specs_root", lambda: str(copy))
+    assert archspec.models() == MODELS
+    model = archspec.load(name)
+    before, after = internals(original).table, internals(model).table
     assert {row.type for row in (*after.tensors, *after.modules)} <= set(OLD)
     assert restored(after.to_data()) == restored(before.to_data())
-    assert restored(archspec.cost(copies[name])) == restored(archspec.cost(name))
+    assert restored(archspec.cost(model)) == restored(archspec.cost(original))
 
 
 def test_no_python_file_names_a_bundled_model_block_or_layer() -> None:

@@ -150,7 +150,11 @@ def test_wrong_rates_and_operands_are_refused(expression: str, message: str) -> 
     assert [d.message for d in findings(ONE % expression) if d.severity == "error"] == [message]
 
 
-@pytest.mark.parametrize("name", archspec.models())
+WITH_RATES = ("albert", "bart", "bert", "camembert", "distilbert", "electra", "gpt2", "llama", "modernbert", "roberta")
+WITH_RATES += ("t5", "transformer", "xlm-roberta")
+
+
+@pytest.mark.parametrize("name", [name for name in archspec.models() if name.startswith(WITH_RATES)])
 def test_published_rates(name: str) -> None:
     """The rates of the bundled models; those of Llama, ModernBERT and ALBERT's second version are 0."""
     rates = {k: v for k, v in archspec.load(name).hyperparameters.items() if "dropout" in k}
