@@ -137,9 +137,12 @@ def mixed_up(folder: Path, name: str, seeds: range) -> None:
             raise
 
 
-@pytest.mark.parametrize("name", SPECS)
+OFTEN = ("small", "attention.arch", "bert.arch", "llama.arch", "norm.arch", "recurrent.arch", "std.arch", "t5.arch")
+
+
+@pytest.mark.parametrize("name", OFTEN)
 def test_specs_with_words_and_lines_mixed_up(folder: Path, name: str) -> None:
-    mixed_up(folder, name, range(80 if name == "small" else 5))
+    mixed_up(folder, name, range(60 if name == "small" else 5))
 
 
 @pytest.mark.slow
@@ -164,10 +167,11 @@ def spoil(text: str, chance: random.Random) -> str:
     return "".join(words)
 
 
-def test_one_wrong_word_is_seldom_more_than_one_finding(folder: Path) -> None:
-    found = [len(try_out(folder, spoil(SMALL, random.Random(seed))).diagnostics) for seed in range(100)]
-    assert sum(number <= 1 for number in found) >= 70, found
-    assert sum(number <= 3 for number in found) >= 95, found
+@pytest.mark.parametrize("seeds", [40, pytest.param(200, marks=pytest.mark.slow)])
+def test_one_wrong_word_is_seldom_more_than_one_finding(folder: Path, seeds: int) -> None:
+    found = [len(try_out(folder, spoil(SMALL, random.Random(seed))).diagnostics) for seed in range(seeds)]
+    assert sum(number <= 1 for number in found) >= 0.7 * seeds, found
+    assert sum(number <= 3 for number in found) >= 0.95 * seeds, found
 
 
 # Overrides ------------------------------------------------------------------------------------------------------------

@@ -37,8 +37,8 @@ from archspec.table import Plain
 _HARMLESS = {"unused-import", "unused-dimension", "expect"}
 """Codes of errors that do not affect the counts of a model."""
 
-MOST_COMBINATIONS = 64
-"""The limit on the combinations of absent inputs that are compiled."""
+MOST_OPTIONAL = 6
+"""The limit on optional inputs of which every combination is compiled."""
 
 
 class Compiled(Record):
@@ -125,12 +125,12 @@ def bare_body(program: Program, unit: Unit, model: tree.Model, compiled: Compile
 
 
 def _bodies_without_optional(program: Program, target: Target, types: tuple[Type, ...]) -> list[Body]:
-    """Compile a definition without each combination of its optional inputs, up to MOST_COMBINATIONS of them."""
+    """Compile a definition without each combination of its optional inputs, as many as MOST_OPTIONAL inputs have."""
     report = program.report
     names = [entry.name for entry in target.definition.inputs]
     optional = [i for i, entry in enumerate(target.definition.inputs) if entry.default is not None]
     found: list[Body] = []
-    for absent in islice(_combinations(optional), MOST_COMBINATIONS):
+    for absent in islice(_combinations(optional), 2**MOST_OPTIONAL):
         before = len(report.diagnostics)
         body = body_of(program, target, tuple([None if i in absent else type for i, type in enumerate(types)]))
         if body is not None:

@@ -23,9 +23,6 @@ from archspec.source import Report
 from archspec.syntax import tree
 from archspec.table import Plain
 
-MOST_OPTIONAL = 6
-"""The limit on optional inputs of which every combination is tried."""
-
 Applied = nodes.Apply | nodes.Own
 Evaluated = nodes.Expr | nodes.Step
 

@@ -20,13 +20,20 @@ _COMPARED = ("==", "!=", "and", "or", *MEMBERSHIP)
 
 
 def check_untaken(program: Program, unit: Unit) -> None:
-    """Check the definitions of a file whose models have no errors, so that the only errors are in untaken branches."""
+    """Check the definitions of a file whose models have no errors, so that the only errors are in untaken branches.
+
+    A file without any is checked once for a program.
+    """
+    if unit in program.untaken:
+        return
     for binding in unit.names.values():
         definition = binding.target
         if not binding.imported and isinstance(definition, Definition):
             form = resolved(definition, program.report)
             if not form.broken:
                 _Untaken(program, unit, definition, {}).definition_of(form)
+    if not program.report.diagnostics:
+        program.untaken.add(unit)
 
 
 class _Untaken(Interpreter):

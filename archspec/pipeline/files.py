@@ -121,9 +121,15 @@ def _load_stdin(report: Report) -> Loaded:
     raise ArchError(report.diagnostics)
 
 
+_found: dict[tuple[str, str], str] = {}
+"""The files in which bundled models were found: the first ones to look into."""
+
+
 def _find_bundled(name: str, report: Report) -> Loaded:
     specs = resources.specs_root()
-    for file in resources.bundled_files(specs):
+    known = _found.get((specs, name))
+    files = resources.bundled_files(specs) if known is None else [known, *resources.bundled_files(specs)]
+    for file in files:
         try:
             with open(os.path.join(specs, file + ".arch"), encoding="utf-8") as text:
                 if f'"{name}"' not in text.read():
@@ -132,6 +138,7 @@ def _find_bundled(name: str, report: Report) -> Loaded:
             continue
         loaded = _bundled_unit(specs, file, report)
         if name in loaded.unit.models:
+            _found[specs, name] = file
             return loaded
     report.check()
     near = suggest(name, models())

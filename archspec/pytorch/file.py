@@ -6,7 +6,8 @@ import ast
 import re
 from collections.abc import Sequence
 
-from archspec.elaborate.trace import MOST_OPTIONAL, Trace
+from archspec.elaborate.models import MOST_OPTIONAL
+from archspec.elaborate.trace import Trace
 from archspec.elaborate.values import Value, show
 from archspec.ops import OPS
 from archspec.pytorch.emitted import Emitted, Output
