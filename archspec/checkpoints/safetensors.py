@@ -53,7 +53,7 @@ def _entry(name: str, info: object, label: str, faults: Faults) -> Entry | None:
     if not faults.has_name(name):
         return None
     fields = cast("dict[str, object]", info) if isinstance(info, dict) else {}
-    dtype, shape, offsets = (fields.get(key) for key in ("dtype", "shape", "data_offsets"))
+    dtype, shape, offsets = fields.get("dtype"), fields.get("shape"), fields.get("data_offsets")
     if dtype is None or shape is None or offsets is None:
         faults.add("fields", f"missing `dtype`, `shape` or `data_offsets` of `{name}`")
     elif not isinstance(dtype, str) or dtype not in DTYPES:
