@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from archspec.algebra import Dim
 from archspec.ir import Type
+from archspec.ops import normal_forms as forms
 from archspec.ops.check import (
     OpError,
     Shape,
@@ -242,6 +243,7 @@ OPS = (
         attention="product",
         macs=_of_rows,
         torch=Torch("torch.matmul(a, b)", promotes=False),
+        normal=forms.matmul,
     ),
     Op(
         "linear",
@@ -259,6 +261,7 @@ OPS = (
         mixes=True,
         macs=_of_rows,
         torch=Torch(_with_bias("F.linear(x, weight"), promotes=False),
+        normal=forms.linear,
     ),
     Op(
         "expert_linear",
@@ -279,6 +282,7 @@ OPS = (
         mixes=True,
         macs=_of_rows,
         torch=Torch(_with_bias("expert_linear(x, experts, weight"), helper=_EXPERTS, promotes=False),
+        normal=forms.expert_linear,
     ),
     Op(
         "conv",
@@ -308,6 +312,7 @@ OPS = (
         mixes=True,
         macs=_of_kernels,
         torch=Torch(_convolution, promotes=False),
+        normal=forms.convolution,
     ),
     Op(
         "layer_norm",
@@ -325,6 +330,7 @@ OPS = (
         ("real",),
         work=5,  # the sum for the mean, its subtraction, the square, the sum for the variance, the scaling
         torch=Torch(_normalization, promotes=False),
+        normal=forms.layer_norm,
     ),
     Op(
         "group_norm",
@@ -342,6 +348,7 @@ OPS = (
         ("real",),
         work=5,  # as for layer_norm
         torch=Torch(_group_normalization, promotes=False),
+        normal=forms.group_norm,
     ),
     Op(
         "embedding",
@@ -354,6 +361,7 @@ OPS = (
         ("table",),
         mixes=True,
         torch=Torch(_lookup),
+        normal=forms.embedding,
     ),
     Op(
         "gather",
@@ -366,6 +374,7 @@ OPS = (
         _gather,
         ("x",),
         torch=Torch("torch.gather(x, axis, index)"),
+        normal=forms.gather,
     ),
     Op(
         "one_hot",
@@ -379,5 +388,6 @@ OPS = (
         ("int",),
         work=1,
         torch=Torch(_equal_to_position),
+        normal=forms.one_hot,
     ),
 )
