@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from archspec.algebra import Polynomial, index, substitute
 from archspec.bodies.fold import arguments, fold_body
 from archspec.bodies.step_budget import StepBudget
+from archspec.equivalence.places import Places
 from archspec.ir import Body, Call, Leaf, Loop, Type, canonical, find
 from archspec.normal.arrays import Array, Arrays
 from archspec.ops import OPS, Op
@@ -20,15 +21,21 @@ if TYPE_CHECKING:
 class Bodies:
     """Normal forms of the bodies of one model."""
 
-    def __init__(self, arrays: Arrays, module: Module | None) -> None:
+    def __init__(self, arrays: Arrays, module: Module | None, places: Places) -> None:
         self.arrays = arrays
         self.module = module
+        self.places = places
         self._budget = StepBudget()
         self._indices: dict[str, Any] = {}
 
     def outputs(self, body: Body, inputs: Sequence[Array | None], prefix: str = "") -> list[Array | None]:
         """Return the outputs of a body, whose tensors' names begin with `prefix`."""
         return self._expanded(body, inputs, prefix)
+
+    def table(self, name: str) -> Array | None:
+        """Return a constant table, which is not stored; None for any other tensor."""
+        leaf = find(self.module, name) if self.module is not None else None
+        return self._tensor(name) if isinstance(leaf, Leaf) and leaf.weight.kind == "const" else None
 
     def _expanded(self, body: Body, inputs: Sequence[Array | None], prefix: str) -> list[Array | None]:
         def opened(call: Call, given: list[Array | None]) -> list[Array | None]:
@@ -44,7 +51,12 @@ class Bodies:
         def weight(name: str) -> Array | None:
             return self._tensor(prefix + name)
 
-        return fold_body(body, inputs, self._operation, opened, None, number, weight, self._budget).outputs
+        def operation(call: Call, given: list[Array | None]) -> list[Array | None]:
+            found = self._operation(call, given)
+            self.places.note(found, prefix.rstrip("."), call.span.place)
+            return found
+
+        return fold_body(body, inputs, operation, opened, None, number, weight, self._budget).outputs
 
     def _exact(self, value: Any) -> Any:
         """Return a static value in which the indices of loops have their own names."""

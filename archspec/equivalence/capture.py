@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import operator
+import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from archspec.algebra import Dim, Expression, Polynomial, dim_max, dim_min, symbol
+from archspec.algebra import Dim, Expression, Polynomial, dim_max, dim_min
 from archspec.equivalence.bodies import apply
 from archspec.equivalence.calls import CALLS, Untranslatable
+from archspec.equivalence.places import Places
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
 
 if TYPE_CHECKING:
     import torch
-
-
-class Captured:
-    """The outputs of a module as arrays, in order, None for those that are absent."""
 
 
 def exported(module: torch.nn.Module, inputs: Mapping[str, Type], sizes: Mapping[str, int]) -> Any:
@@ -50,10 +49,18 @@ def exported(module: torch.nn.Module, inputs: Mapping[str, Type], sizes: Mapping
 class Capture:
     """The values of an exported program."""
 
-    def __init__(self, arrays: Arrays, program: Any, inputs: Mapping[str, Type], names: Callable[[str], str]) -> None:
+    def __init__(
+        self,
+        arrays: Arrays,
+        program: Any,
+        inputs: Mapping[str, Type],
+        tensor: Callable[[str, Any, Type], Array],
+        places: Places,
+    ) -> None:
         self.arrays = arrays
         self.program = program
-        self.names = names
+        self.tensor = tensor
+        self.places = places
         self._values: dict[Any, Any] = {}
         self._symbols: dict[str, Expression] = {}
         self._inputs = inputs
@@ -71,7 +78,8 @@ class Capture:
             if node.op == "placeholder":
                 self._values[node] = self._placeholder(node, tensors, constants)
             elif node.op == "call_function":
-                self._values[node] = self._call(node)
+                self._values[node] = found = self._call(node)
+                self._note(node, found)
             elif node.op == "output":
                 return [self._value(item) for item in node.args[0]]
             else:
@@ -91,7 +99,8 @@ class Capture:
             return None
         type = self._type(value)
         if node.name in tensors:
-            return self.arrays.stored("tensor", self.names(tensors[node.name]), type.shape, type.dtype)
+            name = tensors[node.name]
+            return self.tensor(name, self.program.constants.get(name), type)
         if node.name in constants:
             return self._constant(self.program.constants[constants[node.name]], type)
         return self.arrays.stored("input", node.name, type.shape, type.dtype)
@@ -122,6 +131,14 @@ class Capture:
         found = handler(self.arrays, types, *arguments, **keywords)
         self._check(found, types, name)
         return found
+
+    def _note(self, node: Any, found: Any) -> None:
+        arrays = [array for array in (found if isinstance(found, list) else [found]) if isinstance(array, Array)]
+        stack = list((node.meta.get("nn_module_stack") or {}).values())
+        lines = re.findall(r'File "([^"]+)", line ([0-9]+)', node.meta.get("stack_trace") or "")
+        lines = [line for line in lines if f"{os.sep}torch{os.sep}" not in line[0]] or lines
+        source = f"{os.path.basename(lines[-1][0])}:{lines[-1][1]}" if lines else node.name
+        self.places.note(arrays, stack[-1][0] if stack else "", source)
 
     def _check(self, found: Any, types: Sequence[Type], name: str) -> None:
         for array, type in zip(found if isinstance(found, list) else [found], types, strict=True):
@@ -184,6 +201,3 @@ def _is_tensor(value: Any) -> bool:
     import torch
 
     return isinstance(value, torch.Tensor)
-
-
-_ = symbol

@@ -38,6 +38,9 @@ Indices: TypeAlias = tuple[Expression, ...]
 Names: TypeAlias = frozenset[str]
 
 NONE: Names = frozenset()
+BASES = frozenset(["input", "tensor", "carried", "total", "amax", "softmax", "operation"])
+"""The kinds of what elements are loaded from."""
+
 TOLERANCE = 1e-13
 """The relative difference up to which numbers are the same."""
 
@@ -544,6 +547,37 @@ class Elements:
                 if changed != inner:
                     replaced[name] = self.polynomial(changed)
         return _joined(substitute(value, replaced)) if replaced else value
+
+    # Walking ----------------------------------------------------------------------------------------------------------
+
+    def children(self, element: Element) -> list[Element]:
+        """Return the elements that an element is made of; those of a base, if it is loaded from one."""
+        node = self.nodes[element]
+        arguments = cast("tuple[Any, ...]", node.arguments)
+        match node.kind:
+            case "number" | "bool" | "input" | "tensor" | "carried":
+                return []
+            case "int" | "real" | "ge0" | "eq0":
+                return self._opaque_in(arguments)
+            case "sum":
+                return [term for _, term in arguments[0]]
+            case "product":
+                return [factor for factor, _ in arguments[0]]
+            case "load":
+                return [arguments[0], *self._opaque_in(arguments[1:])]
+            case "apply":
+                return [*arguments[2:]]
+            case "operation":
+                return [array.element for array in arguments[3:] if array is not None]
+            case _:
+                return [*arguments]
+
+    def is_base(self, element: Element) -> bool:
+        """Whether elements are loaded from this."""
+        return self.nodes[element].kind in BASES
+
+    def _opaque_in(self, values: Iterable[Expression]) -> list[Element]:
+        return [int(name[2:]) for value in values for name in symbols(value) if name.startswith("#v")]
 
     # Order of indices -------------------------------------------------------------------------------------------------
 

@@ -499,14 +499,13 @@ def roll(n: Arrays, x: Array, shift: object, axis: object) -> Array:
     shifts: Sequence[Dim] = shift if isinstance(shift, list | tuple) else [shift]  # pyright: ignore
     axes: Sequence[int] = axis if isinstance(axis, list | tuple) else [axis]  # pyright: ignore
 
-    def indices(i: Indices) -> list[Expression]:
-        found = list(i)
-        for by, at in zip(shifts, axes, strict=True):
-            place = at % len(found)
-            found[place] = n.elements.divide(found[place] - by, x.shape[place])[1]
-        return found
-
-    return n.view(x, x.shape, indices)
+    for by, at in zip(shifts, axes, strict=True):
+        size = x.shape[at % len(x.shape)]
+        first = by % size if isinstance(size, int) else by
+        if first != 0:
+            middle = size - first if not isinstance(first, int) or first > 0 else -first
+            x = concat(n, cut(n, x, at, middle, size, 1), cut(n, x, at, 0, middle, 1), axis=at)
+    return x
 
 
 # Creation -------------------------------------------------------------------------------------------------------------
