@@ -7,7 +7,7 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from archspec.algebra import Polynomial
-from archspec.equivalence.evaluate import Evaluation
+from archspec.equivalence.evaluate import Evaluation, Unevaluated
 from archspec.equivalence.sides import example_sizes
 from archspec.ir import Body, canonical, leaves
 from archspec.normal.arrays import Array, Arrays
@@ -93,8 +93,11 @@ def of_module(module: nn.Module, body: Body) -> Run:
         state = {name: values["tensor", canonical(owner, name)] for name in copy.state_dict()}
         copy.load_state_dict(state)
         given = {name: values["input", name] for name, _ in body.inputs}
-        with torch.no_grad():
-            return flat(copy(**given))
+        try:
+            with torch.no_grad():
+                return flat(copy(**given))
+        except Exception as problem:  # of any class, as it comes from the module
+            raise Unevaluated(f"calling the module fails: {problem}") from problem
 
     return run
 
