@@ -130,6 +130,7 @@ def _graph(parser: argparse.ArgumentParser) -> None:
 def _build(parser: argparse.ArgumentParser) -> None:
     _spec(parser)
     parser.add_argument("--to", choices=("torch",), default="torch", help="output language (torch)")
+    parser.add_argument("--prove", action="store_true", help="prove that the code computes what the spec does")
     _output(parser)
 
 
@@ -183,7 +184,14 @@ def _formula(parser: argparse.ArgumentParser) -> None:
 
 def _verify(parser: argparse.ArgumentParser) -> None:
     _spec(parser)
-    _checkpoint(parser)
+    parser.add_argument(
+        "checkpoint", metavar="CHECKPOINT", nargs="?", help="a file, an index of shards, or their directory"
+    )
+    parser.add_argument(
+        "--module",
+        metavar="FILE.py[:FACTORY]",
+        help="instead of a checkpoint: prove that the PyTorch module that a function or class returns (build) is equal",
+    )
     parser.add_argument(
         "--rename",
         metavar="OLD=NEW",

@@ -17,7 +17,12 @@ def run(options: Namespace) -> int:
 
     def source() -> tuple[str, Sequence[Diagnostic]]:
         model = model_of(options.spec, parse_overrides(options.settings))
-        return torch_source(model), model.warnings
+        text = torch_source(model)
+        if options.prove:
+            from archspec.equivalence.prove import prove_source  # which imports torch
+
+            prove_source(model, text)
+        return text, model.warnings
 
     write_text(options, source)
     return 0

@@ -7,6 +7,7 @@ from argparse import Namespace
 from archspec.cli import write_diagnostics
 from archspec.cli.output import show
 from archspec.overrides import parse_overrides
+from archspec.pipeline.compile import model_of
 from archspec.pipeline.tables import table_of
 from archspec.source import Diagnostic, fail
 from archspec.verification.api import verify_table
@@ -16,12 +17,29 @@ from archspec.verification.report import contents, page
 
 def run(options: Namespace) -> int:
     """Write the differences between a checkpoint and a model; the exit status is 1 if there are any."""
+    if (options.module is None) == (options.checkpoint is None):
+        raise fail("usage", "expected either a checkpoint or --module")
+    if options.module is not None:
+        return _prove(options)
     renames = [_rename(text) for text in options.renames]
     model, warnings = table_of(options.spec, parse_overrides(options.settings))
     found = verify_table(model, options.checkpoint, renames)
     show(found, options.format, contents, page)
     write_diagnostics([*warnings, *map(_unmatched, found.unmatched)])
     return 0 if found.is_exact else 1
+
+
+def _prove(options: Namespace) -> int:
+    """Write whether a PyTorch module is equal to the model; the exit status is 1 unless that is proven."""
+    from archspec.equivalence.api import equivalent  # which imports torch, as does the file
+    from archspec.equivalence.factories import module_from
+    from archspec.equivalence.report import contents, page
+
+    model = model_of(options.spec, parse_overrides(options.settings))
+    found = equivalent(model, module_from(options.module))
+    show(found, options.format, contents, page)
+    write_diagnostics(model.warnings)
+    return 0 if found else 1
 
 
 def _rename(text: str) -> Rename:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from archspec.algebra import LARGEST, Polynomial
 from archspec.ir import Type
+from archspec.ops import normal_forms as forms
 from archspec.ops.check import OpError, Shape, describe, element_type, is_list, shape_of, size_of
 from archspec.ops.record import Attribute, Interval, Op, Settings, Torch
 
@@ -78,6 +79,7 @@ OPS = (
         ("int",),
         interval=_counted,
         torch=Torch("torch.arange(stop, **new)"),
+        normal=forms.arange,
     ),
     Op(
         "full",
@@ -90,6 +92,7 @@ OPS = (
         ("value",),
         interval=_constant,
         torch=Torch("torch.full(shape, value, **new)"),
+        normal=forms.full,
     ),
     Op(
         "table",

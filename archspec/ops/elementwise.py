@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 from archspec.algebra import LARGEST, Dim, Polynomial, checked, dim_max, dim_min
 from archspec.ir import Type
+from archspec.ops import normal_forms as forms
 from archspec.ops.check import OpError, Shape, broadcast, describe, typed
 from archspec.ops.record import Attribute, Input, Interval, Op, Operands, Scalar, Settings, Torch, kept
 
@@ -266,11 +267,13 @@ def _logic(name: str, doc: str, torch: str) -> Op:
 
 
 OPS = (
-    _unary("neg", "-x.", "number", "x", _within(operator.neg), "-x", "-x", "-"),
-    _unary("abs", "x where x >= 0, else -x.", "number", "x", _known(abs), "abs(x)", "torch.abs(x)"),
+    _unary("neg", "-x.", "number", "x", _within(operator.neg), "-x", "-x", "-")._replace(normal=forms.negate),
+    _unary("abs", "x where x >= 0, else -x.", "number", "x", _known(abs), "abs(x)", "torch.abs(x)")._replace(
+        normal=forms.absolute
+    ),
     _real("exp", "e to the power x.", math.exp),
     _real("log", "The natural logarithm of x.", math.log, least=1),
-    _real("sqrt", "The square root of x.", math.sqrt, least=0),
+    _real("sqrt", "The square root of x.", math.sqrt, least=0)._replace(normal=forms.square_root),
     _real("sin", "The sine of x, in radians.", math.sin),
     _real("cos", "The cosine of x, in radians.", math.cos),
     _real("tanh", "The hyperbolic tangent, (exp(x) - exp(-x)) / (exp(x) + exp(-x)).", math.tanh),
@@ -284,8 +287,10 @@ OPS = (
         _rounded(math.floor),
         "math.floor(x)",
         "torch.floor(x).long()",
+    )._replace(normal=forms.floor),
+    _cast("real", "x as a real; true is 1, false 0.", "real", _known(float), "float(x)", None)._replace(
+        normal=forms.to_real
     ),
-    _cast("real", "x as a real; true is 1, false 0.", "real", _known(float), "float(x)", None),
     _cast(
         "float32",
         "x as a real, in float32 if the model is in half precision. What is computed from it and from numbers alone "
@@ -294,28 +299,42 @@ OPS = (
         _known(float),
         "float(x)",
         None,
-    )._replace(widens=True),
+    )._replace(widens=True, normal=forms.to_real),
     _cast(
         "int", "x as an int, truncated towards zero; true is 1, false 0.", "int", _rounded(int), "int(x)", "x.long()"
-    )._replace(interval=kept),
-    _unary("not", "True where x is false.", "bool", "bool", None, "not x", "~x", "not"),
-    _commutative(_arithmetic("add", "a + b.", operator.add, "+"), operator.add),
-    _arithmetic("sub", "a - b.", operator.sub, "-")._replace(interval=_of_ends(operator.sub)),
-    _commutative(_arithmetic("mul", "a times b.", operator.mul, "*"), operator.mul),
-    _binary("div", "a divided by b; a real, also for two ints.", "number", "real", _known(_divided), "a / b", "/"),
-    _arithmetic("floordiv", "a divided by b, rounded down.", _quotient, "//"),
-    _arithmetic("mod", "a - b * (a // b): the remainder, with the sign of b.", operator.mod, "%"),
-    _arithmetic("pow", "a to the power b; an int to a negative int is undefined.", _power, "**"),
-    _extreme("min", "The smaller of a and b.", dim_min, min, "minimum", "max"),
-    _extreme("max", "The larger of a and b.", dim_max, max, "maximum", "min"),
-    _equality("eq", "==", "True where a equals b; both numbers or both bool.", operator.eq),
-    _equality("ne", "!=", "True where a differs from b; both numbers or both bool.", operator.ne),
-    _comparison("lt", "<", "True where a < b.", operator.lt),
-    _comparison("le", "<=", "True where a <= b.", operator.le),
-    _comparison("gt", ">", "True where a > b.", operator.gt),
-    _comparison("ge", ">=", "True where a >= b.", operator.ge),
-    _logic("and", "True where both are true.", "a & b"),
-    _logic("or", "True where at least one is true.", "a | b"),
+    )._replace(interval=kept, normal=forms.to_integer),
+    _unary("not", "True where x is false.", "bool", "bool", None, "not x", "~x", "not")._replace(
+        normal=forms.opposite
+    ),
+    _commutative(_arithmetic("add", "a + b.", operator.add, "+"), operator.add)._replace(normal=forms.add),
+    _arithmetic("sub", "a - b.", operator.sub, "-")._replace(
+        interval=_of_ends(operator.sub), normal=forms.subtract
+    ),
+    _commutative(_arithmetic("mul", "a times b.", operator.mul, "*"), operator.mul)._replace(normal=forms.multiply),
+    _binary("div", "a divided by b; a real, also for two ints.", "number", "real", _known(_divided), "a / b", "/")._replace(
+        normal=forms.divide
+    ),
+    _arithmetic("floordiv", "a divided by b, rounded down.", _quotient, "//")._replace(normal=forms.floor_divide),
+    _arithmetic("mod", "a - b * (a // b): the remainder, with the sign of b.", operator.mod, "%")._replace(
+        normal=forms.remainder
+    ),
+    _arithmetic("pow", "a to the power b; an int to a negative int is undefined.", _power, "**")._replace(
+        normal=forms.power
+    ),
+    _extreme("min", "The smaller of a and b.", dim_min, min, "minimum", "max")._replace(normal=forms.smaller),
+    _extreme("max", "The larger of a and b.", dim_max, max, "maximum", "min")._replace(normal=forms.larger),
+    _equality("eq", "==", "True where a equals b; both numbers or both bool.", operator.eq)._replace(
+        normal=forms.equal
+    ),
+    _equality("ne", "!=", "True where a differs from b; both numbers or both bool.", operator.ne)._replace(
+        normal=forms.unequal
+    ),
+    _comparison("lt", "<", "True where a < b.", operator.lt)._replace(normal=forms.less),
+    _comparison("le", "<=", "True where a <= b.", operator.le)._replace(normal=forms.less_or_equal),
+    _comparison("gt", ">", "True where a > b.", operator.gt)._replace(normal=forms.greater),
+    _comparison("ge", ">=", "True where a >= b.", operator.ge)._replace(normal=forms.greater_or_equal),
+    _logic("and", "True where both are true.", "a & b")._replace(normal=forms.both),
+    _logic("or", "True where at least one is true.", "a | b")._replace(normal=forms.either),
     Op(
         "where",
         "Elementwise",
@@ -327,6 +346,7 @@ OPS = (
         ("a b",),
         work=1,
         torch=Torch(_choice),
+        normal=forms.choose,
     ),
     Op(
         "dropout",

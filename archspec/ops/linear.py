@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from archspec.algebra import Dim
 from archspec.ir import Type
+from archspec.ops import normal_forms as forms
 from archspec.ops.check import (
     OpError,
     Shape,
@@ -266,6 +267,7 @@ OPS = (
         attention="product",
         macs=_of_rows,
         torch=Torch("torch.matmul(a, b)", promotes=False),
+        normal=forms.matmul,
     ),
     Op(
         "linear",
@@ -283,6 +285,7 @@ OPS = (
         mixes=True,
         macs=_of_rows,
         torch=Torch(_with_bias("F.linear(x, weight"), promotes=False),
+        normal=forms.linear,
     ),
     Op(
         "expert_linear",
@@ -303,6 +306,7 @@ OPS = (
         mixes=True,
         macs=_of_rows,
         torch=Torch(_with_bias("expert_linear(x, experts, weight"), helper=_EXPERTS, promotes=False),
+        normal=forms.expert_linear,
     ),
     Op(
         "conv",
@@ -332,6 +336,7 @@ OPS = (
         mixes=True,
         macs=_of_kernels,
         torch=Torch(_convolution, promotes=False),
+        normal=forms.convolution,
     ),
     Op(
         "layer_norm",
@@ -349,6 +354,7 @@ OPS = (
         ("real",),
         work=5,  # the sum for the mean, its subtraction, the square, the sum for the variance, the scaling
         torch=Torch(_normalization, promotes=False),
+        normal=forms.layer_norm,
     ),
     Op(
         "group_norm",
@@ -366,6 +372,7 @@ OPS = (
         ("real",),
         work=5,  # as for layer_norm
         torch=Torch(_group_normalization, promotes=False),
+        normal=forms.group_norm,
     ),
     Op(
         "embedding",
@@ -378,6 +385,7 @@ OPS = (
         ("table",),
         mixes=True,
         torch=Torch(_lookup),
+        normal=forms.embedding,
     ),
     Op(
         "gather",
@@ -390,6 +398,7 @@ OPS = (
         _gather,
         ("x",),
         torch=Torch("torch.gather(x, axis, index)"),
+        normal=forms.gather,
     ),
     Op(
         "one_hot",
@@ -403,5 +412,6 @@ OPS = (
         ("int",),
         work=1,
         torch=Torch(_equal_to_position),
+        normal=forms.one_hot,
     ),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from archspec.ir import Type
+from archspec.ops import normal_forms as forms
 from archspec.ops.check import OpError, Shape, axes_of, axis_of, certainly_below, flag, resized, size_of, whole
 from archspec.ops.record import Attribute, Input, Interval, Op, Operands, Settings, Torch
 
@@ -77,8 +78,9 @@ OPS = (
             work=1,
             over="input",
             torch=Torch(_reduction(name)),
+            normal=form,
         )
-        for name, value in (("sum", "sum"), ("amax", "largest element"))
+        for name, value, form in (("sum", "sum", forms.total), ("amax", "largest element", forms.largest))
     ],
     Op(
         "softmax",
@@ -93,6 +95,7 @@ OPS = (
         attention="weights",
         work=5,  # the maximum, its subtraction, exp, the sum, the division
         torch=Torch("F.softmax(x, dim=axis)"),
+        normal=forms.softmax,
     ),
     Op(
         "cumsum",
@@ -106,6 +109,7 @@ OPS = (
         interval=_sums,
         work=1,
         torch=Torch("torch.cumsum(x, dim=axis)"),
+        normal=forms.running_total,
     ),
     Op(
         "topk",
@@ -119,6 +123,7 @@ OPS = (
         work=1,
         over="input",
         torch=Torch("topk(x, k, axis)", helper=_STABLE_TOPK),
+        normal=forms.topk,
     ),
     Op(
         "argmax",
@@ -132,6 +137,7 @@ OPS = (
         work=1,
         over="input",
         torch=Torch(_reduction("argmax")),
+        normal=forms.argmax,
     ),
     Op(
         "fft",

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from archspec.algebra import Dim, product
 from archspec.ir import Type
+from archspec.ops import normal_forms as forms
 from archspec.ops.check import (
     OpError,
     Shape,
@@ -205,6 +206,7 @@ OPS = (
         ("x",),
         interval=kept,
         torch=Torch("x.reshape(*shape)", memory="whole"),
+        normal=forms.reshape,
     ),
     Op(
         "transpose",
@@ -217,6 +219,7 @@ OPS = (
         ("x",),
         interval=kept,
         torch=Torch("x.transpose(a, b)", memory="turned"),
+        normal=forms.transpose,
     ),
     Op(
         "permute",
@@ -229,6 +232,7 @@ OPS = (
         ("x",),
         interval=kept,
         torch=Torch("x.permute(*order)", memory="turned"),
+        normal=forms.permute,
     ),
     Op(
         "expand",
@@ -241,6 +245,7 @@ OPS = (
         ("x",),
         interval=kept,
         torch=Torch("x.expand(*shape)", memory="view"),
+        normal=forms.expand,
     ),
     Op(
         "concat",
@@ -252,6 +257,7 @@ OPS = (
         _concat,
         ("tensors",),
         torch=Torch("torch.cat(tensors, dim=axis)"),
+        normal=forms.concat,
     ),
     Op(
         "split",
@@ -263,6 +269,7 @@ OPS = (
         _split,
         ("x", ...),
         torch=Torch("torch.split(x, sizes, dim=axis)", memory="view"),
+        normal=forms.split,
     ),
     Op(
         "slice",
@@ -275,6 +282,7 @@ OPS = (
         _slice,
         ("x",),
         torch=Torch(_indexed(_range), memory="view"),
+        normal=forms.cut,
     ),
     Op(
         "pick",
@@ -286,6 +294,7 @@ OPS = (
         _pick,
         ("x",),
         torch=Torch(_indexed(lambda o: "index"), memory="view"),
+        normal=forms.pick,
     ),
     Op(
         "pad",
@@ -299,6 +308,7 @@ OPS = (
         ("x",),
         interval=_padded,
         torch=Torch(_padding),
+        normal=forms.pad,
     ),
     Op(
         "roll",
@@ -312,5 +322,6 @@ OPS = (
         ("x",),
         interval=kept,
         torch=Torch("torch.roll(x, shift, axis)"),
+        normal=forms.roll,
     ),
 )

@@ -1,0 +1,201 @@
+"""`archspec.equivalent`: whether two descriptions compute the same."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, cast
+
+from archspec.equivalence.calls import Untranslatable
+from archspec.equivalence.compare import Unequal, first_difference
+from archspec.equivalence.evaluate import Unevaluated
+from archspec.equivalence.numeric import SAME, largest_error, of_arrays, of_module
+from archspec.equivalence.places import Places
+from archspec.equivalence.sides import outputs_of, outputs_of_module, tensors_of
+from archspec.ir import Body
+from archspec.model import Model, ModelLike, internals
+from archspec.normal.arrays import Arrays
+from archspec.pipeline.compile import model_of
+
+if TYPE_CHECKING:
+    from torch import nn
+
+STACK = 512 * 2**20
+"""Bytes of address space for the stack."""
+
+FRAMES = 200_000
+
+Verdict: TypeAlias = Literal["equal", "outputs equal", "different", "not proven"]
+
+
+class Equivalence(NamedTuple):
+    """Whether A and B compute the same.
+
+    The `verdict` is "equal" if their normal forms are equal, so their outputs are for all inputs, sizes and values of
+    the tensors, up to rounding. Otherwise, `reason` says what stands in the way, `unequal` where the computations
+    differ first, and the outputs in float64 decide between "outputs equal" (at the sizes that were tried) and
+    "different"; without these, the verdict is "not proven". `error` is the largest difference of the outputs. An
+    Equivalence is true if the verdict is "equal".
+    """
+
+    a: str
+    b: str
+    verdict: Verdict
+    reason: str = ""
+    unequal: Unequal | None = None
+    error: float | None = None
+
+    def __bool__(self) -> bool:
+        """Whether equality is proven."""
+        return self.verdict == "equal"
+
+
+def equivalent(a: ModelLike | nn.Module, b: ModelLike | nn.Module, /) -> Equivalence:
+    """Decide whether two models compute the same, or a model and a `torch.nn.Module`, in evaluation.
+
+    At least one is a Model, or what `archspec.load` takes. A module is called with the inputs of the model by name, and
+    has its tensors under their names. All optional inputs are given first, and then none.
+
+    Raises ArchError for a spec with errors, and TypeError for two modules.
+    """
+    if _is_module(a) and _is_module(b):
+        raise TypeError("expected a model or spec among the arguments, found two modules")
+    if _is_module(a):
+        found = equivalent(b, a)
+        unequal = found.unequal and Unequal(found.unequal.output, found.unequal.b, found.unequal.a)
+        return found._replace(a=found.b, b=found.a, unequal=unequal)
+    model = model_of(cast("ModelLike", a))
+    if _is_module(b):
+        return _deeply(lambda: _compare_module(model, cast("nn.Module", b)))
+    other = model_of(cast("ModelLike", b))
+    return _deeply(lambda: _compare_models(model, other))
+
+
+def _compare_models(a: Model, b: Model) -> Equivalence:
+    found = Equivalence(a.name, b.name, "equal")
+    reason = _other_signature(a, b)
+    if reason:
+        return found._replace(verdict="different", reason=reason)
+    for left, right in zip(_bodies(a), _bodies(b), strict=True):
+        arrays = Arrays()
+        places = Places(arrays), Places(arrays)
+        ours, theirs = outputs_of(arrays, left, places[0]), outputs_of(arrays, right, places[1])
+        unequal = first_difference(arrays, [*left.named_outputs()], ours, theirs, places)
+        if unequal is not None:
+            error = _error(lambda: largest_error(left, of_arrays(arrays, ours), of_arrays(arrays, theirs)))
+            return _decided(found._replace(unequal=unequal), error)
+    return found
+
+
+def _compare_module(model: Model, module: nn.Module) -> Equivalence:
+    found = Equivalence(model.name, type(module).__name__, "equal")
+    reason = _other_tensors(model, module)
+    if reason:
+        return found._replace(verdict="different", reason=reason)
+    training = module.training
+    module.eval()
+    try:
+        for body in _bodies(model):
+            found = _compare_body(found, body, module)
+            if not found:
+                return found
+    finally:
+        module.train(training)
+    return found
+
+
+def _compare_body(found: Equivalence, body: Body, module: nn.Module) -> Equivalence:
+    arrays = Arrays()
+    places = Places(arrays), Places(arrays)
+    ours = outputs_of(arrays, body, places[0])
+    try:
+        theirs = outputs_of_module(arrays, module, body, places[1])
+    except Untranslatable as problem:
+        error = _error(lambda: largest_error(body, of_arrays(arrays, ours), of_module(module, body)))
+        return _decided(found._replace(reason=str(problem)), error)
+    if len(ours) != len(theirs):
+        return found._replace(verdict="different", reason=f"{len(theirs)} outputs instead of {len(ours)}")
+    unequal = first_difference(arrays, [*body.named_outputs()], ours, theirs, places)
+    if unequal is None:
+        return found
+    error = _error(lambda: largest_error(body, of_arrays(arrays, ours), of_module(module, body)))
+    return _decided(found._replace(unequal=unequal), error)
+
+
+def _error(compute: Callable[[], float | None]) -> float | None:
+    """Return the difference of outputs; None where they cannot be computed."""
+    try:
+        return compute()
+    except (Unevaluated, ImportError):
+        return None
+
+
+def _decided(found: Equivalence, error: float | None) -> Equivalence:
+    if error is None:
+        reason = found.reason or "the normal forms differ"
+        return found._replace(verdict="not proven", reason=f"{reason}; the model cannot be run in float64 to compare")
+    return found._replace(verdict="outputs equal" if error <= SAME else "different", error=error)
+
+
+def _bodies(model: Model) -> list[Body]:
+    """Return what a model computes with all optional inputs, and with none."""
+    compilation = internals(model)
+    bare = compilation.bare()
+    return [compilation.body, *([bare] if len(bare.inputs) < len(compilation.body.inputs) else [])]
+
+
+def _other_signature(a: Model, b: Model) -> str:
+    """Describe how the inputs, outputs or tensors of two models differ; empty if they do not."""
+    for what, ours, theirs in (
+        ("inputs", a.inputs, b.inputs),
+        ("outputs", {name: type.shape for name, type in a.outputs.items()},
+         {name: type.shape for name, type in b.outputs.items()}),
+        ("tensors", _shapes(a), _shapes(b)),
+    ):  # fmt: skip
+        name = next((name for name in [*ours, *theirs] if ours.get(name) != theirs.get(name)), None)
+        if name is not None:
+            return f"the {what} differ: `{name}`"
+    return ""
+
+
+def _other_tensors(model: Model, module: nn.Module) -> str:
+    ours, theirs = _shapes(model), tensors_of(module)
+    for name in [*ours, *theirs]:
+        if ours.get(name) != theirs.get(name):
+            return f"the tensors differ: `{name}`"
+    return ""
+
+
+def _shapes(model: Model) -> dict[str, tuple[int, ...]]:
+    return {tensor.name: tensor.shape for tensor in (*model.tensors, *model.buffers)}
+
+
+def _is_module(value: object) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.nn.Module)
+
+
+def _deeply(compute: Callable[[], Equivalence]) -> Equivalence:
+    """Compute on a stack that is deep enough for expressions through all layers of a model."""
+    found: list[Equivalence] = []
+    problems: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            found.append(compute())
+        except BaseException as problem:
+            problems.append(problem)
+
+    limit, size = sys.getrecursionlimit(), threading.stack_size(STACK)
+    sys.setrecursionlimit(max(limit, FRAMES))
+    try:
+        thread = threading.Thread(target=run)
+        thread.start()
+        thread.join()
+    finally:
+        sys.setrecursionlimit(limit)
+        threading.stack_size(size)
+    if problems:
+        raise problems[0]
+    return found[0]

@@ -1,0 +1,128 @@
+"""Normal forms of compiled bodies: the outputs of a model as arrays over its inputs and stored tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from archspec.algebra import Polynomial, index, substitute
+from archspec.bodies.fold import arguments, fold_body
+from archspec.bodies.step_budget import StepBudget
+from archspec.equivalence.places import Places
+from archspec.ir import Body, Call, Leaf, Loop, Type, canonical, find
+from archspec.normal.arrays import Array, Arrays
+from archspec.ops import OPS, Op
+from archspec.ops.normal_forms import constant
+
+if TYPE_CHECKING:
+    from archspec.ir import Module
+
+
+class Bodies:
+    """Normal forms of the bodies of one model."""
+
+    def __init__(self, arrays: Arrays, module: Module | None, places: Places) -> None:
+        self.arrays = arrays
+        self.module = module
+        self.places = places
+        self._budget = StepBudget()
+        self._indices: dict[str, Any] = {}
+
+    def outputs(self, body: Body, inputs: Sequence[Array | None], prefix: str = "") -> list[Array | None]:
+        """Return the outputs of a body, whose tensors' names begin with `prefix`."""
+        return self._expanded(body, inputs, prefix)
+
+    def table(self, name: str) -> Array | None:
+        """Return a constant table, which is not stored; None for any other tensor."""
+        leaf = find(self.module, name) if self.module is not None else None
+        return self._tensor(name) if isinstance(leaf, Leaf) and leaf.weight.kind == "const" else None
+
+    def _expanded(self, body: Body, inputs: Sequence[Array | None], prefix: str) -> list[Array | None]:
+        def opened(call: Call, given: list[Array | None]) -> list[Array | None]:
+            assert call.body is not None
+            around = f"{prefix}{call.address}." if call.address else prefix
+            if call.body.loop is not None:
+                return self._loop(call, call.body, call.body.loop, arguments(call, given), around)
+            return self._expanded(call.body, arguments(call, given), around)
+
+        def number(value: object) -> Array | None:
+            return self.arrays.array((), constant(self.arrays.elements, self._exact(value)))
+
+        def weight(name: str) -> Array | None:
+            return self._tensor(prefix + name)
+
+        def operation(call: Call, given: list[Array | None]) -> list[Array | None]:
+            found = self._operation(call, given)
+            self.places.note(found, prefix.rstrip("."), call.span.place)
+            return found
+
+        return fold_body(body, inputs, operation, opened, None, number, weight, self._budget).outputs
+
+    def _exact(self, value: Any) -> Any:
+        """Return a static value in which the indices of loops have their own names."""
+        if isinstance(value, Polynomial):
+            return substitute(value, self._indices) if self._indices else value
+        if isinstance(value, tuple | list):
+            return tuple([self._exact(item) for item in value])
+        return value
+
+    def _tensor(self, name: str) -> Array:
+        assert self.module is not None
+        name = canonical(self.module, name)
+        leaf = find(self.module, name)
+        assert isinstance(leaf, Leaf)
+        weight = leaf.weight
+        if weight.kind == "const":
+            assert weight.value is not None
+            (table,) = self.outputs(weight.value, [])
+            assert table is not None
+            return table
+        return self.arrays.stored("tensor", name, weight.type.shape, weight.type.dtype)
+
+    def _operation(self, call: Call, given: list[Array | None]) -> list[Array | None]:
+        if OPS[call.type].trains:
+            return given[:1]
+        settings = {name: self._exact(value) for name, value in OPS[call.type].settings(call.attributes).items()}
+        return [*apply(self.arrays, call.type, given, settings, [type for type in call.outputs if type is not None])]
+
+    def _loop(
+        self, call: Call, body: Body, loop: Loop, inputs: Sequence[Array | None], prefix: str
+    ) -> list[Array | None]:
+        """Return the outputs of a loop: each depends on what is carried into it, and on what an iteration computes."""
+        depth = len(self._indices)
+        given = [type for _, type in body.inputs[: loop.carried]]
+        carried = [self.arrays.stored("carried", (depth, i), type.shape, type.dtype) for i, type in enumerate(given)]
+        outer = dict(self._indices)
+        self._indices = {**outer, loop.variable: index(f"@{depth}")}
+        computed = self._expanded(body, [*carried, *inputs[loop.carried :]], prefix)
+        self._indices = outer
+        settings = (depth, loop.axes, self._exact(loop.first), self._exact(loop.iterations))
+        types = [type for type in call.outputs if type is not None]
+        results = [(type.shape, type.dtype) for type in types]
+        return [*self.arrays.opaque("for", settings, [*inputs[: loop.carried], *computed], results)]
+
+
+def apply(
+    arrays: Arrays, name: str, inputs: Sequence[Array | None], settings: dict[str, Any], types: Sequence[Type]
+) -> list[Array]:
+    """Return the results of an operation, of these types, with all its hyperparameters."""
+    op = OPS[name]
+    given = [array for array in inputs if array is not None]
+    if op.group == "Elementwise":
+        function = op.normal or _opaque(op, types[0].dtype)
+        return [arrays.each(types[0].shape, function, *given)]
+    if op.normal is None:
+        exact = tuple(sorted([(name, _key(value)) for name, value in settings.items()]))
+        return arrays.opaque(name, exact, inputs, [(type.shape, type.dtype) for type in types])
+    found = op.normal(arrays, *inputs, **settings)
+    return found if op.has_several else [found]
+
+
+def _opaque(op: Op, dtype: str) -> Callable[..., int]:
+    return lambda elements, *parts: elements.apply(op.name, parts, dtype, op.commutative)
+
+
+def _key(value: object) -> object:
+    if isinstance(value, tuple | list):
+        return ("list", *map(_key, value))
+    return (type(value).__name__, repr(value)) if isinstance(value, bool | float) else value

@@ -1,0 +1,203 @@
+"""Normal forms of PyTorch modules: what `torch.export` records of a call, as arrays over inputs and tensors."""
+
+from __future__ import annotations
+
+import operator
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from archspec.algebra import Dim, Expression, Polynomial, dim_max, dim_min
+from archspec.equivalence.bodies import apply
+from archspec.equivalence.calls import CALLS, Untranslatable
+from archspec.equivalence.places import Places
+from archspec.ir import Type
+from archspec.normal.arrays import Array, Arrays
+
+if TYPE_CHECKING:
+    import torch
+
+
+def exported(module: torch.nn.Module, inputs: Mapping[str, Type], sizes: Mapping[str, int]) -> Any:
+    """Return the exported program of a module in evaluation, called with inputs of these types by name.
+
+    `sizes` are those to call it with. Raises Untranslatable if it cannot be exported.
+    """
+    import torch
+
+    dtypes = {"real": torch.float32, "int": torch.long, "bool": torch.bool}
+    device = next((tensor.device for tensor in module.parameters()), torch.device("cpu"))
+
+    def example(type: Type) -> torch.Tensor:
+        shape = [size.at(sizes) if isinstance(size, Polynomial) else size for size in type.shape]
+        return torch.zeros(shape, dtype=dtypes[type.dtype], device=device)
+
+    arguments = {name: example(type) for name, type in inputs.items()}
+    free = {
+        name: {axis: torch.export.Dim.AUTO for axis, size in enumerate(type.shape) if isinstance(size, Polynomial)}
+        for name, type in inputs.items()
+    }
+    try:
+        program = torch.export.export(module, (), arguments, dynamic_shapes=free, strict=False)
+        return program.run_decompositions({})
+    except Exception as error:
+        message = str(error).strip().splitlines()
+        raise Untranslatable(f"torch.export fails: {message[0] if message else type(error).__name__}") from error
+
+
+class Capture:
+    """The values of an exported program."""
+
+    def __init__(
+        self,
+        arrays: Arrays,
+        program: Any,
+        inputs: Mapping[str, Type],
+        tensor: Callable[[str, Any, Type], Array],
+        places: Places,
+    ) -> None:
+        self.arrays = arrays
+        self.program = program
+        self.tensor = tensor
+        self.places = places
+        self._values: dict[Any, Any] = {}
+        self._symbols: dict[str, Expression] = {}
+        self._inputs = inputs
+
+    def outputs(self) -> list[Array | None]:
+        """Return the outputs of the module."""
+        signature = self.program.graph_signature
+        tensors = {**signature.inputs_to_parameters, **signature.inputs_to_buffers}
+        constants = signature.inputs_to_lifted_tensor_constants
+        nodes = list(self.program.graph.nodes)
+        given = [node for node in nodes if node.op == "placeholder" and node.name in self._inputs]
+        for node in given:
+            self._bind(node)
+        for node in nodes:
+            if node.op == "placeholder":
+                self._values[node] = self._placeholder(node, tensors, constants)
+            elif node.op == "call_function":
+                self._values[node] = found = self._call(node)
+                self._note(node, found)
+            elif node.op == "output":
+                return [self._value(item) for item in node.args[0]]
+            else:
+                raise Untranslatable(f"it reads `{node.target}`")
+        raise Untranslatable("it has no outputs")
+
+    def _bind(self, node: Any) -> None:
+        """Name the symbols in the sizes of an input as in its type."""
+        for size, actual in zip(self._inputs[node.name].shape, node.meta["val"].shape, strict=True):
+            expression = getattr(getattr(actual, "node", None), "expr", None)
+            if expression is not None and expression.is_Symbol and isinstance(size, Polynomial):
+                self._symbols.setdefault(str(expression), size)
+
+    def _placeholder(self, node: Any, tensors: Mapping[str, str], constants: Mapping[str, str]) -> Array | None:
+        value = node.meta.get("val")
+        if value is None:
+            return None
+        type = self._type(value)
+        if node.name in tensors:
+            name = tensors[node.name]
+            return self.tensor(name, self.program.constants.get(name), type)
+        if node.name in constants:
+            return self._constant(self.program.constants[constants[node.name]], type)
+        return self.arrays.stored("input", node.name, type.shape, type.dtype)
+
+    def _constant(self, value: Any, type: Type) -> Array:
+        if value.device.type == "meta":
+            raise Untranslatable("it has a constant without a value")
+        if not type.shape:
+            return apply(self.arrays, "full", [], {"shape": (), "value": value.item()}, [type])[0]
+        return apply(self.arrays, "table", [], {"values": value.tolist()}, [type])[0]
+
+    def _call(self, node: Any) -> Any:
+        target = node.target
+        value = node.meta.get("val")
+        if target is operator.getitem:
+            return self._value(node.args[0])[node.args[1]]
+        name = target._schema.name.split("::")[1] if hasattr(target, "_schema") else getattr(target, "__name__", "?")
+        if value is None or name.startswith(("_assert", "sym_constrain", "assert_")):
+            return None
+        if not _is_tensor(value) and not isinstance(value, list | tuple):
+            return self.size(value)
+        handler = CALLS.get(name)
+        if handler is None:
+            raise Untranslatable(f"the operation `aten.{name}` has no normal form")
+        types = [self._type(item) for item in (value if isinstance(value, list | tuple) else [value])]
+        arguments = [self._value(item) for item in node.args]
+        keywords = {key: self._value(item) for key, item in node.kwargs.items()}
+        found = handler(self.arrays, types, *arguments, **keywords)
+        self._check(found, types, name)
+        return found
+
+    def _note(self, node: Any, found: Any) -> None:
+        arrays = [array for array in (found if isinstance(found, list) else [found]) if isinstance(array, Array)]
+        stack = list((node.meta.get("nn_module_stack") or {}).values())
+        lines = re.findall(r'File "([^"]+)", line ([0-9]+)', node.meta.get("stack_trace") or "")
+        lines = [line for line in lines if f"{os.sep}torch{os.sep}" not in line[0]] or lines
+        source = f"{os.path.basename(lines[-1][0])}:{lines[-1][1]}" if lines else node.name
+        self.places.note(arrays, stack[-1][0] if stack else "", source)
+
+    def _check(self, found: Any, types: Sequence[Type], name: str) -> None:
+        for array, type in zip(found if isinstance(found, list) else [found], types, strict=True):
+            if array.shape != type.shape or self.arrays.dtype(array) != type.dtype:
+                ours = f"{self.arrays.dtype(array)} {list(array.shape)}"
+                raise Untranslatable(f"`aten.{name}` gives {type.dtype} {list(type.shape)}, its normal form {ours}")
+
+    def _value(self, item: Any) -> Any:
+        if isinstance(item, list | tuple):
+            return [self._value(part) for part in item]
+        if item.__class__.__name__ == "Node":
+            return self._values[item]
+        return item
+
+    def _type(self, value: Any) -> Type:
+        import torch
+
+        kind = "bool" if value.dtype == torch.bool else "real" if value.dtype.is_floating_point else "int"
+        if value.dtype.is_complex:
+            raise Untranslatable("it computes complex numbers")
+        return Type(tuple([self.size(size) for size in value.shape]), kind)
+
+    def size(self, value: Any) -> Dim:
+        """Return a size of the exported program in the names of the inputs' types."""
+        if isinstance(value, int):
+            return value
+        return self._expression(value.node.expr)
+
+    def _expression(self, value: Any) -> Dim:
+        if value.is_Integer:
+            return int(value)
+        if value.is_Symbol:
+            if str(value) not in self._symbols:
+                raise Untranslatable("it has a size that is not one of an input's")
+            return self._symbols[str(value)]
+        parts = [self._expression(part) for part in value.args]
+        match type(value).__name__:
+            case "Add":
+                return sum(parts[1:], parts[0])
+            case "Mul":
+                found = parts[0]
+                for part in parts[1:]:
+                    found = found * part
+                return found
+            case "Pow" if isinstance(parts[1], int) and parts[1] >= 0:
+                return parts[0] ** parts[1]
+            case "FloorDiv":
+                return parts[0] // parts[1]
+            case "Mod" | "PythonMod":
+                return parts[0] % parts[1]
+            case "Max":
+                return dim_max(parts[0], parts[1])
+            case "Min":
+                return dim_min(parts[0], parts[1])
+            case kind:
+                raise Untranslatable(f"it has a size with `{kind}`")
+
+
+def _is_tensor(value: Any) -> bool:
+    import torch
+
+    return isinstance(value, torch.Tensor)

@@ -1,0 +1,243 @@
+"""Evaluation of normal forms in float64, at given sizes: an interpreter of its own, which shares no operation with
+generated code.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from archspec.algebra import Atom, Expression, Polynomial, symbols
+from archspec.algebra.polynomial import expression, terms_of
+from archspec.normal.arrays import Array, Arrays
+from archspec.normal.elements import Element
+
+if TYPE_CHECKING:
+    import torch
+
+
+class Unevaluated(Exception):
+    """A normal form contains an operation that the interpreter does not have; the message names it."""
+
+
+class Evaluation:
+    """Values of elements. `stored` are those of inputs and tensors by ("input" or "tensor", name)."""
+
+    def __init__(
+        self, arrays: Arrays, stored: Mapping[tuple[str, str], torch.Tensor], sizes: Mapping[str, int]
+    ) -> None:
+        import torch
+
+        self.torch = torch
+        self.arrays = arrays
+        self.elements = arrays.elements
+        self.stored = stored
+        self.sizes = sizes
+        self._bases: dict[Element, torch.Tensor] = {}
+
+    def array(self, array: Array) -> torch.Tensor:
+        """Return the values of an array."""
+        own = self.arrays.own(array.shape)
+        names = [_name(index) or f"#{axis}" for axis, index in enumerate(own)]
+        shape = [self._size(size) for size in array.shape]
+        return _Context(self, names, shape).element(array.element).expand(shape)
+
+    def _size(self, size: Expression) -> int:
+        return size.at(self.sizes) if isinstance(size, Polynomial) else size
+
+    def extent(self, name: str) -> int:
+        """Return how many values the index of an axis has."""
+        return self._size(self.elements.extent(name))
+
+    def base(self, base: Element) -> torch.Tensor:
+        """Return the values of a base: one axis for each index that it is loaded with."""
+        found = self._bases.get(base)
+        if found is None:
+            found = self._bases[base] = self._base(base)
+        return found
+
+    def _base(self, base: Element) -> torch.Tensor:
+        node = self.elements.nodes[base]
+        if node.kind in ("input", "tensor"):
+            value = self.stored[node.kind, cast("str", node.arguments[0])]
+            value = value.double() if value.is_floating_point() else value
+            return value.reshape([size for size in value.shape if size != 1])
+        if node.kind in ("total", "amax", "softmax"):
+            return self._reduction(node.kind, cast("Element", node.arguments[0]))
+        if node.kind == "operation" and node.arguments[0] in ("sort", "argmax", "table"):
+            return self._operation(*node.arguments)
+        raise Unevaluated(f"`{node.arguments[0] if node.kind == 'operation' else node.kind}` is not evaluated")
+
+    def _reduction(self, kind: str, body: Element) -> torch.Tensor:
+        names = sorted(self.elements.nodes[body].names, key=lambda name: (name[1], int(name[2:].partition(".")[0])))
+        free = [name for name in names if name[1] == "i"]
+        over = [name for name in names if name[1] == "r"]
+        context = _Context(self, [*free, *over], [self.extent(name) for name in (*free, *over)])
+        axes = list(range(len(free), len(names)))
+        if kind == "total":
+            return context.total(body, len(free))
+        values = context.element(body).expand(context.shape)
+        return values.amax(axes) if kind == "amax" else values.softmax(axes[0])
+
+    def _operation(self, name: Any, settings: Any, output: Any, *arrays: Any) -> torch.Tensor:
+        if name == "table":
+            values = self.torch.tensor(_listed(settings[0][1]))
+            return values.double() if values.is_floating_point() else values
+        values = self.array(arrays[0])
+        if name == "sort":
+            found = values.sort(settings, descending=True, stable=True)[output]
+        else:
+            found = values.sort(settings, descending=True, stable=True)[1].select(settings, 0)
+        return found.reshape([size for size in found.shape if size != 1])
+
+
+class _Context:
+    """Elements over some indices: each index is an axis."""
+
+    def __init__(self, whole: Evaluation, names: Sequence[str], shape: Sequence[int]) -> None:
+        self.whole = whole
+        self.torch = whole.torch
+        self.names = {name: axis for axis, name in enumerate(names)}
+        self.shape = list(shape)
+        self._known: dict[Element, Any] = {}
+
+    def total(self, body: Element, free: int) -> torch.Tensor:
+        """Return the sum of an element over all axes from `free` on."""
+        node = self.whole.elements.nodes[body]
+        factors = cast("tuple[tuple[Element, float], ...]", node.arguments[0]) if node.kind == "product" else ((body, 1.0),)
+        operands: list[Any] = []
+        for factor, power in factors:
+            value = self.element(factor)
+            value = value if power == 1.0 else value**power
+            value = value.reshape([1] * (len(self.shape) - value.dim()) + list(value.shape))
+            axes = [axis for axis, size in enumerate(value.shape) if size != 1]
+            operands += [value.reshape([value.shape[axis] for axis in axes]), axes]
+        present = {axis for axes in operands[1::2] for axis in axes}
+        kept = [axis for axis in range(free) if axis in present]
+        found = self.torch.einsum(*operands, kept)
+        times = math.prod(size for axis, size in enumerate(self.shape) if axis >= free and axis not in present)
+        found = found * times if times != 1 else found
+        return found.reshape([self.shape[axis] if axis in kept else 1 for axis in range(free)]).expand(self.shape[:free])
+
+    def element(self, element: Element) -> Any:
+        """Return the values of an element, which broadcast to the shape."""
+        found = self._known.get(element)
+        if found is None:
+            found = self._known[element] = self._value(element)
+        return found
+
+    def _value(self, element: Element) -> Any:
+        node = self.whole.elements.nodes[element]
+        arguments = cast("tuple[Any, ...]", node.arguments)
+        match node.kind:
+            case "number":
+                return self.torch.tensor(arguments[0], dtype=self.torch.float64)
+            case "bool":
+                return self.torch.tensor(arguments[0])
+            case "int":
+                return self.integer(arguments[0])
+            case "real":
+                return self.integer(arguments[0]).double()
+            case "ge0":
+                return self.integer(arguments[0]) >= 0
+            case "eq0":
+                return self.integer(arguments[0]) == 0
+            case "sum":
+                terms, constant = arguments
+                found = self.torch.tensor(constant, dtype=self.torch.float64)
+                for coefficient, term in terms:
+                    found = found + coefficient * self.element(term)
+                return found
+            case "product":
+                found = self.torch.ones((), dtype=self.torch.float64)
+                for factor, power in arguments[0]:
+                    value = self.element(factor)
+                    found = found * (value if power == 1.0 else value**power)
+                return found
+            case "positive":
+                return self.element(arguments[0]) > 0
+            case "zero":
+                return self.element(arguments[0]) == 0
+            case "not":
+                return ~self.element(arguments[0])
+            case "and" | "or":
+                found = self.element(arguments[0])
+                for part in arguments[1:]:
+                    found = found & self.element(part) if node.kind == "and" else found | self.element(part)
+                return found
+            case "where":
+                return self.torch.where(*[self.element(part) for part in arguments])
+            case "load":
+                return self._load(self.whole.base(arguments[0]), arguments[1:])
+            case "apply":
+                return self._apply(arguments[0], [self.element(part) for part in arguments[2:]])
+            case kind:
+                raise Unevaluated(f"`{kind}` is not evaluated")
+
+    def _apply(self, name: str, parts: list[Any]) -> Any:
+        match name:
+            case "min" | "max":
+                return self.torch.minimum(*parts) if name == "min" else self.torch.maximum(*parts)
+            case "pow":
+                return parts[0] ** parts[1]
+            case "floordiv":
+                return parts[0] // parts[1]
+            case "mod":
+                return parts[0] % parts[1]
+            case "int" | "floor":
+                return (parts[0].trunc() if name == "int" else parts[0].floor()).long()
+            case "exp" | "log" | "sin" | "cos" | "tanh" | "sigmoid" | "erf" | "abs":
+                return getattr(self.torch, name)(parts[0])
+            case _:
+                raise Unevaluated(f"`{name}` is not evaluated")
+
+    def _load(self, base: Any, indices: Sequence[Expression]) -> Any:
+        """Elements outside of the base, which a condition around them leaves out, are any of its elements."""
+        if not indices:
+            return base
+        places = [self.integer(index) for index in indices]
+        return base[tuple([place.clamp(0, size - 1) for place, size in zip(places, base.shape, strict=True)])]
+
+    def integer(self, value: Expression) -> Any:
+        """Return the values of an integer."""
+        found: Any = self.torch.tensor(0)
+        for monomial, coefficient in terms_of(value):
+            part: Any = int(coefficient)
+            for atom, power in monomial:
+                part = part * self._atom(atom) ** power
+            found = found + part
+        return found
+
+    def _atom(self, atom: Atom) -> Any:
+        if atom.kind == "symbol":
+            return self.torch.tensor(self.whole.sizes[atom.text])
+        if atom.kind == "index":
+            if atom.text.startswith("#v"):
+                return self.element(int(atom.text[2:])).long()
+            axis = self.names[atom.text]
+            return self.torch.arange(self.shape[axis]).reshape([-1] + [1] * (len(self.shape) - 1 - axis))
+        parts = [self.integer(expression(argument)) for argument in atom.arguments]
+        match atom.kind:
+            case "//":
+                return self.torch.div(parts[0], parts[1], rounding_mode="floor")
+            case "%":
+                return self.torch.remainder(parts[0], parts[1])
+            case _:
+                found = parts[0]
+                for part in parts[1:]:
+                    found = self.torch.minimum(found, part) if atom.kind == "min" else self.torch.maximum(found, part)
+                return found
+
+
+def _name(index: Expression) -> str:
+    return next(iter(symbols(index)), "")
+
+
+def _listed(value: Any) -> Any:
+    """The numbers in a key of `archspec.equivalence.bodies`."""
+    if isinstance(value, tuple) and value[:1] == ("list",):
+        return [_listed(item) for item in value[1:]]
+    if isinstance(value, tuple):
+        return float(value[1]) if value[0] == "float" else value[1] == "True"
+    return value

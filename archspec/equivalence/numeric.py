@@ -1,0 +1,116 @@
+"""Outputs in float64, at two sizes, where normal forms do not decide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from archspec.algebra import Polynomial
+from archspec.equivalence.evaluate import Evaluation, Unevaluated
+from archspec.equivalence.sides import example_sizes
+from archspec.ir import Body, canonical, leaves
+from archspec.normal.arrays import Array, Arrays
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+MOST_ELEMENTS = 20_000_000
+"""Larger models are not run."""
+
+SAME = 1e-9
+"""The relative difference of outputs in float64 up to which they are the same."""
+
+Values: TypeAlias = "dict[tuple[str, str], torch.Tensor]"
+Run: TypeAlias = "Callable[[Values, Mapping[str, int]], Sequence[torch.Tensor]]"
+
+
+def largest_error(body: Body, ours: Run, theirs: Run) -> float | None:
+    """Return the largest relative difference of outputs for random tensors and inputs; None for too large a model."""
+    import torch
+
+    assert body.module is not None
+    if body.module.total > MOST_ELEMENTS:
+        return None
+    error = 0.0
+    for start in (3, 4):
+        sizes = example_sizes(dict(body.inputs), start)
+        values = _values(body, sizes, torch.Generator().manual_seed(start))
+        for a, b in zip(ours(values, sizes), theirs(values, sizes), strict=True):
+            if a.shape != b.shape or not torch.equal(a.isnan(), b.isnan()):
+                return float("inf")
+            a, b = a.double().nan_to_num(), b.double().nan_to_num()
+            scale = max(1.0, float(a.abs().max()))
+            error = max(error, float((a - b).abs().max()) / scale)
+    return error
+
+
+def _values(body: Body, sizes: Mapping[str, int], generator: torch.Generator) -> Values:
+    """Random values: 0 and 1 for integers, beginning with 1, so that masks hide something but not everything."""
+    import torch
+
+    assert body.module is not None
+
+    def drawn(shape: Sequence[int], dtype: str) -> torch.Tensor:
+        if dtype == "real":
+            spread = shape[-1] ** -0.5 if len(shape) > 1 else 0.5
+            return torch.randn(shape, generator=generator, dtype=torch.float64) * spread
+        found = torch.randint(0, 2, shape, generator=generator)
+        if len(shape) > 1:
+            found[..., 0] = 1
+        return found if dtype == "int" else found.bool()
+
+    values: Values = {}
+    for name, (weight, _) in leaves(body.module):
+        if weight.kind != "const":
+            values["tensor", canonical(body.module, name)] = drawn(weight.shape, weight.type.dtype)
+    for name, type in body.inputs:
+        shape = [size.at(sizes) if isinstance(size, Polynomial) else size for size in type.shape]
+        values["input", name] = drawn(shape, type.dtype)
+    return values
+
+
+def of_arrays(arrays: Arrays, outputs: Sequence[Array]) -> Run:
+    """Return what evaluates arrays."""
+
+    def run(values: Values, sizes: Mapping[str, int]) -> list[torch.Tensor]:
+        evaluation = Evaluation(arrays, values, sizes)
+        return [evaluation.array(output) for output in outputs]
+
+    return run
+
+
+def of_module(module: nn.Module, body: Body) -> Run:
+    """Return what runs a copy of a module in float64."""
+    import torch
+
+    owner = body.module
+    assert owner is not None
+
+    def run(values: Values, sizes: Mapping[str, int]) -> list[torch.Tensor]:
+        copy = deepcopy(module).double().eval()
+        state = {name: values["tensor", canonical(owner, name)] for name in copy.state_dict()}
+        copy.load_state_dict(state)
+        given = {name: values["input", name] for name, _ in body.inputs}
+        try:
+            with torch.no_grad():
+                return flat(copy(**given))
+        except Exception as problem:  # of any class, as it comes from the module
+            raise Unevaluated(f"calling the module fails: {problem}") from problem
+
+    return run
+
+
+def flat(outputs: Any) -> list[torch.Tensor]:
+    """Return the tensors among the outputs of a module, in order."""
+    import torch
+
+    if isinstance(outputs, torch.Tensor):
+        return [outputs]
+    if outputs is None:
+        return []
+    items = outputs.values() if isinstance(outputs, dict) else outputs
+    return [tensor for item in items for tensor in flat(item)]
+
+

@@ -1,0 +1,41 @@
+"""Where values come from: the address and the source line of what computed each base first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from archspec.normal.arrays import Array, Arrays
+from archspec.normal.elements import Element
+from archspec.record import Record
+
+
+class Place(Record):
+    """An address, empty for the model itself, and a location in a file."""
+
+    address: str
+    source: str
+
+    def __str__(self) -> str:
+        return f"{self.address} ({self.source})" if self.address else self.source
+
+
+class Places:
+    """The places of one side of a comparison, and its bases in program order."""
+
+    def __init__(self, arrays: Arrays) -> None:
+        self.arrays = arrays
+        self.bases: dict[Element, Place] = {}
+        self._seen: set[Element] = set()
+
+    def note(self, arrays: Iterable[Array | None], address: str, source: str) -> None:
+        """Give their place to the bases that first occur in the results of an operation."""
+        elements = self.arrays.elements
+        waiting = [array.element for array in arrays if array is not None]
+        while waiting:
+            element = waiting.pop()
+            if element in self._seen:
+                continue
+            self._seen.add(element)
+            if elements.is_base(element):
+                self.bases[element] = Place(address, source)
+            waiting += elements.children(element)

@@ -1,0 +1,29 @@
+"""Proofs of generated PyTorch files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from archspec.equivalence.api import Equivalence, equivalent
+from archspec.equivalence.report import verdict
+from archspec.ir import leaves
+from archspec.model import Model, internals
+from archspec.pytorch.build import torch_or_fail
+from archspec.source import fail
+
+
+def prove_source(model: Model, text: str) -> Equivalence:
+    """Prove that a generated file computes what its model does.
+
+    Raises ArchError: `missing-package` without PyTorch, `unproven` if the two are not proven equal.
+    """
+    torch = torch_or_fail()
+    namespace: dict[str, Any] = {"__name__": f"archspec.built.{model.name}"}
+    exec(compile(text, f"<{model.name} in PyTorch>", "exec"), namespace)
+    module = internals(model).compiled.module
+    computed = any(leaf.weight.kind == "const" for _, leaf in leaves(module))
+    with torch.device("cpu" if computed else "meta"):  # only computed tables need their values
+        found = equivalent(model, namespace["build"]())
+    if not found:
+        raise fail("unproven", f"the PyTorch file of {model.name} is not proven to be equal to it: {verdict(found)}")
+    return found

@@ -1,0 +1,74 @@
+"""What is compared: a compiled model, or a PyTorch module that is called like one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from archspec.algebra import symbols
+from archspec.equivalence.bodies import Bodies
+from archspec.equivalence.calls import Untranslatable
+from archspec.equivalence.capture import Capture, exported
+from archspec.equivalence.places import Places
+from archspec.ir import Body, Type, canonical
+from archspec.normal.arrays import Array, Arrays
+
+if TYPE_CHECKING:
+    from torch import nn
+
+SMALLEST = 3
+"""The smallest size of a dimension in examples: 0 and 1 are special to PyTorch."""
+
+
+def outputs_of(arrays: Arrays, body: Body, places: Places) -> list[Array]:
+    """Return the outputs of a model that are present."""
+    inputs = [arrays.stored("input", name, type.shape, type.dtype) for name, type in body.inputs]
+    found = Bodies(arrays, body.module, places).outputs(body, inputs)
+    return [output for output in found if output is not None]
+
+
+def outputs_of_module(arrays: Arrays, module: nn.Module, body: Body, places: Places) -> list[Array]:
+    """Return the outputs of a module that has the tensors of a model, and is called with its inputs.
+
+    Raises Untranslatable if they have no normal form.
+    """
+    owner = body.module
+    assert owner is not None
+    tables = Bodies(arrays, owner, Places(arrays))
+
+    def tensor(name: str, value: Any, type: Type) -> Array:
+        table = tables.table(name)
+        if table is not None:
+            check_table(arrays, table, value, name)
+            return table
+        return arrays.stored("tensor", canonical(owner, name), type.shape, type.dtype)
+
+    inputs = dict(body.inputs)
+    program = exported(module, inputs, example_sizes(inputs))
+    return [output for output in Capture(arrays, program, inputs, tensor, places).outputs() if output is not None]
+
+
+def example_sizes(inputs: Mapping[str, Type], start: int = SMALLEST) -> dict[str, int]:
+    """Return different sizes for the dimensions of inputs."""
+    names = [name for type in inputs.values() for size in type.shape for name in sorted(symbols(size))]
+    return {name: start + 2 * turn for turn, name in enumerate(dict.fromkeys(names))}
+
+
+def check_table(arrays: Arrays, table: Array, value: Any, name: str) -> None:
+    """Raise Untranslatable unless a constant table has the values that a module computed."""
+    from archspec.equivalence.evaluate import Evaluation
+
+    if value is None or value.device.type == "meta":
+        raise Untranslatable(f"the constant table `{name}` has no values")
+    expected = Evaluation(arrays, {}, {}).array(table)
+    tolerance = 1e-5 * max(1.0, float(expected.abs().max()))
+    if expected.shape != value.shape or not bool(((expected - value.double()).abs() <= tolerance).all()):
+        raise Untranslatable(f"the constant table `{name}` has other values")
+
+
+def tensors_of(module: nn.Module) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the tensors that a module stores, by name."""
+    return {name: tuple(tensor.shape) for name, tensor in module.state_dict().items()}
+
+
+Outputs = Sequence[Array]

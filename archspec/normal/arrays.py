@@ -1,0 +1,161 @@
+"""Arrays: tensors as one element for all indices, and the operations on them as operations on elements.
+
+An array is its shape, and its element at the indices of its own axes. Views are other indices, and elementwise
+operations other elements. The result of a reduction is loaded from a base: what is reduced, with indices numbered in
+the order in which they occur, so that it does not depend on the order of axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+
+from archspec.algebra import Dim, Expression, Polynomial, product
+from archspec.normal.elements import Dtype, Element, Elements, Indices, Names, index_name
+from archspec.record import Record
+
+
+class Array(Record):
+    """A tensor: its element at the indices of its own axes."""
+
+    shape: tuple[Dim, ...]
+    element: Element
+
+
+class Arrays:
+    """Arrays over one table of elements."""
+
+    def __init__(self) -> None:
+        self.elements = Elements()
+
+    def dtype(self, array: Array) -> Dtype:
+        """Return the element type of an array."""
+        return self.elements.dtype(array.element)
+
+    # Making and reading -----------------------------------------------------------------------------------------------
+
+    def own(self, shape: Sequence[Dim]) -> Indices:
+        """Return the indices of the axes of a shape."""
+        return tuple([self.elements.axis(f"x{i}", size) for i, size in enumerate(shape)])
+
+    def make(self, shape: Sequence[Dim], element: Callable[[Indices], Element]) -> Array:
+        """Return the array with an element for the indices of its axes."""
+        return Array(tuple(shape), element(self.own(shape)))
+
+    def array(self, shape: tuple[Dim, ...], element: Element) -> Array:
+        """Return the array with an element at the indices of its own axes."""
+        return Array(shape, element)
+
+    def at(self, array: Array, indices: Sequence[Expression]) -> Element:
+        """Return the element of an array at indices, one for each axis."""
+        own = self.own(array.shape)
+        values = {index_name(name): value for name, value in zip(own, indices, strict=True) if name != value}
+        values.pop("", None)
+        return self.elements.replace(array.element, values)
+
+    def stretched(self, array: Array, indices: Sequence[Expression]) -> Element:
+        """Return the element of an array at the indices of a shape that it broadcasts to."""
+        last = indices[len(indices) - len(array.shape) :]
+        return self.at(array, [0 if size == 1 else i for size, i in zip(array.shape, last, strict=True)])
+
+    def each(self, shape: Sequence[Dim], function: Callable[..., Element], *arrays: Array) -> Array:
+        """Return the elementwise `function` of arrays that broadcast to a shape."""
+        return self.make(shape, lambda i: function(self.elements, *[self.stretched(array, i) for array in arrays]))
+
+    def stored(self, kind: str, name: Hashable, shape: tuple[Dim, ...], dtype: Dtype) -> Array:
+        """Return an input or a tensor."""
+        return self._loaded(self.elements.base(kind, (name,), dtype), shape)
+
+    def _loaded(self, base: Element, shape: Sequence[Dim]) -> Array:
+        return self.make(shape, lambda i: self.elements.load(base, tuple([at for at in i if at.__class__ is not int])))
+
+    def opaque(
+        self, name: str, settings: Hashable, arrays: Sequence[Array | None], results: Sequence[tuple[Sequence[Dim], Dtype]]
+    ) -> list[Array]:
+        """Return the results of an operation that has no other form, of these shapes and types."""
+        made: list[Array] = []
+        for output, (shape, dtype) in enumerate(results):
+            base = self.elements.base("operation", (name, settings, output, *arrays), dtype)
+            made.append(self._loaded(base, shape))
+        return made
+
+    # Reductions -------------------------------------------------------------------------------------------------------
+
+    def reduction(self, kind: str, body: Element, reduced: Iterable[Expression], kept: Expression | None = None) -> Element:
+        """Return the reduction of an element over indices; with `kept`, its element at that index in their place."""
+        elements = self.elements
+        among = {index_name(at) for at in reduced} & elements.nodes[body].names
+        if not among:
+            return body
+        values: dict[str, Expression] = {}
+        free: list[Expression] = []
+        for name in elements.names_in_order(body):
+            if name in among:
+                values[name] = elements.like(f"r{len(values) - len(free)}", name)
+            else:
+                values[name] = elements.like(f"i{len(free)}", name)
+                free.append(elements.like(name.partition(".")[0][1:], name))
+        base = elements.base(kind, (elements.replace(body, values),), elements.dtype(body))
+        return elements.load(base, (*free, *([] if kept is None else [kept])))
+
+    def total(self, body: Element, over: Sequence[tuple[Expression, Dim]]) -> Element:
+        """Return the sum of an element over indices with these extents. Factors without the indices are outside."""
+        elements = self.elements
+        names = elements.nodes[body].names
+        live = [at for at, _ in over if index_name(at) in names]
+        times = product([extent for at, extent in over if index_name(at) not in names])
+        if elements.dtype(body) == "int":
+            summed = self.reduction("total", body, live)
+            return elements.integer(elements.polynomial(summed) * times)
+        coefficient, factors = elements.factors(body)
+        among: Names = frozenset([index_name(at) for at in live])
+        outside = [factor for factor in factors if not elements.nodes[factor[0]].names & among]
+        inside = elements.product([factor for factor in factors if factor not in outside])
+        summed = self.reduction("total", inside, live)
+        scale = elements.real(elements.integer(times))
+        return elements.product([(elements.number(coefficient), 1.0), (scale, 1.0), *outside, (summed, 1.0)])
+
+    def softmax(self, body: Element, over: Expression, at: Expression) -> Element:
+        """Return the softmax of an element over an index, at an index. Terms without the index have no effect."""
+        elements = self.elements
+        name = index_name(over)
+        terms, _ = elements.terms(body)
+        varying = elements.combination([term for term in terms if name in elements.nodes[term[1]].names])
+        if name not in elements.nodes[varying].names:
+            extent = elements.real(elements.integer(elements.extent(name))) if name else elements.number(1.0)
+            return elements.product([(extent, -1.0)])
+        return self.reduction("softmax", varying, [over], at)
+
+    # Views ------------------------------------------------------------------------------------------------------------
+
+    def view(self, array: Array, shape: Sequence[Dim], indices: Callable[[Indices], Sequence[Expression]]) -> Array:
+        """Return the array whose element at its indices is that of another one at `indices`."""
+        return self.make(shape, lambda i: self.at(array, indices(i)))
+
+    def reshape(self, array: Array, shape: Sequence[Dim]) -> Array:
+        """Return the elements in the same order, with another shape. Only the axes that are not alike are divided."""
+        old = [axis for axis, size in enumerate(array.shape) if size != 1]
+        new = [axis for axis, size in enumerate(shape) if size != 1]
+
+        def indices(i: Indices) -> list[Expression]:
+            found: list[Expression] = [0] * len(array.shape)
+            a = b = 0
+            while a < len(old) or b < len(new):
+                sources, targets = old[a : a + 1], new[b : b + 1]
+                while (left := product([array.shape[x] for x in sources])) != (right := product([shape[x] for x in targets])):
+                    longer = len(new) == b + len(targets) or (
+                        len(old) > a + len(sources) and self.elements.is_at_least(right - left, 0)
+                    )
+                    if longer:
+                        sources.append(old[a + len(sources)])
+                    else:
+                        targets.append(new[b + len(targets)])
+                a, b = a + len(sources), b + len(targets)
+                position: Expression = 0
+                for axis in targets:
+                    position = position * shape[axis] + i[axis]
+                for axis in reversed(sources[1:]):
+                    position, found[axis] = self.elements.divide(position, array.shape[axis])
+                found[sources[0]] = position
+            return found
+
+        return self.view(array, shape, indices)

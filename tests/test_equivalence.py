@@ -1,0 +1,223 @@
+"""Normal forms: they have the values of the reference, meet where computations are the same, and prove builds."""
+
+import ast
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import reference
+from small import load
+
+import archspec
+from archspec.algebra import Polynomial, symbols
+from archspec.ir import canonical, leaves
+from archspec.model import Model, internals
+from archspec.normal.arrays import Arrays
+
+torch = pytest.importorskip("torch")
+
+from archspec.equivalence.api import equivalent  # noqa: E402
+from archspec.equivalence.evaluate import Evaluation  # noqa: E402
+from archspec.equivalence.numeric import SAME as SAME_OUTPUTS  # noqa: E402
+from archspec.equivalence.numeric import largest_error, of_arrays, of_module  # noqa: E402
+from archspec.equivalence.places import Places  # noqa: E402
+from archspec.equivalence.sides import outputs_of  # noqa: E402
+
+TINY: dict[str, dict[str, Any]] = {
+    "bert-base-uncased": {"vocab": 97, "hidden": 32, "layers": 2, "heads": 4, "ffn": 48, "positions": 20},
+    "gpt2": {"vocab": 97, "hidden": 32, "layers": 2, "heads": 4, "ffn": 48, "positions": 20},
+    "llama-3.1-8b": {"vocab": 97, "hidden": 32, "layers": 2, "heads": 4, "ffn": 48, "groups": 2},
+    "t5-small": {"vocab": 97, "hidden": 32, "layers": 2, "heads": 4, "ffn": 48, "size": 8},
+    "bart-base": {"vocab": 97, "hidden": 32, "layers": 2, "heads": 4, "ffn": 48, "positions": 20},
+    "modernbert-base": {"vocab": 97, "hidden": 32, "layers": 4, "heads": 4, "ffn": 48, "window": 4},
+    "transformer-seq2seq": {"words": 97, "hidden": 32, "layers": 2, "heads": 4, "inner": 48, "positions": 13},
+}
+
+
+def tiny(name: str) -> Model:
+    return archspec.load(name, **TINY[name])
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_normal_forms_have_the_values_of_the_reference(name: str) -> None:
+    body = internals(tiny(name)).body
+    module = body.module
+    assert module is not None
+    generator = np.random.default_rng(0)
+    names = {size: 2 + 3 * i for i, size in enumerate(sorted({s for _, t in body.inputs for d in t.shape for s in symbols(d)}))}
+
+    def drawn(shape: tuple[int, ...], dtype: str) -> Any:
+        return generator.standard_normal(shape) * 0.3 if dtype == "real" else generator.integers(0, 2, shape)
+
+    weights = {canonical(module, a): drawn(leaf.weight.shape, leaf.weight.type.dtype) for a, leaf in leaves(module)}
+    inputs: dict[str, Any] = {}
+    for name, type in body.inputs:
+        inputs[name] = drawn(tuple(d.at(names) if isinstance(d, Polynomial) else d for d in type.shape), type.dtype)
+        inputs[name][:, 0] = 1  # something is visible
+    expected = reference.evaluate(body, inputs, weights).outputs
+    arrays = Arrays()
+    stored = {("input", name): torch.tensor(value) for name, value in inputs.items()}
+    stored |= {("tensor", name): torch.tensor(value) for name, value in weights.items()}
+    values = Evaluation(arrays, stored, names)
+    found = outputs_of(arrays, body, Places(arrays))
+    for output, array in zip(body.named_outputs(), found, strict=True):
+        np.testing.assert_allclose(values.array(array).numpy(), expected[output], atol=1e-12)
+
+
+
+SAME = [
+    ("x * 2.0 + x", "x * 3.0"),
+    ("(x + 1.0) * 2.0", "2.0 + x + x"),
+    ("x / 4.0", "0.25 * x"),
+    ("sqrt(x) * sqrt(x)", "x"),
+    ("transpose(0, 1)(transpose(0, 1)(x))", "x"),
+    ("reshape([batch, seq, 8])(reshape([batch, seq, 2, 4])(x))", "x"),
+    ("concat(axis = -1)(slice(axis = -1, stop = 3)(x), slice(axis = -1, start = 3)(x))", "x"),
+    ("softmax(x + sum(axis = -1, keep = true)(x))", "softmax(x)"),
+    ("sum(axis = -1, keep = true)(x * 3.0) + x", "3.0 * sum(axis = -1, keep = true)(x) + x"),
+    ("where(x > 0.0, x, 0.0 - x)", "where(0.0 >= x, 0.0 - x, x)"),
+    ("where(arange(8) >= 0, x, 1.0)", "x"),
+    ("roll(3)(x)", "concat(axis = -1)(slice(axis = -1, start = 5)(x), slice(axis = -1, stop = 5)(x))"),
+    ("permute([1, 0, 2])(x) |> permute([1, 0, 2])", "x"),
+    ("layer_norm(1e-5)(x)", "centred(x)"),
+]
+DIFFERENT = [
+    ("x - 1.0", "1.0 - x"),
+    ("softmax(axis = -1)(x)", "softmax(axis = 1)(x)"),
+    ("transpose(0, 1)(transpose(0, 1)(x)) + 1.0", "x"),
+    ("roll(3)(x)", "roll(4)(x)"),
+    ("where(x > 0.0, x, 0.0 - x)", "where(x > 1.0, x, 0.0 - x)"),
+    ("x * x", "x"),
+    ("layer_norm(1e-5)(x)", "layer_norm(1e-6)(x)"),
+    ("abs(x)", "x"),
+    ("reshape([batch, seq, 8])(transpose(2, 3)(reshape([batch, seq, 2, 4])(x)))", "x"),
+]
+CENTRED = """
+fn centred(x [batch, seq, 8]) -> [batch, seq, 8] {
+  mean = sum(axis = -1, keep = true)(x) / 8
+  rest = x - mean
+  return rest / sqrt(sum(axis = -1, keep = true)(rest ** 2) / 8 + 1e-5)
+}
+"""
+
+
+def net(expression: str) -> Model:
+    return load(f"""
+dim batch, seq
+{CENTRED if "centred" in expression else ""}
+block Net()(x [batch, seq, 8]) -> [batch, seq, 8] {{
+  weight: param [8]
+  return ({expression}) * .weight
+}}
+""")
+
+
+@pytest.mark.parametrize(("a", "b"), SAME)
+def test_other_spellings_of_a_computation_are_equal(a: str, b: str) -> None:
+    assert equivalent(net(a), net(b)).verdict == "equal"
+
+
+@pytest.mark.parametrize(("a", "b"), DIFFERENT)
+def test_other_computations_are_different(a: str, b: str) -> None:
+    found = equivalent(net(a), net(b))
+    assert found.verdict == "different" and found.error and found.error > 1e-6
+
+
+def test_the_first_difference_is_located() -> None:
+    found = equivalent(net("softmax(axis = -1)(x)"), net("softmax(axis = 1)(x)"))
+    assert found.unequal is not None and found.unequal.output == "output"
+    assert found.unequal.a is not None and found.unequal.a.source.endswith(":6")
+
+
+def test_models_with_other_tensors_are_not_compared() -> None:
+    found = equivalent(tiny("bert-base-uncased"), archspec.load("bert-base-uncased", **TINY["bert-base-uncased"] | {"ffn": 64}))
+    assert found.verdict == "different" and "encoder.layer.0.intermediate.dense.weight" in found.reason
+
+
+def test_two_modules_are_refused() -> None:
+    with pytest.raises(TypeError, match="found two modules"):
+        equivalent(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2))
+
+
+def test_a_module_is_proven_or_told_apart() -> None:
+    model = net("x * 2.0")
+
+    class Twice(torch.nn.Module):
+        def __init__(self, by: float) -> None:
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.zeros(8))
+            self.by = by
+
+        def forward(self, x: Any) -> Any:
+            return x * self.weight * self.by
+
+    assert equivalent(model, Twice(2.0))
+    assert equivalent(Twice(2.0), model)
+    found = equivalent(model, Twice(2.5))
+    assert found.verdict == "different" and found.unequal is not None
+    other = torch.nn.Linear(8, 8)
+    assert equivalent(model, other).reason == "the tensors differ: `weight`"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TINY)
+def test_builds_are_proven(name: str) -> None:
+    model = tiny(name)
+    assert equivalent(model, archspec.to_torch(model)).verdict == "equal"
+
+
+SWAPS: dict[type[ast.operator], ast.operator] = {ast.Add: ast.Sub(), ast.Sub: ast.Add(), ast.Mult: ast.Add()}
+
+
+def mutants(text: str, seed: int, count: int) -> Iterator[str]:
+    """Yield copies of a generated file that compute something else: operands, axes, numbers or names are others."""
+    generator = random.Random(seed)
+    tree = ast.parse(text)
+    forwards = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name not in ("__init__", "build")]
+    places = [(function, i) for function in forwards for i, node in enumerate(ast.walk(function)) if _changes(node)]
+    for function, place in generator.sample(places, min(count, len(places))):
+        copy = ast.parse(text)
+        twin = next(n for n in ast.walk(copy) if isinstance(n, ast.FunctionDef) and (n.name, n.lineno) == (function.name, function.lineno))
+        node = list(ast.walk(twin))[place]
+        _change(node)
+        yield ast.unparse(copy)
+
+
+def _changes(node: ast.AST) -> bool:
+    if isinstance(node, ast.BinOp):
+        return type(node.op) in SWAPS
+    if isinstance(node, ast.Call):
+        return len(node.args) > 1 and all(isinstance(part, ast.Name) for part in node.args[:2])
+    return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
+
+
+def _change(node: ast.AST) -> None:
+    if isinstance(node, ast.BinOp):
+        node.op = SWAPS[type(node.op)]
+    elif isinstance(node, ast.Call):
+        node.args[0], node.args[1] = node.args[1], node.args[0]
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant):
+        node.operand.value = node.operand.value + 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TINY)
+def test_changed_builds_are_never_proven(name: str) -> None:
+    """A change is found, breaks the file, or leaves the outputs as they are."""
+    from archspec.pytorch.build import torch_source
+
+    model = tiny(name)
+    for text in mutants(torch_source(model), 0, 8):
+        namespace: dict[str, Any] = {"__name__": "mutant"}
+        try:
+            exec(compile(text, "mutant.py", "exec"), namespace)
+            module = namespace["build"]()
+        except Exception:
+            continue
+        if equivalent(model, module):
+            body, arrays = internals(model).body, Arrays()
+            outputs = of_arrays(arrays, outputs_of(arrays, body, Places(arrays)))
+            error = largest_error(body, outputs, of_module(module, body))
+            assert error is not None and error <= SAME_OUTPUTS, text
