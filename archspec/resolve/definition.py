@@ -8,7 +8,7 @@ from typing import TypeGuard
 
 from archspec.ops import OPS, Op
 from archspec.record import Record
-from archspec.resolve import nodes
+from archspec.resolve import nodes, walk
 from archspec.resolve.arguments import bind, listed
 from archspec.resolve.callees import report_hyphen
 from archspec.resolve.expressions import Expressions
@@ -391,7 +391,8 @@ class _Definition:
         scope.computed |= collects
         if targets:
             self._refuse_declarations(body)
-        return nodes.For(statement, loop, body, binds, tuple(sorted(collects)), any(map(_may_declare, body)))
+        declares, selects = any(map(_may_declare, body)), _selects(body, loop.variable)
+        return nodes.For(statement, loop, body, binds, tuple(sorted(collects)), declares, selects)
 
     def _refuse_declarations(self, body: tuple[nodes.Statement, ...]) -> None:
         """Report the first declaration in a loop that collects."""
@@ -407,6 +408,16 @@ def _directly_in(body: tuple[tree.Statement, ...]) -> Iterator[tree.Statement]:
         yield statement
         if isinstance(statement, tree.If):
             yield from _directly_in((*statement.body, *statement.otherwise))
+
+
+def _selects(body: tuple[nodes.Statement, ...], index: str) -> bool:
+    """Whether a statement reads an address with an index."""
+    return any(
+        isinstance(expr, nodes.Read) and any(index in walk.local_names(each) for each in expr.address.indices())
+        for statement in walk.every_statement(body)
+        for whole in (*walk.expressions(statement), *walk.conditions(statement))
+        for expr in walk.every_expression(whole)
+    )
 
 
 def _may_declare(statement: nodes.Statement) -> bool:
