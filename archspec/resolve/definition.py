@@ -20,7 +20,7 @@ from archspec.resolve.unit import Definition, Unit
 from archspec.resolve.walk import declarations
 from archspec.source import Note, Report, Span, suggest
 from archspec.syntax import tree
-from archspec.syntax.walk import assigned, declared, every_statement
+from archspec.syntax.walk import assigned, declared, every_statement, names_in
 
 
 class Resolved(Record):
@@ -56,10 +56,16 @@ def resolved(definition: Definition, report: Report) -> Resolved:
 
 
 def reads(definition: Definition, name: str, report: Report) -> bool:
-    """Whether a definition uses its hyperparameter `name`, or forwards it to one that does."""
+    """Whether a definition uses its hyperparameter `name`, forwards it to one that does, or inherits a default with it."""
     scope = resolved(definition, report).scope
-    return name in scope.used or any(
-        name in callee.hyperparameters and reads(callee, name, report) for callee in scope.forwards
+    if name in scope.used:
+        return True
+    if any(name in callee.hyperparameters and reads(callee, name, report) for callee in scope.forwards):
+        return True
+    return any(
+        name in names_in(parameter.default) and reads(definition, parameter.name, report)
+        for parameter in definition.hyperparameters.values()
+        if parameter.default is not None and parameter.origin is not definition
     )
 
 
