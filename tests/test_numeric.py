@@ -25,7 +25,7 @@ TINY = {"vocab": 97, "hidden": 32, "layers": 2, "heads": 4, "ffn": 48, "position
 MODERN = {"vocab": 97, "hidden": 32, "layers": 4, "heads": 4, "ffn": 48, "window": 4}
 SHARED = "encoder.albert_layer_groups.0.albert_layers.0"
 
-PARTLY_FLOAT32 = {"t5", "t5-v1_1", "llama", "mamba"}
+PARTLY_FLOAT32 = {"t5", "t5-v1_1", "llama", "mamba", "mistral", "mixtral", "qwen2", "qwen3", "qwen3_moe", "phi3"}
 
 
 class Case(NamedTuple):
@@ -73,6 +73,8 @@ def t5(decoder_layers: int) -> dict[str, tuple[str, ...]]:
 
 
 SMALL = {name: value for name, value in TINY.items() if name != "positions"}
+DECODER = {**SMALL, "groups": 2, "theta": 10000.0}
+DECODED = stack("model.", "model.embed_tokens", "layers", norm="norm")
 T5 = {**SMALL, "size": 8, "rows": 8, "furthest": 12}
 
 
@@ -110,9 +112,20 @@ WHOLE = [
     Case(
         "llama",
         "llama-3.1-8b",
-        {**SMALL, "groups": 2, "theta": 10000.0, "factor": 1.0, "eps": 1e-6},
-        states=stack("model.", "model.embed_tokens", "layers", norm="norm"),
+        {**DECODER, "factor": 1.0, "eps": 1e-6},
+        states=DECODED,
     ),
+    Case("mistral", "mistral-7b-v0.1", {**DECODER, "window": 4, "eps": 1e-6}, states=DECODED),
+    Case("mixtral", "mixtral-8x7b", {**DECODER, "experts": 4, "joined": True}, states=DECODED),
+    Case("qwen2", "qwen2-7b", DECODER, states=DECODED),
+    Case("qwen3", "qwen3-8b", {**DECODER, "size": 16, "tied": True}, states=DECODED),
+    Case(
+        "qwen3_moe",
+        "qwen3-30b-a3b",
+        {**DECODER, "size": 16, "ffn": 16, "experts": 4, "best": 2, "joined": True},
+        states=DECODED,
+    ),
+    Case("phi3", "phi-3-mini-4k", {**DECODER, "window": None}, states=DECODED),
     Case(
         "mamba",
         str(Path(__file__).parent / "mamba.arch"),
