@@ -21,7 +21,8 @@ class Field(NamedTuple):
     `among` lists patterns of the architectures that use the field. `only` lists the supported values. `kind` is
     integer, number, rate (a number from 0 to below 1), boolean, entries (an object whose number of entries is the
     value) or cycle; `least` is the minimum.
-    If the field is null, the hyperparameter is equal to `like`; if it is equal to `unless`, it keeps its default.
+    If the field is null, which `optional` permits, the hyperparameter is equal to `like`, or keeps its default; it also
+    does if it is equal to `unless`.
     `needs` maps values to other fields that they require. A `cycle` is a list in which every n-th item is the first
     string and all others are the second; the hyperparameter `length` is its number of items.
     """
@@ -40,6 +41,7 @@ class Field(NamedTuple):
     unless: str | None
     needs: dict[object, list[str]]
     length: str | None
+    optional: bool
 
 
 class Architecture(NamedTuple):
@@ -118,6 +120,7 @@ def _field(name: str, entry: _Mapping, shared: _Mapping) -> Field:
         entry.get("unless"),
         entry.get("needs", {}),
         entry.get("length"),
+        entry.get("optional", "default" in entry and default is None),
     )
 
 

@@ -56,7 +56,7 @@ def resolved(definition: Definition, report: Report) -> Resolved:
 
 
 def reads(definition: Definition, name: str, report: Report) -> bool:
-    """Whether a definition uses its hyperparameter `name`, forwards it to one that does, or inherits a default with it."""
+    """Whether a definition uses a hyperparameter, inherits a default with it, or forwards it to one that uses it."""
     scope = resolved(definition, report).scope
     if name in scope.used:
         return True
