@@ -257,6 +257,31 @@ def test_hidden_states_without_the_recorded_heads(case: Case) -> None:
     assert all(difference <= 3 * expected.meta["f64_max_abs_diff"] for difference in found.values())
 
 
+EXPERTS = {"mixtral": ("w1", "w3", "w2"), "qwen3_moe": ("gate_proj", "up_proj", "down_proj")}
+"""The matrices of an expert stored by itself: of the gate, of its other input, of its output."""
+
+
+@pytest.mark.parametrize("family", EXPERTS)
+def test_experts_one_by_one_compute_what_joined_ones_do(family: str) -> None:
+    """As published; the records are of models that join them."""
+    case, expected = next(case for case in WHOLE if case.family == family), record(family)
+    apart = archspec.load(case.spec, **{**case.overrides, "joined": False})
+    names = live_names(load(case))
+    weights = {name: expected.weights[live] for name, live in names.items() if live in expected.weights}
+    for name in [name for name in weights if name.endswith((".gate_up_proj", ".down_proj"))]:
+        experts, _, word = name.rpartition(".")
+        for i, matrix in enumerate(weights.pop(name)):
+            gate, up, down = (f"{experts}.{i}.{each}.weight" for each in EXPERTS[family])
+            parts = zip((gate, up), np.split(matrix, 2), strict=True) if word == "gate_up_proj" else [(down, matrix)]
+            weights.update(parts)
+    assert {name: value.shape for name, value in weights.items()} == {t.name: t.shape for t in apart.tensors}
+    found = evaluate(internals(apart).body, expected.inputs, weights).outputs
+    joined = run(case, expected.inputs, expected.weights).outputs
+    assert found.keys() == joined.keys()
+    for name, value in found.items():
+        np.testing.assert_allclose(value, joined[name], rtol=0, atol=1e-12)
+
+
 def test_constant_tables_are_those_recorded() -> None:
     expected = record(WHOLE[-1].family)
     module = internals(load(WHOLE[-1])).compiled.module
