@@ -246,6 +246,18 @@ class Drawn:
         self.path = str(folder / "config.json")
         self.rng = rng
 
+    def load(self) -> archspec.Model:
+        """The imported model, with the tensors of the live one where that joins or divides those of checkpoints."""
+        model = archspec.load(self.path)
+        joined = model.hyperparameters.get("joined")
+        return model if joined is None else archspec.load(self.path, joined=not joined)
+
+
+def state_of(model: archspec.Model, live: Any) -> dict[str, Any]:
+    """The state of a live model under the names of the spec."""
+    state = live.state_dict()
+    return {name: state[live_name] for name, live_name in live_names(model).items()}
+
 
 def table(tensors: list[tuple[str, tuple[int, ...], Any, bool]]) -> dict[str, tuple[tuple[int, ...], list[str], bool]]:
     """For each name its shape, all names of its tensor, and whether that is trained."""
@@ -280,9 +292,7 @@ def test_tensors_and_outputs_are_those_of_the_live_model(type: str, seed: int, t
     drawn = Drawn(type, seed, tmp_path)
     torch.manual_seed(seed)
     live = drawn.live(drawn.config).double().eval()
-    model = archspec.load(drawn.path)
-    if "joined" in model.hyperparameters:
-        model = archspec.load(drawn.path, joined=not model.hyperparameters["joined"])
+    model = drawn.load()
     names = live_names(model)
     named = live.named_parameters(remove_duplicate=False)
     theirs = table([(name, tuple(tensor.shape), id(tensor), tensor.requires_grad) for name, tensor in named])
@@ -297,7 +307,7 @@ def test_tensors_and_outputs_are_those_of_the_live_model(type: str, seed: int, t
     with torch.no_grad():
         for tensor in live.parameters():
             tensor.normal_(0.0, 0.3)
-        module.load_state_dict({name: state[live_name] for name, live_name in names.items()})
+        module.load_state_dict(state_of(model, live))
         inputs = draw_inputs(drawn, [*model.inputs])
         found, expected = module(**inputs)._asdict(), live(**inputs)
     assert found

@@ -41,6 +41,7 @@ import bert { BertForMaskedLM }
 import roberta { RobertaForMaskedLM }
 import electra { ElectraForMaskedLM }
 import t5 { T5EncoderModel }
+import mixtral { MixtralForCausalLM }
 
 dim batch, seq, other
 
@@ -184,6 +185,7 @@ model "roberta untied"  = RobertaForMaskedLM(layers = 1, tied = false)
 model "dropped"         = Dropped()
 model "generator small" = ElectraForMaskedLM(layers = 1, factor = 128, tied = false)
 model "text encoder"    = T5EncoderModel(layers = 2)
+model "mixtral joined"  = MixtralForCausalLM(layers = 1, experts = 2, joined = true, window = 3)
 """
 
 UNEVEN: dict[str, dict[str, Any]] = {
