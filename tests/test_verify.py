@@ -282,6 +282,17 @@ def test_a_checkpoint_with_the_names_of_a_live_model(tmp_path: Path, monkeypatch
     assert verify(tmp_path, ENCODER, tensors(ENCODER)).spellings == ()
 
 
+@pytest.mark.parametrize("joined", [False, True])
+def test_mixtral_as_published_and_as_it_lives(joined: bool, tmp_path: Path) -> None:
+    small = {"vocab": 20, "hidden": 8, "layers": 2, "heads": 2, "groups": 1, "ffn": 6, "experts": 3}
+    model = archspec.load("mixtral-8x7b", **small, joined=joined)
+    found = verify(tmp_path, model, tensors(model))
+    assert found.is_exact and not found.spellings
+    stored = {name.replace("block_sparse_moe", "mlp"): shape for name, shape in tensors(model).items()}
+    found = verify(tmp_path, model, stored)
+    assert found.is_exact and spelt(found) == [("mlp", "block_sparse_moe", 6 if joined else 20)]
+
+
 def test_all_spellings_at_once(tmp_path: Path) -> None:
     """`bert.` before the encoder, heads, gamma and beta, no decoder: what came from TensorFlow looks like this."""
     stored = {old(name): shape for name, shape in tensors(HEADS).items()}
