@@ -53,8 +53,10 @@ def _check_unused(definition: Definition, resolved: Resolved, report: Report) ->
         _report_name(name, local, report)
     if not resolved.returns and not definition.unit.tree.broken:
         return  # reported, and explains all further errors
+    inherited = [p.default for p in definition.hyperparameters.values() if p.origin is not definition and p.default]
+    used = scope.used.union(*map(names_in, inherited))
     for name, local in scope.locals.items():
-        if name not in scope.used and not any(name in callee.hyperparameters for callee in scope.forwards):
+        if name not in used and not any(name in callee.hyperparameters for callee in scope.forwards):
             _report_name(name, local, report)
     referred = by_first_word([*scope.referred, *scope.meant])
     for declared in scope.declared:

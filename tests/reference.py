@@ -316,6 +316,7 @@ OPS: dict[str, Callable[..., Any]] = {
     "permute": lambda x, order: np.transpose(x, order),
     "expand": expand,
     "concat": lambda *tensors, axis: np.concatenate(tensors, axis),
+    "stack": lambda *tensors, axis: np.stack(tensors, axis),
     "split": split,
     "slice": slice_,
     "pick": lambda x, axis, index: x.take(index, axis),

@@ -210,6 +210,7 @@ BY_HAND: list[tuple[str, list[Type | None], dict[str, Any], int, int]] = [
     ("permute", [REAL], {"order": (2, 0, 1)}, 0, 0),
     ("expand", [REAL], {"shape": (7, 2, 3, 4)}, 0, 0),
     ("concat", [REAL, REAL], {"axis": 0}, 0, 0),
+    ("stack", [REAL, REAL], {"axis": 0}, 0, 0),
     ("split", [REAL], {"sizes": (1, 3)}, 0, 0),
     ("slice", [REAL], {"axis": 2, "start": 1}, 0, 0),
     ("pick", [REAL], {"axis": 2, "index": 1}, 0, 0),

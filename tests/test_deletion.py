@@ -35,11 +35,13 @@ import std { first, last, mean, window_partition, window_reverse, LSTM, selectiv
 import std { split_heads, merge_heads, repeat_heads, attention, SelfAttention, CrossAttention }
 import std { FeedForward, GatedFeedForward }
 import std { Dropout, BatchNorm, token_at }
+import std { top_experts, GatedExperts }
 import albert { AlbertForMaskedLM }
 import bert { BertForMaskedLM }
 import roberta { RobertaForMaskedLM }
 import electra { ElectraForMaskedLM }
 import t5 { T5EncoderModel }
+import mixtral { MixtralForCausalLM }
 
 dim batch, seq, other
 
@@ -138,6 +140,11 @@ block Few(groups)(x [batch, 4, seq, 8], memory [batch, groups, seq, 8]) -> [batc
   return attention(x, memory, memory) |> * .scale
 }
 
+block Chosen(joined = false, normalized = true)(x [batch, seq, 8]) -> [batch, seq, 8] {
+  shares, experts = x |> gate: Linear(8, 4) |> top_experts(2, normalized)
+  return ..: GatedExperts(8, 6, 4, joined = joined)(x, shares, experts)
+}
+
 block Split(heads)(x [batch, seq, 8]) -> [batch, seq, 8] {
   scale: param []
   return x |> split_heads(heads) |> merge_heads |> * .scale
@@ -168,6 +175,8 @@ model "plane uneven"    = Plane(groups = 3)
 model "within uneven"   = Within(heads = 3)
 model "across uneven"   = Across(heads = 3)
 model "few uneven"      = Few(groups = 3)
+model "experts"         = Chosen()
+model "experts joined"  = Chosen(joined = true, normalized = false)
 model "split uneven"    = Split(heads = 3)
 model "generator"       = ElectraForMaskedLM(layers = 1)
 model "words untied"    = BertForMaskedLM(layers = 1, tied = false)
@@ -176,6 +185,7 @@ model "roberta untied"  = RobertaForMaskedLM(layers = 1, tied = false)
 model "dropped"         = Dropped()
 model "generator small" = ElectraForMaskedLM(layers = 1, factor = 128, tied = false)
 model "text encoder"    = T5EncoderModel(layers = 2)
+model "mixtral joined"  = MixtralForCausalLM(layers = 1, experts = 2, joined = true, window = 3)
 """
 
 UNEVEN: dict[str, dict[str, Any]] = {

@@ -117,6 +117,44 @@ def test_an_override_that_nothing_reads_is_an_error() -> None:
         load(forwarded, count=4)
 
 
+INHERITED = """
+import std { Linear }
+dim batch
+block Part(n)(x [batch, n]) -> [batch, n] { return x |> linear: Linear(n, n) }
+block Wide(n, times)(x [batch, n]) -> [batch, n] {
+  return x |> up: Linear(n, times * n) |> down: Linear(times * n, n) |> + x
+}
+block Net(n = 4, inner = 2 * n, Layer = Part, twice = inner * 2)(x [batch, n]) -> [batch, n] {
+  extra: unused param [twice]
+  return x |> layer: Layer(n)
+}
+block Wider(..Net, times = 3, Layer = Wide(times = times), n = times + 1)(..Net) -> [batch, n] {
+  return ..: Net(..)(..)
+}
+block Head(..Wider)(..Wider) -> [batch, 2] { return net: Wider(..)(..) |> head: Linear(n, 2) }
+model "net" = Head()
+"""
+
+
+def test_a_default_that_replaces_another_may_use_new_hyperparameters() -> None:
+    assert load(INHERITED).hyperparameters == {
+        "times": 3,
+        "Layer": "Wide(times = 3)",
+        "n": 4,
+        "inner": 8,
+        "twice": 16,
+    }
+    changed = load(INHERITED, times=1)
+    assert (changed.hyperparameters["n"], changed.hyperparameters["twice"]) == (2, 8)
+    assert changed.params.total == 8 + 2 * (2 * 2 + 2) + 2 * 2 + 2
+    assert load(INHERITED, Layer="Part", inner=5).params.total == 10 + 20 + 10
+    assert not load(INHERITED).warnings
+
+
+def test_a_default_cannot_use_one_that_depends_on_it() -> None:
+    assert codes(INHERITED.replace("n = times + 1", "n = inner")) == ["unknown-name"]
+
+
 def test_one_file_may_have_several_models(tmp_path: Path) -> None:
     path = tmp_path / "two.arch"
     path.write_text(SCALE + 'model "small" = Scale(2)\nmodel "a: big one" = Scale(n = 20)\n')

@@ -415,3 +415,44 @@ def test_the_selective_scan_trains() -> None:
     module = archspec.to_torch(str(Path(__file__).parent / "mamba.arch"))
     module(torch.randint(0, 97, (2, 6))).logits.sum().backward()
     assert all(parameter.grad is not None and parameter.grad.isfinite().all() for parameter in module.parameters())
+
+
+# Loops that read what is declared at their index ----------------------------------------------------------------------
+
+EXPERTS = """
+dim batch
+layer Experts(n = 4, count = 3)(x [batch, n], chosen int [batch]) -> ([batch, n], [n, count]) {
+  expert[i].weight: param [n, n] for i in 0..count
+  expert[i].bias:   param [n]    for i in 0..count
+  for i in 0..count {
+    weight = collect(axis = 0)(.expert[i].weight)
+    bias   = collect(axis = -1)(.expert[i].bias * (i + 1))
+  }
+  return expert_linear(x, chosen, weight), bias
+}
+"""
+
+
+def test_a_loop_collects_what_is_declared_at_its_index() -> None:
+    model = load(EXPERTS)
+    assert list(shapes(model)) == [f"expert.{i}.{word}" for word in ("weight", "bias") for i in range(3)]
+    assert [data["type"] for _, data in model.graph("op").nodes(data=True)].count("stack") == 2
+    source = np.random.default_rng(0)
+    weights = {tensor.name: source.normal(size=tensor.shape) for tensor in model.tensors}
+    x, chosen = source.normal(size=(5, 4)), np.array([2, 0, 1, 2, 2])
+    found = reference.evaluate(internals(model).body, {"x": x, "chosen": chosen}, weights).outputs
+    expected = [weights[f"expert.{e}.weight"] @ row for e, row in zip(chosen, x, strict=True)]
+    np.testing.assert_allclose(found["0"], expected)
+    np.testing.assert_allclose(found["1"].T, [weights[f"expert.{i}.bias"] * (i + 1) for i in range(3)])
+
+
+def test_what_a_loop_collects_is_as_long_as_an_open_number_of_iterations() -> None:
+    assert "20*count" in str(archspec.formula(load(EXPERTS), "count"))
+    with pytest.raises(archspec.ArchError, match="found"):
+        archspec.formula(load(EXPERTS.replace("[n, count])", "[n, 3])")), "count")
+
+
+def test_an_unstable_axis_or_shape_of_a_loop_by_index_is_an_error() -> None:
+    assert codes(EXPERTS.replace("axis = -1", "axis = i // 2")) == ["dimension"]
+    (wrong,) = findings(EXPERTS.replace("(.expert[i].bias *", "(.expert[i].bias |> slice(axis = 0, stop = 4 - i) |> *"))
+    assert "expects tensors of one shape, found real [4] and real [3]" in wrong.message

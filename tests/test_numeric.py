@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from reference import Array, Result, evaluate, read_safetensors
+from small import live_names
 
 import archspec
 from archspec.ir import leaves
@@ -24,11 +25,12 @@ TINY = {"vocab": 97, "hidden": 32, "layers": 2, "heads": 4, "ffn": 48, "position
 MODERN = {"vocab": 97, "hidden": 32, "layers": 4, "heads": 4, "ffn": 48, "window": 4}
 SHARED = "encoder.albert_layer_groups.0.albert_layers.0"
 
-PARTLY_FLOAT32 = {"t5", "t5-v1_1", "llama", "mamba"}
+PARTLY_FLOAT32 = {"t5", "t5-v1_1", "llama", "mamba", "mistral", "mixtral", "qwen2", "qwen3", "qwen3_moe", "phi3"}
 
 
 class Case(NamedTuple):
-    """A spec that is a recorded model. `prefix` goes before the spec's addresses in the recorded ones; `states` are the
+    """A spec that is a recorded model. `prefix` goes before the spec's addresses (as they are in a live model, if that
+    has other names) in the recorded ones; `states` are the
     applications whose first output, or the sum of whose first outputs, is the hidden state after 0, 1, ... layers; of
     the encoder, where there are `decoder` states besides. In float64 the largest difference to the record is the
     recorded one, up to `rounding`: what the recording itself rounded to float32 in its float64 run.
@@ -71,6 +73,8 @@ def t5(decoder_layers: int) -> dict[str, tuple[str, ...]]:
 
 
 SMALL = {name: value for name, value in TINY.items() if name != "positions"}
+DECODER = {**SMALL, "groups": 2, "theta": 10000.0}
+DECODED = stack("model.", "model.embed_tokens", "layers", norm="norm")
 T5 = {**SMALL, "size": 8, "rows": 8, "furthest": 12}
 
 
@@ -108,9 +112,20 @@ WHOLE = [
     Case(
         "llama",
         "llama-3.1-8b",
-        {**SMALL, "groups": 2, "theta": 10000.0, "factor": 1.0, "eps": 1e-6},
-        states=stack("model.", "model.embed_tokens", "layers", norm="norm"),
+        {**DECODER, "factor": 1.0, "eps": 1e-6},
+        states=DECODED,
     ),
+    Case("mistral", "mistral-7b-v0.1", {**DECODER, "window": 4, "eps": 1e-6}, states=DECODED),
+    Case("mixtral", "mixtral-8x7b", {**DECODER, "experts": 4, "joined": True}, states=DECODED),
+    Case("qwen2", "qwen2-7b", DECODER, states=DECODED),
+    Case("qwen3", "qwen3-8b", {**DECODER, "size": 16, "tied": True}, states=DECODED),
+    Case(
+        "qwen3_moe",
+        "qwen3-30b-a3b",
+        {**DECODER, "size": 16, "ffn": 16, "experts": 4, "best": 2, "joined": True},
+        states=DECODED,
+    ),
+    Case("phi3", "phi-3-mini-4k", {**DECODER, "window": None}, states=DECODED),
     Case(
         "mamba",
         str(Path(__file__).parent / "mamba.arch"),
@@ -185,11 +200,17 @@ def load(case: Case) -> archspec.Model:
     return archspec.load(case.spec, **case.overrides)
 
 
+def recorded_names(case: Case, model: archspec.Model) -> dict[str, str]:
+    """The names of the spec's tensors, and those in the record."""
+    return {name: case.prefix + live for name, live in live_names(model).items()}
+
+
 def run(case: Case, inputs: dict[str, Array], weights: dict[str, Array]) -> Result:
-    own = {name.removeprefix(case.prefix): value for name, value in weights.items() if name.startswith(case.prefix)}
+    model = load(case)
+    own = {name: weights[live] for name, live in recorded_names(case, model).items() if live in weights}
     if "decoder_input_ids" in inputs:  # recorded without a mask: none of it is padding
         inputs = {"decoder_attention_mask": np.ones_like(inputs["decoder_input_ids"]), **inputs}
-    body = internals(load(case)).body
+    body = internals(model).body
     return evaluate(body, {name: inputs[name] for name, _ in body.inputs}, own)
 
 
@@ -215,9 +236,10 @@ def test_every_recorded_output_is_computed(case: Case) -> None:
 def test_tensors_are_those_recorded(case: Case) -> None:
     expected = record(case.family)
     model = load(case)
-    counted = {t.name: t.shape for t in model.tensors if t.tied_to is None} | {b.name: b.shape for b in model.buffers}
+    names = recorded_names(case, model)
+    counted = {names[t.name]: t.shape for t in (*model.tensors, *model.buffers) if not getattr(t, "tied_to", None)}
     assert counted == {name: value.shape for name, value in expected.weights.items()}
-    assert {t.name: t.tied_to for t in model.tensors if t.tied_to} == expected.meta["tied"]
+    assert {names[t.name]: names[t.tied_to] for t in model.tensors if t.tied_to} == expected.meta["tied"]
     assert model.params.total == expected.meta["params"]
 
 
@@ -233,6 +255,31 @@ def test_hidden_states_without_the_recorded_heads(case: Case) -> None:
     else:
         assert np.array_equal(result.outputs["last_hidden_state"], list(states.values())[-1])
     assert all(difference <= 3 * expected.meta["f64_max_abs_diff"] for difference in found.values())
+
+
+EXPERTS = {"mixtral": ("w1", "w3", "w2"), "qwen3_moe": ("gate_proj", "up_proj", "down_proj")}
+"""The matrices of an expert stored by itself: of the gate, of its other input, of its output."""
+
+
+@pytest.mark.parametrize("family", EXPERTS)
+def test_experts_one_by_one_compute_what_joined_ones_do(family: str) -> None:
+    """As published; the records are of models that join them."""
+    case, expected = next(case for case in WHOLE if case.family == family), record(family)
+    apart = archspec.load(case.spec, **{**case.overrides, "joined": False})
+    names = live_names(load(case))
+    weights = {name: expected.weights[live] for name, live in names.items() if live in expected.weights}
+    for name in [name for name in weights if name.endswith((".gate_up_proj", ".down_proj"))]:
+        experts, _, word = name.rpartition(".")
+        for i, matrix in enumerate(weights.pop(name)):
+            gate, up, down = (f"{experts}.{i}.{each}.weight" for each in EXPERTS[family])
+            parts = zip((gate, up), np.split(matrix, 2), strict=True) if word == "gate_up_proj" else [(down, matrix)]
+            weights.update(parts)
+    assert {name: value.shape for name, value in weights.items()} == {t.name: t.shape for t in apart.tensors}
+    found = evaluate(internals(apart).body, expected.inputs, weights).outputs
+    joined = run(case, expected.inputs, expected.weights).outputs
+    assert found.keys() == joined.keys()
+    for name, value in found.items():
+        np.testing.assert_allclose(value, joined[name], rtol=0, atol=1e-12)
 
 
 def test_constant_tables_are_those_recorded() -> None:

@@ -115,6 +115,7 @@ def test_parts_of_an_axis() -> None:
     assert [part.shape for part in operate("split", x, sizes=(3, 4, 5))] == [(2, 3), (2, 4), (2, 5)]
     assert operate("permute", normal(2, 3, 4), order=(2, 0, 1)).shape == (4, 2, 3)
     assert operate("concat", x, x[:, :1], axis=1).shape == (2, 13)
+    assert operate("stack", x, x, x, axis=-2).shape == (2, 3, 12)
     assert operate("expand", x[:, None], shape=(3, 2, 2, 12))[2, 1, 1].tolist() == x[1].tolist()
 
 

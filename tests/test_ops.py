@@ -138,6 +138,7 @@ def test_cutting_and_joining(x: Type, axis: int, sizes: list[int], data: st.Data
     agrees("split", [whole], {"sizes": tuple(sizes), "axis": axis}, lambda v: np.split(v[0], cuts, axis=axis))
     parts = list(apply("split", whole, sizes=tuple(sizes), axis=axis))
     agrees("concat", parts, {"axis": axis}, lambda v: np.concatenate(v, axis=axis))
+    agrees("stack", [x] * len(sizes), {"axis": axis}, lambda v: np.stack(v, axis=axis))
     refused("split", whole, sizes=(*sizes, 1), axis=axis)
 
     length = sum(sizes)
@@ -244,6 +245,7 @@ def test_pools(spatial: list[int], data: st.DataObject) -> None:
         (apply("reshape", real(batch, seq, 64), shape=(batch, seq, 8, 8)), real(batch, seq, 8, 8)),
         (apply("reshape", real(seq, batch), shape=(batch * seq,)), real(batch * seq)),
         (apply("concat", real(batch, 1, 8), real(batch, seq, 8), axis=1), real(batch, seq + 1, 8)),
+        (apply("stack", real(batch, seq), real(batch, seq), axis=-1), real(batch, seq, 2)),
         (apply("slice", real(512, 8), axis=0, stop=seq), real(seq, 8)),
         (apply("slice", real(seq, 8), axis=0, start=1), real(seq - 1, 8)),
         (apply("slice", real(seq, 8), axis=0, stop=-1), real(seq - 1, 8)),
@@ -330,6 +332,8 @@ def test_symbolic(result: tuple[Type, ...], expected: Type) -> None:
         (refused("concat", real(3, 4), real(3, 4), real(2, 4), axis=1), "tensors3", "on axis 1: 3 != 2"),
         (refused("concat", real(3), boolean(3), axis=0), "tensors2", "cannot mix booleans and numbers"),
         (refused("concat", real(LARGEST), real(1), axis=0), None, "not fit in 64 bits"),
+        (refused("stack", real(3, 4), real(3, 4), real(3, 1), axis=0), "tensors3", "of one shape"),
+        (refused("stack", real(3, 4), axis=3), "axis", "from -3 to 2"),
         (refused("split", real(6), sizes=(4, 4)), "sizes", "8 != 6"),
         (refused("split", real(6), sizes=()), "sizes", "an empty list"),
         (refused("slice", real(6), axis=0, start=6), "start", "selects nothing"),

@@ -192,6 +192,49 @@ def test_inputs_of_any_shape_share_axes_only_with_outputs() -> None:
     assert found.message == "input `y` of `shared` expects shape [batch, 3], found [seq, 3]"
 
 
+# Experts --------------------------------------------------------------------------------------------------------------
+
+MOE = """
+import std { top_experts, GatedExperts }
+dim batch, seq
+layer Moe(hidden = 4, inner = 3, count = 5, best = 2, normalized = true, joined = false)
+         (x [batch, seq, hidden]) -> [batch, seq, hidden] {
+  gate.weight: param [count, hidden]
+  shares, chosen = linear(x, .gate.weight) |> top_experts(best, normalized)
+  return ..: GatedExperts(..)(x, shares, chosen)
+}
+"""
+
+
+@pytest.mark.parametrize("normalized", [True, False])
+def test_experts_are_those_with_the_largest_shares(normalized: bool) -> None:
+    source = np.random.default_rng(0)
+    apart = load(MOE, normalized=normalized)
+    weights = {t.name: source.normal(size=t.shape) for t in apart.tensors}
+    x = source.normal(size=(2, 3, 4))
+    expected = np.zeros_like(x)
+    for place in np.ndindex(2, 3):
+        power = np.exp(weights["gate.weight"] @ x[place])
+        power /= power.sum()
+        best = np.argsort(-power)[:2]
+        for e in best:
+            gate, up = (weights[f"experts.{e}.{word}_proj.weight"] @ x[place] for word in ("gate", "up"))
+            y = weights[f"experts.{e}.down_proj.weight"] @ (gate / (1 + np.exp(-gate)) * up)
+            expected[place] += y * power[e] / (power[best].sum() if normalized else 1)
+    np.testing.assert_allclose(evaluate(internals(apart).body, {"x": x}, weights).outputs["output"], expected)
+
+    joined = load(MOE, normalized=normalized, joined=True)
+    parts = {word: [weights[f"experts.{e}.{word}_proj.weight"] for e in range(5)] for word in ("gate", "up", "down")}
+    together = {
+        "gate.weight": weights["gate.weight"],
+        "experts.gate_up_proj": np.concatenate([parts["gate"], parts["up"]], 1),
+        "experts.down_proj": np.array(parts["down"]),
+    }
+    np.testing.assert_allclose(evaluate(internals(joined).body, {"x": x}, together).outputs["output"], expected)
+    assert joined.params == apart.params
+    assert archspec.cost(joined).work == archspec.cost(apart).work
+
+
 # In PyTorch -----------------------------------------------------------------------------------------------------------
 
 BASES = {GROUP: "nn.GroupNorm", BATCH: "nn.BatchNorm2d", LINE: "nn.ConvTranspose1d", IMAGE: "nn.ConvTranspose2d"}

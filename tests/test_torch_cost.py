@@ -74,11 +74,14 @@ KEPT = [
     ("specs/std/examples.arch:small-speech", {}),
     ("specs/std/examples.arch:small-resnet", {}),
 ]
+MIXTRAL = {"vocab": 97, "hidden": 32, "layers": 2, "heads": 4, "groups": 2, "ffn": 48, "experts": 3}
+EXPERTS = [("mixtral-8x7b", {**MIXTRAL, "joined": joined}) for joined in (False, True)]
+"""What these keep has no formula: sizes of groups are data."""
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("attention", ["flash", "math"])
-@pytest.mark.parametrize(("spec", "overrides"), KEPT)
+@pytest.mark.parametrize(("spec", "overrides"), [*KEPT, *EXPERTS])
 def test_activations_are_what_hooks_see(spec: str, overrides: dict[str, Any], attention: str, dtype: str) -> None:
     """Run for real, on a CPU: each storage that a hook is shown, once, but for those of parameters."""
     from torch.nn.attention import SDPBackend, sdpa_kernel

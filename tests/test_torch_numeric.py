@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from reference import Array
-from test_numeric import PARTS, WHOLE, Case, Record, hidden_states, load, record
+from test_numeric import PARTS, WHOLE, Case, Record, hidden_states, load, record, recorded_names
 
 import archspec
 
@@ -16,10 +16,11 @@ pytestmark = pytest.mark.slow
 
 def built(case: Case, expected: Record, dtype: Any) -> Any:
     """The module with the recorded weights; every name of its state must be among them, or tied to one."""
-    module = archspec.to_torch(load(case)).to(dtype)
-    tied = expected.meta["tied"]
+    model = load(case)
+    module = archspec.to_torch(model).to(dtype)
+    tied, names = expected.meta["tied"], recorded_names(case, model)
     state = module.state_dict()
-    given = {name: expected.weights[tied.get(case.prefix + name, case.prefix + name)] for name in state}
+    given = {name: expected.weights[tied.get(names[name], names[name])] for name in state}
     module.load_state_dict({name: torch.tensor(value, dtype=state[name].dtype) for name, value in given.items()})
     return module.eval()
 

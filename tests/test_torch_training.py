@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_configs import TYPES, Drawn, draw_inputs
+from test_configs import TYPES, Drawn, draw_inputs, state_of
 
 import archspec
 
@@ -58,9 +58,9 @@ def test_dropout_is_where_the_live_model_has_it(
     for name in ("layerdrop", "encoder_layerdrop", "decoder_layerdrop"):  # layers that are left out at random
         if hasattr(drawn.config, name):
             setattr(drawn.config, name, 0.0)
-    model = archspec.load(drawn.path)
+    model = drawn.load()
     live, module = drawn.live(drawn.config).double(), archspec.to_torch(model).double()
-    module.load_state_dict(live.state_dict())
+    module.load_state_dict(state_of(model, live))
     inputs = draw_inputs(drawn, [*model.inputs])
     with torch.no_grad():
         evaluated = module.eval()(**inputs)

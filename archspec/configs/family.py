@@ -21,7 +21,8 @@ class Field(NamedTuple):
     `among` lists patterns of the architectures that use the field. `only` lists the supported values. `kind` is
     integer, number, rate (a number from 0 to below 1), boolean, entries (an object whose number of entries is the
     value) or cycle; `least` is the minimum.
-    If the field is null, the hyperparameter is equal to `like`; if it is equal to `unless`, it keeps its default.
+    If the field is null, which `optional` permits, the hyperparameter is equal to `like`, or keeps its default; it also
+    does if it is equal to `unless`.
     `needs` maps values to other fields that they require. A `cycle` is a list in which every n-th item is the first
     string and all others are the second; the hyperparameter `length` is its number of items.
     """
@@ -40,6 +41,7 @@ class Field(NamedTuple):
     unless: str | None
     needs: dict[object, list[str]]
     length: str | None
+    optional: bool
 
 
 class Architecture(NamedTuple):
@@ -51,12 +53,16 @@ class Architecture(NamedTuple):
 
 
 class Family(NamedTuple):
-    """A model type: its architectures, its fields by each of their names, and the fields without effect."""
+    """A model type: its architectures, its fields by each of their names, and the fields without effect.
+
+    `names` pairs runs of segments in the names of published tensors with those in live models of `transformers`.
+    """
 
     type: str
     architectures: dict[str, Architecture]
     fields: dict[str, Field]
     ignored: frozenset[str]
+    names: tuple[tuple[str, str], ...]
 
 
 def known_types(specs: str) -> list[str]:
@@ -74,15 +80,18 @@ def read_family(specs: str, type: str, raw: dict[str, bytes]) -> Family:
     architectures: dict[str, str | _Mapping] = {}
     entries: dict[str, _Mapping] = {}
     ignored = set[str]()
+    names: list[list[str]] = []
     for document in (common, *documents):
         architectures = document.get("architectures", architectures)
         entries |= document.get("fields", {})
         ignored.update(document.get("ignored", ()))
+        names = document.get("names", names)
     fields: dict[str, Field] = {}
     for name, entry in entries.items():
         fields |= dict.fromkeys((name, *entry.get("also", ())), _field(name, entry, common["values"]))
     found = {name: _architecture(entry) for name, entry in architectures.items()}
-    return Family(type, found, fields, frozenset(ignored - set(fields)))
+    pairs = tuple((published, live) for published, live in names)
+    return Family(type, found, fields, frozenset(ignored - set(fields)), pairs)
 
 
 def _architecture(entry: str | _Mapping) -> Architecture:
@@ -111,6 +120,7 @@ def _field(name: str, entry: _Mapping, shared: _Mapping) -> Field:
         entry.get("unless"),
         entry.get("needs", {}),
         entry.get("length"),
+        entry.get("optional", "default" in entry and default is None),
     )
 
 

@@ -128,7 +128,7 @@ class Settings:
                 known = (" or " if field.only is not None else ", ").join(f"`{dumps(each)}`" for each in supported)
                 return self._unsupported(name, member, f"supported values: {known}")
             return field.only[0] if field.only is not None else data
-        if data is None and field.has_default and field.default is None:
+        if data is None and field.optional:
             return None
         if field.kind == "cycle":
             return self._cycle(name, field, member)
@@ -143,13 +143,14 @@ class Settings:
         items = [item.plain for item in member.value.plain] if isinstance(member.value.plain, list) else []
         if not items:
             return self._expects(name, "a list of strings", member)
-        one, other = field.cycle
+        one, other = field.cycle[0], field.cycle[-1]
         setting = self.found.get(field.sets or "")
         again = items.index(one, 1) if one in items[1:] else len(items)
         for n in (setting.value if setting is not None else field.default, again):
             if isinstance(n, int) and all(item == (one if i % n == 0 else other) for i, item in enumerate(items)):
                 return n
-        help = f'use a list in which every n-th item is "{one}" and all others are "{other}"'
+        others = f' and all others are "{other}"' if other != one else ""
+        help = f'use a list in which every {"n-th " * (other != one)}item is "{one}"{others}'
         return self._unsupported(name, member, help)
 
     def _expects(self, name: str, expected: str, member: Member) -> object:

@@ -9,7 +9,7 @@ from archspec.algebra import Dim, Polynomial
 from archspec.elaborate.application import Applications
 from archspec.elaborate.body_builder import number_type
 from archspec.elaborate.loop_index import indices_in
-from archspec.elaborate.loops import Iteration, collected, scan
+from archspec.elaborate.loops import Collected, Iteration, collected, scan, stacked
 from archspec.elaborate.program import Frame, Given, Program, Refused, Target
 from archspec.elaborate.rearranging import rearranged
 from archspec.elaborate.residual import ResidualCheck
@@ -70,7 +70,7 @@ class BodyInterpreter(Applications):
     def __init__(self, program: Program, target: Target) -> None:
         super().__init__(program, target, body_of)
         self.results: tuple[Value, ...] | None = None
-        self.iteration: Iteration | None = None
+        self.collect: Callable[[str, Collected | None], None] | None = None
 
     def run(self, given: tuple[Given, ...]) -> Body | None:
         form = resolved(self.definition, self.program.report)
@@ -204,8 +204,8 @@ class BodyInterpreter(Applications):
 
     def _collect(self, name: str, expr: nodes.Collect) -> None:
         found = collected(self, expr)
-        if self.iteration is not None:
-            self.iteration.collected[name] = found
+        if self.collect is not None:
+            self.collect(name, found)
         if self.observer is not None and found is not None:
             self.observer.value(expr, found[0])
 
@@ -218,7 +218,7 @@ class BodyInterpreter(Applications):
             self.env.setdefault(name, None if known else POISON)
 
     def _for(self, statement: nodes.For) -> None:
-        bounds = self._symbolic_bounds(statement.loop, bool(statement.collects))
+        bounds = self._symbolic_bounds(statement.loop, bool(statement.collects) and not statement.selects)
         if bounds is not None:
             run = self._once(lambda: self._execute(statement.body))
             declares = any(walk.declarations(statement.body))  # which was refused
@@ -227,13 +227,21 @@ class BodyInterpreter(Applications):
             return
         check = ResidualCheck(self, statement.loop.at)
         length = statement.at.end - statement.at.start
+        parts: dict[str, list[Collected | None]] = {name: [] for name in statement.collects}
+
+        def collect(name: str, found: Collected | None) -> None:
+            parts[name].append(found)
+
+        outer, self.collect = self.collect, collect
         done = self.program.numbers.iterate(
             self, statement.loop, statement.binds, lambda: self._execute(statement.body), length, check.iteration
         )
+        self.collect = outer
         if done:
             check.report()
+            self.env.update({name: stacked(self, statement, found) for name, found in parts.items()})
         else:
-            self.env.update(dict.fromkeys(statement.binds, POISON))
+            self.env.update(dict.fromkeys((*statement.binds, *statement.collects), POISON))
         self.env.pop(statement.loop.variable, None)
 
     def _symbolic_bounds(self, loop: nodes.Loop, collects: bool = False) -> tuple[Dim, Dim] | None:
@@ -250,9 +258,9 @@ class BodyInterpreter(Applications):
         """Return a function that interprets an iteration of a loop over a dimension."""
 
         def interpret(iteration: Iteration) -> None:
-            outer, self.iteration = self.iteration, iteration
+            outer, self.collect = self.collect, iteration.collected.__setitem__
             run()
-            self.iteration = outer
+            self.collect = outer
 
         return interpret
 

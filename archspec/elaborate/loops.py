@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TypeAlias
 
 from archspec.algebra import Dim, Polynomial, at_least, index, symbols
 from archspec.elaborate.application import Applications
@@ -12,8 +13,12 @@ from archspec.elaborate.program import Range
 from archspec.elaborate.shapes import shape_text
 from archspec.elaborate.values import POISON, Several, Tensor, Value, describe, is_integer, key_of
 from archspec.ir import Body, Call, Leaf, Loop, Operand, Type, find
+from archspec.ops import OPS
 from archspec.ops.check import MOST_DIMENSIONS
 from archspec.resolve import nodes
+
+Collected: TypeAlias = tuple[Tensor, int]
+"""A value that an iteration collects, and the new axis."""
 
 
 class Iteration:
@@ -26,7 +31,7 @@ class Iteration:
     def __init__(self, outer: BodyBuilder, interpreter: Applications) -> None:
         self.outer = outer
         self.builder = BodyBuilder("loop", "for", interpreter.module, interpreter.limits)
-        self.collected: dict[str, tuple[Tensor, int] | None] = {}
+        self.collected: dict[str, Collected | None] = {}
         self.given: dict[int, int] = {}
 
     def take(self, env: dict[str, Value], carried: Collection[str]) -> None:
@@ -249,7 +254,7 @@ def _slots(call: Call) -> range:
 # What an iteration may do ---------------------------------------------------------------------------------------------
 
 
-def collected(interpreter: Applications, expr: nodes.Collect) -> tuple[Tensor, int] | None:
+def collected(interpreter: Applications, expr: nodes.Collect) -> Collected | None:
     """Return the value that an iteration collects, and the new axis; None after reporting an error."""
     value, axis = interpreter.value(expr.value), interpreter.value(expr.axis)
     if value is POISON or axis is POISON:
@@ -267,3 +272,27 @@ def collected(interpreter: Applications, expr: nodes.Collect) -> tuple[Tensor, i
         interpreter.fault("dimension", message, expr.value.at)
         return None
     return value, int(axis) % (rank + 1)
+
+
+def stacked(interpreter: Applications, statement: nodes.For, parts: Sequence[Collected | None]) -> Value:
+    """Return what the iterations of a loop have collected, one by one, along the new axis; `none` of nothing."""
+    found = [part for part in parts if part is not None]
+    if len(found) < len(parts):
+        return POISON
+    if not found:
+        return None
+    if any(axis != found[0][1] for _, axis in found):
+        return interpreter.fault("dimension", "`collect` expects the same axis in every iteration", statement.loop.at)
+    at = statement.loop.at
+    inputs = tuple([(f"tensors{turn}" if turn > 1 else "tensors", value) for turn, (value, _) in enumerate(found, 1)])
+    (value, axis), attributes = found[0], dict[str, Value](axis=found[0][1])
+    first, last = interpreter.value(statement.loop.first), interpreter.value(statement.loop.last)
+    if isinstance(first, Polynomial) or isinstance(last, Polynomial):
+        assert isinstance(first, int | Polynomial) and isinstance(last, int | Polynomial)
+        count = last - first
+        # The number of iterations is open, and these stand for all of them.
+        shape, span = (*value.type.shape[:axis], count, *value.type.shape[axis:]), interpreter.unit.span(at)
+        operands = tuple([(name, part.slot) for name, part in inputs])
+        types = (Type(shape, value.type.dtype),)
+        return interpreter.builder.emit("op", "stack", "", None, operands, attributes, types, span)
+    return interpreter.apply_op(OPS["stack"], inputs, attributes, at, lambda _: None)

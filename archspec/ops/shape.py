@@ -86,6 +86,18 @@ def _concat(*tensors: Type, axis: object) -> Shape:
     return resized(first.shape, place, total)
 
 
+def _stack(*tensors: Type, axis: object) -> Shape:
+    first = tensors[0]
+    place, rank = whole(axis, "axis"), len(first.shape)
+    if not -rank - 1 <= place <= rank:
+        raise OpError(f"expects a new axis from {-rank - 1} to {rank} for {typed(first)}, found {place}", "axis")
+    for turn, tensor in enumerate(tensors[1:], 2):
+        if tensor.shape != first.shape:
+            raise OpError(f"expects tensors of one shape, found {typed(first)} and {typed(tensor)}", f"tensors{turn}")
+    place %= rank + 1
+    return (*first.shape[:place], len(tensors), *first.shape[place:])
+
+
 def _split(x: Type, sizes: object, axis: object) -> list[Shape]:
     place = axis_of(axis, x)
     if not is_list(sizes) or not sizes:
@@ -258,6 +270,17 @@ OPS = (
         ("tensors",),
         torch=Torch("torch.cat(tensors, dim=axis)"),
         normal=forms.concat,
+    ),
+    Op(
+        "stack",
+        "Shape",
+        "The tensors along a new axis; their shapes are equal; all are numbers or all bool.",
+        (Input("tensors", variadic=True),),
+        (Attribute("axis"),),
+        "bool if all are, real if any is, else int; the shape of each with their number at axis",
+        _stack,
+        ("tensors",),
+        torch=Torch("torch.stack(tensors, dim=axis)"),
     ),
     Op(
         "split",

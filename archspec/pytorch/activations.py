@@ -81,6 +81,7 @@ def _repeated(names: Sequence[str], powers: Sequence[int]) -> list[str]:
 def _kept(mode: FakeTensorMode, model: Model, sizes: Mapping[str, Size], dtype: str, attention: str) -> Size:
     """The bytes that hooks on saved tensors see, an integer or one of PyTorch's symbolic integers."""
     import torch
+    from torch.nn import Parameter
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
     backend = {"flash": SDPBackend.FLASH_ATTENTION, "math": SDPBackend.MATH}[attention]
@@ -103,7 +104,7 @@ def _kept(mode: FakeTensorMode, model: Model, sizes: Mapping[str, Size], dtype: 
         names["group_sizes"] = _one_group
     with mode:
         parameters, buffers = dict(module.named_parameters()), dict(module.named_buffers())
-        owned = {n: torch.empty(p.shape, dtype=p.dtype, requires_grad=p.requires_grad) for n, p in parameters.items()}
+        owned = {n: Parameter(torch.empty(p.shape, dtype=p.dtype), p.requires_grad) for n, p in parameters.items()}
         stored = owned | {n: torch.empty(b.shape, dtype=b.dtype) for n, b in buffers.items()}
         words = signature(module.forward).parameters  # the inputs, some under names that Python allows
         inputs = {w: _empty(model, t, sizes, dtype) for w, t in zip(words, model.inputs.values(), strict=True)}

@@ -8,7 +8,7 @@ from typing import TypeGuard
 
 from archspec.ops import OPS, Op
 from archspec.record import Record
-from archspec.resolve import nodes
+from archspec.resolve import nodes, walk
 from archspec.resolve.arguments import bind, listed
 from archspec.resolve.callees import report_hyphen
 from archspec.resolve.expressions import Expressions
@@ -20,7 +20,7 @@ from archspec.resolve.unit import Definition, Unit
 from archspec.resolve.walk import declarations
 from archspec.source import Note, Report, Span, suggest
 from archspec.syntax import tree
-from archspec.syntax.walk import assigned, declared, every_statement
+from archspec.syntax.walk import assigned, declared, every_statement, names_in
 
 
 class Resolved(Record):
@@ -56,10 +56,16 @@ def resolved(definition: Definition, report: Report) -> Resolved:
 
 
 def reads(definition: Definition, name: str, report: Report) -> bool:
-    """Whether a definition uses its hyperparameter `name`, or forwards it to one that does."""
+    """Whether a definition uses a hyperparameter, inherits a default with it, or forwards it to one that uses it."""
     scope = resolved(definition, report).scope
-    return name in scope.used or any(
-        name in callee.hyperparameters and reads(callee, name, report) for callee in scope.forwards
+    if name in scope.used:
+        return True
+    if any(name in callee.hyperparameters and reads(callee, name, report) for callee in scope.forwards):
+        return True
+    return any(
+        name in names_in(parameter.default) and reads(definition, parameter.name, report)
+        for parameter in definition.hyperparameters.values()
+        if parameter.default is not None and parameter.origin is not definition
     )
 
 
@@ -391,7 +397,8 @@ class _Definition:
         scope.computed |= collects
         if targets:
             self._refuse_declarations(body)
-        return nodes.For(statement, loop, body, binds, tuple(sorted(collects)), any(map(_may_declare, body)))
+        declares, selects = any(map(_may_declare, body)), _selects(body, loop.variable)
+        return nodes.For(statement, loop, body, binds, tuple(sorted(collects)), declares, selects)
 
     def _refuse_declarations(self, body: tuple[nodes.Statement, ...]) -> None:
         """Report the first declaration in a loop that collects."""
@@ -407,6 +414,16 @@ def _directly_in(body: tuple[tree.Statement, ...]) -> Iterator[tree.Statement]:
         yield statement
         if isinstance(statement, tree.If):
             yield from _directly_in((*statement.body, *statement.otherwise))
+
+
+def _selects(body: tuple[nodes.Statement, ...], index: str) -> bool:
+    """Whether a statement reads an address with an index."""
+    return any(
+        isinstance(expr, nodes.Read) and any(index in walk.local_names(each) for each in expr.address.indices())
+        for statement in walk.every_statement(body)
+        for whole in (*walk.expressions(statement), *walk.conditions(statement))
+        for expr in walk.every_expression(whole)
+    )
 
 
 def _may_declare(statement: nodes.Statement) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
 from archspec.ops import OPS, Op
@@ -11,7 +11,7 @@ from archspec.resolve.unit import Binding, Definition, Hyperparameter, Inputs, U
 from archspec.resources import bundled_files
 from archspec.source import Note, Report, Source, Span, decode, nearest, read_bytes, suggest
 from archspec.syntax import tree
-from archspec.syntax.walk import relocated
+from archspec.syntax.walk import names_in, relocated
 
 MOST_FILES = 64
 MOST_HYPERPARAMETERS = 1_000
@@ -289,8 +289,30 @@ def _hyperparameters(definition: Definition, report: Report, path: list[Definiti
             _already_defined(report, "hyperparameter", entry.name, span, own[entry.name])
         else:
             own[entry.name] = span
-            found[entry.name] = Hyperparameter(entry.name, entry.default, definition, span)
+            found = _with(found, Hyperparameter(entry.name, entry.default, definition, span))
     return found
+
+
+def _with(found: dict[str, Hyperparameter], new: Hyperparameter) -> dict[str, Hyperparameter]:
+    """Add a hyperparameter, or replace an inherited one: behind all others if its default uses one that follows it.
+
+    The inherited ones whose defaults depend on it then follow it.
+    """
+    names = list(found)
+    later = names[names.index(new.name) :] if new.name in found else []
+    found = {**found, new.name: new}
+    if later and not _uses(new, later[1:]):
+        return found
+    moved = [new.name]
+    for name in later[1:]:
+        if _uses(found[name], moved):
+            moved.append(name)
+    return {name: found[name] for name in [*[name for name in found if name not in moved], *moved]}
+
+
+def _uses(parameter: Hyperparameter, names: Sequence[str]) -> bool:
+    """Whether the default of a hyperparameter uses one of some others."""
+    return parameter.default is not None and any(name in names for name in names_in(parameter.default))
 
 
 def _inputs(definition: Definition, report: Report, path: list[Definition]) -> dict[str, tree.Parameter]:

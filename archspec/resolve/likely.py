@@ -27,7 +27,6 @@ _HABITS = {
     "view": "write `reshape([...])(x)`",
     **dict.fromkeys(("unsqueeze", "squeeze", "flatten"), _NOT_A_SHAPE),
     **dict.fromkeys(("cat", "concatenate", "hstack"), "write `concat(axis)(a, b)`"),
-    "stack": "add an axis to each tensor with `reshape`, then write `concat(axis)(a, b)`",
     "chunk": "write `split([size, size])(x)`",
     **dict.fromkeys(("mm", "bmm", "dot"), "write `matmul(a, b)`"),
     "einsum": "use `matmul`, with `transpose` and `reshape`",

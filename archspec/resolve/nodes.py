@@ -421,7 +421,7 @@ class If(Node):
 class For(Node):
     """`for i in 0..n { }`; `binds` are the names bound inside, `collects` those to which it collects values.
 
-    `declares`: an iteration may affect declarations.
+    `declares`: an iteration may affect declarations. `selects`: it reads an address with the index.
     """
 
     at: tree.For
@@ -430,6 +430,7 @@ class For(Node):
     binds: tuple[str, ...]
     collects: tuple[str, ...]
     declares: bool
+    selects: bool
 
 
 Statement: TypeAlias = Bind | Declare | Tie | Require | Role | Return | If | For
