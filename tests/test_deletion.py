@@ -36,12 +36,16 @@ import std { split_heads, merge_heads, repeat_heads, attention, SelfAttention, C
 import std { FeedForward, GatedFeedForward }
 import std { Dropout, BatchNorm, token_at }
 import std { top_experts, GatedExperts }
+import std { rotate, alibi, yarn_frequencies, yarn_scale, soft_cap }
 import albert { AlbertForMaskedLM }
 import bert { BertForMaskedLM }
 import roberta { RobertaForMaskedLM }
 import electra { ElectraForMaskedLM }
 import t5 { T5EncoderModel }
 import mixtral { MixtralForCausalLM }
+import falcon { Falcon }
+import gemma3 { Gemma3 }
+import deepseek_v3 { DeepseekV3ForCausalLM }
 
 dim batch, seq, other
 
@@ -145,6 +149,17 @@ block Chosen(joined = false, normalized = true)(x [batch, seq, 8]) -> [batch, se
   return ..: GatedExperts(8, 6, 4, joined = joined)(x, shares, experts)
 }
 
+block Decoding(heads = 6, adjacent = true, half = 2, rounded = true, factor = 4.0)
+              (x [batch, seq, heads * 8], sinks [heads])
+              -> ([batch, seq, heads * 8], [batch, heads, seq, 8]) {
+  scale: param []
+  split   = x |> split_heads(heads)
+  angles  = reshape([seq, 1])(arange(seq)) * yarn_frequencies(2 * half, 100.0, factor, 8, rounded = rounded)
+  rotated = rotate(adjacent)(split, cos(angles) * yarn_scale(factor), sin(angles))
+  attended = attention(cap = 30.0, causal = true)(rotated, rotated, split, bias = alibi(heads, seq), sinks = sinks)
+  return attended |> merge_heads |> * .scale, soft_cap(2.0)(rotated)
+}
+
 block Split(heads)(x [batch, seq, 8]) -> [batch, seq, 8] {
   scale: param []
   return x |> split_heads(heads) |> merge_heads |> * .scale
@@ -177,6 +192,9 @@ model "across uneven"   = Across(heads = 3)
 model "few uneven"      = Few(groups = 3)
 model "experts"         = Chosen()
 model "experts joined"  = Chosen(joined = true, normalized = false)
+model "decoding"        = Decoding()
+model "decoding whole"  = Decoding(heads = 4, adjacent = false, half = 4, rounded = false, factor = 1.0)
+model "decoding small"  = Decoding(half = 1)
 model "split uneven"    = Split(heads = 3)
 model "generator"       = ElectraForMaskedLM(layers = 1)
 model "words untied"    = BertForMaskedLM(layers = 1, tied = false)
@@ -186,6 +204,16 @@ model "dropped"         = Dropped()
 model "generator small" = ElectraForMaskedLM(layers = 1, factor = 128, tied = false)
 model "text encoder"    = T5EncoderModel(layers = 2)
 model "mixtral joined"  = MixtralForCausalLM(layers = 1, experts = 2, joined = true, window = 3)
+model "falcon distances"  = Falcon(hidden = 32, layers = 1, heads = 4, alibi = true)
+model "falcon grouped"    = Falcon(hidden = 32, layers = 1, heads = 4, grouped = true, groups = 2)
+model "falcon one norm"   = Falcon(hidden = 32, layers = 1, heads = 4, grouped = true, norms = 1, parallel = false)
+model "falcon sequential" = Falcon(hidden = 32, layers = 1, heads = 4, multi_query = false, parallel = false,
+                                   hidden_dropout = 0.1, attention_dropout = 0.1)
+model "falcon uneven"     = Falcon(hidden = 32, layers = 1, heads = 4, grouped = true, groups = 3)
+model "gemma global"      = Gemma3(hidden = 32, layers = 2, heads = 2, groups = 1, size = 4, period = 2)
+model "latent"            = DeepseekV3ForCausalLM(hidden = 32, layers = 2, heads = 2, dense_layers = 1, experts = 16)
+model "latent whole"      = DeepseekV3ForCausalLM(hidden = 32, layers = 2, heads = 2, dense_layers = 1, experts = 16,
+                                                  q_rank = none, normalized = false, tied = true)
 """
 
 UNEVEN: dict[str, dict[str, Any]] = {
@@ -196,6 +224,9 @@ UNEVEN: dict[str, dict[str, Any]] = {
     "bart-base-model": {"heads": 7},
     "gpt2": {"heads": 7},
     "t5-small": {"furthest": 8},
+    "pythia-160m": {"heads": 7},
+    "bloom-560m": {"heads": 7},
+    "falcon-7b": {"heads": 7},
     "small-decoder": {"heads": 6},
     "small-vision": {"image": 225},
     "small-windows": {"heads": 5},

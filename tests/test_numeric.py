@@ -23,9 +23,12 @@ from archspec.model import internals
 ORACLE = Path(__file__).parent / "oracle" / "numeric"
 TINY = {"vocab": 97, "hidden": 32, "layers": 2, "heads": 4, "ffn": 48, "positions": 20}
 MODERN = {"vocab": 97, "hidden": 32, "layers": 4, "heads": 4, "ffn": 48, "window": 4}
+LATENT = {"q_rank": 12, "kv_rank": 8, "nope_size": 8, "rope_size": 4, "value_size": 8}
+LATENT |= {"expert_ffn": 16, "experts": 8, "expert_groups": 2, "best_groups": 1, "best": 2}
 SHARED = "encoder.albert_layer_groups.0.albert_layers.0"
 
 PARTLY_FLOAT32 = {"t5", "t5-v1_1", "llama", "mamba", "mistral", "mixtral", "qwen2", "qwen3", "qwen3_moe", "phi3"}
+PARTLY_FLOAT32 |= {"gpt_neox", "gptj", "opt", "bloom", "falcon", "gemma2", "gpt_oss", "deepseek_v3"}
 
 
 class Case(NamedTuple):
@@ -128,9 +131,59 @@ WHOLE = [
     Case("phi3", "phi-3-mini-4k", {**DECODER, "window": None}, states=DECODED),
     Case(
         "mamba",
-        str(Path(__file__).parent / "mamba.arch"),
-        {},
+        "mamba-130m",
+        {"vocab": 97, "hidden": 32, "layers": 2, "states": 4, "rank": 3},
         states=("backbone.layers.0", "backbone.layers.1", "backbone.norm_f"),  # recorded after the layers only
+    ),
+    Case(
+        "gpt_neox",
+        "pythia-160m",
+        {**SMALL, "rotated": 0.5},
+        states=stack("gpt_neox.", "gpt_neox.embed_in", "layers", norm="final_layer_norm"),
+    ),
+    Case(
+        "gptj",
+        "gpt-j-6B",
+        {**SMALL, "ffn": 128, "rotated": 4},
+        states=stack("transformer.", "transformer.wte", "h", norm="ln_f"),
+    ),
+    Case(
+        "opt",
+        "opt-350m",
+        {**TINY, "word_hidden": 16},
+        states=stack(
+            "model.decoder.", "model.decoder.project_in + model.decoder.embed_positions", "layers", norm="project_out"
+        ),
+    ),
+    Case(
+        "bloom",
+        "bloom-560m",
+        {name: value for name, value in SMALL.items() if name != "ffn"},
+        states=stack("transformer.", "transformer.word_embeddings_layernorm", "h", norm="ln_f"),
+    ),
+    Case(
+        "falcon",
+        "falcon-7b",
+        {**SMALL, "ffn": 128},
+        states=stack("transformer.", "transformer.word_embeddings", "h", norm="ln_f"),
+    ),
+    Case(
+        "gemma2",
+        "gemma-2-2b",
+        {**SMALL, "groups": 2, "size": 16, "divisor": 16, "window": 4},
+        states=stack("model.", "model.embed_tokens", "layers", norm="norm"),
+    ),
+    Case(
+        "gpt_oss",
+        "gpt-oss-20b",
+        {**SMALL, "groups": 2, "size": 8, "experts": 4, "chosen": 2, "window": 4, "theta": 10000.0, "factor": 1.0},
+        states=stack("model.", "model.embed_tokens", "layers", norm="norm"),
+    ),
+    Case(
+        "deepseek_v3",
+        "deepseek-v3",
+        {**SMALL, **LATENT, "dense_layers": 1, "factor": 1.0, "joined": True},
+        states=stack("model.", "model.embed_tokens", "layers", norm="norm"),
     ),
     Case(
         "transformer-seq2seq",
