@@ -132,6 +132,7 @@ WHOLE = [
         states=("embeddings.LayerNorm", "encoder.conv", "encoder.layer.1"),
         rounding=1e-6,
     ),
+    Case("mpnet", "mpnet-base-mlm", {**TINY, "eps": 1e-12}, states=layers("mpnet.")),
 ]
 PARTS = [
     Case("bert", "bert-base-uncased", TINY, "bert.", layers("")),
