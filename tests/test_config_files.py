@@ -219,6 +219,12 @@ WRONG = [
     ({"model_type": "modernbert", "layer_types": ["full_attention"]}, "wrong-kind", '["full_attention"]'),
     ({"model_type": "modernbert", "layer_types": ["sliding_attention"] * 22}, "unsupported", None),
     ({"model_type": "modernbert", "layer_types": "full_attention"}, "wrong-kind", '"full_attention"'),
+    ({"model_type": "longformer", "attention_window": [4, 6]}, "wrong-kind", "[4, 6]"),
+    ({"model_type": "longformer", "attention_window": []}, "wrong-kind", "[]"),
+    ({"model_type": "longformer", "attention_window": [4, 0]}, "wrong-kind", "[4, 0]"),
+    ({"model_type": "longformer", "attention_window": "4"}, "wrong-kind", '"4"'),
+    ({"model_type": "deberta-v2", "pos_att_type": ["c2c"]}, "unsupported", '["c2c"]'),
+    ({"model_type": "deberta-v2", "position_buckets": -2}, "wrong-kind", "-2"),
     ({**CLASSIFIER, "id2label": {"0": "no", "1": "yes"}, "num_labels": 3}, "unsupported", '"num_labels"'),
     ({**CLASSIFIER, "id2label": ["no", "yes"]}, "wrong-kind", '["no", "yes"]'),
     ({**CLASSIFIER, "id2label": {}}, "wrong-kind", "{}"),
@@ -291,6 +297,19 @@ def test_a_list_of_kinds_of_layers_is_one_number(tmp_path: Path) -> None:
     assert [code for code, _ in codes(write(tmp_path, {"model_type": "modernbert", **conflict}))] == ["unsupported"]
     mixed = {"layer_types": [one, *[other] * 9_000, "linear"], "num_hidden_layers": 9_002}
     assert [code for code, _ in codes(write(tmp_path, {"model_type": "modernbert", **mixed}))] == ["unsupported"]
+
+
+def test_a_list_of_equal_integers_is_one(tmp_path: Path) -> None:
+    for field, windows in ((6, [6]), ([6, 6], [6]), ([6, 4], [6, 4]), (None, [512])):
+        config = {"model_type": "longformer", "num_hidden_layers": 2, "attention_window": field}
+        assert archspec.load(write(tmp_path, config)).hyperparameters["windows"] == windows
+
+
+def test_a_value_can_mean_that_nothing_is_set(tmp_path: Path) -> None:
+    for field, buckets in ((-1, None), (None, None), (8, 8)):
+        config = {"model_type": "deberta-v2", "position_buckets": field, "relative_attention": True}
+        model = archspec.load(write(tmp_path, {**config, "pos_att_type": ["c2p"]}))
+        assert model.hyperparameters["buckets"] == buckets
 
 
 def test_very_many_mistakes_end_somewhere(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from small import live_names
 
 import archspec
 from archspec.configs.family import known_types, read_family
@@ -139,16 +140,77 @@ def t5(rng: random.Random) -> dict[str, Any]:
     return {**named, "tie_word_embeddings": rng.random() < 0.5}  # which only decides about a scale
 
 
+def deberta(rng: random.Random) -> dict[str, Any]:
+    drawn = {**bert(rng), "type_vocab_size": rng.randint(0, 3), "legacy": rng.random() < 0.7}
+    flags = {name: rng.random() < 0.5 for name in ("share_att_key", "position_biased_input")}
+    relative = rng.random() < 0.8
+    kinds = [["c2p"], ["p2c"], "c2p|p2c", ["p2c", "c2p"]]
+    flags |= {"relative_attention": relative, "pos_att_type": rng.choice(kinds if relative else [*kinds, None])}
+    flags |= {"norm_rel_ebd": "layer_norm" if relative and rng.random() < 0.5 else "none"}
+    flags |= {"position_buckets": rng.choice([-1, 2, 4, 8]), "max_relative_positions": rng.choice([-1, 7, 12])}
+    if drawn["legacy"] and rng.random() < 0.5:
+        flags["embedding_size"] = rng.randint(4, 40)
+    if rng.random() < 0.5:
+        flags |= {"conv_kernel_size": rng.choice([0, 1, 3, 5]), "conv_act": rng.choice(ACTIVATIONS)}
+        flags |= {"conv_groups": rng.choice([1, 2])}
+    return {**drawn, **flags, "pooler_hidden_act": rng.choice(ACTIVATIONS)}
+
+
+def ernie(rng: random.Random) -> dict[str, Any]:
+    return {**bert(rng), "use_task_id": rng.random() < 0.7, "task_type_vocab_size": rng.randint(1, 4)}
+
+
+def esm(rng: random.Random) -> dict[str, Any]:
+    drawn = {**common(rng), "pad_token_id": rng.choice([0, 1, 5]), "mask_token_id": rng.choice([3, 7])}
+    flags = {name: rng.random() < 0.5 for name in ("token_dropout", "emb_layer_norm_before")}
+    drawn |= {"layer_norm_eps": rng.choice([1e-12, 1e-5]), "rope_theta": rng.choice([1e3, 1e4])}
+    return {**drawn, **flags, "position_embedding_type": rng.choice(["absolute", "rotary"])}
+
+
+def eurobert(rng: random.Random) -> dict[str, Any]:
+    return {**llama(rng), "classifier_pooling": rng.choice(["bos", "mean", "late"])}
+
+
+def layoutlm(rng: random.Random) -> dict[str, Any]:
+    return {**bert(rng), "max_2d_position_embeddings": rng.choice([32, 50])}
+
+
+def longformer(rng: random.Random) -> dict[str, Any]:
+    drawn = bert(rng)
+    windows = [rng.choice([4, 8]) for _ in range(drawn["num_hidden_layers"])]
+    drawn |= {"attention_window": rng.choice([windows, windows[:1] * len(windows), windows[0]])}
+    return {**drawn, "pad_token_id": rng.choice([0, 1, 5]), "sep_token_id": rng.choice([2, 3])}
+
+
+def mpnet(rng: random.Random) -> dict[str, Any]:
+    drawn = {**bert(rng), "relative_attention_num_buckets": rng.choice([32, 40])}
+    del drawn["type_vocab_size"]
+    return drawn
+
+
+def nomic_bert(rng: random.Random) -> dict[str, Any]:
+    drawn = {**bert(rng), "rope_parameters": {"rope_type": "default", "rope_theta": rng.choice([1e3, 1e4])}}
+    return {**drawn, "head_dim": rng.choice([4, 6, 12])} if rng.random() < 0.4 else drawn
+
+
 DRAWS: dict[str, Draw] = {
     "albert": albert,
     "bart": bart,
     "bert": bert,
     "camembert": bert,
+    "deberta-v2": deberta,
     "distilbert": distilbert,
     "electra": electra,
+    "ernie": ernie,
+    "esm": esm,
+    "eurobert": eurobert,
     "gpt2": gpt2,
+    "layoutlm": layoutlm,
     "llama": llama,
+    "longformer": longformer,
     "modernbert": modernbert,
+    "mpnet": mpnet,
+    "nomic_bert": nomic_bert,
     "roberta": bert,
     "t5": t5,
     "xlm-roberta": bert,
@@ -213,20 +275,21 @@ def test_tensors_and_outputs_are_those_of_the_live_model(type: str, seed: int, t
     drawn = Drawn(type, seed, tmp_path)
     torch.manual_seed(seed)
     live = drawn.live(drawn.config).double().eval()
-    model = archspec.load(drawn.path)
+    model = live_form(drawn.path)
+    names = live_names(model)
     named = live.named_parameters(remove_duplicate=False)
     theirs = table([(name, tuple(tensor.shape), id(tensor), tensor.requires_grad) for name, tensor in named])
-    assert table([(t.name, t.shape, t.tied_to or t.name, t.trainable) for t in model.tensors]) == theirs
+    assert table([(names[t.name], t.shape, t.tied_to or t.name, t.trainable) for t in model.tensors]) == theirs
     assert model.params.total == sum(p.numel() for p in live.parameters())
     state = live.state_dict()
     stored = {name: tuple(tensor.shape) for name, tensor in live.named_buffers() if name in state}
-    assert {b.name: b.shape for b in model.buffers} == stored
+    assert {names[b.name]: b.shape for b in model.buffers} == stored
 
     module = archspec.to_torch(model).double().eval()
     with torch.no_grad():
         for tensor in live.parameters():
             tensor.normal_(0.0, 0.3)
-        module.load_state_dict(state)
+        load_live(module, live, model)
         inputs = draw_inputs(drawn, [*model.inputs])
         found, expected = module(**inputs)._asdict(), live(**inputs)
     assert found
@@ -236,22 +299,54 @@ def test_tensors_and_outputs_are_those_of_the_live_model(type: str, seed: int, t
         assert (value - expected[name]).abs().max() <= 1e-6 * max(1.0, float(value.abs().max())), name
 
 
+def live_form(path: str) -> archspec.Model:
+    """The model of a configuration, with the tensors of the live one."""
+    model = archspec.load(path)
+    joined = model.hyperparameters.get("joined")
+    return model if joined is None else archspec.load(path, joined=not joined)
+
+
+def load_live(module: Any, live: Any, model: archspec.Model) -> None:
+    """Load the weights of the live model."""
+    state = live.state_dict()
+    module.load_state_dict({name: state[live_name] for name, live_name in live_names(model).items()})
+
+
 def draw_inputs(drawn: Drawn, names: list[str]) -> dict[str, Any]:
-    """Two sequences, the second with padding at its end."""
+    """Two sequences, the second with padding at its end; two choices of each where a model chooses."""
     rng, config = drawn.rng, drawn.config
     padding = config.pad_token_id or 0
-    lengths = {"": rng.randint(5, 16), "decoder_": rng.randint(4, 9)}
+    lengths = {"": rng.randint(7, 16), "decoder_": rng.randint(4, 9)}
+    counts = {"token_type_ids": "type_vocab_size", "task_type_ids": "task_type_vocab_size"}
     inputs: dict[str, Any] = {}
     for name in names:
         side = "decoder_" if name.startswith("decoder_") else ""
         length = lengths[side]
-        most = config.type_vocab_size if name.endswith("token_type_ids") else config.vocab_size
+        most = max(1, getattr(config, counts.get(name, "vocab_size")))
         real = (torch.arange(length) < torch.tensor([[length], [length - 3]])).long()
+        if name == "global_attention_mask":
+            if rng.random() < 0.5:
+                chosen = [[int(i == 0 or rng.random() < 0.3) for i in range(length)] for _ in range(2)]
+                inputs[name] = torch.tensor(chosen)
+            continue
+        if name == "task_type_ids" and drawn.live.__name__ == "ErnieForMultipleChoice":
+            continue  # which does not flatten them
+        if name == "bbox":
+            edges = [
+                [sorted(rng.randrange(config.max_2d_position_embeddings) for _ in range(4)) for _ in range(length)]
+            ]
+            inputs[name] = torch.tensor(edges * 2)
+            continue
         if name.endswith("mask"):
             inputs[name] = real
             continue
         values = torch.tensor([[rng.randrange(most) for _ in range(length)] for _ in range(2)])
+        if name == "input_ids" and hasattr(config, "attention_window"):  # a question and an answer
+            values[values == config.sep_token_id] = config.sep_token_id + 1
+            values[:, [1, 2, length - 4]] = config.sep_token_id
         inputs[name] = values * real + (1 - real) * (padding if name.endswith("input_ids") else 0)
+    if drawn.live.__name__.endswith("MultipleChoice"):
+        inputs = {name: torch.stack([value, value.roll(1, 1)], 1) for name, value in inputs.items()}
     return inputs
 
 
