@@ -192,7 +192,7 @@ WRONG = [
     ({"model_type": "bert", "quantization_config": {"bits": 4}}, "unsupported", '{"bits": 4}'),
     ({"model_type": "bert", "auto_map": {"AutoModel": "mine.Model"}}, "unsupported", '{"AutoModel": "mine.Model"}'),
     ({"model_type": "bert", "hidden_sizes": 3}, "unknown-name", '"hidden_sizes"'),
-    ({"model_type": "bert", "architectures": ["BertForMultipleChoice"]}, "unknown-name", None),
+    ({"model_type": "bert", "architectures": ["BertForRegression"]}, "unknown-name", None),
     ({"model_type": "bert", "architectures": ["BertModel", "BertForMaskedLM"]}, "wrong-kind", None),
     ({"model_type": "bert", "architectures": "BertModel"}, "wrong-kind", '"BertModel"'),
     ({"model_type": "bert", "hidden_size": 0}, "wrong-kind", "0"),

@@ -231,8 +231,8 @@ class Drawn:
             known = self.family.fields.get(field)
             if (field in self.family.ignored and isinstance(value, float)) or (known and known.kind == "rate"):
                 setattr(self.config, field, round(rng.uniform(0.01, 0.4), 3))  # it must change nothing in evaluation
-        if not name.endswith("QuestionAnswering"):
-            self.config.num_labels = rng.randint(1, 5)
+        if not name.endswith("QuestionAnswering"):  # BART does not write 2, and reads 3 instead
+            self.config.num_labels = rng.choice([1, 3, 4, 5]) if type == "bart" else rng.randint(1, 5)
         if name != names[0] or rng.random() < 0.5:
             self.config.architectures = [name]
         self.config._attn_implementation = "eager"
@@ -317,6 +317,8 @@ def draw_inputs(drawn: Drawn, names: list[str]) -> dict[str, Any]:
     rng, config = drawn.rng, drawn.config
     padding = config.pad_token_id or 0
     lengths = {"": rng.randint(7, 16), "decoder_": rng.randint(4, 9)}
+    if drawn.family.type in ("bart", "t5") and drawn.live.__name__.endswith("SequenceClassification"):
+        lengths["decoder_"] = lengths[""]  # both read the same text
     counts = {"token_type_ids": "type_vocab_size", "task_type_ids": "task_type_vocab_size"}
     inputs: dict[str, Any] = {}
     for name in names:
@@ -341,6 +343,9 @@ def draw_inputs(drawn: Drawn, names: list[str]) -> dict[str, Any]:
             inputs[name] = real
             continue
         values = torch.tensor([[rng.randrange(most) for _ in range(length)] for _ in range(2)])
+        if name == "input_ids" and drawn.family.type in ("bart", "t5"):  # a text ends
+            values[values == config.eos_token_id] = config.eos_token_id + 1
+            values[:, [1, length - 4]] = config.eos_token_id
         if name == "input_ids" and hasattr(config, "attention_window"):  # a question and an answer
             values[values == config.sep_token_id] = config.sep_token_id + 1
             values[:, [1, 2, length - 4]] = config.sep_token_id
