@@ -183,7 +183,7 @@ def test_labels_are_two_where_nothing_is_said(tmp_path: Path) -> None:
 
 CLASSIFIER = {"model_type": "bert", "architectures": ["BertForSequenceClassification"]}
 WRONG = [
-    ({"model_type": "bert", "is_decoder": True}, "unsupported", "true"),
+    ({"model_type": "albert", "is_decoder": True}, "unsupported", "true"),
     ({"model_type": "bert", "add_cross_attention": True}, "unsupported", "true"),
     ({"model_type": "bert", "hidden_act": "prelu"}, "unsupported", '"prelu"'),
     ({"model_type": "bert", "hidden_act": None}, "unsupported", "null"),
@@ -319,7 +319,13 @@ def test_very_many_mistakes_end_somewhere(tmp_path: Path) -> None:
 
 
 def test_every_mistake_is_found_in_one_run(tmp_path: Path) -> None:
-    config = {"model_type": "bert", "is_decoder": True, "hidden_size": "big", "mystery": 1, "num_attention_heads": 0}
+    config = {
+        "model_type": "bert",
+        "is_encoder_decoder": True,
+        "hidden_size": "big",
+        "mystery": 1,
+        "num_attention_heads": 0,
+    }
     assert [code for code, _ in codes(write(tmp_path, config))] == [
         "unsupported",
         "wrong-kind",

@@ -55,12 +55,16 @@ def bert(rng: random.Random) -> dict[str, Any]:
     }
 
 
+def decoder(rng: random.Random) -> dict[str, Any]:
+    return {**bert(rng), "is_decoder": rng.random() < 0.4}
+
+
 def albert(rng: random.Random) -> dict[str, Any]:
     return {**bert(rng), "embedding_size": rng.randint(4, 40)}
 
 
 def electra(rng: random.Random) -> dict[str, Any]:
-    drawn = bert(rng)
+    drawn = decoder(rng)
     return {**drawn, "embedding_size": rng.choice([drawn["hidden_size"], rng.randint(4, 40)])}
 
 
@@ -157,7 +161,7 @@ def deberta(rng: random.Random) -> dict[str, Any]:
 
 
 def ernie(rng: random.Random) -> dict[str, Any]:
-    return {**bert(rng), "use_task_id": rng.random() < 0.7, "task_type_vocab_size": rng.randint(1, 4)}
+    return {**decoder(rng), "use_task_id": rng.random() < 0.7, "task_type_vocab_size": rng.randint(1, 4)}
 
 
 def esm(rng: random.Random) -> dict[str, Any]:
@@ -196,8 +200,8 @@ def nomic_bert(rng: random.Random) -> dict[str, Any]:
 DRAWS: dict[str, Draw] = {
     "albert": albert,
     "bart": bart,
-    "bert": bert,
-    "camembert": bert,
+    "bert": decoder,
+    "camembert": decoder,
     "deberta-v2": deberta,
     "distilbert": distilbert,
     "electra": electra,
@@ -211,9 +215,9 @@ DRAWS: dict[str, Draw] = {
     "modernbert": modernbert,
     "mpnet": mpnet,
     "nomic_bert": nomic_bert,
-    "roberta": bert,
+    "roberta": decoder,
     "t5": t5,
-    "xlm-roberta": bert,
+    "xlm-roberta": decoder,
 }
 """What is drawn for each model type; what a configuration does not say is left at its default."""
 
@@ -351,7 +355,7 @@ def draw_inputs(drawn: Drawn, names: list[str]) -> dict[str, Any]:
             values[:, [1, 2, length - 4]] = config.sep_token_id
         inputs[name] = values * real + (1 - real) * (padding if name.endswith("input_ids") else 0)
     if drawn.live.__name__.endswith("MultipleChoice"):
-        inputs = {name: torch.stack([value, value.roll(1, 1)], 1) for name, value in inputs.items()}
+        inputs = {name: torch.stack([value, value.flip(0)], 1) for name, value in inputs.items()}
     return inputs
 
 

@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 pytestmark = pytest.mark.slow
 
-SEEDS = range(7)  # each architecture of each family at least once
+SEEDS = range(9)  # each architecture of each family at least once
 STEPS = 20
 
 TINY = {
