@@ -183,6 +183,7 @@ def test_figures() -> None:
         "vocab": {0: 30522, 1: 30000},
         "padding": {0: None},
         "Layer": {0: "BertLayer"},
+        "causal": {0: False},
         "factor": {0: None, 1: 128},
         "activation": {0: "gelu", 1: "gelu_tanh"},
         "hidden_dropout": {0: 0.1, 1: 0.0},

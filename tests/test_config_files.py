@@ -183,7 +183,7 @@ def test_labels_are_two_where_nothing_is_said(tmp_path: Path) -> None:
 
 CLASSIFIER = {"model_type": "bert", "architectures": ["BertForSequenceClassification"]}
 WRONG = [
-    ({"model_type": "bert", "is_decoder": True}, "unsupported", "true"),
+    ({"model_type": "albert", "is_decoder": True}, "unsupported", "true"),
     ({"model_type": "bert", "add_cross_attention": True}, "unsupported", "true"),
     ({"model_type": "bert", "hidden_act": "prelu"}, "unsupported", '"prelu"'),
     ({"model_type": "bert", "hidden_act": None}, "unsupported", "null"),
@@ -192,7 +192,7 @@ WRONG = [
     ({"model_type": "bert", "quantization_config": {"bits": 4}}, "unsupported", '{"bits": 4}'),
     ({"model_type": "bert", "auto_map": {"AutoModel": "mine.Model"}}, "unsupported", '{"AutoModel": "mine.Model"}'),
     ({"model_type": "bert", "hidden_sizes": 3}, "unknown-name", '"hidden_sizes"'),
-    ({"model_type": "bert", "architectures": ["BertForMultipleChoice"]}, "unknown-name", None),
+    ({"model_type": "bert", "architectures": ["BertForRegression"]}, "unknown-name", None),
     ({"model_type": "bert", "architectures": ["BertModel", "BertForMaskedLM"]}, "wrong-kind", None),
     ({"model_type": "bert", "architectures": "BertModel"}, "wrong-kind", '"BertModel"'),
     ({"model_type": "bert", "hidden_size": 0}, "wrong-kind", "0"),
@@ -219,6 +219,12 @@ WRONG = [
     ({"model_type": "modernbert", "layer_types": ["full_attention"]}, "wrong-kind", '["full_attention"]'),
     ({"model_type": "modernbert", "layer_types": ["sliding_attention"] * 22}, "unsupported", None),
     ({"model_type": "modernbert", "layer_types": "full_attention"}, "wrong-kind", '"full_attention"'),
+    ({"model_type": "longformer", "attention_window": [4, 6]}, "wrong-kind", "[4, 6]"),
+    ({"model_type": "longformer", "attention_window": []}, "wrong-kind", "[]"),
+    ({"model_type": "longformer", "attention_window": [4, 0]}, "wrong-kind", "[4, 0]"),
+    ({"model_type": "longformer", "attention_window": "4"}, "wrong-kind", '"4"'),
+    ({"model_type": "deberta-v2", "pos_att_type": ["c2c"]}, "unsupported", '["c2c"]'),
+    ({"model_type": "deberta-v2", "position_buckets": -2}, "wrong-kind", "-2"),
     ({**CLASSIFIER, "id2label": {"0": "no", "1": "yes"}, "num_labels": 3}, "unsupported", '"num_labels"'),
     ({**CLASSIFIER, "id2label": ["no", "yes"]}, "wrong-kind", '["no", "yes"]'),
     ({**CLASSIFIER, "id2label": {}}, "wrong-kind", "{}"),
@@ -293,6 +299,19 @@ def test_a_list_of_kinds_of_layers_is_one_number(tmp_path: Path) -> None:
     assert [code for code, _ in codes(write(tmp_path, {"model_type": "modernbert", **mixed}))] == ["unsupported"]
 
 
+def test_a_list_of_equal_integers_is_one(tmp_path: Path) -> None:
+    for field, windows in ((6, [6]), ([6, 6], [6]), ([6, 4], [6, 4]), (None, [512])):
+        config = {"model_type": "longformer", "num_hidden_layers": 2, "attention_window": field}
+        assert archspec.load(write(tmp_path, config)).hyperparameters["windows"] == windows
+
+
+def test_a_value_can_mean_that_nothing_is_set(tmp_path: Path) -> None:
+    for field, buckets in ((-1, None), (None, None), (8, 8)):
+        config = {"model_type": "deberta-v2", "position_buckets": field, "relative_attention": True}
+        model = archspec.load(write(tmp_path, {**config, "pos_att_type": ["c2p"]}))
+        assert model.hyperparameters["buckets"] == buckets
+
+
 def test_very_many_mistakes_end_somewhere(tmp_path: Path) -> None:
     found = codes(write(tmp_path, {"model_type": "bert", **{f"field_{i}": i for i in range(300)}}))
     assert len(found) == 101
@@ -300,7 +319,13 @@ def test_very_many_mistakes_end_somewhere(tmp_path: Path) -> None:
 
 
 def test_every_mistake_is_found_in_one_run(tmp_path: Path) -> None:
-    config = {"model_type": "bert", "is_decoder": True, "hidden_size": "big", "mystery": 1, "num_attention_heads": 0}
+    config = {
+        "model_type": "bert",
+        "is_encoder_decoder": True,
+        "hidden_size": "big",
+        "mystery": 1,
+        "num_attention_heads": 0,
+    }
     assert [code for code, _ in codes(write(tmp_path, config))] == [
         "unsupported",
         "wrong-kind",

@@ -55,12 +55,16 @@ def bert(rng: random.Random) -> dict[str, Any]:
     }
 
 
+def decoder(rng: random.Random) -> dict[str, Any]:
+    return {**bert(rng), "is_decoder": rng.random() < 0.4}
+
+
 def albert(rng: random.Random) -> dict[str, Any]:
     return {**bert(rng), "embedding_size": rng.randint(4, 40)}
 
 
 def electra(rng: random.Random) -> dict[str, Any]:
-    drawn = bert(rng)
+    drawn = decoder(rng)
     return {**drawn, "embedding_size": rng.choice([drawn["hidden_size"], rng.randint(4, 40)])}
 
 
@@ -318,15 +322,72 @@ def deepseek(rng: random.Random) -> dict[str, Any]:
     return {**drawn, "hidden_act": rng.choice(ACTIVATIONS), "rope_parameters": rope}
 
 
+def deberta(rng: random.Random) -> dict[str, Any]:
+    drawn = {**bert(rng), "type_vocab_size": rng.randint(0, 3), "legacy": rng.random() < 0.7}
+    flags = {name: rng.random() < 0.5 for name in ("share_att_key", "position_biased_input")}
+    relative = rng.random() < 0.8
+    kinds = [["c2p"], ["p2c"], "c2p|p2c", ["p2c", "c2p"]]
+    flags |= {"relative_attention": relative, "pos_att_type": rng.choice(kinds if relative else [*kinds, None])}
+    flags |= {"norm_rel_ebd": "layer_norm" if relative and rng.random() < 0.5 else "none"}
+    flags |= {"position_buckets": rng.choice([-1, 2, 4, 8]), "max_relative_positions": rng.choice([-1, 7, 12])}
+    if drawn["legacy"] and rng.random() < 0.5:
+        flags["embedding_size"] = rng.randint(4, 40)
+    if rng.random() < 0.5:
+        flags |= {"conv_kernel_size": rng.choice([0, 1, 3, 5]), "conv_act": rng.choice(ACTIVATIONS)}
+        flags |= {"conv_groups": rng.choice([1, 2])}
+    return {**drawn, **flags, "pooler_hidden_act": rng.choice(ACTIVATIONS)}
+
+
+def ernie(rng: random.Random) -> dict[str, Any]:
+    return {**decoder(rng), "use_task_id": rng.random() < 0.7, "task_type_vocab_size": rng.randint(1, 4)}
+
+
+def esm(rng: random.Random) -> dict[str, Any]:
+    drawn = {**common(rng), "pad_token_id": rng.choice([0, 1, 5]), "mask_token_id": rng.choice([3, 7])}
+    flags = {name: rng.random() < 0.5 for name in ("token_dropout", "emb_layer_norm_before")}
+    drawn |= {"layer_norm_eps": rng.choice([1e-12, 1e-5]), "rope_theta": rng.choice([1e3, 1e4])}
+    return {**drawn, **flags, "position_embedding_type": rng.choice(["absolute", "rotary"])}
+
+
+def eurobert(rng: random.Random) -> dict[str, Any]:
+    return {**llama(rng), "classifier_pooling": rng.choice(["bos", "mean", "late"])}
+
+
+def layoutlm(rng: random.Random) -> dict[str, Any]:
+    return {**bert(rng), "max_2d_position_embeddings": rng.choice([32, 50])}
+
+
+def longformer(rng: random.Random) -> dict[str, Any]:
+    drawn = bert(rng)
+    windows = [rng.choice([4, 8]) for _ in range(drawn["num_hidden_layers"])]
+    drawn |= {"attention_window": rng.choice([windows, windows[:1] * len(windows), windows[0]])}
+    return {**drawn, "pad_token_id": rng.choice([0, 1, 5]), "sep_token_id": rng.choice([2, 3])}
+
+
+def mpnet(rng: random.Random) -> dict[str, Any]:
+    drawn = {**bert(rng), "relative_attention_num_buckets": rng.choice([32, 40])}
+    del drawn["type_vocab_size"]
+    return drawn
+
+
+def nomic_bert(rng: random.Random) -> dict[str, Any]:
+    drawn = {**bert(rng), "rope_parameters": {"rope_type": "default", "rope_theta": rng.choice([1e3, 1e4])}}
+    return {**drawn, "head_dim": rng.choice([4, 6, 12])} if rng.random() < 0.4 else drawn
+
+
 DRAWS: dict[str, Draw] = {
     "albert": albert,
     "bart": bart,
-    "bert": bert,
+    "bert": decoder,
     "bloom": bloom,
-    "camembert": bert,
+    "camembert": decoder,
+    "deberta-v2": deberta,
     "deepseek_v3": deepseek,
     "distilbert": distilbert,
     "electra": electra,
+    "ernie": ernie,
+    "esm": esm,
+    "eurobert": eurobert,
     "falcon": falcon,
     "gemma2": gemma2,
     "gemma3_text": gemma3,
@@ -335,21 +396,25 @@ DRAWS: dict[str, Draw] = {
     "gpt_oss": gpt_oss,
     "gptj": gptj,
     "granite": granite,
+    "layoutlm": layoutlm,
     "llama": llama,
+    "longformer": longformer,
     "mamba": mamba,
     "mistral": mistral,
     "mixtral": mixtral,
     "modernbert": modernbert,
+    "mpnet": mpnet,
+    "nomic_bert": nomic_bert,
     "olmo2": olmo2,
     "opt": opt,
     "phi3": phi3,
     "qwen2": plain_decoder,
     "qwen3": qwen3,
     "qwen3_moe": qwen3_moe,
-    "roberta": bert,
+    "roberta": decoder,
     "starcoder2": starcoder2,
     "t5": t5,
-    "xlm-roberta": bert,
+    "xlm-roberta": decoder,
 }
 """What is drawn for each model type; what a configuration does not say is left at its default."""
 
@@ -367,8 +432,8 @@ class Drawn:
             known = self.family.fields.get(field)
             if (field in self.family.ignored and isinstance(value, float)) or (known and known.kind == "rate"):
                 setattr(self.config, field, round(rng.uniform(0.01, 0.4), 3))  # it must change nothing in evaluation
-        if not name.endswith("QuestionAnswering"):
-            self.config.num_labels = rng.randint(1, 5)
+        if not name.endswith("QuestionAnswering"):  # BART does not write 2, and reads 3 instead
+            self.config.num_labels = rng.choice([1, 3, 4, 5]) if type == "bart" else rng.randint(1, 5)
         if name != names[0] or rng.random() < 0.5:
             self.config.architectures = [name]
         # Falcon adds the biases of ALiBi twice in "eager".
@@ -451,21 +516,45 @@ def test_tensors_and_outputs_are_those_of_the_live_model(type: str, seed: int, t
 
 
 def draw_inputs(drawn: Drawn, names: list[str]) -> dict[str, Any]:
-    """Two sequences, the second with padding at its end."""
+    """Two sequences, the second with padding at its end; two choices of each where a model chooses."""
     rng, config = drawn.rng, drawn.config
     padding = config.pad_token_id or 0
-    lengths = {"": rng.randint(5, 16), "decoder_": rng.randint(4, 9)}
+    lengths = {"": rng.randint(7, 16), "decoder_": rng.randint(4, 9)}
+    if drawn.family.type in ("bart", "t5") and drawn.live.__name__.endswith("SequenceClassification"):
+        lengths["decoder_"] = lengths[""]  # both read the same text
+    counts = {"token_type_ids": "type_vocab_size", "task_type_ids": "task_type_vocab_size"}
     inputs: dict[str, Any] = {}
     for name in names:
         side = "decoder_" if name.startswith("decoder_") else ""
         length = lengths[side]
-        most = config.type_vocab_size if name.endswith("token_type_ids") else config.vocab_size
+        most = max(1, getattr(config, counts.get(name, "vocab_size")))
         real = (torch.arange(length) < torch.tensor([[length], [length - 3]])).long()
+        if name == "global_attention_mask":
+            if rng.random() < 0.5:
+                chosen = [[int(i == 0 or rng.random() < 0.3) for i in range(length)] for _ in range(2)]
+                inputs[name] = torch.tensor(chosen)
+            continue
+        if name == "task_type_ids" and drawn.live.__name__ == "ErnieForMultipleChoice":
+            continue  # which does not flatten them
+        if name == "bbox":
+            edges = [
+                [sorted(rng.randrange(config.max_2d_position_embeddings) for _ in range(4)) for _ in range(length)]
+            ]
+            inputs[name] = torch.tensor(edges * 2)
+            continue
         if name.endswith("mask"):
             inputs[name] = real
             continue
         values = torch.tensor([[rng.randrange(most) for _ in range(length)] for _ in range(2)])
+        if name == "input_ids" and drawn.family.type in ("bart", "t5"):  # a text ends
+            values[values == config.eos_token_id] = config.eos_token_id + 1
+            values[:, [1, length - 4]] = config.eos_token_id
+        if name == "input_ids" and hasattr(config, "attention_window"):  # a question and an answer
+            values[values == config.sep_token_id] = config.sep_token_id + 1
+            values[:, [1, 2, length - 4]] = config.sep_token_id
         inputs[name] = values * real + (1 - real) * (padding if name.endswith("input_ids") else 0)
+    if drawn.live.__name__.endswith("MultipleChoice"):
+        inputs = {name: torch.stack([value, value.flip(0)], 1) for name, value in inputs.items()}
     return inputs
 
 

@@ -41,7 +41,9 @@ def test_every_view_is_acyclic_in_one_piece_and_sums_to_the_total(name: str, vie
     model = archspec.load(name)
     graph = model.graph(**view)
     assert nx.is_directed_acyclic_graph(graph)
-    assert nx.is_weakly_connected(graph)
+    alone = {"input:token_type_ids"} if name.startswith("deberta") else set[str]()  # there are no types
+    unused = {node for node in nx.isolates(graph) if "contact_head" in node}  # of ESM-2
+    assert nx.is_weakly_connected(graph.subgraph(set(graph) - alone - unused))
     assert sum(data["params"] for _, data in graph.nodes(data=True)) == model.params.total
     assert costs(graph) == (*archspec.cost(model).work[::3], archspec.cost(model).work.flops)
 

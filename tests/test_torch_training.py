@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 pytestmark = pytest.mark.slow
 
-SEEDS = range(7)  # each architecture of each family at least once
+SEEDS = range(9)  # each architecture of each family at least once
 STEPS = 20
 
 TINY = {
@@ -77,6 +77,8 @@ def test_dropout_is_where_the_live_model_has_it(
             live.train()(**inputs)
     if type == "opt":  # the live model joins batch and sequence before its feed-forward layers
         found, expected = ([(rate, joined(shape)) for rate, shape in noted] for noted in (found, expected))
+    if type == "longformer":  # which pads sequences, and has weights of attention only where a window reaches
+        found, expected = ([rate for rate, _ in noted] for noted in (found, expected))
     assert found == expected
     assert found or type == "mamba"
     for one, other in zip(evaluated, trained, strict=True):

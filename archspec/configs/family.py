@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 COMMON = "_common"
 
@@ -19,13 +19,13 @@ class Field(NamedTuple):
 
     The field `sets` a hyperparameter to its value, or to the one that `values` maps it to; a mapping sets several.
     `among` lists patterns of the architectures that use the field. `only` lists the supported values. `kind` is
-    integer, number, rate (a number from 0 to below 1), boolean, entries (an object whose number of entries is the
-    value) or cycle; `least` is the minimum.
+    integer, integers (one, or a list of them), number, rate (a number from 0 to below 1), boolean, entries (an object
+    whose number of entries is the value) or cycle; `least` is the minimum. The value `unset` means null.
     `optional` permits null: the hyperparameter is then equal to `like`, if that is given, keeps the default of its
     definition, if null is the default of the field, or is none. If it is equal to `unless`, it keeps its default.
     `needs` maps values to other fields that they require. A `cycle` is a list in which every n-th item is the first
     string and all others are the second, from the first item on or, with `last`, from the n-th; the hyperparameter
-    `length` is its number of items.
+    `length` is the number of items of a list.
     """
 
     name: str
@@ -36,6 +36,7 @@ class Field(NamedTuple):
     values: list[tuple[object, object]] | None
     only: list[object] | None
     least: int
+    unset: object
     among: list[str] | None
     cycle: list[str]
     last: bool
@@ -106,6 +107,8 @@ def _field(name: str, entry: _Mapping, shared: _Mapping) -> Field:
     default, values, cycle = entry.get("default"), entry.get("values"), entry.get("cycle", [])
     if isinstance(values, str):
         values = shared[values]
+    if isinstance(values, dict):
+        values = [*cast("_Mapping", values).items()]
     kinds = {"int": "integer", "float": "number", "bool": "boolean"}
     return Field(
         name,
@@ -113,9 +116,10 @@ def _field(name: str, entry: _Mapping, shared: _Mapping) -> Field:
         entry.get("kind") or ("cycle" if cycle else kinds.get(type(default).__name__, "")),
         default,
         "default" in entry,
-        list(values.items()) if values is not None else None,
+        [(value, meaning) for value, meaning in values] if values is not None else None,
         entry.get("only"),
         entry.get("least", 1),
+        entry.get("unset"),
         entry.get("for"),
         cycle,
         entry.get("last", False),

@@ -33,16 +33,16 @@ class Settings:
         self.report = report
         self.found: dict[str, Setting] = {}
         self._given: dict[str, Member] = {}
-        self._cycles: list[tuple[str, Field, Member]] = []  # evaluated last: they depend on other fields
+        self._lists: list[tuple[str, Field, Member]] = []  # evaluated last: they depend on other fields
 
     def take(self, members: dict[str, Member], prefix: str) -> None:
         """Process the members of an object, and of nested objects that have known fields."""
         for name, member in members.items():
             full = prefix + name
             field = self.family.fields.get(full)
-            if field is not None and field.kind == "cycle":
+            if field is not None and field.kind in ("cycle", "integers"):
                 if member.value.plain is not None:
-                    self._cycles.append((full, field, member))
+                    self._lists.append((full, field, member))
             elif field is not None:
                 self._field(full, field, member)
             elif full in self.family.ignored:
@@ -58,7 +58,7 @@ class Settings:
 
     def complete(self) -> None:
         """Apply the defaults of the family, and check the constraints between fields."""
-        for name, field, member in self._cycles:
+        for name, field, member in self._lists:
             self._field(name, field, member)
         fields = [f for f in {id(f): f for f in self.family.fields.values()}.values() if self._applies(f)]
         for field in fields:
@@ -75,7 +75,7 @@ class Settings:
                 self.found.setdefault(field.sets, self.found[field.like])
             if field.sets is not None and field.unless is not None and self._are_equal(field.sets, field.unless):
                 del self.found[field.sets]
-        for name, field, member in self._cycles:
+        for name, field, member in self._lists:
             items, length = member.value.plain, self.found[field.length or ""].value
             if isinstance(items, list) and len(items) != length:
                 self._wrong("wrong-kind", f"`{name}`: expected {length} items, found {len(items)}", member)
@@ -128,10 +128,12 @@ class Settings:
                 known = (" or " if field.only is not None else ", ").join(f"`{dumps(each)}`" for each in supported)
                 return self._unsupported(name, member, f"supported values: {known}")
             return field.only[0] if field.only is not None else data
-        if data is None and field.optional:
+        if (data is None or same(data, field.unset)) and field.optional:
             return None
         if field.kind == "cycle":
             return self._cycle(name, field, member)
+        if field.kind == "integers":
+            return self._integers(name, field, member)
         if expected := _expected(field, value.plain):
             return self._expects(name, expected, member)
         if isinstance(value.plain, dict):
@@ -156,6 +158,15 @@ class Settings:
         others = f' and all others are "{other}"' if other != one else ""
         help = f'use a list in which every {"n-th " * (other != one)}item is "{one}"{others}'
         return self._unsupported(name, member, help)
+
+    def _integers(self, name: str, field: Field, member: Member) -> object:
+        """Return the list of integers that an integer or a list of them means; a list of equal ones is that integer."""
+        items = member.value.plain if isinstance(member.value.plain, list) else [member.value]
+        expected = next(filter(None, (_expected(field, item.plain) for item in items)), None if items else "integers")
+        if expected is not None:
+            return self._expects(name, f"{expected}, or a list of them", member)
+        numbers = [item.plain for item in items]
+        return numbers[:1] if len(set(map(str, numbers))) == 1 else numbers
 
     def _expects(self, name: str, expected: str, member: Member) -> object:
         return self._wrong("wrong-kind", f"`{name}` expects {expected}, found {member.value.written()}", member)
