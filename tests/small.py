@@ -8,6 +8,9 @@ import pytest
 
 import archspec
 from archspec import Model
+from archspec.configs.names import Names, names_of
+from archspec.model import internals
+from archspec.resources import specs_root
 from archspec.source import Diagnostic
 
 DENSE = """
@@ -66,3 +69,11 @@ def operations(model: Model, level: str = "layer") -> list[str]:
 def output(model: Model, name: str = "output") -> list[str]:
     """The shape of an output, sizes as text."""
     return [str(size) for size in model.outputs[name].shape]
+
+
+def live_names(model: Model) -> dict[str, str]:
+    """The names of tensors and buffers, and those in the live model of `transformers`, by the list of the family."""
+    family = [*names_of(internals(model).compiled.module.type, specs_root()), Names(())][0]
+    found = {stored.name: family.live(stored.name) for stored in (*model.tensors, *model.buffers)}
+    assert len(set(found.values())) == len(found)
+    return found

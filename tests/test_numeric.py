@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from reference import Array, Result, evaluate, read_safetensors
+from small import live_names
 
 import archspec
 from archspec.ir import leaves
@@ -28,7 +29,8 @@ PARTLY_FLOAT32 = {"t5", "t5-v1_1", "llama", "mamba"}
 
 
 class Case(NamedTuple):
-    """A spec that is a recorded model. `prefix` goes before the spec's addresses in the recorded ones; `states` are the
+    """A spec that is a recorded model. `prefix` goes before the spec's addresses (as they are in a live model, if that
+    has other names) in the recorded ones; `states` are the
     applications whose first output, or the sum of whose first outputs, is the hidden state after 0, 1, ... layers; of
     the encoder, where there are `decoder` states besides. In float64 the largest difference to the record is the
     recorded one, up to `rounding`: what the recording itself rounded to float32 in its float64 run.
@@ -185,11 +187,17 @@ def load(case: Case) -> archspec.Model:
     return archspec.load(case.spec, **case.overrides)
 
 
+def recorded_names(case: Case, model: archspec.Model) -> dict[str, str]:
+    """The names of the spec's tensors, and those in the record."""
+    return {name: case.prefix + live for name, live in live_names(model).items()}
+
+
 def run(case: Case, inputs: dict[str, Array], weights: dict[str, Array]) -> Result:
-    own = {name.removeprefix(case.prefix): value for name, value in weights.items() if name.startswith(case.prefix)}
+    model = load(case)
+    own = {name: weights[live] for name, live in recorded_names(case, model).items() if live in weights}
     if "decoder_input_ids" in inputs:  # recorded without a mask: none of it is padding
         inputs = {"decoder_attention_mask": np.ones_like(inputs["decoder_input_ids"]), **inputs}
-    body = internals(load(case)).body
+    body = internals(model).body
     return evaluate(body, {name: inputs[name] for name, _ in body.inputs}, own)
 
 
@@ -215,9 +223,10 @@ def test_every_recorded_output_is_computed(case: Case) -> None:
 def test_tensors_are_those_recorded(case: Case) -> None:
     expected = record(case.family)
     model = load(case)
-    counted = {t.name: t.shape for t in model.tensors if t.tied_to is None} | {b.name: b.shape for b in model.buffers}
+    names = recorded_names(case, model)
+    counted = {names[t.name]: t.shape for t in (*model.tensors, *model.buffers) if not getattr(t, "tied_to", None)}
     assert counted == {name: value.shape for name, value in expected.weights.items()}
-    assert {t.name: t.tied_to for t in model.tensors if t.tied_to} == expected.meta["tied"]
+    assert {names[t.name]: names[t.tied_to] for t in model.tensors if t.tied_to} == expected.meta["tied"]
     assert model.params.total == expected.meta["params"]
 
 

@@ -15,7 +15,9 @@ from small import load
 import archspec
 from archspec import ArchError, Model
 from archspec.cli import main
+from archspec.configs.names import Names
 from archspec.model import internals
+from archspec.verification import verify as verification
 from archspec.verification.verify import Verification
 
 SMALL = {"vocab": 20, "hidden": 8, "layers": 3, "heads": 2, "ffn": 16, "positions": 10}
@@ -246,6 +248,38 @@ def test_gamma_of_what_is_no_norm_is_a_difference(tmp_path: Path) -> None:
     stored = tensors(ENCODER)
     stored["pooler.dense.gamma"] = stored.pop("pooler.dense.weight")
     assert [kind for kind, *_ in brief(verify(tmp_path, ENCODER, stored))] == ["missing", "unexpected"]
+
+
+PAIRS = (("encoder.layer.*", "layers.*"), ("output.dense", "o_proj"), ("dense", "fc"))
+
+
+@pytest.mark.parametrize(
+    ("name", "live"),
+    [
+        ("encoder.layer.7.output.dense.weight", "layers.7.o_proj.weight"),
+        ("dense.bias", "fc.bias"),
+        ("bert.encoder.layer.0.dense.dense", "bert.layers.0.fc.fc"),
+        ("encoder.layers.0.my_dense.weight", "encoder.layers.0.my_dense.weight"),
+        ("encoder.layer", "encoder.layer"),
+    ],
+)
+def test_live_names_replace_whole_segments_in_order(name: str, live: str) -> None:
+    assert Names(PAIRS).live(name) == live
+
+
+def test_a_checkpoint_with_the_names_of_a_live_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stored = {f"model.{Names(PAIRS).live(name)}": shape for name, shape in tensors(ENCODER).items()}
+    assert not verify(tmp_path, ENCODER, stored).is_exact  # the family has no list
+    monkeypatch.setattr(verification, "names_of", lambda definition, specs: [Names(PAIRS)])
+    found = verify(tmp_path, ENCODER, stored)
+    assert found.is_exact
+    assert spelt(found) == [
+        ("model.", "", 55),
+        ("layers.*", "encoder.layer.*", 48),
+        ("o_proj", "output.dense", 12),
+        ("fc", "dense", 8),
+    ]
+    assert verify(tmp_path, ENCODER, tensors(ENCODER)).spellings == ()
 
 
 def test_all_spellings_at_once(tmp_path: Path) -> None:

@@ -51,12 +51,16 @@ class Architecture(NamedTuple):
 
 
 class Family(NamedTuple):
-    """A model type: its architectures, its fields by each of their names, and the fields without effect."""
+    """A model type: its architectures, its fields by each of their names, and the fields without effect.
+
+    `names` pairs runs of segments in the names of published tensors with those in live models of `transformers`.
+    """
 
     type: str
     architectures: dict[str, Architecture]
     fields: dict[str, Field]
     ignored: frozenset[str]
+    names: tuple[tuple[str, str], ...]
 
 
 def known_types(specs: str) -> list[str]:
@@ -74,15 +78,18 @@ def read_family(specs: str, type: str, raw: dict[str, bytes]) -> Family:
     architectures: dict[str, str | _Mapping] = {}
     entries: dict[str, _Mapping] = {}
     ignored = set[str]()
+    names: list[list[str]] = []
     for document in (common, *documents):
         architectures = document.get("architectures", architectures)
         entries |= document.get("fields", {})
         ignored.update(document.get("ignored", ()))
+        names = document.get("names", names)
     fields: dict[str, Field] = {}
     for name, entry in entries.items():
         fields |= dict.fromkeys((name, *entry.get("also", ())), _field(name, entry, common["values"]))
     found = {name: _architecture(entry) for name, entry in architectures.items()}
-    return Family(type, found, fields, frozenset(ignored - set(fields)))
+    pairs = tuple((published, live) for published, live in names)
+    return Family(type, found, fields, frozenset(ignored - set(fields)), pairs)
 
 
 def _architecture(entry: str | _Mapping) -> Architecture:

@@ -1,4 +1,4 @@
-"""Naming variants of a model's tensors in a checkpoint: explicit renamings, a prefix, old names of norms."""
+"""Naming variants of tensors in a checkpoint: renamings, a prefix, old names of norms, names of live models."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from archspec.addresses import last, prefixes
+from archspec.configs.names import Names
 from archspec.source import fail
 
 OLD_NORMS = {"gamma": "weight", "beta": "bias"}
@@ -24,7 +25,8 @@ MOST_SEGMENTS = 8
 class NamingVariant(NamedTuple):
     """A difference in names that was ignored: `checkpoint` there is `spec` in the model, in `names` names.
 
-    `kind` is "rename" (both are patterns), "prefix" (one of them is "") or "norm" (both are last segments).
+    `kind` is "rename" (both are patterns), "prefix" (one of them is ""), "norm" (both are last segments) or "live"
+    (both are runs of segments, in which `*` stands for one).
     """
 
     kind: str
@@ -92,6 +94,19 @@ def respell(
         spellings.append(NamingVariant("prefix", prefix, missing, sum(not variants[name][1] for name in found)))
     old = Counter(last(called[name]) for name in found if variants[name][0])
     spellings += [NamingVariant("norm", was, OLD_NORMS[was], count) for was, count in sorted(old.items(), reverse=True)]
+    return found, spellings, unmatched
+
+
+def respell_live(
+    names: Sequence[str], spec: Set[str], norms: Set[str], renames: Sequence[Rename], family: Names
+) -> tuple[dict[str, str], list[NamingVariant], list[Rename]]:
+    """Do the same as `respell` for a checkpoint with the names that live models of the family have."""
+    steps = {name: family.steps(name) for name in spec}
+    own = {live: name for name, (live, _) in steps.items()}
+    found, spellings, unmatched = respell(names, own.keys(), {steps[name][0] for name in norms}, renames)
+    found = {name: own[live] for name, live in found.items()}
+    used = Counter(pair for name in found.values() for pair in steps[name][1])
+    spellings += [NamingVariant("live", live, old, used[old, live]) for old, live in family.pairs if used[old, live]]
     return found, spellings, unmatched
 
 

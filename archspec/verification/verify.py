@@ -7,8 +7,10 @@ from typing import NamedTuple
 
 from archspec.addresses.repeats import Fold, fold
 from archspec.checkpoints.entries import Checkpoint, Entry
+from archspec.configs.names import names_of
+from archspec.resources import specs_root
 from archspec.table import Table
-from archspec.verification.naming import NamingVariant, Rename, respell
+from archspec.verification.naming import NamingVariant, Rename, respell, respell_live
 
 _Fact = tuple[str, tuple[int, ...]]
 """The spec's declaration of a name: "param" or "buffer", and the shape."""
@@ -84,6 +86,10 @@ def compare(table: Table, checkpoint: Checkpoint, renames: Sequence[Rename] = ()
     norms = {t.name for t in table.tensors if t.role == "norm"}
     names = [entry.name for entry in checkpoint.entries]
     ours, spellings, unmatched = respell(names, specified.keys(), norms, renames)
+    for family in names_of(table.modules[0].type, specs_root()) if len(ours) < len(names) else ():
+        live = respell_live(names, specified.keys(), norms, renames, family)
+        if len(live[0]) > len(ours):
+            ours, spellings, unmatched = live
     found = {ours[entry.name]: entry for entry in checkpoint.entries if entry.name in ours}
     groups = _groups(table)
     whole = stored(checkpoint.entries)
