@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from media import MEDIA, media_inputs
+from small import live_names
 
 import archspec
 from archspec.configs.family import known_types, read_family
@@ -124,6 +126,10 @@ def bart(rng: random.Random) -> dict[str, Any]:
     return {**kept, **sides, "d_model": drawn["hidden_size"]}
 
 
+def m2m_100(rng: random.Random) -> dict[str, Any]:
+    return {**bart(rng), "pad_token_id": rng.choice([0, 1, 5])}
+
+
 FEED_FORWARDS = [name for name, _ in read_family(specs_root(), "t5", {}).fields["feed_forward_proj"].values or ()]
 
 
@@ -148,10 +154,13 @@ DRAWS: dict[str, Draw] = {
     "electra": electra,
     "gpt2": gpt2,
     "llama": llama,
+    "m2m_100": m2m_100,
+    "mbart": bart,
     "modernbert": modernbert,
     "roberta": bert,
     "t5": t5,
     "xlm-roberta": bert,
+    **MEDIA,
 }
 """What is drawn for each model type; what a configuration does not say is left at its default."""
 
@@ -165,10 +174,13 @@ class Drawn:
         names = [name for name in self.family.architectures if hasattr(transformers, name)]
         name = names[seed % len(names)]
         self.config = transformers.AutoConfig.for_model(type, **DRAWS[type](rng))
-        for field, value in self.config.to_dict().items():
-            known = self.family.fields.get(field)
-            if (field in self.family.ignored and isinstance(value, float)) or (known and known.kind == "rate"):
-                setattr(self.config, field, round(rng.uniform(0.01, 0.4), 3))  # it must change nothing in evaluation
+        for part in ("", "text_config.", "vision_config."):
+            config = getattr(self.config, part[:-1], None) if part else self.config
+            for field, value in config.to_dict().items() if config is not None else ():
+                known = self.family.fields.get(part + field)
+                without_effect = part + field in self.family.ignored and isinstance(value, float)
+                if without_effect or (known and known.kind == "rate"):
+                    setattr(config, field, round(rng.uniform(0.01, 0.4), 3))  # it must change nothing in evaluation
         if not name.endswith("QuestionAnswering"):
             self.config.num_labels = rng.randint(1, 5)
         if name != names[0] or rng.random() < 0.5:
@@ -213,20 +225,21 @@ def test_tensors_and_outputs_are_those_of_the_live_model(type: str, seed: int, t
     drawn = Drawn(type, seed, tmp_path)
     torch.manual_seed(seed)
     live = drawn.live(drawn.config).double().eval()
-    model = archspec.load(drawn.path)
+    model = live_form(drawn.path)
+    names = live_names(model)
     named = live.named_parameters(remove_duplicate=False)
     theirs = table([(name, tuple(tensor.shape), id(tensor), tensor.requires_grad) for name, tensor in named])
-    assert table([(t.name, t.shape, t.tied_to or t.name, t.trainable) for t in model.tensors]) == theirs
+    assert table([(names[t.name], t.shape, t.tied_to or t.name, t.trainable) for t in model.tensors]) == theirs
     assert model.params.total == sum(p.numel() for p in live.parameters())
     state = live.state_dict()
     stored = {name: tuple(tensor.shape) for name, tensor in live.named_buffers() if name in state}
-    assert {b.name: b.shape for b in model.buffers} == stored
+    assert {names[b.name]: b.shape for b in model.buffers} == stored
 
     module = archspec.to_torch(model).double().eval()
     with torch.no_grad():
         for tensor in live.parameters():
             tensor.normal_(0.0, 0.3)
-        module.load_state_dict(state)
+        load_live(module, live, model)
         inputs = draw_inputs(drawn, [*model.inputs])
         found, expected = module(**inputs)._asdict(), live(**inputs)
     assert found
@@ -236,9 +249,24 @@ def test_tensors_and_outputs_are_those_of_the_live_model(type: str, seed: int, t
         assert (value - expected[name]).abs().max() <= 1e-6 * max(1.0, float(value.abs().max())), name
 
 
+def live_form(path: str) -> archspec.Model:
+    """The model of a configuration, with the tensors of the live one."""
+    model = archspec.load(path)
+    joined = model.hyperparameters.get("joined")
+    return model if joined is None else archspec.load(path, joined=not joined)
+
+
+def load_live(module: Any, live: Any, model: archspec.Model) -> None:
+    """Load the weights of the live model."""
+    state = live.state_dict()
+    module.load_state_dict({name: state[live_name] for name, live_name in live_names(model).items()})
+
+
 def draw_inputs(drawn: Drawn, names: list[str]) -> dict[str, Any]:
     """Two sequences, the second with padding at its end."""
     rng, config = drawn.rng, drawn.config
+    if drawn.family.type in MEDIA:
+        return media_inputs(torch, rng, config, archspec.load(drawn.path).inputs)
     padding = config.pad_token_id or 0
     lengths = {"": rng.randint(5, 16), "decoder_": rng.randint(4, 9)}
     inputs: dict[str, Any] = {}

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 COMMON = "_common"
 
-_OF_A_WHOLE = ("model_type", "architectures", "num_labels", "id2label")
+_OF_A_WHOLE = ("model_type", "architectures", "num_labels", "id2label", "tie_word_embeddings")
 """Fields that a configuration of a part may have, and that have no effect there."""
 
 _Mapping: TypeAlias = dict[str, Any]
