@@ -126,6 +126,11 @@ def bart(rng: random.Random) -> dict[str, Any]:
     return {**kept, **sides, "d_model": drawn["hidden_size"]}
 
 
+def marian(rng: random.Random) -> dict[str, Any]:
+    drawn = bart(rng)
+    return {**drawn, "pad_token_id": drawn["vocab_size"] - 1}
+
+
 def m2m_100(rng: random.Random) -> dict[str, Any]:
     return {**bart(rng), "pad_token_id": rng.choice([0, 1, 5])}
 
@@ -155,8 +160,10 @@ DRAWS: dict[str, Draw] = {
     "gpt2": gpt2,
     "llama": llama,
     "m2m_100": m2m_100,
+    "marian": marian,
     "mbart": bart,
     "modernbert": modernbert,
+    "pegasus": bart,
     "roberta": bert,
     "t5": t5,
     "xlm-roberta": bert,
