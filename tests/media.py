@@ -59,9 +59,25 @@ def text(rng: random.Random) -> dict[str, Any]:
     return {**encoder(rng), "vocab_size": rng.randint(40, 90), "max_position_embeddings": rng.randint(20, 30)}
 
 
+def clip_text(rng: random.Random) -> dict[str, Any]:
+    return {**text(rng), "eos_token_id": rng.choice([2, 5]), "projection_dim": rng.randint(4, 20)}
+
+
+def clip_vision(rng: random.Random) -> dict[str, Any]:
+    return {**encoder(rng), **image(rng), "projection_dim": rng.randint(4, 20)}
+
+
 def clip(rng: random.Random) -> dict[str, Any]:
-    texts, images = {**text(rng), "eos_token_id": rng.choice([2, 5])}, {**encoder(rng), **image(rng)}
-    return {"text_config": texts, "vision_config": images, "projection_dim": rng.randint(4, 20)}
+    parts = {"text_config": clip_text(rng), "vision_config": clip_vision(rng)}
+    return {**parts, "projection_dim": rng.randint(4, 20)}
+
+
+def siglip_text(rng: random.Random) -> dict[str, Any]:
+    return {**text(rng), "projection_size": rng.choice([None, 7])}
+
+
+def siglip_vision(rng: random.Random) -> dict[str, Any]:
+    return {**encoder(rng), **image(rng), "vision_use_head": rng.random() < 0.7}
 
 
 def siglip(rng: random.Random) -> dict[str, Any]:
@@ -112,9 +128,13 @@ def wav2vec2(rng: random.Random) -> dict[str, Any]:
 CONVOLUTIONS = {"conv_dim": (3, 12), "conv_kernel": (2, 5), "conv_stride": (1, 3)}
 MEDIA: dict[str, Draw] = {
     "clip": clip,
+    "clip_text_model": clip_text,
+    "clip_vision_model": clip_vision,
     "deit": vit,
     "dinov2": dinov2,
     "siglip": siglip,
+    "siglip_text_model": siglip_text,
+    "siglip_vision_model": siglip_vision,
     "swin": swin,
     "vit": vit,
     "wav2vec2": wav2vec2,
