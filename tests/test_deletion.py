@@ -173,7 +173,7 @@ model "line uneven"     = Line(groups = 3)
 model "plane uneven"    = Plane(groups = 3)
 model "waves"           = Waves(features = 6)
 model "waves padded"    = Waves(features = 6, padding = 1)
-model "waves uneven"    = Waves(features = 7)
+model "waves odd"       = Waves(features = 7)
 model "within uneven"   = Within(heads = 3)
 model "across uneven"   = Across(heads = 3)
 model "few uneven"      = Few(groups = 3)
@@ -213,7 +213,9 @@ UNEVEN: dict[str, dict[str, Any]] = {
 SMALLER: dict[str, dict[str, Any]] = {
     "swin-tiny": {"depths": [1, 2], "heads": [3, 6], "image": 60},
     "swin-tiny-cls": {"depths": [1, 2], "heads": [3, 6]},
-    **dict.fromkeys(("clip-vit-base-patch32", "clip-vit-large-patch14", "siglip-base-patch16-224"), {}),
+    "clip-vit-base-patch32": {},
+    "clip-vit-large-patch14": {},
+    "siglip-base-patch16-224": {},
 }
 """Overrides that give models without a number of layers fewer of them."""
 
