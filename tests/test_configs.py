@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from media import MEDIA, media_inputs
 from small import live_names
 
 import archspec
@@ -183,6 +184,15 @@ def bart(rng: random.Random) -> dict[str, Any]:
     kept = {name: drawn[name] for name in ("vocab_size", "max_position_embeddings")}
     kept |= {"activation_function": rng.choice(ACTIVATIONS), "scale_embedding": rng.random() < 0.5}
     return {**kept, **sides, "d_model": drawn["hidden_size"]}
+
+
+def marian(rng: random.Random) -> dict[str, Any]:
+    drawn = bart(rng)
+    return {**drawn, "pad_token_id": drawn["vocab_size"] - 1}
+
+
+def m2m_100(rng: random.Random) -> dict[str, Any]:
+    return {**bart(rng), "pad_token_id": rng.choice([0, 1, 5])}
 
 
 FEED_FORWARDS = [name for name, _ in read_family(specs_root(), "t5", {}).fields["feed_forward_proj"].values or ()]
@@ -399,7 +409,10 @@ DRAWS: dict[str, Draw] = {
     "layoutlm": layoutlm,
     "llama": llama,
     "longformer": longformer,
+    "m2m_100": m2m_100,
     "mamba": mamba,
+    "marian": marian,
+    "mbart": bart,
     "mistral": mistral,
     "mixtral": mixtral,
     "modernbert": modernbert,
@@ -407,6 +420,7 @@ DRAWS: dict[str, Draw] = {
     "nomic_bert": nomic_bert,
     "olmo2": olmo2,
     "opt": opt,
+    "pegasus": bart,
     "phi3": phi3,
     "qwen2": plain_decoder,
     "qwen3": qwen3,
@@ -415,6 +429,7 @@ DRAWS: dict[str, Draw] = {
     "starcoder2": starcoder2,
     "t5": t5,
     "xlm-roberta": decoder,
+    **MEDIA,
 }
 """What is drawn for each model type; what a configuration does not say is left at its default."""
 
@@ -428,10 +443,13 @@ class Drawn:
         names = [name for name in self.family.architectures if hasattr(transformers, name)]
         name = names[seed % len(names)]
         self.config = transformers.AutoConfig.for_model(type, **DRAWS[type](rng))
-        for field, value in self.config.to_dict().items():
-            known = self.family.fields.get(field)
-            if (field in self.family.ignored and isinstance(value, float)) or (known and known.kind == "rate"):
-                setattr(self.config, field, round(rng.uniform(0.01, 0.4), 3))  # it must change nothing in evaluation
+        for part in ("", "text_config.", "vision_config."):
+            config = getattr(self.config, part[:-1], None) if part else self.config
+            for field, value in config.to_dict().items() if config is not None else ():
+                known = self.family.fields.get(part + field)
+                without_effect = part + field in self.family.ignored and isinstance(value, float)
+                if without_effect or (known and known.kind == "rate"):
+                    setattr(config, field, round(rng.uniform(0.01, 0.4), 3))  # it must change nothing in evaluation
         if not name.endswith("QuestionAnswering"):  # BART does not write 2, and reads 3 instead
             self.config.num_labels = rng.choice([1, 3, 4, 5]) if type == "bart" else rng.randint(1, 5)
         if name != names[0] or rng.random() < 0.5:
@@ -518,6 +536,8 @@ def test_tensors_and_outputs_are_those_of_the_live_model(type: str, seed: int, t
 def draw_inputs(drawn: Drawn, names: list[str]) -> dict[str, Any]:
     """Two sequences, the second with padding at its end; two choices of each where a model chooses."""
     rng, config = drawn.rng, drawn.config
+    if drawn.family.type in MEDIA:
+        return media_inputs(torch, rng, config, archspec.load(drawn.path).inputs)
     padding = config.pad_token_id or 0
     lengths = {"": rng.randint(7, 16), "decoder_": rng.randint(4, 9)}
     if drawn.family.type in ("bart", "t5") and drawn.live.__name__.endswith("SequenceClassification"):

@@ -53,7 +53,7 @@ def test_nodes_and_edges_say_what_they_are(name: str) -> None:
     graph = archspec.load(name).graph()
     for node, data in graph.nodes(data=True):
         assert {"kind", "type", "params", "macs", "flops", "elementwise", "shape", "path", "source"} <= set(data), node
-        assert data["kind"] in {"input", "output", "layer", "op", "param", "buffer"}
+        assert data["kind"] in {"input", "output", "layer", "op", "param", "buffer", "const"}
         file, _, line = data["source"].rpartition(":")
         assert file.endswith(".arch") and int(line) > 0
     for _, _, data in graph.edges(data=True):

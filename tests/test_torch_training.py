@@ -63,6 +63,8 @@ def test_dropout_is_where_the_live_model_has_it(
     for name in ("layerdrop", "encoder_layerdrop", "decoder_layerdrop"):  # layers that are left out at random
         if hasattr(drawn.config, name):
             setattr(drawn.config, name, 0.0)
+    if hasattr(drawn.config, "apply_spec_augment"):  # which masks at random
+        drawn.config.apply_spec_augment = False
     model = drawn.load()
     live, module = drawn.live(drawn.config).double(), archspec.to_torch(model).double()
     module.load_state_dict(state_of(model, live))

@@ -10,6 +10,9 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 COMMON = "_common"
 
+_OF_A_WHOLE = ("model_type", "architectures", "num_labels", "id2label", "tie_word_embeddings")
+"""Fields that a configuration of a part may have, and that have no effect there."""
+
 _Mapping: TypeAlias = dict[str, Any]
 """A mapping in one of the files."""
 
@@ -19,8 +22,9 @@ class Field(NamedTuple):
 
     The field `sets` a hyperparameter to its value, or to the one that `values` maps it to; a mapping sets several.
     `among` lists patterns of the architectures that use the field. `only` lists the supported values. `kind` is
-    integer, integers (one, or a list of them), number, rate (a number from 0 to below 1), boolean, entries (an object
-    whose number of entries is the value) or cycle; `least` is the minimum. The value `unset` means null.
+    integer, integers (one, or a list of them), number, positive (a number above 0), rate (a number from 0 to below 1),
+    boolean, list (of integers), entries (an object whose number of entries is the value) or cycle; `least` is the
+    minimum. The value `unset` means null.
     `optional` permits null: the hyperparameter is then equal to `like`, if that is given, keeps the default of its
     definition, if null is the default of the field, or is none. If it is equal to `unless`, it keeps its default.
     `needs` maps values to other fields that they require. A `cycle` is a list in which every n-th item is the first
@@ -84,6 +88,9 @@ def read_family(specs: str, type: str, raw: dict[str, bytes]) -> Family:
     entries: dict[str, _Mapping] = {}
     ignored = set[str]()
     names: list[list[str]] = []
+    for part in documents[-1].get("parts", ()):
+        entries |= {f"{part}.{name}": entry for name, entry in common["fields"].items() if "only" in entry}
+        ignored.update(f"{part}.{name}" for name in (*common["ignored"], *_OF_A_WHOLE))
     for document in (common, *documents):
         architectures = document.get("architectures", architectures)
         entries |= document.get("fields", {})
@@ -109,7 +116,7 @@ def _field(name: str, entry: _Mapping, shared: _Mapping) -> Field:
         values = shared[values]
     if isinstance(values, dict):
         values = [*cast("_Mapping", values).items()]
-    kinds = {"int": "integer", "float": "number", "bool": "boolean"}
+    kinds = {"int": "integer", "float": "number", "bool": "boolean", "list": "list"}
     return Field(
         name,
         entry.get("sets"),

@@ -128,7 +128,8 @@ class Settings:
                 known = (" or " if field.only is not None else ", ").join(f"`{dumps(each)}`" for each in supported)
                 return self._unsupported(name, member, f"supported values: {known}")
             return field.only[0] if field.only is not None else data
-        if (data is None or same(data, field.unset)) and field.optional:
+        is_unset = field.unset is not None and same(data, field.unset)
+        if is_unset or (data is None and field.optional):
             return None
         if field.kind == "cycle":
             return self._cycle(name, field, member)
@@ -206,13 +207,21 @@ def _expected(field: Field, value: Plain) -> str | None:
         return None if isinstance(value, bool) else "`true` or `false`"
     if field.kind == "entries":
         return None if isinstance(value, dict) and len(value) >= field.least else "a non-empty object"
+    if field.kind == "list":
+        fits = isinstance(value, list) and value and all(_is_integer(item.plain, field.least) for item in value)
+        return None if fits else "a list of positive integers"
     number = value if isinstance(value, int | float) and not isinstance(value, bool) else -1
+    if field.kind == "positive":
+        return None if 0 < number <= LARGEST else "a positive number"
     if field.kind == "number":
         return None if 0 <= number <= LARGEST else "a non-negative number"
     if field.kind == "rate":
         return None if 0 <= number < 1 else "a number from 0 to below 1"
-    fits = isinstance(number, int) and field.least <= number <= LARGEST
-    return None if fits else f"an integer of at least {field.least} with at most 18 digits"
+    return None if _is_integer(value, field.least) else f"an integer of at least {field.least} with at most 18 digits"
+
+
+def _is_integer(value: Plain, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= LARGEST
 
 
 def same(one: object, other: object) -> bool:
