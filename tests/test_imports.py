@@ -17,7 +17,7 @@ MAY_IMPORT = {
     "cache": {"resources"},
     "checkpoints": {"algebra", "reporting", "source"},
     "ir": {"addresses", "algebra", "record", "source"},
-    "reporting": {"source"},
+    "reporting": {"record", "source"},
     "syntax": {"record", "resources", "source"},
     "bodies": {"ir", "ops", "record", "source"},
     "counts": {"addresses", "record", "reporting", "table"},
