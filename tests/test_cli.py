@@ -249,11 +249,6 @@ def test_headings_inside_examples_are_no_entries() -> None:
 # Formats
 
 
-def test_names_in_a_table_are_never_cut() -> None:
-    done = process("count", "bert-base-uncased", "--by", "tensor", env={"COLUMNS": "20"})
-    assert "encoder.layer.11.attention.output.LayerNorm.weight  " in done.stdout
-
-
 def test_hostile_names_stay_in_their_cells(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "hostile.arch"
     name = 'a,b|c`d"<b>\x1b[31m'

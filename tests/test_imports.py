@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "work": {"algebra", "ir", "ops"},
     "check": {"resolve", "source", "syntax"},
     "configs": {"reporting", "resolve", "source", "syntax"},
-    "graph": {"addresses", "algebra", "bodies", "ir", "source", "work"},
+    "graph": {"addresses", "algebra", "bodies", "ir", "reporting", "source", "table", "work"},
     "elaborate": {
         "table",
         "addresses",
@@ -43,7 +43,18 @@ MAY_IMPORT = {
         "source",
         "syntax",
     },
-    "model": {"elaborate", "graph", "ir", "resolve", "source", "syntax", "table", "tensor_table"},
+    "model": {
+        "counts",
+        "elaborate",
+        "graph",
+        "ir",
+        "reporting",
+        "resolve",
+        "source",
+        "syntax",
+        "table",
+        "tensor_table",
+    },
     "pipeline": {
         "cache",
         "configs",

@@ -179,6 +179,7 @@ def _formula(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format", choices=("text", "latex", "json", "yaml"), default="text", help="output format (text)"
     )
+    _wide(parser)
 
 
 def _verify(parser: argparse.ArgumentParser) -> None:
@@ -232,6 +233,11 @@ def _set(parser: argparse.ArgumentParser, metavar: str, help: str) -> None:
 
 def _format(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=FORMATS, default="table", help="output format (table)")
+    _wide(parser)
+
+
+def _wide(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--wide", action="store_true", help="print tables in full, also if they exceed the terminal")
 
 
 def _depth(text: str) -> int:

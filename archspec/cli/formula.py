@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
 
 from archspec.cli import write_diagnostics
 from archspec.cli.output import show
 from archspec.formulas.api import formula
-from archspec.formulas.report import contents, page
 from archspec.overrides import parse_overrides
 from archspec.pipeline.compile import model_of
 
@@ -16,6 +16,9 @@ def run(options: Namespace) -> int:
     """Write the parameter count of a model as a polynomial."""
     names = [name.strip() for part in options.open for name in part.split(",") if name.strip()]
     found = formula(model_of(options.spec, parse_overrides(options.settings)), *names)
-    show(found, options.format, contents, page)
+    if options.format == "latex":
+        sys.stdout.write(found.latex())
+    else:
+        show(found, options)
     write_diagnostics(found.warnings)
     return 0

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
 
-from archspec.cli.output import show
+from archspec.cli.tables import write_page, write_rows
 from archspec.pipeline.files import models
 from archspec.pipeline.tables import table_of
-from archspec.reporting.documents import Document
-from archspec.reporting.tables import Row, View, columns, write
+from archspec.reporting import documents
+from archspec.reporting.page import Page
+from archspec.reporting.tables import Column, Row, View, columns
+from archspec.reporting.units import parameters
 
 
 def run(options: Namespace) -> int:
     """Write the bundled models with their parameter counts, file by file."""
     rows: list[Row] = [{"model": name, **table_of(name)[0].params._asdict()} for name in models()]
-    show(rows, options.format, _contents, _page)
+    if options.format in documents.FORMATS:
+        sys.stdout.write(documents.write({"format": 1, "models": rows}, options.format))
+    elif options.format == "csv":
+        write_rows(View(columns("model", "total", "trainable", "frozen"), rows))
+    else:
+        shown = [
+            Column("model", "model", fit="shorten"),
+            Column("total", "total"),
+            Column("rounded", "", style="unit"),
+            Column("trainable", "trainable", drop=2),
+            Column("frozen", "frozen", drop=1),
+        ]
+        rounded = [row | {"rounded": parameters(row["total"])} for row in rows]
+        write_page(Page("", [View(shown, rounded)]), options)
     return 0
-
-
-def _contents(rows: list[Row]) -> Document:
-    return {"format": 1, "models": rows}
-
-
-def _page(rows: list[Row], format: str) -> str:
-    return write(View(columns("model", "total", "trainable", "frozen"), rows), format)

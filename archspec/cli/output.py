@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from typing import TypeVar
+from argparse import Namespace
 
 from archspec.reporting import documents
+from archspec.reporting.results import Shown, contents_of, page_of, rows_of
 
-T = TypeVar("T")
 
+def show(found: Shown, options: Namespace) -> None:
+    """Write a result in the format of the options."""
+    format = options.format
+    if format in documents.FORMATS:
+        sys.stdout.write(documents.write(contents_of(found), format))
+        return
+    from archspec.cli.tables import write_page, write_rows  # not at the top: a document needs no tables
 
-def show(found: T, format: str, contents: Callable[[T], documents.Document], page: Callable[[T, str], str]) -> None:
-    """Write a result: its `contents` as JSON or YAML, or its `page` in another format."""
-    is_document = format in documents.FORMATS
-    sys.stdout.write(documents.write(contents(found), format) if is_document else page(found, format))
+    if format == "csv":
+        write_rows(rows_of(found))
+    else:
+        write_page(page_of(found, format), options)
