@@ -170,6 +170,7 @@ MAY_IMPORT = {
         "diffs",
         "explanations",
         "formulas",
+        "graph",
         "ir",
         "model",
         "pipeline",

@@ -3,12 +3,13 @@
 import io
 import os
 import sys
+import time
 from collections.abc import Callable, Sequence
 
 import pytest
 
 import archspec
-from archspec.cli import main
+from archspec.cli import main, progress
 from archspec.reporting.cells import shortened, width_of, wrapped
 from archspec.reporting.page import render
 from archspec.reporting.results import Shown, page_of
@@ -220,3 +221,27 @@ def test_role_colours_are_legible_and_letters_differ() -> None:
     for style in ROLES.values():
         assert contrast(style.light.line, "#ffffff") >= 4.5 and contrast(style.light.fill, "#1c2330") >= 4.5
         assert contrast(style.dark.line, "#12161d") >= 4.5 and contrast(style.dark.fill, "#e8ecf2") >= 4.5
+
+
+# Progress
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_progress_is_for_terminals_and_vanishes(monkeypatch: pytest.MonkeyPatch, is_terminal: bool) -> None:
+    monkeypatch.setattr(progress, "FIRST", 0.01)
+    monkeypatch.setenv("TERM", "xterm")
+    stream = Terminal() if is_terminal else io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
+    line = progress.Progress()
+    line.begin("archspec count")
+    time.sleep(0.05)
+    line.end()
+    line.end()
+    assert stream.getvalue() == (f"{progress.CLEAR}archspec count, 0 s{progress.CLEAR}" if is_terminal else "")
+
+
+def test_what_is_fast_shows_no_progress(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    assert main(["count", "bert-base-uncased"]) == 0
+    assert stream.getvalue() == ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
@@ -44,8 +45,9 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         formatter_class=_formatter,
         allow_abbrev=False,
     )
+    root.set_defaults(run=_introduce)
     root.add_argument("--version", action="version", version=f"archspec-dsl {__version__}")
-    subparsers = root.add_subparsers(prog="archspec", dest="command", metavar="COMMAND", required=True)
+    subparsers = root.add_subparsers(prog="archspec", dest="command", metavar="COMMAND")
     named = [name for name in arguments[:1] if name in _COMMANDS]
     for name in named or _COMMANDS:  # setting up the other parsers takes time
         command = _COMMANDS[name]
@@ -58,6 +60,26 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
             command.arguments(parser)
     # `-:name` is not an option; a space in it keeps argparse from reading it as one.
     return root.parse_args([f"-: {a[2:]}" if a.startswith("-:") else a for a in _with_values(arguments)])
+
+
+_INTRODUCTION = """\
+Exact parameter counts and graphs of neural network architectures.
+
+  archspec list                                        the bundled models
+  archspec count bert-base-uncased                     parameters of every layer
+  archspec cost bert-base-uncased --batch 1 --seq 512  FLOPs and memory
+  archspec graph bert-base-uncased -o bert.dot         the computation graph
+  archspec compare bert-base-uncased roberta-base      models side by side
+  archspec show bert-base-uncased                      the spec, as a pattern for others
+
+`archspec --help` lists all commands, and `archspec COMMAND --help` their options.
+"""
+
+
+def _introduce(options: argparse.Namespace) -> int:
+    """Write a short help, for a command line without a command. Returns the exit status."""
+    sys.stdout.write(_INTRODUCTION)
+    return 0
 
 
 def _with_values(arguments: Sequence[str]) -> list[str]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 
 from archspec.cli import write_diagnostics
-from archspec.cli.output import show
+from archspec.cli.output import show, write
 from archspec.formulas.api import formula
 from archspec.overrides import parse_overrides
 from archspec.pipeline.compile import model_of
@@ -17,7 +16,7 @@ def run(options: Namespace) -> int:
     names = [name.strip() for part in options.open for name in part.split(",") if name.strip()]
     found = formula(model_of(options.spec, parse_overrides(options.settings)), *names)
     if options.format == "latex":
-        sys.stdout.write(found.latex())
+        write(found.latex())
     else:
         show(found, options)
     write_diagnostics(found.warnings)

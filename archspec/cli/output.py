@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 
+from archspec.cli.progress import PROGRESS
 from archspec.reporting import documents
 from archspec.reporting.results import Shown, contents_of, page_of, rows_of
 
@@ -13,11 +14,15 @@ def show(found: Shown, options: Namespace) -> None:
     """Write a result in the format of the options."""
     format = options.format
     if format in documents.FORMATS:
-        sys.stdout.write(documents.write(contents_of(found), format))
+        write(documents.write(contents_of(found), format))
         return
-    from archspec.cli.tables import write_page, write_rows  # not at the top: a document needs no tables
+    from archspec.cli.tables import page_text  # not at the top: a document needs no tables
+    from archspec.reporting.tables import csv
 
-    if format == "csv":
-        write_rows(rows_of(found))
-    else:
-        write_page(page_of(found, format), options)
+    write(csv(rows_of(found)) if format == "csv" else page_text(page_of(found, format), options))
+
+
+def write(text: str) -> None:
+    """Write text to standard output, in place of the line of progress."""
+    PROGRESS.end()
+    sys.stdout.write(text)
