@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "work": {"algebra", "ir", "ops"},
     "check": {"resolve", "source", "syntax"},
     "configs": {"reporting", "resolve", "source", "syntax"},
-    "graph": {"addresses", "algebra", "bodies", "ir", "reporting", "source", "table", "work"},
+    "graph": {"addresses", "algebra", "bodies", "ir", "record", "reporting", "source", "table", "work"},
     "elaborate": {
         "table",
         "addresses",

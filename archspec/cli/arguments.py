@@ -139,7 +139,11 @@ def _graph(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--depth", metavar="N", type=_depth, help="expand N levels of blocks")
     parser.add_argument(
-        "--to", "--format", choices=("dot", "mermaid", "json"), default="dot", help="output format (dot)"
+        "--to",
+        "--format",
+        choices=("dot", "mermaid", "json", "graphml", "gexf"),
+        default="dot",
+        help="output format (dot)",
     )
     parser.add_argument(
         "--fold",
@@ -316,7 +320,7 @@ _COMMANDS = {
     "count": Command("count parameters, as a tree or by tensor, layer, block or role", _count),
     "cost": Command("compute multiply-accumulates, FLOPs, elementwise operations and memory", _cost),
     "formula": Command("derive the parameter count as a polynomial in open hyperparameters", _formula),
-    "graph": Command("write the computation graph as DOT, Mermaid or JSON", _graph),
+    "graph": Command("write the computation graph as DOT, Mermaid, JSON, GraphML or GEXF", _graph),
     "build": Command("generate PyTorch code", _build),
     "compare": Command("compare models side by side: hyperparameters, parameters, costs", _compare),
     "diff": Command("list the tensors and operations that differ between two models", _diff),
