@@ -66,7 +66,7 @@ def arrange(graph: DiGraph[str]) -> Picture:
         nodes.append(node)
     edges = tuple((ids[a], ids[b]) for a, b in graph.edges)
     roles: dict[str, int] = graph.graph.get("roles", {})
-    shares = tuple((role, percent(params / drawing.total)) for role, params in roles.items() if params)
+    shares = tuple((role, drawing.share(params)) for role, params in roles.items() if params and drawing.total)
     total = f"{drawing.total:,} parameters{beside(parameters(drawing.total))}" if drawing.total else ""
     return Picture(drawing.box(()), tuple(nodes), edges, total, shares)
 
@@ -95,7 +95,7 @@ class _Drawing:
             around = self.box(path[:-1])
             name, repeat = _within(path[-1], path[:-1]), self.repeats[path]
             copies, label = _times(name, repeat // around.repeat, self.types.get(path[-1], ""))
-            title = visible("   ".join(part for part in (name, label, self._share(self.inside[path])) if part))
+            title = visible("   ".join(part for part in (name, label, self.share(self.inside[path])) if part))
             box = self.boxes[path] = Box(f"b{len(self.boxes)}", title, [], repeat, around.copies * copies)
             around.items.append(box)
         return box
@@ -125,10 +125,10 @@ class _Drawing:
         note = "" if not frozen else "  frozen" if frozen == params else f"  {frozen:,} frozen"
         if copies > 1 and params % copies == 0 and params:  # the copies are shown with the parameter count
             label = data["type"] if own > 1 else label
-            return f"{label}  {copies} x {params // copies:,}{note}  {self._share(params)}".rstrip()
-        return f"{label}  {params:,}{note}  {self._share(params)}".rstrip() if params else label
+            return f"{label}  {copies} x {params // copies:,}{note}  {self.share(params)}".rstrip()
+        return f"{label}  {params:,}{note}  {self.share(params)}".rstrip() if params else label
 
-    def _share(self, params: int) -> str:
+    def share(self, params: int) -> str:
         """Return a share of all parameters; "" for nothing, and where their number is unknown."""
         return percent(params / self.total) if params and self.total else ""
 
