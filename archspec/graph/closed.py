@@ -46,8 +46,11 @@ def closed(graph: DiGraph[str], depth: int) -> DiGraph[str]:
 
 def _join(block: NodeData, inner: NodeData) -> None:
     """Add what is inside a block to its node."""
-    if block.get("role") != inner.get("role") and inner["params"]:
+    role = inner.get("role")
+    if inner["params"] and role != block.get("role"):
         block.pop("role", None)
+        if role is not None and not block["params"]:
+            block["role"] = role
     block["params"] += inner["params"]
     if "frozen" in block or "frozen" in inner:
         block["frozen"] = block.get("frozen", 0) + inner.get("frozen", 0)
