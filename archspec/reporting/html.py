@@ -12,7 +12,7 @@ from archspec.source import printable
 
 _LINE = "rgba(128, 128, 128, 0.35)"
 _FONT = "font-family: system-ui, sans-serif; font-size: 13px; line-height: 1.5"
-_CELL = "padding: 1px 12px 1px 0; border: 0; background: none; vertical-align: top; white-space: pre-wrap"
+_CELL = "padding: 1px 12px 1px 0; border: 0; background: none; vertical-align: top"
 _SWATCH = "display: inline-block; width: 0.7em; height: 0.7em; margin-right: 0.4em"
 _BAR = "display: inline-block; height: 0.7em; background: #5b86d6"
 
@@ -42,19 +42,20 @@ def _table(view: View) -> str:
         cells = [_cell(row, column, number) for column, number in zip(view.columns, right, strict=True)]
         rows.append(f'<tr style="background: none">{"".join(cells)}</tr>')
     return (
-        '<table style="border-collapse: collapse; margin: 6px 0; color: inherit">'
+        '<table style="border-collapse: collapse; margin: 8px 0; color: inherit; font-size: inherit">'
         f'<thead><tr style="border-bottom: 1px solid {_LINE}; background: none">{"".join(titles)}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table>"
     )
 
 
 def _cell(row: Mapping[str, Cell], column: Column, is_number: bool) -> str:
-    value, style = row[column.key], f"{_CELL}; text-align: {_side(is_number)}"
+    space = "pre-wrap" if column.fit == "wrap" else "pre"
+    value, style = row[column.key], f"{_CELL}; text-align: {_side(is_number)}; white-space: {space}"
     if isinstance(value, Bar):
         width = 20 * value.value / value.most if value.most else 0
         return f'<td style="{style}"><span style="{_BAR}; width: {width:.2f}em"></span></td>'
     if is_number:
-        style += "; font-variant-numeric: tabular-nums; white-space: nowrap"
+        style += "; font-variant-numeric: tabular-nums"
     if column.style in ("dim", "unit"):
         style += "; opacity: 0.7"
     shown = _escaped(text(value) or column.blank)
