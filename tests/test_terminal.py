@@ -216,11 +216,11 @@ def contrast(one: str, other: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-def test_role_colours_are_legible_and_letters_differ() -> None:
+def test_text_is_legible_on_role_colours_and_letters_differ() -> None:
     assert len({style.letter for style in ROLES.values()}) == len(ROLES)
     for style in ROLES.values():
-        assert contrast(style.light.line, "#ffffff") >= 4.5 and contrast(style.light.fill, "#1c2330") >= 4.5
-        assert contrast(style.dark.line, "#12161d") >= 4.5 and contrast(style.dark.fill, "#e8ecf2") >= 4.5
+        assert contrast(style.light.line, "#ffffff") >= 3 and contrast(style.light.fill, "#1c2330") >= 4.5
+        assert contrast(style.dark.line, "#12161d") >= 3 and contrast(style.dark.fill, "#e8ecf2") >= 4.5
 
 
 # Progress

@@ -61,7 +61,8 @@ def _heading(picture: Picture, title: str) -> str:
 
 
 def _legend(role: str, share: str) -> str:
-    return f'<FONT COLOR="{style_of(role).light.line}">{_escaped(role or "no role")}</FONT> {_escaped(share)}'
+    square = f'<FONT COLOR="{style_of(role).light.line}">\N{BLACK SQUARE}</FONT>'
+    return f"{square} {_escaped(role or 'no role')} {_escaped(share)}"
 
 
 def _look(node: Node) -> Iterator[str]:

@@ -6,7 +6,7 @@ from archspec.record import Record
 
 
 class Shade(Record):
-    """The colours of a role in one theme: the fill of a box, and its border, which is also legible as text."""
+    """The colours of a role in one theme: the fill of a box, and its border."""
 
     fill: str
     line: str
@@ -23,16 +23,16 @@ class RoleStyle(Record):
     terminal: int
 
 
-NO_ROLE = RoleStyle("", Shade("#e4e8ee", "#5d6878"), Shade("#2c3440", "#9aa6b6"), 245)
+NO_ROLE = RoleStyle("", Shade("#e4e7ee", "#6d7688"), Shade("#333c4b", "#8f9ab0"), 245)
 """The style of tensors without a role, and of roles that are not in `ROLES`."""
 
 ROLES = {
-    "embedding": RoleStyle("E", Shade("#f9d5a0", "#8f5700"), Shade("#6b4d1c", "#f0b45a"), 172),
-    "attention": RoleStyle("A", Shade("#cfe0fb", "#2b62c4"), Shade("#213f78", "#86b2ff"), 69),
-    "feed_forward": RoleStyle("F", Shade("#b9e2c0", "#1d6e35"), Shade("#1e4f2d", "#79d692"), 35),
-    "norm": RoleStyle("N", Shade("#fbf6cf", "#766700"), Shade("#403b14", "#e2d15a"), 142),
-    "head": RoleStyle("H", Shade("#f6c6cd", "#a82a3f"), Shade("#642531", "#ff95a5"), 167),
-    "pooler": RoleStyle("P", Shade("#ecdff8", "#7a3fb0"), Shade("#48296a", "#cfa2f7"), 134),
+    "embedding": RoleStyle("E", Shade("#fde0bd", "#b06a10"), Shade("#5c3c14", "#e59f45"), 172),
+    "attention": RoleStyle("A", Shade("#c9dcfa", "#2a61bd"), Shade("#1f3f78", "#77a7f5"), 69),
+    "feed_forward": RoleStyle("F", Shade("#b9e6c3", "#217a3c"), Shade("#154a27", "#5cc27d"), 35),
+    "norm": RoleStyle("N", Shade("#fbf3bd", "#8f7d00"), Shade("#57500f", "#d6c544"), 142),
+    "head": RoleStyle("H", Shade("#f8ccd3", "#b82f49"), Shade("#6b2232", "#f08196"), 167),
+    "pooler": RoleStyle("P", Shade("#e3d3f5", "#7440b0"), Shade("#472b6b", "#b68aec"), 134),
 }
 """The roles of bundled specs. Their lightness varies, because hue alone is not seen by everybody."""
 
