@@ -43,7 +43,7 @@ def wrapped(text: str, width: int) -> list[str]:
             lines.append(line)
         while width_of(word) > width:
             piece = _cut(word, width)
-            end = max(piece.rfind(sign) for sign in "-_./*") + 1 or len(piece)
+            end = max(piece.rfind(sign) for sign in "-_./*(") + 1 or len(piece)
             lines.append(word[:end])
             word = word[end:]
         line = word

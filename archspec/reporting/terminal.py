@@ -19,14 +19,26 @@ NO_TERMINAL = 100
 
 GAP = 2
 MOST_BAR = 40
-LEAST = {"shorten": 24, "wrap": 24, "bar": 10}
-"""How narrow columns become before one is left out. Names are shortened only as far as they stay different, and lines
-are not shorter than a word.
-"""
 
-LEAST_TITLE = 14
-LAST_RESORT = 6
-"""How narrow columns become when no more can be left out."""
+
+class Narrowest(Record):
+    """How narrow columns may become: of names, of text, of bars, and for their titles.
+
+    With `different`, names are shortened only as far as they stay different.
+    """
+
+    name: int
+    text: int
+    bar: int
+    title: int
+    different: bool
+
+
+USUAL = Narrowest(name=24, text=24, bar=10, title=14, different=True)
+"""As narrow as columns become before one is left out."""
+
+RESORTS = (USUAL._replace(text=12), USUAL._replace(text=12, name=12, different=False), Narrowest(6, 6, 6, 6, False))
+"""What is tried, in this order, when no more columns can be left out."""
 
 
 class Layout(Record):
@@ -85,22 +97,27 @@ class _Field:
         self.sizes = [MOST_BAR] if column.fit == "bar" else [*map(width_of, self.texts)]
         self.width = self.least = max([width_of(self.title), *self.sizes])
 
-    def find_least(self) -> None:
+    def find_least(self, narrowest: Narrowest) -> None:
         """Compute how narrow the column may become."""
-        widest = max(self.sizes, default=0)
-        least = min(widest, LEAST.get(self.column.fit, widest))
-        if self.column.fit == "wrap":
-            least = min(least, max((width_of(word) for text in self.texts for word in text.split(" ")), default=0))
-        if self.column.fit == "shorten":
-            different = len({*self.texts})
+        least = widest = max(self.sizes, default=0)
+        if self.column.fit == "bar":
+            least = min(widest, narrowest.bar)
+        elif self.column.fit == "wrap":  # lines are not shorter than a word
+            words = max((width_of(word) for text in self.texts for word in text.split(" ")), default=0)
+            least = min(words, narrowest.text)
+        elif self.column.fit == "shorten":
+            least = min(widest, narrowest.name)
+            different = len({*self.texts}) if narrowest.different else 0
             while least < widest and len({shortened(t, least, self.mark) for t in self.texts}) < different:
                 least += 1
-        self.least = max(least, min(width_of(self.title), LEAST_TITLE))
+        self.least = max(least, min(width_of(self.title), narrowest.title))
 
     def loss(self, width: int) -> int:
-        """Return what a width costs: the lines of wrapped cells, or the number of shortened ones."""
+        """Return what a width costs: the lines of wrapped cells, squared because long cells make long rows,
+        or the number of shortened ones.
+        """
         if self.column.fit == "wrap":
-            return sum(-(-size // width) for size in self.sizes)
+            return sum((-(-size // width)) ** 2 for size in self.sizes)
         return sum(size > width for size in self.sizes) if self.column.fit == "shorten" else 0
 
     def heading(self) -> list[str]:
@@ -122,12 +139,14 @@ def _fitting(fields: Sequence[_Field], limit: int | None) -> list[_Field]:
     if limit is None or _over([field.width for field in kept], limit) <= 0:
         return kept
     for field in kept:
-        field.find_least()
+        field.find_least(USUAL)
     while _over([field.least for field in kept], limit) > 0 and any(field.column.drop for field in kept):
         kept.remove(min((field for field in kept if field.column.drop), key=lambda field: field.column.drop))
-    if _over([field.least for field in kept], limit) > 0:
+    for narrowest in RESORTS:
+        if _over([field.least for field in kept], limit) <= 0:
+            break
         for field in kept:
-            field.least = min(field.least, LAST_RESORT) if field.column.fit else field.least
+            field.find_least(narrowest)
     over = _over([field.width for field in kept], limit)
     while over > 0 and (wider := [field for field in kept if field.width > field.least]):
         best = min(wider, key=lambda field: (field.loss(field.width - 1) - field.loss(field.width), -field.width))
