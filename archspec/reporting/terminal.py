@@ -114,10 +114,12 @@ class _Field:
 
     def loss(self, width: int) -> int:
         """Return what a width costs: the lines of wrapped cells, squared because long cells make long rows,
-        or the number of shortened ones.
+        or the number of shortened ones; half of the length of bars costs nothing.
         """
         if self.column.fit == "wrap":
             return sum((-(-size // width)) ** 2 for size in self.sizes)
+        if self.column.fit == "bar":
+            return max(MOST_BAR // 2 - width, 0)
         return sum(size > width for size in self.sizes) if self.column.fit == "shorten" else 0
 
     def heading(self) -> list[str]:
