@@ -53,16 +53,18 @@ def _items(box: Box, indent: str) -> Iterator[str]:
 
 def _heading(picture: Picture, title: str) -> str:
     """Return the title with the total, above a legend of the roles."""
-    lines = [_escaped(", ".join(part for part in (title, picture.total) if part))]
-    if picture.roles:
-        legend = "  ".join(_legend(role, share) for role, share in picture.roles)
-        lines.append(f'<FONT POINT-SIZE="11">{legend}</FONT>')
-    return "<BR/>".join(lines)
+    heading = _escaped(", ".join(part for part in (title, picture.total) if part))
+    if not picture.roles:
+        return heading
+    legend = "".join(_legend(role, share) for role, share in picture.roles)
+    above = f'<TR><TD COLSPAN="{len(picture.roles)}">{heading}</TD></TR>'
+    return f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="4">{above}<TR>{legend}</TR></TABLE>'
 
 
 def _legend(role: str, share: str) -> str:
-    square = f'<FONT COLOR="{style_of(role).light.line}">\N{BLACK SQUARE}</FONT>'
-    return f"{square} {_escaped(role or 'no role')} {_escaped(share)}"
+    shade = style_of(role).light
+    text = f'<FONT POINT-SIZE="11">{_escaped(role or "no role")} {_escaped(share)}</FONT>'
+    return f'<TD BORDER="1" COLOR="{shade.line}" BGCOLOR="{shade.fill}">{text}</TD>'
 
 
 def _look(node: Node) -> Iterator[str]:
