@@ -29,7 +29,7 @@ def dot(graph: DiGraph[str], title: str) -> str:
         "digraph {",
         f"  label=<{_heading(picture, title)}>;",
         '  labelloc=t; fontsize=16; fontname="Helvetica"; compound=true;',
-        "  rankdir=TB; ordering=out; nodesep=0.25; ranksep=0.3;",
+        "  rankdir=TB; nodesep=0.25; ranksep=0.3;",
         '  node [shape=box, style=filled, fontname="Helvetica", fontsize=11, margin="0.12,0.06", height=0.3];',
         '  edge [color="#777777", arrowsize=0.6];',
         *_items(picture.box, "  "),

@@ -55,7 +55,7 @@ def _flowchart(picture: Picture, title: str, note: str = "") -> str:
     lines = [
         *("---", f"title: {dumps(visible(heading))}", "---"),
         "flowchart TB",
-        *(f"  {source} --> {target}" for source, target in picture.edges),  # first, or Mermaid reverses the order
+        *(f"  {source} --> {target}" for source, target in picture.edges),  # first, or Mermaid reverses more rows
         *_items(picture.box, "  "),
         *((['  subgraph legend["parameters by role"]', "    direction TB", *legend, "  end"]) if legend else ()),
         *(f"  classDef {name} {look}" for name, look in looks.items()),
