@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from importlib import import_module
 from typing import TYPE_CHECKING, TypeAlias
 
 from archspec.counts.count import Count, count
@@ -175,7 +176,7 @@ class Model:
         if depth is not None and depth < 0:
             raise ValueError(f"depth is 0 or more, not {depth}")
         graph = graph_of(self._compilation.body, self._compilation.table, level, depth, fold)
-        graph.show_as(self._picture)
+        graph.show_as(lambda: self._picture(level, depth))
         return graph
 
     def to_dict(self) -> Document:
@@ -194,9 +195,13 @@ class Model:
         picture = self._picture()
         return picture if picture is not None else self.count()._repr_html_()  # pyright: ignore[reportPrivateUsage]
 
-    def _picture(self) -> str | None:
+    def _picture(self, level: str = "layer", depth: int | None = None) -> str | None:
         """The picture of the model in SVG; None if it cannot be drawn."""
-        return None
+        try:
+            pictures = import_module("archspec.pictures.api")  # which imports this module
+        except ImportError:
+            return None
+        return pictures.picture(self, level, depth)
 
 
 ModelLike: TypeAlias = Model | str | os.PathLike[str]

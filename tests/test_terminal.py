@@ -1,4 +1,4 @@
-"""Tables that fit the width of a terminal: cells, columns, units, colours, progress."""
+"""Tables that fit the width of a terminal: cells, columns, units, colors, progress."""
 
 import io
 import os
@@ -183,7 +183,7 @@ def test_the_width_is_that_of_columns_or_the_terminal(monkeypatch: pytest.Monkey
         assert output_width() == 100
 
 
-# Colours
+# Colors
 
 
 class Terminal(io.StringIO):
@@ -205,8 +205,8 @@ def test_roles_have_the_colours_of_pictures(monkeypatch: pytest.MonkeyPatch, no_
     assert ("\x1b" in text) == (not no_colour)
 
 
-def luminance(colour: str) -> float:
-    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+def luminance(color: str) -> float:
+    parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 

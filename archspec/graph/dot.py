@@ -19,7 +19,7 @@ _STYLES = {
     "const": 'fillcolor="#ffffff", style="filled,dashed"',
     "op": 'fillcolor="#ffffff", color="#aab3c0", style="rounded,filled", height=0.25, margin="0.08,0.03"',
 }
-"""The attributes of kinds of nodes, in addition to the colours of their role."""
+"""The attributes of kinds of nodes, in addition to the colors of their role."""
 
 
 def dot(graph: DiGraph[str], title: str) -> str:

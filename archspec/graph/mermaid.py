@@ -51,7 +51,7 @@ def _flowchart(picture: Picture, title: str, note: str = "") -> str:
         f'    legend{i}["{_escaped(role or "no role")} {_escaped(share)}"]:::{_role_class(role)}'
         for i, (role, share) in enumerate(picture.roles)
     ]
-    looks |= {_role_class(role): _colours(role) for role, _ in picture.roles}
+    looks |= {_role_class(role): _colors(role) for role, _ in picture.roles}
     lines = [
         *("---", f"title: {dumps(visible(heading))}", "---"),
         "flowchart TB",
@@ -107,10 +107,10 @@ def _look(node: Node) -> str:
         fill = "#ffffff" if node.kind == "op" else "#eef1f5"
         return f"fill:{fill},stroke:#aab3c0,{_INK}"
     dashed = ",stroke-dasharray:4" if node.frozen or node.kind in ("buffer", "const") else ""
-    return _colours(node.role) + ",stroke-width:2px" * (node.kind == "block") + dashed
+    return _colors(node.role) + ",stroke-width:2px" * (node.kind == "block") + dashed
 
 
-def _colours(role: str) -> str:
+def _colors(role: str) -> str:
     shade = style_of(role).light
     return f"fill:{shade.fill},stroke:{shade.line},{_INK}"
 

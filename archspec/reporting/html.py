@@ -1,4 +1,4 @@
-"""Reports as HTML for notebooks: no script, no style sheet, in the colours of the page around it, light or dark."""
+"""Reports as HTML for notebooks: no script, no style sheet, in the colors of the page around it, light or dark."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _cell(row: Mapping[str, Cell], column: Column, is_number: bool) -> str:
 
 
 def _swatch(role: Cell) -> str:
-    """Return a square in the colour of a role, with its name as a tooltip."""
+    """Return a square in the color of a role, with its name as a tooltip."""
     if not isinstance(role, str) or role not in ROLES:
         return ""
     style = (

@@ -1,4 +1,4 @@
-"""The colours and letters of roles, the same in pictures, tables and exported graphs."""
+"""The colors and letters of roles, the same in pictures, tables and exported graphs."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from archspec.record import Record
 
 
 class Shade(Record):
-    """The colours of a role in one theme: the fill of a box, and its border."""
+    """The colors of a role in one theme: the fill of a box, and its border."""
 
     fill: str
     line: str
 
 
 class RoleStyle(Record):
-    """How a role looks: a letter, which tells roles apart without colour, its shades in a light and a dark theme, and
-    its number in the palette of terminals with 256 colours.
+    """How a role looks: a letter, which tells roles apart without color, its shades in a light and a dark theme, and
+    its number in the palette of terminals with 256 colors.
     """
 
     letter: str

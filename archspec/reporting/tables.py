@@ -14,7 +14,7 @@ class Column(Record):
 
     The rest matters where a table must fit a width. `fit` is what may become of long text: "shorten" (in the middle)
     or "wrap"; other text and numbers are never cut. Columns with a `drop` are left out if that is not enough, the
-    lowest first. `style` is "role" (in the colour of the row's `role`), "dim", "note", "unit" (right-aligned) or "".
+    lowest first. `style` is "role" (in the color of the row's `role`), "dim", "note", "unit" (right-aligned) or "".
     """
 
     key: str

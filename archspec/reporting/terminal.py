@@ -42,10 +42,10 @@ RESORTS = (USUAL._replace(text=12), USUAL._replace(text=12, name=12, different=F
 
 
 class Layout(Record):
-    """What the reader of a table can see: its width (None for any), colours, and the characters of an encoding."""
+    """What the reader of a table can see: its width (None for any), colors, and the characters of an encoding."""
 
     width: int | None = NO_TERMINAL
-    colour: bool = False
+    color: bool = False
     encoding: str = "utf-8"
 
 
@@ -74,9 +74,9 @@ def table(view: View, layout: Layout) -> str:
     mark = "…" if _has(layout.encoding, "…") else "..."
     every = [_Field(view, column, mark) for column in view.columns]
     fields = _fitting(every, layout.width)
-    lines = _lines([field.heading() for field in fields], fields, ["1" * layout.colour] * len(fields), at_end=True)
+    lines = _lines([field.heading() for field in fields], fields, ["1" * layout.color] * len(fields), at_end=True)
     for number, row in enumerate(view.rows):
-        styles = [_style(field.column, row) if layout.colour else "" for field in fields]
+        styles = [_style(field.column, row) if layout.color else "" for field in fields]
         lines += _lines([field.cell(number, layout.encoding) for field in fields], fields, styles)
     titles = [field.title or field.column.key for field in every if field not in fields]
     if titles:
@@ -183,7 +183,7 @@ _STYLES = {"dim": "2", "unit": "2", "note": "33"}
 
 
 def _style(column: Column, row: Mapping[str, Cell]) -> str:
-    """Return the codes of a cell's colours; "" for none."""
+    """Return the codes of a cell's colors; "" for none."""
     role = row.get("role")
     if column.style == "role":
         return f"38;5;{ROLES[role].terminal}" if isinstance(role, str) and role in ROLES else ""
