@@ -287,7 +287,8 @@ def test_settings_are_for_all_models_or_for_one(capsys: pytest.CaptureFixture[st
     models = ("bert-base-uncased", "bert-base-uncased", "--set", "layers=2", "--set", "2:hidden=96")
     status, out, _ = run(capsys, *models)
     assert status == 0
-    assert out.startswith("bert-base-uncased, with layers = 2 and bert-base-uncased, with layers = 2, hidden = 96\n")
+    models = "bert-base-uncased, with layers = 2 (38.6M) and bert-base-uncased, with layers = 2, hidden = 96 (4.25M)"
+    assert out.startswith(f"{models}\n")
 
 
 def test_nothing_heavy_is_imported() -> None:

@@ -183,8 +183,9 @@ FAULTS = Path(__file__).parent / "faults"
 
 
 def shown(spec: str) -> dict[str, tuple[Any, ...]]:
-    """The lines of every layer in the picture of a collapsed graph."""
+    """The lines of every layer in the picture of a collapsed graph, without shares."""
     graph = archspec.load(str(FAULTS / spec)).graph(fold=True)
+    del graph.graph["params"]
     lines: dict[str, tuple[Any, ...]] = {}
     layers = [node for node in graph if graph.nodes[node]["kind"] == "layer"]
     for view in VIEWS:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
@@ -44,8 +45,9 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         formatter_class=_formatter,
         allow_abbrev=False,
     )
+    root.set_defaults(run=_introduce)
     root.add_argument("--version", action="version", version=f"archspec-dsl {__version__}")
-    subparsers = root.add_subparsers(prog="archspec", dest="command", metavar="COMMAND", required=True)
+    subparsers = root.add_subparsers(prog="archspec", dest="command", metavar="COMMAND")
     named = [name for name in arguments[:1] if name in _COMMANDS]
     for name in named or _COMMANDS:  # setting up the other parsers takes time
         command = _COMMANDS[name]
@@ -58,6 +60,26 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
             command.arguments(parser)
     # `-:name` is not an option; a space in it keeps argparse from reading it as one.
     return root.parse_args([f"-: {a[2:]}" if a.startswith("-:") else a for a in _with_values(arguments)])
+
+
+_INTRODUCTION = """\
+Exact parameter counts and graphs of neural network architectures.
+
+  archspec list                                        the bundled models
+  archspec count bert-base-uncased                     parameters of every layer
+  archspec cost bert-base-uncased --batch 1 --seq 512  FLOPs and memory
+  archspec graph bert-base-uncased -o bert.dot         the computation graph
+  archspec compare bert-base-uncased roberta-base      models side by side
+  archspec show bert-base-uncased                      the spec, as a pattern for others
+
+`archspec --help` lists all commands, and `archspec COMMAND --help` their options.
+"""
+
+
+def _introduce(options: argparse.Namespace) -> int:
+    """Write a short help, for a command line without a command. Returns the exit status."""
+    sys.stdout.write(_INTRODUCTION)
+    return 0
 
 
 def _with_values(arguments: Sequence[str]) -> list[str]:
@@ -117,7 +139,11 @@ def _graph(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--depth", metavar="N", type=_depth, help="expand N levels of blocks")
     parser.add_argument(
-        "--to", "--format", choices=("dot", "mermaid", "json"), default="dot", help="output format (dot)"
+        "--to",
+        "--format",
+        choices=("dot", "mermaid", "json", "graphml", "gexf"),
+        default="dot",
+        help="output format (dot)",
     )
     parser.add_argument(
         "--fold",
@@ -180,6 +206,7 @@ def _formula(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format", choices=("text", "latex", "json", "yaml"), default="text", help="output format (text)"
     )
+    _wide(parser)
 
 
 def _verify(parser: argparse.ArgumentParser) -> None:
@@ -240,6 +267,11 @@ def _set(parser: argparse.ArgumentParser, metavar: str, help: str) -> None:
 
 def _format(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=FORMATS, default="table", help="output format (table)")
+    _wide(parser)
+
+
+def _wide(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--wide", action="store_true", help="print tables in full, also if they exceed the terminal")
 
 
 def _depth(text: str) -> int:
@@ -296,7 +328,7 @@ _COMMANDS = {
     "count": Command("count parameters, as a tree or by tensor, layer, block or role", _count),
     "cost": Command("compute multiply-accumulates, FLOPs, elementwise operations and memory", _cost),
     "formula": Command("derive the parameter count as a polynomial in open hyperparameters", _formula),
-    "graph": Command("write the computation graph as DOT, Mermaid or JSON", _graph),
+    "graph": Command("write the computation graph as DOT, Mermaid, JSON, GraphML or GEXF", _graph),
     "build": Command("generate PyTorch code", _build),
     "compare": Command("compare models side by side: hyperparameters, parameters, costs", _compare),
     "diff": Command("list the tensors and operations that differ between two models", _diff),

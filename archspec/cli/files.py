@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from archspec.cli import write_diagnostics
+from archspec.cli.output import write
 from archspec.source import Diagnostic, fail
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def write_text(options: Namespace, make: Callable[[], tuple[str, Sequence[Diagno
     if to_file:
         save(options.output, text, options.force)
     else:
-        sys.stdout.write(text)
+        write(text)
     write_diagnostics(diagnostics)
 
 

@@ -75,6 +75,8 @@ class NodeData(TypedDict):
     shapes: NotRequired[tuple[Shape | None, ...]]
     address: NotRequired[str]
     frozen: NotRequired[int]
+    role: NotRequired[str]
+    tensors: NotRequired[tuple[str, ...]]
     shared_with: NotRequired[tuple[str, ...]]
     hyperparameters: NotRequired[dict[str, object]]
     constants: NotRequired[dict[str, object]]
