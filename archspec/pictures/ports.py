@@ -1,0 +1,78 @@
+"""Where values enter a node: the main one on its axis, others at the top, masks on the right, streams on the left."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from archspec.pictures.plan import Contents, Node, Plan, Side
+
+
+def set_sides(plan: Plan, node: Node, weighs: Sequence[bool], nearness: Sequence[int]) -> None:
+    """Set the side of each input, and the main input.
+
+    `weighs` says which values have parameters behind them, and `nearness` how near their producers are.
+    """
+    contents = node.contents
+    is_block = node.kind in ("block", "period") and contents is not None
+    if not node.inputs:
+        return
+    if is_block:
+        lengths = longest_ways(plan, contents)
+        ranked = [(lengths.get(own, 0), nearness[own], -own) for own in range(len(node.inputs))]
+        node.main = ranked.index(max(ranked))
+    elif weighs.count(True) == 1 or len(weighs) == 1:
+        node.main = weighs.index(True) if True in weighs else 0
+    for own, port in enumerate(node.inputs):
+        side: Side = "top"
+        if own != node.main:
+            if is_block and weighs[own]:
+                side = "left"
+            elif is_block:
+                side = "top" if _is_looked_up(plan, contents, own) else "right"
+            elif any(weighs) and not weighs[own]:
+                side = "right"
+        node.inputs[own] = port._replace(side=side)
+
+
+def longest_ways(plan: Plan, contents: Contents) -> dict[int, int]:
+    """Return, for each input, the number of nodes on the longest way from it through the contents of its node."""
+    after: dict[int, list[int]] = {}
+    for value in contents.values:
+        if value.source is not None:
+            after.setdefault(value.source, []).extend(use.to for use in value.uses if use.to is not None)
+    known: dict[int, int] = {}
+
+    def way(id: int) -> int:
+        if id not in known:
+            known[id] = _depth(plan, plan.nodes[id]) + max(map(way, after.get(id, ())), default=0)
+        return known[id]
+
+    for id in reversed(contents.children):
+        way(id)
+    ways: dict[int, int] = {}
+    for value in contents.values:
+        if value.source is None:
+            longest = max([way(use.to) for use in value.uses if use.to is not None], default=0)
+            ways[value.output] = max(ways.get(value.output, 0), longest)
+    return ways
+
+
+def _depth(plan: Plan, node: Node) -> int:
+    """Return the number of nodes on the longest way through a node; functions and layers are single ones."""
+    if node.contents is None or node.kind not in ("block", "period"):
+        return 1
+    return max(longest_ways(plan, node.contents).values(), default=1)
+
+
+def _is_looked_up(plan: Plan, contents: Contents, own: int) -> bool:
+    """Whether an input is only used by layers, as ids and positions are."""
+    for value in contents.values:
+        if value.source is None and value.output == own:
+            for use in value.uses:
+                if use.to is None:
+                    return False
+                target = plan.nodes[use.to]
+                is_inside = target.kind in ("block", "period") and target.contents is not None
+                if not (is_inside and _is_looked_up(plan, target.contents, use.port)) and target.kind != "layer":
+                    return False
+    return True
