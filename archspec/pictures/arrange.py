@@ -40,16 +40,21 @@ class _Arrangement:
     # Beside the rows
 
     def _put_beside(self) -> None:
-        """Put up to two tensors that only one operation reads beside it; its other inputs enter at the top."""
+        """Put what only one operation uses beside it: up to two tensors, or an operation without inputs.
+
+        The other inputs enter at the top.
+        """
         taken: dict[int, dict[int, Side]] = {}
         for value in self.contents.values:
             if value.source is None or len(value.uses) != 1 or value.uses[0].to is None:
                 continue
             source, target = self.plan.nodes[value.source], self.plan.nodes[value.uses[0].to]
             port = value.uses[0].port
-            if source.kind in ("param", "buffer") and target.form == "pill" and target.kind == "op":
+            is_tensor = source.kind in ("param", "buffer")
+            is_made = source.form == "pill" and not source.inputs and target.inputs[port].side == "right"
+            if target.form == "pill" and (is_tensor and target.kind == "op" or is_made):
                 target.beside = target.beside or []
-                if len(target.beside) < 2:
+                if len(target.beside) < (2 if is_tensor else 1):
                     target.beside.append(source.id)
                     side: Side = "right" if len(target.beside) == 1 else "left"
                     value.uses = [value.uses[0]._replace(way="beside")]
@@ -156,7 +161,7 @@ class _Arrangement:
         return group.id
 
     def _choose_ways(self) -> None:
-        """Set the ways of values that do not go from row to row, and the streams of all."""
+        """Set the ways of values that do not go from row to row."""
         for value in self.contents.values:
             for i, use in enumerate(value.uses):
                 if use.to is None or use.way == "beside":
@@ -166,12 +171,6 @@ class _Arrangement:
                     value.uses[i] = use._replace(way="column")
                 elif side != "top":
                     value.uses[i] = use._replace(way=side)
-            if value.source in self.sides or any(use.way == "right" for use in value.uses):
-                value.stream = "side"
-            elif any(use.way == "left" for use in value.uses):
-                value.stream = "cross"
-            elif value.source is None and self.node.inputs[value.output].side != "top":
-                value.stream = {"left": "cross", "right": "side"}[self.node.inputs[value.output].side]
 
     def _port(self, use: Use) -> Port:
         assert use.to is not None

@@ -12,6 +12,7 @@ TITLE, SUBTITLE, PILL, SHAPE = 12.0, 9.5, 11.0, 9.0
 """Sizes of fonts."""
 
 HEADING, HEADING_TYPE = 11.5, 10.0
+BADGE = 12.0
 
 WIDEST = 230.0
 """The width at which texts are shortened."""
@@ -33,6 +34,8 @@ def label_children(plan: Plan, children: Sequence[Node]) -> None:
 
 
 def _measure(node: Node) -> None:
+    if node.times != 1:
+        node.badge = _line(_badge(node), BADGE, True)
     if node.form == "circle":
         node.size = (CIRCLE, CIRCLE)
         return
@@ -71,10 +74,8 @@ def subtitle(node: Node) -> str:
     return f"{node.type} {_times(tensor.shape)}".rstrip()
 
 
-def badge(node: Node) -> str:
-    """Return how often a node is applied; "" if it is once."""
-    if node.times == 1:
-        return ""
+def _badge(node: Node) -> str:
+    """Return how often a node is applied."""
     times = node.times if isinstance(node.times, int) else _plain(node.times)
     return f"same weights, {times} times" if node.same else f"{TIMES} {times}"
 

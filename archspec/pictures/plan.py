@@ -26,6 +26,7 @@ Node
     title               the first line: the address relative to the enclosing block, the operation, the name
     lines               [[text, width], ...] of a closed box, the title first (bold if the form is box or terminal)
     heading             [[text, width], ...] of the frame when open: title, type, distinguishing hyperparameters
+    badge               [text, width]: how often it is applied, if it is several times
     size                [width, height] of the closed box
     name                the full name, which is unique, also among applications of the same address (`layer@2`)
     address             the address in the checkpoint, `*` for the index of a repeated layer (`layer.1,4,...,19` for
@@ -56,8 +57,9 @@ Node
                         "left" (another stream) or "right" (values without parameters behind them)
     main                the position in `inputs` of the value on the axis, if there is one
     outputs             number of outputs (1); all leave at the bottom
-    beside              ids of up to two tensors that stand to the right and to the left of this operation, in its row,
-                        and move with it. They are in `children`, but not in `rows`
+    beside              ids of one or two nodes that stand to the right and to the left of this operation, in its row,
+                        and move with it: tensors, or an operation without inputs. They are in the `children` of the
+                        same contents, but not in its `rows`
     contents            what is inside, if it can be opened
 
 Contents
@@ -67,9 +69,8 @@ Contents
     columns             ids of children in columns to the right of the rows, innermost first: computations without
                         parameters, whose results enter the rows from the right
     out                 position of the output that leaves on the axis (0)
-    values              [{from, output, uses, stream}]: `from` is the child that computes it and `output` which of its
-                        outputs; without `from` it is input number `output` of this node. `stream` is absent, "side"
-                        (no parameters behind it) or "cross" (another stream)
+    values              [{from, output, uses}]: `from` is the child that computes it and `output` which of its outputs;
+                        without `from` it is input number `output` of this node
     uses (of a value)   [{to, port, way}]: `to` is a child and `port` the position in its `inputs`; without `to`, output
                         number `port` of this node. `way` is "down" (from row to row), "skip" (a bracket on the left:
                         there is a longer way beside it), "left" or "right" (enters the child from that side),
@@ -121,12 +122,11 @@ class Use(Record):
 class Value:
     """A value inside a node, from output number `output` of a child, or its own input of that number."""
 
-    __slots__ = ("output", "source", "stream", "uses")
+    __slots__ = ("output", "source", "uses")
 
     def __init__(self, source: int | None, output: int) -> None:
         self.source = source
         self.output = output
-        self.stream = ""
         self.uses: list[Use] = []
 
 
@@ -158,6 +158,7 @@ class Node:
 
     address: str | None = None
     again: int | None = None
+    badge: Line | None = None
     beside: list[int] | None = None
     constants: dict[str, Any] | None = None
     contents: Contents | None = None
@@ -245,7 +246,7 @@ def _data(value: object, key: str = "") -> Any:
         case Plan() | Node() | Contents():
             return _object({name: getattr(value, name) for name in _names(value)})
         case Value():
-            found = {"from": value.source, "output": value.output, "stream": value.stream, "uses": value.uses}
+            found = {"from": value.source, "output": value.output, "uses": value.uses}
             return _object(found)
         case Passing() | Port() | Use() | PlanTensor() | RoleShare():
             return _object(value._asdict())
