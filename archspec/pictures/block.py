@@ -60,7 +60,9 @@ class Block:
         self.column_x: dict[int, float] = {}
         self.bordered = self._bordered()
         self._make_equally_wide()
-        self.rails = rails_of(node.contents, frames, self.row_of, self.bordered)
+        own = {index for index, value in enumerate(self.values) if value.source is None}
+        sides = {index for index in own if node.inputs[self.values[index].output].side != "top"}
+        self.rails = rails_of(node.contents, frames, self.row_of, self.bordered | (own - sides))
         self.slots = {place: self._slot(place[1]) for entries in self.rows for place in entries}
 
     def run(self) -> None:
@@ -182,7 +184,9 @@ class Block:
             entered.update(
                 place for place in entries if place[1] < 0 and self.values[-1 - place[1]].source is None
             )
-            self._fit(entries, [0.0] * len(entries), [1.0] * len(entries))
+            main = [place for place in entries if place in entered and place[1] >= 0]
+            only = main[0] if len(main) == 1 and self.node.kind != "root" else None
+            self._fit(entries, [0.0] * len(entries), [FIXED if place == only else 1.0 for place in entries])
         wide = max(range(self.height), key=lambda row: self._width(self.rows[row]), default=0)
         for row in range(wide + 1, self.height):
             self._pull(self.rows[row], above, entered, above)
@@ -277,9 +281,12 @@ class Block:
         """Let values that come from the sides of a circle turn into its side; return those that enter at the top."""
         place = (self.row_of[id], id)
         entries, x = self.rows[place[0]], self.x[place]
+        at = entries.index(place)
         (first, one), (last, other) = found
-        is_left = entries[0] == place and "left" not in taken and -FAR < first < x - 20
-        is_right = entries[-1] == place and "right" not in taken and x + 20 < last
+        start = self.x[entries[at - 1]] + self.slots[entries[at - 1]].right if at else -FAR
+        end = self.x[entries[at + 1]] - self.slots[entries[at + 1]].left if at + 1 < len(entries) else FAR
+        is_left = "left" not in taken and start + LANE < first < x - 20
+        is_right = "right" not in taken and x + 20 < last < end - LANE
         if is_left and (is_right or abs(last - x) < 0.5):
             self.turns[id, one], self.turn_x[id, one] = "left", first
             found = found[1:]

@@ -48,15 +48,21 @@ class Canvas:
         italic: bool = False,
         halo: str = "",
     ) -> str:
-        """Return a line of text; one with characters of unknown width is made to fit its width."""
+        """Return a line of text; one with characters of unknown width is made to fit its width.
+
+        A halo is a second text below the first: not every program that reads SVG knows `paint-order`.
+        """
         extra = f' font-weight="{weight}"' if weight else ""
         extra += f' text-anchor="{anchor}"' if anchor else ""
         extra += ' font-style="italic"' if italic else ""
-        if halo:
-            extra += f' paint-order="stroke" stroke="{halo}" stroke-width="4" stroke-linejoin="round"'
         if not is_known(line[0]):
             extra += f' textLength="{number(line[1])}" lengthAdjust="spacingAndGlyphs"'
-        return f'<text x="{number(x)}" y="{number(y)}" font-size="{number(size)}" fill="{color}"{extra}>{escape(line[0])}</text>'
+        start = f'<text x="{number(x)}" y="{number(y)}" font-size="{number(size)}"{extra}'
+        shown = f'{start} fill="{color}">{escape(line[0])}</text>'
+        if not halo:
+            return shown
+        around = f'fill="{halo}" stroke="{halo}" stroke-width="4" stroke-linejoin="round" aria-hidden="true"'
+        return f"{start} {around}>{escape(line[0])}</text>{shown}"
 
     @staticmethod
     def rounded(points: Sequence[Point], radius: float) -> str:

@@ -70,8 +70,9 @@ class _Order:
                     row = rank[use.to]
                     upper = next((place for place in chain if place[0] == row - 1), None)
                     if upper is not None:
-                        count = len(self.plan.nodes[use.to].inputs)
-                        port = (use.port - (count - 1) / 2) / 10
+                        target = self.plan.nodes[use.to]
+                        is_symmetric = target.form == "circle"
+                        port = 0.0 if is_symmetric else (use.port - (len(target.inputs) - 1) / 2) / 10
                         self._link(upper, (row, use.to), port, offset if upper[1] >= 0 else 0.0)
 
     def _link(self, upper: Place, lower: Place, port: float, output: float) -> None:

@@ -39,6 +39,7 @@ def draw_paths(block: Block, frame: Frame, left: float, right: float) -> None:
             drawing.use(index, value, use)
     for rail in block.rails:
         drawing.rail(rail)
+    frame.paths.sort(key=lambda path: path.stream == "main")  # where they begin together, the main one is on top
     for own, port in enumerate(block.node.inputs):
         ports = {"left": frame.lefts, "right": frame.rights}.get(port.side)
         if ports is not None:

@@ -57,16 +57,16 @@ class Rail:
         return min(found), max(found)
 
 
-def rails_of(contents: Contents, frames: dict[int, Frame], rows: dict[int, int], is_bordered: set[int]) -> list[Rail]:
+def rails_of(contents: Contents, frames: dict[int, Frame], rows: dict[int, int], from_top: set[int]) -> list[Rail]:
     """Return the rails of all values that enter children from the side or skip rows.
 
-    `rows` is the row of each child, and `is_bordered` the values from a side of the node that enter it by channel 0.
+    `rows` is the row of each child, and `from_top` the inputs of the node that begin in channel 0.
     """
     rails: dict[tuple[int, Edge], Rail] = {}
     gaps: dict[tuple[int, Edge], int] = {}
     skipped: dict[int, list[int]] = {}
     for index, value in enumerate(contents.values):
-        start = rows[value.source] + 1 if value.source in rows else 0 if index in is_bordered else None
+        start = rows[value.source] + 1 if value.source in rows else 0 if index in from_top else None
         for use in value.uses:
             if use.way not in ("left", "right", "skip") or use.to is None:
                 continue
