@@ -16,6 +16,12 @@ HEAD = 26.0
 PAD = 14.0
 """Distance of the contents from the sides of a frame."""
 
+HEADING_SIDE, HEADING_GAP = 13.0, 7.0
+"""Distance of a heading from the side of its frame, and of its texts from each other and from lines."""
+
+WIDEST_SIDE = 190.0
+"""A frame is widened on the left for a heading up to this width."""
+
 FOOT = 12.0
 """Distance of the contents from the bottom of a frame."""
 
@@ -42,10 +48,10 @@ class Frame:
     """The box of a node: `w` by `h`, with the axis at `axis`; open or closed.
 
     `tops` and `outs` are the x of the ports at the top and at the bottom by number, `lefts` and `rights` the y of those
-    at the sides. `items` are the frames inside with their corners, and `paths` the lines between them.
+    at the sides. `heading` are the x of the texts of the heading. `items` are the frames inside with their corners, and `paths` the lines between them.
     """
 
-    __slots__ = ("axis", "h", "is_open", "items", "lefts", "node", "outs", "paths", "rights", "tops", "w")
+    __slots__ = ("axis", "h", "heading", "is_open", "items", "lefts", "node", "outs", "paths", "rights", "tops", "w")
 
     def __init__(self, node: Node, w: float, h: float, axis: float, is_open: bool) -> None:
         self.node = node
@@ -57,6 +63,7 @@ class Frame:
         self.outs: dict[int, float] = {}
         self.lefts: dict[int, float] = {}
         self.rights: dict[int, float] = {}
+        self.heading: list[float] = []
         self.items: list[tuple[Frame, float, float]] = []
         self.paths: list[Path] = []
 
@@ -83,3 +90,25 @@ def spread_tops(frame: Frame, order: list[int]) -> None:
 def spread(middle: float, count: int, step: float) -> list[float]:
     """Return places around a middle, with equal steps."""
     return [middle + (i - (count - 1) / 2) * step for i in range(count)]
+
+
+def place_heading(node: Node, tops: list[float], start: float, end: float) -> tuple[list[float], float, float]:
+    """Place the texts of a heading between the lines that enter at `tops`, in a frame from `start` to `end`.
+
+    Return the x of each text, and the sides of the frame, which is widened if necessary.
+    """
+    texts = node.heading or []
+    badge = node.badge[1] + 24.0 if node.badge is not None else 0.0
+    if texts and tops:
+        room = texts[0][1] + HEADING_SIDE + HEADING_GAP
+        if min(tops) - start < room <= WIDEST_SIDE:
+            start = min(tops) - room
+    places: list[float] = []
+    x = start + HEADING_SIDE
+    for _, width in texts:
+        for top in sorted(tops):
+            if x - HEADING_GAP < top < x + width + HEADING_GAP:
+                x = top + HEADING_GAP
+        places.append(x)
+        x += width + HEADING_GAP
+    return places, start, max(end, x + badge + (0.0 if badge else HEADING_SIDE - HEADING_GAP))

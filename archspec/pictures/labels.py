@@ -14,7 +14,7 @@ TITLE, SUBTITLE, PILL, SHAPE = 12.0, 9.5, 11.0, 9.0
 HEADING, HEADING_TYPE = 11.5, 10.0
 BADGE = 12.0
 
-WIDEST = 230.0
+WIDEST = 300.0
 """The width at which texts are shortened."""
 
 CIRCLE = 18.0
@@ -103,6 +103,7 @@ def _short(title: str, others: Sequence[str]) -> str:
     for start in range(len(parts) - 1, 0, -1):
         prefix, rest = ".".join(parts[:start]) + ".", ".".join(parts[start:])
         is_unique = not any(other == rest or other.endswith(f".{rest}") for other in others)
+        is_unique = is_unique and not rest[:1].isdigit()
         if is_unique and sum(other.startswith(prefix) for other in others) > 1:
             return rest
     return title

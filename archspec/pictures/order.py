@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from archspec.pictures.plan import Entry, Node, Passing, Plan
+from archspec.pictures.plan import Entry, Node, Passing, Plan, Value
 
 _SWEEPS = 2
 
@@ -35,9 +35,15 @@ class _Order:
         self.above: dict[Place, list[tuple[Place, float]]] = {}
         self.below: dict[Place, list[tuple[Place, float]]] = {}
         self.places: dict[Place, float] = {}
+        self._entering: dict[int, list[Value]] = {}
+        for value in self.contents.values:
+            for use in value.uses:
+                if use.to is not None:
+                    self._entering.setdefault(use.to, []).append(value)
         rank = {entry: row for row, entries in enumerate(self.contents.rows) for entry in entries if isinstance(entry, int)}
-        self._connect(rank)
         program = {id: place for place, id in enumerate(self.contents.children)}
+        self.first = self._first_sources(program)
+        self._connect(rank)
         for row, entries in enumerate(self.contents.rows):
             entries.sort(key=lambda entry: self._program(entry, program))
             self._place(row)
@@ -71,9 +77,23 @@ class _Order:
                     upper = next((place for place in chain if place[0] == row - 1), None)
                     if upper is not None:
                         target = self.plan.nodes[use.to]
-                        is_symmetric = target.form == "circle"
-                        port = 0.0 if is_symmetric else (use.port - (len(target.inputs) - 1) / 2) / 10
+                        place = self._symmetric_place(use.to, value) if target.form == "circle" else use.port
+                        port = (place - (len(target.inputs) - 1) / 2) / 10
                         self._link(upper, (row, use.to), port, offset if upper[1] >= 0 else 0.0)
+
+    def _first_sources(self, program: dict[int, int]) -> dict[int | None, int]:
+        """Return, for each child, the place of the first child in program order from which it can be reached."""
+        first: dict[int | None, int] = {None: -1, **program}
+        for id in self.contents.children:
+            for value in self._entering.get(id, ()):
+                if value.source is not None:
+                    first[id] = min(first[id], first[value.source])
+        return first
+
+    def _symmetric_place(self, id: int, value: Value) -> int:
+        """Return the place of a value among those that enter a sum or product: that of its first source."""
+        entering = self._entering[id]
+        return sorted(entering, key=lambda other: (self.first[other.source], entering.index(other))).index(value)
 
     def _link(self, upper: Place, lower: Place, port: float, output: float) -> None:
         self.below.setdefault(upper, []).append((lower, port))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from archspec.pictures.block import Block
-from archspec.pictures.frames import PAD, Frame, Path, Point, Stream
+from archspec.pictures.frames import PAD, Frame, Path, Point, Stream, place_heading
 from archspec.pictures.plan import Use, Value
 from archspec.pictures.taps import Rail, Tap
 
@@ -18,12 +18,11 @@ def framed(block: Block) -> Frame:
     xs = [*lanes, *passes, *block.turn_x.values(), *block.tops.values(), *block.outs.values()]
     left = min([*[x for _, x, _ in boxes], *[x - 4 for x in xs]], default=0.0)
     right = max([*[x + frame.w for frame, x, _ in boxes], *[x + 4 for x in xs]], default=0.0)
+    heading: list[float] = []
     if not block.is_bare:
-        heading = sum([width + 7 for _, width in block.node.heading or ()]) + 36.0
-        heading += block.node.badge[1] + 26.0 if block.node.badge is not None else 0.0
-        short = max(0.0, heading - (right - left + 2 * PAD)) / 2
-        left, right = left - PAD - short, right + PAD + short
+        heading, left, right = place_heading(block.node, [*block.tops.values()], left - PAD, right + PAD)
     frame = Frame(block.node, right - left, block.bottom, -left, True)
+    frame.heading = [x - left for x in heading]
     frame.items = [(inner, x - left, y) for inner, x, y in boxes]
     frame.tops = {port: x - left for port, x in block.tops.items()}
     frame.outs = {port: x - left for port, x in block.outs.items()}

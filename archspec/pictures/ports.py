@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from archspec.pictures.plan import Contents, Node, Plan, Side
+from archspec.pictures.plan import Contents, Node, Plan, Side, Use
 
 
 def set_sides(plan: Plan, node: Node, weighs: Sequence[bool], nearness: Sequence[int]) -> None:
@@ -17,8 +17,8 @@ def set_sides(plan: Plan, node: Node, weighs: Sequence[bool], nearness: Sequence
     if not node.inputs:
         return
     if is_block:
-        lengths = longest_ways(plan, contents)
-        ranked = [(lengths.get(own, 0), nearness[own], -own) for own in range(len(node.inputs))]
+        lengths, aside = longest_ways(plan, contents), _inputs_aside(plan, contents)
+        ranked = [(own not in aside, lengths.get(own, 0), nearness[own], -own) for own in range(len(node.inputs))]
         node.main = ranked.index(max(ranked))
     elif weighs.count(True) == 1 or len(weighs) == 1:
         node.main = weighs.index(True) if True in weighs else 0
@@ -62,6 +62,24 @@ def _depth(plan: Plan, node: Node) -> int:
     if node.contents is None or node.kind not in ("block", "period"):
         return 1
     return max(longest_ways(plan, node.contents).values(), default=1)
+
+
+def _inputs_aside(plan: Plan, contents: Contents) -> set[int]:
+    """Return the inputs that only enter children from the right, directly or through operations without parameters."""
+    uses: dict[int | None, list[Use]] = {}
+    for value in contents.values:
+        uses.setdefault(value.source, []).extend(value.uses)
+    aside: set[int] = set()
+
+    def is_aside(use: Use) -> bool:
+        return use.to is not None and (use.to in aside or plan.nodes[use.to].inputs[use.port].side == "right")
+
+    for id in reversed(contents.children):
+        if plan.nodes[id].kind in ("op", "fn") and uses.get(id) and all(map(is_aside, uses[id])):
+            aside.add(id)
+    own = {value.output for value in contents.values if value.source is None}
+    used = {value.output for value in contents.values if value.source is None and not all(map(is_aside, value.uses))}
+    return own - used
 
 
 def _is_looked_up(plan: Plan, contents: Contents, own: int) -> bool:

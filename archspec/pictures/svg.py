@@ -20,7 +20,7 @@ SHEET = 4.0
 """Offset of the sheets behind a node that stands for several."""
 
 RADIUS = 7.0
-WIDTHS = {"main": 1.3, "skip": 1.5, "side": 1.0, "cross": 1.4}
+WIDTHS = {"main": 1.3, "skip": 1.5, "side": 1.0, "cross": 1.2}
 
 
 def svg(plan: Plan, is_open: IsOpen, paint: Paint) -> str:
@@ -137,8 +137,9 @@ class _Drawing:
             + _rect(x, y, frame.w, frame.h, 10, fill, line, 1.6 if several else 1.1, dash)
             + "</g>"
         )
-        at = x + 13.0
-        for i, (line_text, width) in enumerate(node.heading or ()):
+        at = x
+        for i, ((line_text, width), left) in enumerate(zip(node.heading or (), frame.heading, strict=True)):
+            at = x + left
             style = {"size": HEADING, "weight": "700"} if i == 0 else {"size": HEADING_TYPE}
             italic = i == len(node.heading or ()) - 1 and bool(node.differs)
             ink = theme.ink if i == 0 or italic else theme.dim
