@@ -237,9 +237,7 @@ class _Arrangement:
         after: dict[int, set[int]] = {id: set() for id in rows}
         for value in self.contents.values:
             if value.source in after:
-                after[value.source].update(
-                    [use.to for use in value.uses if use.way == "down" and use.to is not None]
-                )
+                after[value.source].update([use.to for use in value.uses if use.way == "down" and use.to is not None])
         reach: dict[int | None, set[int]] = {}
         for id in reversed(rows):
             reach[id] = set(after[id])
@@ -256,4 +254,3 @@ class _Arrangement:
                     rank = -1 if value.source is None else self.ranks.get(value.source, 0)
                     best = max(best, (rank, -use.port))
         contents.out = -best[1]
-

@@ -177,13 +177,13 @@ class Block:
                         leaving = self.out_offset(upper[1], value.output) if upper[1] >= 0 else 0.0
                         entering = self.port_offset(*lower[1:], use.port) if self.frames[use.to].is_open else 0.0
                         link(upper, lower, leaving - entering)
-                    if value.source is None and self.node.inputs[value.output].side == "top":
+                    if value.source is None and self._is_main(value.output):
                         entered.add(lower)
         for entries in self.rows:
             entered.update(place for place in entries if any(up in entered for up, _ in above.get(place, ())))
-            entered.update(
-                place for place in entries if place[1] < 0 and self.values[-1 - place[1]].source is None
-            )
+            passing = [place for place in entries if place[1] < 0]
+            own = [(place, self.values[-1 - place[1]]) for place in passing]
+            entered.update(place for place, value in own if value.source is None and self._is_main(value.output))
             main = [place for place in entries if place in entered and place[1] >= 0]
             only = main[0] if len(main) == 1 and self.node.kind != "root" else None
             self._fit(entries, [0.0] * len(entries), [FIXED if place == only else 1.0 for place in entries])
@@ -192,6 +192,10 @@ class Block:
             self._pull(self.rows[row], above, entered, above)
         for row in range(wide - 1, -1, -1):
             self._pull(self.rows[row], below, entered, above)
+
+    def _is_main(self, own: int) -> bool:
+        """Whether an input is the main one, or one at the top if there is none."""
+        return own == self.node.main or (self.node.main is None and self.node.inputs[own].side == "top")
 
     def _width(self, entries: list[Place]) -> float:
         several = sum(1 for _, key in entries if key >= 0) > 1
@@ -243,13 +247,13 @@ class Block:
                 if use.to is None:
                     place = chain.get(self.height - 1)
                     leaving[use.port] = [self.exit_x(index, place)] if place else []
-        self.tops = self._spaced(wants, self.node.main if not self.is_bare else None)
-        self.outs = self._spaced(leaving, self.contents.out if not self.is_bare else None)
+        if self.node.main in wants:
+            wants[self.node.main] = [0.0]
+        self.tops = self._spaced(wants, self.node.main)
+        self.outs = self._spaced(leaving, self.contents.out)
 
     def _spaced(self, wants: dict[int, list[float]], main: int | None) -> dict[int, float]:
         middles = {port: sum(xs) / len(xs) if xs else 0.0 for port, xs in wants.items()}
-        if main in middles:
-            middles[main] = 0.0
         order = sorted(middles, key=lambda port: (round(middles[port], 3), port))
         weights = [FIXED if port == main else 1.0 for port in order]
         slots = [Slot(0.0, 0.0)] * len(order)
@@ -479,7 +483,9 @@ class Block:
         for id in self.contents.columns:
             taps = [(rail, tap) for rail in self.rails if self.values[rail.value].source == id for tap in rail.taps]
             if taps and min(tap.row for _, tap in taps) == row:
-                offset = min(self.tap_offset(tap, rail.edge) if tap.way == "row" else -TRACK_BOTTOM for rail, tap in taps)
+                offset = min(
+                    self.tap_offset(tap, rail.edge) if tap.way == "row" else -TRACK_BOTTOM for rail, tap in taps
+                )
                 yield self._column_top(id) + self.frames[id].h + 14.0 - offset
 
     def _place_row(self, row: int, y: float) -> float:

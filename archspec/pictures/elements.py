@@ -95,9 +95,7 @@ class Canvas:
     def flake(x: float, y: float, color: str) -> str:
         """Return a snowflake, the sign of frozen parameters."""
         rays = [(5.0, 0.0), (2.5, 4.3), (2.5, -4.3)]
-        data = "".join(
-            f"M{number(x - dx)} {number(y - dy)}L{number(x + dx)} {number(y + dy)}" for dx, dy in rays
-        )
+        data = "".join(f"M{number(x - dx)} {number(y - dy)}L{number(x + dx)} {number(y + dy)}" for dx, dy in rays)
         return f'<path d="{data}" stroke="{color}" stroke-width="1.3" fill="none"><title>frozen</title></path>'
 
 

@@ -309,7 +309,9 @@ class Expansion:
         params, frozen = node.params, node.frozen
         self._finish(inner)
         if call.kind == "layer" and (params, frozen) != (node.params, node.frozen):
-            raise fail("internal", f"the tensors of {node.name} do not add up; this is a bug in archspec; please report it")
+            raise fail(
+                "internal", f"the tensors of {node.name} do not add up; this is a bug in archspec; please report it"
+            )
         return inner
 
 

@@ -32,7 +32,8 @@ Stream: TypeAlias = Literal["main", "skip", "side", "cross"]
 class Path(Record):
     """A line of a value, from its source to one of its uses: corners, a dot where it branches off, an arrow at the end.
 
-    `value` is the position of the value in the contents of the node.
+    `value` is the position of the value in the contents of the node. If it `branches`, its first segment is part of the
+    main line of the value.
     """
 
     points: tuple[Point, ...]
@@ -42,6 +43,7 @@ class Path(Record):
     target: int | None
     arrow: bool
     dot: Point | None = None
+    branches: bool = False
 
 
 class Frame:

@@ -27,9 +27,7 @@ def draw_title(plan: Plan, theme: Theme) -> tuple[str, float]:
     return texts, max(line[1] for line in lines)
 
 
-def draw_legend(
-    plan: Plan, paint: Paint, streams: Sequence[str], has_ties: bool, most: float
-) -> tuple[str, float]:
+def draw_legend(plan: Plan, paint: Paint, streams: Sequence[str], has_ties: bool, most: float) -> tuple[str, float]:
     """Return the legend within a width, and its height."""
     parts: list[str] = []
     y = 0.0

@@ -22,7 +22,12 @@ _BOLD = (
 # fmt: on
 """Widths of the characters from the space to the tilde, in thousandths of the size of the font."""
 
-_OTHERS = {"\N{MULTIPLICATION SIGN}": 584, "\N{RIGHTWARDS ARROW}": 1000, "\N{EN DASH}": 556, "\N{HORIZONTAL ELLIPSIS}": 1000}
+_OTHERS = {
+    "\N{MULTIPLICATION SIGN}": 584,
+    "\N{RIGHTWARDS ARROW}": 1000,
+    "\N{EN DASH}": 556,
+    "\N{HORIZONTAL ELLIPSIS}": 1000,
+}
 _WIDE = 1000
 _UNKNOWN = 700
 
@@ -51,7 +56,7 @@ def fitted(text: str, size: float, most: float, bold: bool = False) -> str:
     while kept > 2:
         kept -= 1
         head = (kept + 1) // 2
-        shorter = f"{text[:head]}\N{HORIZONTAL ELLIPSIS}{text[len(text) - (kept - head):]}"
+        shorter = f"{text[:head]}\N{HORIZONTAL ELLIPSIS}{text[len(text) - (kept - head) :]}"
         if width(shorter, size, bold) <= most:
             return shorter
     return text[:1] + "\N{HORIZONTAL ELLIPSIS}"

@@ -40,7 +40,9 @@ class _Order:
             for use in value.uses:
                 if use.to is not None:
                     self._entering.setdefault(use.to, []).append(value)
-        rank = {entry: row for row, entries in enumerate(self.contents.rows) for entry in entries if isinstance(entry, int)}
+        rank = {
+            entry: row for row, entries in enumerate(self.contents.rows) for entry in entries if isinstance(entry, int)
+        }
         program = {id: place for place, id in enumerate(self.contents.children)}
         self.first = self._first_sources(program)
         self._connect(rank)

@@ -154,9 +154,10 @@ class _Drawing:
             use = Use(tap.child, tap.port, way)
             stream: Stream = {"skip": "skip", "left": "cross", "right": "side"}[way]  # pyright: ignore[reportAssignmentType]
             dot = (x, y) if x is not None and number + 1 < len(taps) and tap.way == "row" else None
-            if way == "skip" and number == 0:
+            branches = len(start) == 2 and any(other.way == "down" for other in value.uses)
+            if branches and number == 0:
                 dot = start[-1]
-            self._add(rail.value, value, use, points, stream, dot)
+            self._add(rail.value, value, use, points, stream, dot, branches)
 
     def _rail_start(self, rail: Rail, value: Value, taps: list[Tap], x: float | None) -> list[Point]:
         block = self.block
@@ -184,14 +185,21 @@ class _Drawing:
         return [(gap, y), (gap, at), (edge, at)]
 
     def _add(
-        self, index: int, value: Value, use: Use, points: list[Point], stream: Stream, dot: Point | None = None
+        self,
+        index: int,
+        value: Value,
+        use: Use,
+        points: list[Point],
+        stream: Stream,
+        dot: Point | None = None,
+        branches: bool = False,
     ) -> None:
         shifted = tuple([(round(x - self.left, 2), round(y, 2)) for x, y in _simplified(points)])
         if len(shifted) < 2:
             return
         is_arrow = use.to is not None and not self.block.frames[use.to].is_open
         placed = (round(dot[0] - self.left, 2), round(dot[1], 2)) if dot is not None else None
-        self.frame.paths.append(Path(shifted, stream, index, value.source, use.to, is_arrow, placed))
+        self.frame.paths.append(Path(shifted, stream, index, value.source, use.to, is_arrow, placed, branches))
 
 
 def _simplified(points: list[Point]) -> list[Point]:

@@ -266,5 +266,7 @@ def _object(fields: dict[str, object]) -> dict[str, Any]:
     return {
         name: _data(item, name)
         for name, item in fields.items()
-        if name in _KEPT and item is not None or (item not in (None, "", 0, False, (), [], {}) and item != _DEFAULTS.get(name))
+        if name in _KEPT
+        and item is not None
+        or (item not in (None, "", 0, False, (), [], {}) and item != _DEFAULTS.get(name))
     }

@@ -110,10 +110,10 @@ class _Drawing:
         color = self._color(path.stream)
         self.streams.add(path.stream)
         self.placed.lines.append(points)
-        shown = points
+        shown = points[1:] if path.branches else points
         if path.arrow:
             self._arrows.setdefault(path.stream, []).append(Canvas.tip(points))
-            shown = [*points[:-1], Canvas.before_tip(points)]
+            shown = [*shown[:-1], Canvas.before_tip(points)]
         self.canvas.below.append(
             f'<path d="{Canvas.rounded(shown, RADIUS)}" fill="none" stroke="{color}" '
             f'stroke-width="{WIDTHS[path.stream]}"/>'
@@ -246,5 +246,3 @@ def _rect(
         f'<rect x="{number(x)}" y="{number(y)}" width="{number(w)}" height="{number(h)}" rx="{number(radius)}" '
         f'fill="{fill}" stroke="{line}" stroke-width="{number(width)}"{extra}/>'
     )
-
-

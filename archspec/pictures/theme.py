@@ -67,7 +67,12 @@ LIGHT = Theme(
         "pooler": Fill("#e3d3f5", "#7440b0"),
         "head": Fill("#f8ccd3", "#b82f49"),
     },
-    others=(Fill("#c5e8ea", "#16757d"), Fill("#ead9cb", "#80532f"), Fill("#f3d0ea", "#9c3483"), Fill("#dbe3b4", "#5f6d12")),
+    others=(
+        Fill("#c5e8ea", "#16757d"),
+        Fill("#ead9cb", "#80532f"),
+        Fill("#f3d0ea", "#9c3483"),
+        Fill("#dbe3b4", "#5f6d12"),
+    ),
     cold="#f5f7fb",
     hot="#c2470e",
 )
@@ -97,7 +102,12 @@ DARK = Theme(
         "pooler": Fill("#472b6b", "#b68aec"),
         "head": Fill("#6b2232", "#f08196"),
     },
-    others=(Fill("#10494e", "#55bcc5"), Fill("#543823", "#cf9d74"), Fill("#622455", "#e586cf"), Fill("#434c10", "#b3c24b")),
+    others=(
+        Fill("#10494e", "#55bcc5"),
+        Fill("#543823", "#cf9d74"),
+        Fill("#622455", "#e586cf"),
+        Fill("#434c10", "#b3c24b"),
+    ),
     cold="#1e2530",
     hot="#f09a4f",
 )
