@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from archspec.algebra import symbols
 from archspec.ir import uncollected
 from archspec.model import Model, internals
-from archspec.algebra import symbols
 from archspec.pictures.expand import expand
 from archspec.pictures.plan import Plan, RoleShare
 

@@ -52,7 +52,7 @@ class _Arrangement:
             port = value.uses[0].port
             is_tensor = source.kind in ("param", "buffer")
             is_made = source.form == "pill" and not source.inputs and target.inputs[port].side == "right"
-            if target.form != "box" and (is_tensor and target.kind == "op" or is_made):
+            if target.form != "box" and ((is_tensor and target.kind == "op") or is_made):
                 target.beside = target.beside or []
                 if len(target.beside) < (2 if is_tensor else 1):
                     target.beside.append(source.id)

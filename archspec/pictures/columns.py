@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 from archspec.record import Record
@@ -26,7 +27,7 @@ def fitted(slots: Sequence[Slot], wanted: Sequence[float], weights: Sequence[flo
     Entries keep their order and do not overlap (isotonic regression: neighbors that would are moved as one).
     """
     offsets, offset = [0.0][: len(slots)], 0.0
-    for before, after in zip(slots, slots[1:], strict=False):
+    for before, after in itertools.pairwise(slots):
         offset += before.right + gap + after.left
         offsets.append(offset)
     groups: list[tuple[float, float, int]] = []  # weighted sum, weight, number of entries

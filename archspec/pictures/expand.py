@@ -13,8 +13,8 @@ from archspec.ir import Body, Call, Constant, Module, Type
 from archspec.pictures.amounts import body_bytes, result_bytes
 from archspec.pictures.arrange import arrange
 from archspec.pictures.labels import label_children
-from archspec.pictures.ports import set_sides
 from archspec.pictures.plan import Node, Plan, Port
+from archspec.pictures.ports import set_sides
 from archspec.pictures.scope import Key, Keys, Scope
 from archspec.pictures.tensors import Holdings
 from archspec.source import fail

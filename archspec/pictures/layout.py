@@ -7,8 +7,11 @@ from typing import TypeAlias
 
 from archspec.pictures.block import Block
 from archspec.pictures.frames import Frame, closed
+from archspec.pictures.horizontal import measure_rows, order_entries, place_ports, place_rows
+from archspec.pictures.lanes import place_columns, place_lanes
 from archspec.pictures.paths import framed
 from archspec.pictures.plan import Node, Plan
+from archspec.pictures.vertical import find_nets, place_beside, place_vertically
 
 IsOpen: TypeAlias = Callable[[Node], bool]
 
@@ -22,5 +25,13 @@ def _frame(plan: Plan, node: Node, is_open: IsOpen) -> Frame:
     if node.contents is None or not (node.kind in ("root", "group") or is_open(node)):
         return closed(node)
     block = Block(node, {id: _frame(plan, plan.nodes[id], is_open) for id in node.contents.children})
-    block.run()
+    place_rows(block)
+    place_ports(block)
+    order_entries(block)
+    measure_rows(block)
+    place_lanes(block)
+    place_columns(block)
+    find_nets(block)
+    place_vertically(block)
+    place_beside(block)
     return framed(block)

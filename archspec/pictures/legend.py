@@ -31,10 +31,7 @@ def draw_legend(plan: Plan, paint: Paint, streams: Sequence[str], has_ties: bool
     """Return the legend within a width, and its height."""
     parts: list[str] = []
     y = 0.0
-    if paint.is_by_role:
-        y = _roles(plan, paint, most, parts)
-    else:
-        y = _scale(paint, parts)
+    y = _roles(plan, paint, most, parts) if paint.is_by_role else _scale(paint, parts)
     entries = [(stream, STREAMS[stream]) for stream in STREAMS if stream in streams]
     entries += [("tie", "same weights")] if has_ties else []
     entries += [("frozen", "frozen")] if plan.frozen else []

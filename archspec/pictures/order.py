@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 
 from archspec.pictures.plan import Entry, Node, Passing, Plan, Value
@@ -71,7 +72,7 @@ class _Order:
                 offset = (value.output - (outputs - 1) / 2) / 10
             else:
                 offset = 0.0
-            for upper, lower in zip(chain, chain[1:], strict=False):
+            for upper, lower in itertools.pairwise(chain):
                 self._link(upper, lower, 0.0, offset if upper[1] >= 0 else 0.0)
             for use in value.uses:
                 if use.way == "down" and use.to in rank:

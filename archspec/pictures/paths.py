@@ -146,9 +146,8 @@ class _Drawing:
         for number, tap in enumerate(taps):
             y = block.tap_y(rail, tap)
             points = [*start]
-            if not rail.is_direct(tap):
-                if x is not None:
-                    points += [(x, points[-1][1]), (x, y)]
+            if not rail.is_direct(tap) and x is not None:
+                points += [(x, points[-1][1]), (x, y)]
             points += self._tap(rail, tap, y)
             way = "skip" if any(use.way == "skip" and use.to == tap.child for use in value.uses) else rail.edge
             use = Use(tap.child, tap.port, way)

@@ -229,7 +229,7 @@ class Plan:
 
 _QUANTITIES = {"macs", "elementwise", "bytes", "times", "rounds"}
 _DEFAULTS: dict[str, object] = {"times": 1, "rounds": 1, "copies": 1, "outputs": 1, "out": 0}
-_KEPT = {"id", "total", "params", "output", "port", "value", "output", "size"}
+_KEPT = {"id", "total", "params", "output", "port", "value", "size"}
 """Keys that are written even if the value is 0."""
 
 
@@ -266,7 +266,6 @@ def _object(fields: dict[str, object]) -> dict[str, Any]:
     return {
         name: _data(item, name)
         for name, item in fields.items()
-        if name in _KEPT
-        and item is not None
+        if (name in _KEPT and item is not None)
         or (item not in (None, "", 0, False, (), [], {}) and item != _DEFAULTS.get(name))
     }

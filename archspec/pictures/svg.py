@@ -151,7 +151,7 @@ class _Drawing:
         self._badge(node, x + frame.w - 8, y + 1)
 
     def _box(self, frame: Frame, x: float, y: float) -> None:
-        node, theme, canvas = frame.node, self.theme, self.canvas
+        node, _theme, canvas = frame.node, self.theme, self.canvas
         w, h = frame.w, frame.h
         self.placed.boxes[node.id] = (x, y, w, h)
         canvas.below.append(f"<g>{canvas.tooltip(self._description(node))}")

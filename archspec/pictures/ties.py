@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TypeAlias
 
 from archspec.pictures.frames import Point
@@ -71,7 +72,7 @@ def _way_out(placed: Placed, box: Box, used: list[tuple[float, float]]) -> list[
     heights = [middle]
     for _, top, _, tall in placed.boxes.values():
         heights += [top - 5.0, top + tall + 5.0]
-    heights += [other + step for other in heights[:] for step in (-4.0, 4.0)]
+    heights += [other + step for other in heights[:] for step in (-5.0, 5.0)]
     for height in sorted(heights, key=lambda height: (abs(height - middle), height)):
         if any(abs(height - other) < NEAR + 1 and x > 0 for other, x in used):
             continue
@@ -85,11 +86,11 @@ def _is_free(placed: Placed, start: Point, end: Point) -> bool:
     """Whether a straight line meets no box, and no line of the same direction."""
     (x0, x1), (y0, y1) = sorted((start[0], end[0])), sorted((start[1], end[1]))
     for x, y, w, h in placed.boxes.values():
-        if x0 < x + w + 1 and x - 1 < x1 and y0 < y + h + 1 and y - 1 < y1:
+        if x0 < x + w + 3 and x - 3 < x1 and y0 < y + h + 3 and y - 3 < y1:
             return False
     is_level = start[1] == end[1]
     for line in placed.lines:
-        for (ax, ay), (bx, by) in zip(line, line[1:], strict=False):
+        for (ax, ay), (bx, by) in itertools.pairwise(line):
             if is_level and abs(ay - by) < 0.05 and abs(ay - y0) < NEAR and min(ax, bx) < x1 and x0 < max(ax, bx):
                 return False
             if not is_level and abs(ax - bx) < 0.05 and abs(ax - x0) < NEAR and min(ay, by) < y1 and y0 < max(ay, by):
