@@ -91,6 +91,10 @@ class _Drawing:
                 if inner.node.kind != "group":
                     self._frame(inner, x + dx, y + dy, depth)
                 self.contents(inner, x + dx, y + dy, depth + (inner.node.kind != "group"))
+        for inner, dx, dy in closed:
+            if inner.node.times != 1 and not inner.node.same:
+                colors, radius = self.paint.fill_of(inner.node), _radius(inner)
+                self._sheets(inner, x + dx, y + dy, SHEET - 1, radius, colors.fill, colors.line)
         for path in frame.paths:
             self._path(path, x, y)
         for inner, dx, dy in closed:
@@ -159,9 +163,7 @@ class _Drawing:
             self._circle(node, x + w / 2, y + h / 2, w / 2)
             return
         colors = self.paint.fill_of(node)
-        radius = {"pill": 10.0, "terminal": h / 2}.get(node.form, 5.0)
-        if node.times != 1 and not node.same:
-            self._sheets(frame, x, y, SHEET - 1, radius, colors.fill, colors.line)
+        radius = _radius(frame)
         dash = ' stroke-dasharray="3 2"' if self._is_frozen(node) else ""
         canvas.below.append(_rect(x, y, w, h, radius, colors.fill, colors.line, 1.1, dash))
         ink, dim = self.paint.inks(colors.fill)
@@ -232,6 +234,10 @@ class _Drawing:
             each = f"{node.copies} x {node.params // node.copies:,} = " if node.copies > 1 else ""
             parts.append(f"{each}{node.params:,} parameters")
         return ", ".join([part for part in parts if part])
+
+
+def _radius(frame: Frame) -> float:
+    return {"pill": 10.0, "terminal": frame.h / 2}.get(frame.node.form, 5.0)
 
 
 def _sizes(node: Node) -> list[float]:
