@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from archspec.pictures.frames import Frame, Path
 from archspec.pictures.plan import Plan
+from archspec.pictures.ties import Placed, TieLine
 
 SLACK = 1.0
 
@@ -190,3 +191,31 @@ def _unconnected(plan: Plan, frame: Frame) -> Iterator[str]:
     for inner, _, _ in frame.items:
         if inner.is_open:
             yield from _unconnected(plan, inner)
+
+
+def tie_faults(placed: Placed, lines: list[TieLine]) -> list[str]:
+    """Return where a line between nodes with the same weights goes through a box."""
+    return [*_ties_through(placed, lines)]
+
+
+def _ties_through(placed: Placed, lines: list[TieLine]) -> Iterator[str]:
+    for line in lines:
+        for a, b in zip(line.points, line.points[1:], strict=False):
+            x0, x1, y0, y1 = min(a[0], b[0]), max(a[0], b[0]), min(a[1], b[1]), max(a[1], b[1])
+            for id, (x, y, w, h) in placed.boxes.items():
+                if x0 < x + w - 0.5 and x1 > x + 0.5 and y0 < y + h - 0.5 and y1 > y + 0.5:
+                    yield f"a tie goes through {id}"
+
+
+def text_faults(root: Frame) -> list[str]:
+    """Return which texts are not inside their boxes."""
+    found: list[str] = []
+    for box in boxes_of(root):
+        frame, node = box.frame, box.frame.node
+        if frame.is_open:
+            for x, (text, width) in zip(frame.heading, node.heading or (), strict=True):
+                if x < 4 or x + width > frame.w - 4:
+                    found.append(f"the heading {text!r} leaves {node.name}")
+        elif any(width > frame.w - 8 for _, width in node.lines or ()):
+            found.append(f"a text leaves {node.name}")
+    return found

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from typing import Any
 
-from archspec.algebra import Polynomial, evaluate, factored, total
+from archspec.algebra import Polynomial, factored, total
 from archspec.algebra.terms import Atom, Terms
+from archspec.bodies.evaluation import passed
 from archspec.ir import Body, Call, Type
 from archspec.work import Quantity, repeated
 
@@ -19,7 +19,9 @@ LARGEST_EXACT = 2**53
 
 
 def result_bytes(call: Call) -> Quantity:
-    """Return the bytes of the results of all operations in an application."""
+    """Return the bytes of the results of all operations in an application; one that passes its input on has none."""
+    if passed(call) is not None:
+        return 0
     return body_bytes(call.body) if call.body is not None else total((bytes_of(type), 1) for type in call.outputs)
 
 
@@ -27,9 +29,8 @@ def body_bytes(body: Body) -> Quantity:
     """Return the bytes of the results of all operations in a body, in all iterations of a loop."""
     known: Quantity | None = body.views.get("bytes")
     if known is None:
-        times = Counter([call.body for call in body.calls if call.body is not None])
-        parts = [(body_bytes(inner), number) for inner, number in times.items()]
-        parts += [(result_bytes(call), 1) for call in body.calls if call.body is None]
+        times = Counter([call.body or call for call in body.calls if passed(call) is None])
+        parts = [(body_bytes(one) if isinstance(one, Body) else result_bytes(one), n) for one, n in times.items()]
         known = body.views["bytes"] = repeated(total(parts), body)
     return known
 
@@ -37,11 +38,6 @@ def body_bytes(body: Body) -> Quantity:
 def bytes_of(type: Type | None) -> Quantity:
     """Return the bytes of a tensor."""
     return factored((BYTES[type.dtype], *type.shape)) if type is not None else 0
-
-
-def at_sizes(amount: Quantity, sizes: Mapping[str, int]) -> int:
-    """Return an amount for sizes of all its dimensions."""
-    return amount if isinstance(amount, int) else int(evaluate(amount, sizes))
 
 
 def data_of(amount: Quantity) -> Any:

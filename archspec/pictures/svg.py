@@ -25,7 +25,7 @@ WIDTHS = {"main": 1.3, "skip": 1.5, "side": 1.0, "cross": 1.2}
 
 def svg(plan: Plan, is_open: IsOpen, paint: Paint) -> str:
     """Return the picture of a model: its title, the boxes and lines, and a legend."""
-    drawing = _Drawing(plan, paint)
+    drawing = Drawing(plan, paint)
     root = layout(plan, is_open)
     drawing.contents(root, 0.0, 0.0, 0)
     drawing.finish()
@@ -43,7 +43,7 @@ def svg(plan: Plan, is_open: IsOpen, paint: Paint) -> str:
     return _document(plan, paint, drawing, root, left, bool(lines))
 
 
-def _document(plan: Plan, paint: Paint, drawing: _Drawing, root: Frame, left: float, has_ties: bool) -> str:
+def _document(plan: Plan, paint: Paint, drawing: Drawing, root: Frame, left: float, has_ties: bool) -> str:
     theme = paint.theme
     width = max(root.w - left + SHEET * 2, 300.0)
     title, room = draw_title(plan, theme)
@@ -71,7 +71,7 @@ def _tie(points: Sequence[tuple[float, float]], ends: Sequence[tuple[float, floa
     )
 
 
-class _Drawing:
+class Drawing:
     """Draws frames onto a canvas; `placed` has the rectangles and lines, and `streams` the kinds of lines drawn."""
 
     def __init__(self, plan: Plan, paint: Paint) -> None:
