@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from archspec.pictures.frames import Frame, Path
-from archspec.pictures.plan import Plan
+from archspec.pictures.plan import Contents, Plan
 from archspec.pictures.ties import Placed, TieLine
 
 SLACK = 1.0
@@ -155,19 +155,40 @@ def _off_axis(frame: Frame) -> Iterator[str]:
 
 
 def _unordered(plan: Plan, frame: Frame) -> Iterator[str]:
-    """Layers of one type side by side, with the same input, stand in program order."""
+    """Layers side by side with the same input, whose results meet at different inputs, stand in program order.
+
+    Where they meet in something else than a sum or product, they may also stand in the order of its inputs.
+    """
     node = frame.node
     assert node.contents is not None
     places = {inner.node.id: x for inner, x, _ in frame.items}
     for value in node.contents.values:
-        layers = [use.to for use in value.uses if use.to is not None and plan.nodes[use.to].kind == "layer"]
+        layers = {use.to for use in value.uses if use.to is not None and plan.nodes[use.to].kind == "layer"}
         for row in node.contents.rows:
-            here = [id for id in node.contents.children if id in layers and id in row]
-            if [places[id] for id in here] != sorted(places[id] for id in here):
-                yield f"{[plan.nodes[id].name for id in here]} are not in program order"
+            meeting: dict[int, dict[int, int]] = {}
+            for id in node.contents.children:
+                if id in layers and id in row:
+                    for target, port in _ways_down(node.contents, id):
+                        meeting.setdefault(target, {})[id] = port
+            for target, ports in meeting.items():
+                orders = [[*ports]]
+                if plan.nodes[target].form != "circle":
+                    orders.append(sorted(ports, key=lambda id: ports[id]))
+                if len({*ports.values()}) > 1 and sorted(ports, key=lambda id: places[id]) not in orders:
+                    yield f"{[plan.nodes[id].name for id in ports]} are not in program order"
     for inner, _, _ in frame.items:
         if inner.is_open:
             yield from _unordered(plan, inner)
+
+
+def _ways_down(contents: Contents, id: int) -> Iterator[tuple[int, int]]:
+    """Yield the children on the only way down from a child, with the ports at which they are entered."""
+    while True:
+        uses = [use for value in contents.values if value.source == id for use in value.uses]
+        if len(uses) != 1 or uses[0].to is None or uses[0].way != "down":
+            return
+        yield uses[0].to, uses[0].port
+        id = uses[0].to
 
 
 def _unconnected(plan: Plan, frame: Frame) -> Iterator[str]:

@@ -165,8 +165,16 @@ class Block:
         return x - frame.axis - LANE * tap.gap if edge == "left" else x + frame.w - frame.axis + LANE * tap.gap
 
     def tap_channel(self, rail: Rail, tap: Tap) -> int:
-        """Return the channel from which a tap is reached: that above its row, unless the value comes from the row."""
-        return tap.row + 1 if rail.start == tap.row + 1 else tap.row
+        """Return the channel from which a tap is reached: that above its row, unless the value comes from below it.
+
+        A column may be fed from channel 0, and is then below it.
+        """
+        is_below = rail.start == tap.row + 1 or (tap.row == 0 and self.is_from_column(rail))
+        return tap.row + 1 if is_below else tap.row
+
+    def tap_level(self, rail: Rail, tap: Tap) -> int:
+        """Return where a tap leaves its rail: 2 c in channel c, 2 r + 1 in row r."""
+        return 2 * tap.row + 1 if tap.way == "row" else 2 * self.tap_channel(rail, tap)
 
     def tap_entry_x(self, tap: Tap) -> float:
         """Return the x of a tap that enters at the top."""

@@ -44,7 +44,7 @@ class Expansion:
         self.plan = plan
         self.fold = fold
         self.sheet = Sheet(module)
-        self.holdings = Holdings(plan, table, self.sheet.counted)
+        self.holdings = Holdings(plan, table, self.sheet.counted, fold)
         self.applications: dict[str, int] = {}
 
     def model(self, body: Body) -> None:
@@ -104,9 +104,25 @@ class Expansion:
             scope.slots[call.first] = self._keys(scope, unchanged)
             return
         arguments = {name: self._keys(scope, slot) for name, slot in call.inputs if isinstance(slot, int)}
+        repeated = self._repeated(scope, call, arguments)
+        known = scope.merged.get(repeated) if repeated is not None else None
+        if known is not None:
+            known.times += 1
+            _outputs(scope, call, known)
+            return
         node = scope.child(call.kind, call.type)
         _outputs(scope, call, node)
         self._fill(scope, body, call, node, arguments, [call.address], call.address)
+        if repeated is not None:
+            scope.merged[repeated] = node
+            scope.repeated.update((node.id, i) for i in range(node.outputs))
+
+    def _repeated(self, scope: Scope, call: Call, arguments: Arguments) -> object:
+        """Return what is equal in all operations that do the same with each of several tensors; None for others."""
+        if call.address or not any(key in scope.repeated for keys in arguments.values() for key in keys):
+            return None
+        constants = [(name, repr(value.value)) for name, value in call.inputs if isinstance(value, Constant)]
+        return (call.type, call.body, repr(call.attributes), tuple(arguments.items()), tuple(constants))
 
     def _run(self, scope: Scope, body: Body, run: Run) -> None:
         """Add the applications of one iteration of a run; with several, inside a node for the period."""
@@ -232,7 +248,7 @@ class Expansion:
         types = {name: body.types[slot] for name, slot in call.inputs if isinstance(slot, int)}
         for key in entering:
             names = [name for name, keys in arguments.items() if key in keys]
-            node.inputs.append(_port(", ".join(names), types[names[0]]))
+            node.inputs.append(_port(", ".join(names if len(names) < 4 else [*names[:2], "..."]), types[names[0]]))
         work = call_work(call, body)
         node.macs, node.elementwise, node.bytes = work.macs, work.elementwise, result_bytes(call)
         node.source = call.span.place

@@ -51,21 +51,22 @@ def _needs_lane(block: Block, rail: Rail) -> bool:
     if block.is_from_column(rail):
         return False
     if rail.start is None:
-        return len(rail.taps) > 1
+        levels = {2 * tap.row + (tap.way == "row") for tap in rail.taps}
+        return len(rail.taps) > 1 and not (len(levels) == 1 and rail.taps[0].way == "gap")
     return not all(rail.is_direct(tap) for tap in rail.taps)
 
 
 def place_columns(block: Block) -> None:
     """Place the columns from left to right, in the order of their first uses."""
     lanes = [rail.lane for rail in block.rails if rail.edge == "right" and rail.lane is not None]
-    uses: dict[int, list[tuple[int, int, float]]] = {id: [] for id in block.contents.columns}
+    uses: dict[int, list[tuple[int, float]]] = {id: [] for id in block.contents.columns}
     for rail in block.rails:
         source = block.values[rail.value].source
         if source is not None and source in uses:
-            uses[source] += [(tap.row, tap.way == "row", block.tap_offset(tap, rail.edge)) for tap in rail.taps]
+            uses[source] += [(block.tap_level(rail, tap), block.tap_offset(tap, rail.edge)) for tap in rail.taps]
     edge = -FAR
-    for id in sorted(uses, key=lambda id: min(uses[id], default=(0, 0, 0.0))):
-        rows = range(max([row for row, _, _ in uses[id]], default=-1) + 1)
+    for id in sorted(uses, key=lambda id: min(uses[id], default=(0, 0.0))):
+        rows = range(min(block.height, max([level // 2 for level, _ in uses[id]], default=-1) + 1))
         edge = max([edge, _beyond(block, "right", rows, 0.0), *lanes]) + 22.0
         block.column_x[id] = edge
         edge += block.frames[id].w

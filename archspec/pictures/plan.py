@@ -34,7 +34,8 @@ Node
     type                name of the definition or operation
     source              file:line of the application
     role                the role of its tensors: of all, or for a block of at least 90 % of its parameters
-    tensors             [{name, shape, params, dtype?, tied_to?, frozen?}] of a layer: names relative to the layer,
+    tensors             [{name, shape, params, tied_to?, frozen?, copies}] of a layer: names relative to the layer (with
+                        `*` for the index of several tensors, whose number is `copies` (1)),
                         `params` of one of them; 0 if it is counted at another node, and `tied_to` the name that is
                         counted there. They are those of the first of several copies
     params              its parameters, in all copies. The sum over the children of a node is that of the node, so
@@ -151,6 +152,7 @@ class PlanTensor(Record):
     params: int
     tied_to: str | None
     frozen: bool
+    copies: int = 1
 
 
 class Node:

@@ -18,7 +18,8 @@ class Scope:
 
     `slots` are the values in the slots of a body. `weighs` holds the values with parameters behind them. `prefixes` are
     the addresses of all copies of the module to which relative addresses refer, each with a dot at the end, and `shown`
-    is the same prefix in names. `counts` numbers the applications without an address by type.
+    is the same prefix in names. `counts` numbers the applications without an address by type. `repeated` are values of
+    which each stands for several, and `merged` the operations on them, by what they have in common.
     """
 
     def __init__(self, plan: Plan, node: Node, prefixes: list[str], shown: str) -> None:
@@ -29,6 +30,8 @@ class Scope:
         self.contents = Contents()
         self.slots: dict[int, Keys] = {}
         self.weighs: set[Key] = set()
+        self.repeated: set[Key] = set()
+        self.merged: dict[object, Node] = {}
         self.counts: dict[str, int] = {}
         self._values: dict[Key, Value] = {}
 

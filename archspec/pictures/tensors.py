@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from archspec.addresses import last
+from archspec.addresses import ANY_INDEX, INDEX, relative
 from archspec.ir import Body, Leaf, Weight, find
 from archspec.pictures.plan import Node, Plan, PlanTensor
 from archspec.pictures.scope import Scope
 from archspec.table import Table, Tensor
+
+
+LEAST_FAMILY = 4
+"""Tensors that differ only in indices are one node from this number on."""
 
 
 class Holdings:
@@ -18,8 +22,9 @@ class Holdings:
     `roles` counts the parameters of each node by role. `counted` maps each tensor to the node that is drawn for it.
     """
 
-    def __init__(self, plan: Plan, table: Table, counted: dict[str, str]) -> None:
+    def __init__(self, plan: Plan, table: Table, counted: dict[str, str], fold: bool) -> None:
         self.plan = plan
+        self.fold = fold
         self.counted = counted
         self.roles: dict[int, Counter[str | None]] = {}
         self._by_layer: dict[str, list[Tensor]] = {}
@@ -27,6 +32,8 @@ class Holdings:
         self._holders: dict[str, int] = {}
         self._node_of_layer: dict[str, int] = {}
         self._node_of_tensor: dict[str, int] = {}
+        self._families: dict[str, dict[str, list[Tensor]]] = {}
+        self._made: dict[tuple[int, str], int] = {}
         self._slots: dict[int, dict[int, tuple[str, Weight]]] = {}
         for tensor in table.tensors:
             self._by_layer.setdefault(tensor.layer, []).append(tensor)
@@ -44,8 +51,7 @@ class Holdings:
                 self._node_of_layer[address] = node.id
                 for tensor in self._by_layer.get(address, []):
                     self._count(node, tensor)
-        start = len(addresses[0]) + 1
-        node.tensors = [self._described(node, tensor, tensor.name[start:]) for tensor in own]
+        node.tensors = [self._described(node, tensor) for tensor in own if self._family(tensor)[0] is tensor]
         sizes: Counter[str | None] = Counter()
         for tensor in own:
             sizes[tensor.role] += tensor.size
@@ -62,12 +68,32 @@ class Holdings:
             node.frozen += tensor.size
         self.roles.setdefault(node.id, Counter())[tensor.role] += tensor.size
 
-    def _described(self, node: Node, tensor: Tensor, name: str) -> PlanTensor:
+    def _described(self, node: Node, tensor: Tensor) -> PlanTensor:
         counted = tensor.tied_to or tensor.name
         is_own = self._holders.get(counted) == node.id
-        return PlanTensor(
-            name, tensor.shape, tensor.size if is_own else 0, None if is_own else counted, not tensor.trainable
-        )
+        params, tied_to = (tensor.size, None) if is_own else (0, counted)
+        copies = len(self._family(tensor))
+        return PlanTensor(self._shown(tensor), tensor.shape, params, tied_to, not tensor.trainable, copies)
+
+    def _shown(self, tensor: Tensor) -> str:
+        """Return the name of a tensor in its layer; that of several, with `*` for the indices."""
+        name = relative(tensor.name, tensor.layer) if tensor.layer else tensor.name
+        return INDEX.sub(ANY_INDEX, name) if len(self._family(tensor)) > 1 else name
+
+    def _family(self, tensor: Tensor) -> list[Tensor]:
+        """Return the tensors of a layer that differ from a tensor only in indices, itself included."""
+        if tensor.layer not in self._families:
+            families: dict[object, list[Tensor]] = {}
+            for other in self._by_layer[tensor.layer]:
+                pattern = INDEX.sub(ANY_INDEX, relative(other.name, other.layer) if other.layer else other.name)
+                key = pattern if self.fold and other.tied_to is None else other.name
+                families.setdefault((key, other.shape, other.trainable, other.role), []).append(other)
+            self._families[tensor.layer] = {}
+            for family in families.values():
+                for other in family:
+                    own = family if len(family) >= LEAST_FAMILY else [other]
+                    self._families[tensor.layer][other.name] = own
+        return self._families[tensor.layer][tensor.name]
 
     def add_up(self, node: Node, children: Sequence[Node]) -> None:
         """Sum the parameters of the children of a node by role."""
@@ -89,40 +115,53 @@ class Holdings:
             known[slot] = name, found.weight
 
     def tensor(self, scope: Scope, slot: int) -> int:
-        """Add the node of a tensor that a body reads directly."""
+        """Return the node of a tensor that a body reads directly, or of all tensors that differ only in indices."""
         name, weight = self._slots[scope.node.id][slot]
-        return self._add(scope, name, weight.kind, weight.shape, weight.type.dtype).id
-
-    def _add(self, scope: Scope, name: str, kind: str, shape: tuple[int, ...], dtype: str) -> Node:
-        node = scope.child(kind, "")
-        node.title, node.form, node.shape, node.dtype = name, "box", shape, dtype
-        node.address = node.name = scope.shown + name
-        node.copies = len(scope.prefixes)
-        names = [prefix + name for prefix in scope.prefixes]
-        own = self._by_name.get(names[0])
+        own = self._by_name.get(scope.prefixes[0] + name)
         if own is None:  # a buffer or constant
-            return node
+            node = scope.child(weight.kind, "")
+            node.title, node.form, node.shape, node.dtype = name, "box", weight.shape, weight.type.dtype
+            node.address = node.name = scope.shown + name
+            node.copies = len(scope.prefixes)
+            return node.id
+        first = self._family(own)[0].name
+        if (scope.node.id, first) not in self._made:
+            self._made[scope.node.id, first] = self._add(scope, own, weight.type.dtype).id
+        id = self._made[scope.node.id, first]
+        if len(self._family(own)) > 1:
+            scope.repeated.add((id, 0))
+        return id
+
+    def _add(self, scope: Scope, own: Tensor, dtype: str) -> Node:
+        """Add a node for a parameter tensor, in all copies of the scope."""
+        node = scope.child("param", "")
+        family = self._family(own)
+        node.title, node.form, node.shape, node.dtype = self._shown(own), "box", own.shape, dtype
+        node.address = node.name = scope.shown + node.title
+        node.copies = len(scope.prefixes) * len(family)
         node.role = own.role
         if scope.node.kind == "layer":
-            held = {tensor.name: tensor for tensor in scope.node.tensors or ()}[name]
+            held = {tensor.name: tensor for tensor in scope.node.tensors or ()}[node.title]
             node.tensors = [held]
             node.params = held.params * node.copies
             node.frozen = node.params if held.frozen else 0
             return node
-        for full in names:
-            self._node_of_tensor.setdefault(full, node.id)
-            self._count(node, self._by_name[full])
+        length = len(scope.prefixes[0])
+        names = [prefix + member.name[length:] for prefix in scope.prefixes for member in family]
+        for name in names:
+            self._node_of_tensor.setdefault(name, node.id)
+            self._count(node, self._by_name[name])
         if self._node_of_tensor[names[0]] != node.id:
             node.again = self._node_of_tensor[names[0]]
-        node.tensors = [self._described(node, own, last(name))]
+        node.tensors = [self._described(node, own)]
         return node
 
     def add_unread(self, scope: Scope) -> None:
         """Add the tensors of an opened layer that its body does not read."""
         drawn = {self.plan.nodes[id].title for id in scope.contents.children}
-        for tensor in scope.node.tensors or ():
-            if tensor.name not in drawn:
-                self._add(scope, tensor.name, "param", tensor.shape, "real")
+        for tensor in self._by_layer.get(scope.prefixes[0][:-1], []):
+            if self._family(tensor)[0] is tensor and self._shown(tensor) not in drawn:
+                self._add(scope, tensor, "real")
 
     def add_unused(self, scope: Scope) -> None:
         """Add the tensors that no application reads: those of a layer as one node."""
@@ -135,7 +174,8 @@ class Holdings:
                 self.layer(node, [layer])
             else:
                 for tensor in unread:
-                    self._add(scope, tensor.name, "param", tensor.shape, "real")
+                    if self._family(tensor)[0] is tensor:
+                        self._add(scope, tensor, "real")
 
     def ties(self) -> list[tuple[int, int]]:
         """Return the pairs of nodes that use the same tensor: the one that counts it, and another."""

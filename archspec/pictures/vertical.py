@@ -62,10 +62,11 @@ def place_vertically(block: Block) -> None:
     y = 0.0 if block.is_bare else HEAD
     for channel in range(block.height + 1):
         nets = [net for (at, _), net in block.nets.items() if at == channel]
+        y = max([y, *_floors(block, 2 * channel)])
         block.track_top.append(y + TRACK_TOP)
         y += _channel_height(block, channel, assign_tracks(nets), bool(nets))
         if channel < block.height:
-            y = max([y, *_floors(block, channel)])
+            y = max([y, *_floors(block, 2 * channel + 1)])
             block.row_top.append(y)
             y += _place_row(block, channel, y)
     block.bottom = y
@@ -93,12 +94,13 @@ def _column_top(block: Block, id: int) -> float:
     return max(below if tracks else 0.0, 0.0 if block.is_bare else HEAD + 8.0)
 
 
-def _floors(block: Block, row: int) -> Iterable[float]:
-    """Yield the least y of a row at which the columns whose first use is there end above it."""
+def _floors(block: Block, level: int) -> Iterable[float]:
+    """Yield the least y of a row or channel at which the columns whose first use is there end above it."""
     for id in block.contents.columns:
         taps = [(rail, tap) for rail in block.rails if block.values[rail.value].source == id for tap in rail.taps]
-        if taps and min(tap.row for _, tap in taps) == row:
-            offset = min(block.tap_offset(tap, rail.edge) if tap.way == "row" else -TRACK_BOTTOM for rail, tap in taps)
+        if taps and min(block.tap_level(rail, tap) for rail, tap in taps) == level:
+            here = [(rail, tap) for rail, tap in taps if block.tap_level(rail, tap) == level]
+            offset = min(block.tap_offset(tap, rail.edge) for rail, tap in here) if level % 2 else TRACK_TOP
             yield _column_top(block, id) + block.frames[id].h + 14.0 - offset
 
 
