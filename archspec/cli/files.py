@@ -39,7 +39,10 @@ def refuse_existing(path: str, force: bool) -> None:
 
 
 def save(path: str, text: str | bytes, force: bool) -> None:
-    """Write the bytes, or the text as UTF-8. Raises ArchError if the file exists and `force` is not set, or cannot be written."""
+    """Write the bytes, or the text as UTF-8.
+
+    Raises ArchError if the file exists and `force` is not set, or cannot be written.
+    """
     content = text.encode("utf-8", "backslashreplace") if isinstance(text, str) else text
     try:
         if force and os.path.exists(path) and not os.path.isfile(path):

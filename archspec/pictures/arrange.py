@@ -126,7 +126,8 @@ class _Arrangement:
         plan.nodes.append(group)
         group.form, group.contents, group.name = "group", Contents(), f"{self.node.name}#group.{members[0]}"
         group.outputs = 0
-        inner, kept, values = group.contents, set(members), []
+        inner, kept = group.contents, set(members)
+        values: list[Value] = []
         inner.children = members
         contents.children = [id for id in contents.children if id not in kept]
         contents.children.insert(0, group.id)

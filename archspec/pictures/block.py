@@ -57,6 +57,7 @@ class Block:
         self.turns: dict[tuple[int, int], Edge] = {}
         self.nets: dict[tuple[int, int], Net] = {}
         self.turn_x: dict[tuple[int, int], float] = {}
+        self.ends: dict[int, list[float]] = {}
         self.left: list[float] = []
         self.right: list[float] = []
         self.column_x: dict[int, float] = {}

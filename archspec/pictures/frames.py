@@ -50,7 +50,8 @@ class Frame:
     """The box of a node: `w` by `h`, with the axis at `axis`; open or closed.
 
     `tops` and `outs` are the x of the ports at the top and at the bottom by number, `lefts` and `rights` the y of those
-    at the sides. `heading` are the x of the texts of the heading. `items` are the frames inside with their corners, and `paths` the lines between them.
+    at the sides. `heading` are the x of the texts of the heading. `items` are the frames inside with their corners, and
+    `paths` the lines between them.
     """
 
     __slots__ = ("axis", "h", "heading", "is_open", "items", "lefts", "node", "outs", "paths", "rights", "tops", "w")

@@ -34,13 +34,13 @@ def label_children(plan: Plan, children: Sequence[Node]) -> None:
 
 
 def _measure(node: Node) -> None:
-    if node.times != 1:
+    if node.times != 1 and node.form == "box":
         node.badge = _line(_badge(node), BADGE, True)
     if node.form == "circle":
         node.size = (CIRCLE, CIRCLE)
         return
     if node.form == "pill":
-        line = _line(node.title, PILL)
+        line = _line(node.title if node.times == 1 else f"{node.title} {_badge(node)}", PILL)
         node.lines, node.size = [line], (round(line[1] + 20, 1), 22.0)
     elif node.form == "terminal":
         node.lines = [_line(node.title, PILL, True)]
@@ -62,9 +62,10 @@ def _measure(node: Node) -> None:
 
 def subtitle(node: Node) -> str:
     """Return the type of a node, and the sizes of its main tensor: `Linear 768 -> 3072`, `Embedding 30522 x 768`."""
-    if node.kind in ("param", "buffer"):
-        return _times(node.shape or ()) if node.shape else "number"
     tensor = next(iter(node.tensors or ()), None)
+    if node.kind in ("param", "buffer"):
+        shape = _times(node.shape) if node.shape else "number"
+        return f"{tensor.copies} of {shape}" if tensor is not None and tensor.copies > 1 else shape
     if node.kind != "layer" or tensor is None:
         return node.type
     if len(tensor.shape) == 2 and node.inputs and node.inputs[0].dtype == "real" and node.shape:

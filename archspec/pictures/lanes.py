@@ -10,7 +10,6 @@ from archspec.pictures.taps import LANE, Edge, Rail
 
 def place_lanes(block: Block) -> None:
     """Place the verticals of rails outside of the rows that they pass, the shorter ones inside."""
-    block.ends: dict[int, list[float]] = {}
     for index in range(len(block.values)):
         for row, place in block.chain(index).items():
             block.ends.setdefault(row + 1, []).append(block.exit_x(index, place))

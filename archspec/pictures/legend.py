@@ -8,7 +8,7 @@ from archspec.pictures.elements import Canvas, number
 from archspec.pictures.metrics import fitted, width
 from archspec.pictures.paint import TITLES, Paint
 from archspec.pictures.plan import Plan
-from archspec.pictures.theme import Theme, heat
+from archspec.pictures.theme import Fill, Theme, heat
 
 STREAMS = {"skip": "residual", "side": "mask, positions", "cross": "other stream"}
 """The names of lines that are not the main ones."""
@@ -41,7 +41,9 @@ def draw_legend(plan: Plan, paint: Paint, streams: Sequence[str], has_ties: bool
 def _roles(plan: Plan, paint: Paint, most: float, parts: list[str]) -> float:
     theme, canvas = paint.theme, Canvas()
     counts = {share.role: share.params for share in plan.roles}
-    cells = [(role, style.fill, style.letter) for role, style in paint.styles.items()]
+    cells: list[tuple[str | None, Fill, str]] = [
+        (role, style.fill, style.letter) for role, style in paint.styles.items()
+    ]
     if None in counts:
         cells.append((None, theme.plain, ""))
     texts: list[tuple[str, float, str, float]] = []
@@ -91,7 +93,8 @@ def _lines(theme: Theme, entries: Sequence[tuple[str, str]], most: float, y: flo
             dash = ' stroke-dasharray="2 3.5" stroke-linecap="round"' if key == "tie" else ""
             stroke = 1.0 if key == "side" else 1.5
             parts.append(
-                f'<path d="M{number(x)} {number(y + 6)}h16" stroke="{color}" stroke-width="{stroke}"{dash} fill="none"/>'
+                f'<path d="M{number(x)} {number(y + 6)}h16" stroke="{color}" stroke-width="{stroke}" '
+                f'fill="none"{dash}/>'
             )
         parts.append(canvas.text(x + 22, y + 9.5, (name, room), theme.dim, 10.0))
         x += room + 40.0

@@ -123,7 +123,9 @@ class _Order:
         for value in self.contents.values:
             for use in value.uses:
                 for entries in self.contents.rows:
-                    if use.way == "left" and value.source in entries and use.to in entries:
+                    if use.way != "left" or value.source is None or use.to is None:
+                        continue
+                    if value.source in entries and use.to in entries:
                         source, target = entries.index(value.source), entries.index(use.to)
                         if source > target:
                             entries.insert(target, entries.pop(source))

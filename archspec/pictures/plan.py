@@ -85,7 +85,7 @@ Polynomials
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 from archspec.pictures.amounts import data_of
 from archspec.record import Record
@@ -248,14 +248,14 @@ def _data(value: object, key: str = "") -> Any:
         case Plan() | Node() | Contents():
             return _object({name: getattr(value, name) for name in _names(value)})
         case Value():
-            found = {"from": value.source, "output": value.output, "uses": value.uses}
+            found: dict[str, object] = {"from": value.source, "output": value.output, "uses": value.uses}
             return _object(found)
         case Passing() | Port() | Use() | PlanTensor() | RoleShare():
             return _object(value._asdict())
         case dict():
-            return {str(name): _data(item) for name, item in value.items()}
+            return {str(name): _data(item) for name, item in cast("dict[object, object]", value).items()}
         case list() | tuple():
-            return [_data(item) for item in value]
+            return [_data(item) for item in cast("list[object]", value)]
         case _:
             return str(value)
 

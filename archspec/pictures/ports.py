@@ -13,10 +13,10 @@ def set_sides(plan: Plan, node: Node, weighs: Sequence[bool], nearness: Sequence
     `weighs` says which values have parameters behind them, and `nearness` how near their producers are.
     """
     contents = node.contents
-    is_block = node.kind in ("block", "period") and contents is not None
     if not node.inputs:
         return
-    if is_block:
+    is_block = node.kind in ("block", "period")
+    if is_block and contents is not None:
         lengths, aside = longest_ways(plan, contents), _inputs_aside(plan, contents)
         ranked = [(own not in aside, lengths.get(own, 0), nearness[own], -own) for own in range(len(node.inputs))]
         node.main = ranked.index(max(ranked))
@@ -27,7 +27,7 @@ def set_sides(plan: Plan, node: Node, weighs: Sequence[bool], nearness: Sequence
         if own != node.main:
             if is_block and weighs[own]:
                 side = "left"
-            elif is_block:
+            elif is_block and contents is not None:
                 side = "top" if _is_looked_up(plan, contents, own) else "right"
             elif any(weighs) and not weighs[own]:
                 side = "right"
@@ -90,7 +90,7 @@ def _is_looked_up(plan: Plan, contents: Contents, own: int) -> bool:
                 if use.to is None:
                     return False
                 target = plan.nodes[use.to]
-                is_inside = target.kind in ("block", "period") and target.contents is not None
-                if not (is_inside and _is_looked_up(plan, target.contents, use.port)) and target.kind != "layer":
+                inner = target.contents if target.kind in ("block", "period") else None
+                if target.kind != "layer" and (inner is None or not _is_looked_up(plan, inner, use.port)):
                     return False
     return True

@@ -35,7 +35,8 @@ def svg(plan: Plan, is_open: IsOpen, paint: Paint) -> str:
         canvas.over.append(_tie(line.points, line.ends, theme))
     left = min([0.0, *[x for line in lines for x, _ in line.points]]) - (16.0 if lines else 0.0)
     if lines:
-        middle = (min(y for x, y in lines[0].points) + max(y for x, y in lines[0].points)) / 2
+        heights = [y for _, y in lines[0].points]
+        middle = (min(heights) + max(heights)) / 2
         canvas.over.append(
             f'<text transform="translate({number(left + 9)} {number(middle)}) rotate(-90)" font-size="10" '
             f'fill="{theme.tie}" text-anchor="middle">same weights</text>'
@@ -144,10 +145,10 @@ class Drawing:
         at = x
         for i, ((line_text, width), left) in enumerate(zip(node.heading or (), frame.heading, strict=True)):
             at = x + left
-            style = {"size": HEADING, "weight": "700"} if i == 0 else {"size": HEADING_TYPE}
+            size, weight = (HEADING, "700") if i == 0 else (HEADING_TYPE, "")
             italic = i == len(node.heading or ()) - 1 and bool(node.differs)
             ink = theme.ink if i == 0 or italic else theme.dim
-            text = self.canvas.text(at, y + 18, (line_text, width), ink, halo=fill, italic=italic, **style)
+            text = self.canvas.text(at, y + 18, (line_text, width), ink, size, weight, halo=fill, italic=italic)
             self.canvas.over.append(text)
             at += width + 7
         if self._is_frozen(node):

@@ -11,7 +11,6 @@ from archspec.pictures.plan import Node, Plan, PlanTensor
 from archspec.pictures.scope import Scope
 from archspec.table import Table, Tensor
 
-
 LEAST_FAMILY = 4
 """Tensors that differ only in indices are one node from this number on."""
 
@@ -98,7 +97,10 @@ class Holdings:
     def add_up(self, node: Node, children: Sequence[Node]) -> None:
         """Sum the parameters of the children of a node by role."""
         if node.kind != "layer":
-            self.roles[node.id] = sum([self.roles.get(child.id, Counter()) for child in children], Counter())
+            counts: Counter[str | None] = Counter()
+            for child in children:
+                counts.update(self.roles.get(child.id, {}))
+            self.roles[node.id] = counts
 
     def common_role(self, node: Node) -> str | None:
         """Return the role of at least 90 % of the parameters of a node."""
