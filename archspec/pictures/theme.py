@@ -98,7 +98,7 @@ DARK = Theme(
         "embedding": Fill("#5c3c14", "#e59f45"),
         "attention": Fill("#1f3f78", "#77a7f5"),
         "feed_forward": Fill("#154a27", "#5cc27d"),
-        "norm": Fill("#57500f", "#d6c544"),
+        "norm": Fill("#4b450b", "#d6c544"),
         "pooler": Fill("#472b6b", "#b68aec"),
         "head": Fill("#6b2232", "#f08196"),
     },
