@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from functools import cache
 
 # fmt: off
 _REGULAR = (
@@ -37,6 +38,7 @@ def is_known(text: str) -> bool:
     return all(" " <= c <= "~" or c in _OTHERS for c in text)
 
 
+@cache
 def width(text: str, size: float, bold: bool = False) -> float:
     """Return the width of a text; that of characters without metrics is an estimate."""
     widths = _BOLD if bold else _REGULAR
@@ -47,6 +49,7 @@ def width(text: str, size: float, bold: bool = False) -> float:
     return round(total * size / 1000, 1)
 
 
+@cache
 def fitted(text: str, size: float, most: float, bold: bool = False) -> str:
     """Return a text, shortened in the middle if it is wider than `most`; characters that do not print are replaced."""
     text = "".join([c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text])
