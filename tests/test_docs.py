@@ -50,6 +50,7 @@ README = ROOT / "README.md"
 TOPICS = (
     "install",
     "cli",
+    "pictures",
     "language",
     "extending",
     "costs",

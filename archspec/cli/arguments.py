@@ -141,15 +141,23 @@ def _graph(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--to",
         "--format",
-        choices=("dot", "mermaid", "json", "graphml", "gexf"),
-        default="dot",
-        help="output format (dot)",
+        choices=("svg", "png", "pdf", "dot", "mermaid", "mmd", "json", "graphml", "gexf"),
+        default="",
+        help="output format (from the extension of FILE; otherwise dot)",
     )
     parser.add_argument(
         "--fold",
         action=argparse.BooleanOptionalAction,
-        help="show a stack of equal blocks once (default for dot and mermaid)",
+        help="show a stack of equal blocks once (default, except for json)",
     )
+    parser.add_argument(
+        "--color",
+        choices=("role", "params", "flops", "bytes"),
+        default="role",
+        help="what colors show: roles, or shares of parameters, FLOPs or bytes of results (svg, png, pdf)",
+    )
+    parser.add_argument("--dark", action="store_true", help="use a dark background (svg, png, pdf)")
+    _dims(parser)
     _output(parser)
 
 
@@ -328,7 +336,7 @@ _COMMANDS = {
     "count": Command("count parameters, as a tree or by tensor, layer, block or role", _count),
     "cost": Command("compute multiply-accumulates, FLOPs, elementwise operations and memory", _cost),
     "formula": Command("derive the parameter count as a polynomial in open hyperparameters", _formula),
-    "graph": Command("write the computation graph as DOT, Mermaid, JSON, GraphML or GEXF", _graph),
+    "graph": Command("write the computation graph as a picture or as data", _graph),
     "build": Command("generate PyTorch code", _build),
     "compare": Command("compare models side by side: hyperparameters, parameters, costs", _compare),
     "diff": Command("list the tensors and operations that differ between two models", _diff),

@@ -40,10 +40,17 @@ def cost(
         raise fail("usage", f"unknown dtype `{dtype}`", help=suggest(dtype, [*BYTES]) or ", ".join(BYTES))
     compiled = model_of(model)
     body = internals(compiled).body
-    values = chosen(compiled.name, dimensions(body.inputs), given_sizes(dims, batch, seq))
-    check_sizes(body, values)
+    values = valid_sizes(compiled, given_sizes(dims, batch, seq))
     found = cost_of(internals(compiled).table, body, values, dtype).replace(depth=depth)
     return found if attention is None else found.replace(activations=_activations(compiled, values, dtype, attention))
+
+
+def valid_sizes(model: Model, given: Mapping[str, int]) -> dict[str, int]:
+    """Check sizes of dimensions. Raises ArchError as `cost` does."""
+    body = internals(model).body
+    values = chosen(model.name, dimensions(body.inputs), given)
+    check_sizes(body, values)
+    return values
 
 
 def _activations(model: Model, values: Mapping[str, int], dtype: str, attention: str) -> Activations:

@@ -7,12 +7,9 @@ from typing import NamedTuple
 
 from archspec.addresses.repeats import Fold, fold
 from archspec.checkpoints.entries import Checkpoint, Entry
-<<<<<<< HEAD
 from archspec.configs.names import names_of
-from archspec.resources import specs_root
-=======
 from archspec.reporting.results import Result
->>>>>>> terminal
+from archspec.resources import specs_root
 from archspec.table import Table
 from archspec.verification.naming import NamingVariant, Rename, respell, respell_live
 
