@@ -455,3 +455,6 @@ def test_an_unstable_axis_or_shape_of_a_loop_by_index_is_an_error() -> None:
     assert codes(EXPERTS.replace("axis = -1", "axis = i // 2")) == ["dimension"]
     (wrong,) = findings(EXPERTS.replace("(.expert[i].bias *", "(.expert[i].bias |> slice(axis = 0, stop = 4 - i) |> *"))
     assert "expects tensors of one shape, found real [4] and real [3]" in wrong.message
+    assert [f.message for f in findings(EXPERTS.replace("for i in 0..count {", "for i in 0..count - 3 {"))] == [
+        "a loop that collects needs at least one iteration"
+    ]
