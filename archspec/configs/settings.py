@@ -128,7 +128,9 @@ class Settings:
                 known = (" or " if field.only is not None else ", ").join(f"`{dumps(each)}`" for each in supported)
                 return self._unsupported(name, member, f"supported values: {known}")
             return field.only[0] if field.only is not None else data
-        if (data is None or same(data, field.unset)) and field.has_default and field.default is None:
+        if field.unset is not None and same(data, field.unset):
+            return None
+        if data is None and field.has_default and field.default is None:
             return None
         if field.kind == "cycle":
             return self._cycle(name, field, member)
