@@ -43,7 +43,7 @@ def integers(spec: str) -> dict[str, int]:
     one size would have to be divisible by two others.
     """
     values = archspec.load(spec).hyperparameters
-    closed = {"period"}
+    closed = {"period", "dense_layers"}
     if "depths" in values:
         closed |= {"image", "patch", "window", "hidden"}
     if "position_groups" in values:

@@ -150,6 +150,12 @@ def test_wrong_rates_and_operands_are_refused(expression: str, message: str) -> 
     assert [d.message for d in findings(ONE % expression) if d.severity == "error"] == [message]
 
 
+NO_DROPOUT = (
+    *("bloom", "deepseek", "falcon", "gemma", "gpt-j", "gpt-neox", "gpt-oss", "llama", "mistral", "mixtral"),
+    *("modernbert", "olmo", "phi", "pythia", "qwen", "esm2", "eurobert", "nomic"),
+)
+
+
 WITH_RATES = ("albert", "bart", "bert", "camembert", "distilbert", "electra", "gpt2", "llama", "modernbert", "roberta")
 WITH_RATES += ("t5", "transformer", "xlm-roberta")
 
@@ -158,13 +164,11 @@ WITH_RATES += ("t5", "transformer", "xlm-roberta")
 def test_published_rates(name: str) -> None:
     """The rates of the bundled models; those of later ones, and of ALBERT's second version, are 0."""
     rates = {k: v for k, v in archspec.load(name).hyperparameters.items() if "dropout" in k}
-    rates.pop("token_dropout", None)  # of ESM-2: a way to scale embeddings
-    assert rates
-    none = name.startswith(
-        ("llama", "mistral", "mixtral", "modernbert", "olmo", "phi", "qwen", "esm2", "eurobert", "nomic")
-    )
+    assert rates or name.startswith("mamba")
+    none = name.startswith(NO_DROPOUT)
+    exceptions = {"albert": ("hidden_dropout", "attention_dropout"), "opt": ("attention_dropout",)}
     for word, rate in rates.items():
-        expected = 0.0 if none or (name.startswith("albert") and word != "classifier_dropout") else 0.1
+        expected = 0.0 if none or word in exceptions.get(name.partition("-")[0], ()) else 0.1
         assert rate == (0.3 if name == "transformer-big" else expected), word
 
 
