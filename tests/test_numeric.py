@@ -26,6 +26,7 @@ MODERN = {"vocab": 97, "hidden": 32, "layers": 4, "heads": 4, "ffn": 48, "window
 SHARED = "encoder.albert_layer_groups.0.albert_layers.0"
 
 PARTLY_FLOAT32 = {"t5", "t5-v1_1", "llama", "mamba", "mistral", "mixtral", "qwen2", "qwen3", "qwen3_moe", "phi3"}
+PARTLY_FLOAT32 |= {"gpt_neox", "gptj", "opt", "bloom", "falcon"}
 
 
 class Case(NamedTuple):
@@ -131,6 +132,36 @@ WHOLE = [
         str(Path(__file__).parent / "mamba.arch"),
         {},
         states=("backbone.layers.0", "backbone.layers.1", "backbone.norm_f"),  # recorded after the layers only
+    ),
+    Case(
+        "gpt_neox",
+        "pythia-160m",
+        {**SMALL, "rotated": 0.5},
+        states=stack("gpt_neox.", "gpt_neox.embed_in", "layers", norm="final_layer_norm"),
+    ),
+    Case(
+        "gptj",
+        "gpt-j-6B",
+        {**SMALL, "ffn": 128, "rotated": 4},
+        states=stack("transformer.", "transformer.wte", "h", norm="ln_f"),
+    ),
+    Case(
+        "opt",
+        "opt-350m",
+        {**TINY, "word_hidden": 16},
+        states=stack("model.decoder.", "model.decoder.project_in + model.decoder.embed_positions", "layers", norm="project_out"),
+    ),
+    Case(
+        "bloom",
+        "bloom-560m",
+        {name: value for name, value in SMALL.items() if name != "ffn"},
+        states=stack("transformer.", "transformer.word_embeddings_layernorm", "h", norm="ln_f"),
+    ),
+    Case(
+        "falcon",
+        "falcon-7b",
+        {**SMALL, "ffn": 128},
+        states=stack("transformer.", "transformer.word_embeddings", "h", norm="ln_f"),
     ),
     Case(
         "transformer-seq2seq",
