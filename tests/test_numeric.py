@@ -129,8 +129,8 @@ WHOLE = [
     Case("phi3", "phi-3-mini-4k", {**DECODER, "window": None}, states=DECODED),
     Case(
         "mamba",
-        str(Path(__file__).parent / "mamba.arch"),
-        {},
+        "mamba-130m",
+        {"vocab": 97, "hidden": 32, "layers": 2, "states": 4, "rank": 3},
         states=("backbone.layers.0", "backbone.layers.1", "backbone.norm_f"),  # recorded after the layers only
     ),
     Case(
