@@ -1,6 +1,5 @@
 """Loops over a dimension: one iteration stands for all, in every analysis."""
 
-from pathlib import Path
 from typing import Any
 
 import networkx

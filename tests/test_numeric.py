@@ -26,7 +26,7 @@ MODERN = {"vocab": 97, "hidden": 32, "layers": 4, "heads": 4, "ffn": 48, "window
 SHARED = "encoder.albert_layer_groups.0.albert_layers.0"
 
 PARTLY_FLOAT32 = {"t5", "t5-v1_1", "llama", "mamba", "mistral", "mixtral", "qwen2", "qwen3", "qwen3_moe", "phi3"}
-PARTLY_FLOAT32 |= {"gpt_neox", "gptj", "opt", "bloom", "falcon", "gemma2"}
+PARTLY_FLOAT32 |= {"gpt_neox", "gptj", "opt", "bloom", "falcon", "gemma2", "gpt_oss"}
 
 
 class Case(NamedTuple):
@@ -167,6 +167,12 @@ WHOLE = [
         "gemma2",
         "gemma-2-2b",
         {**SMALL, "groups": 2, "size": 16, "divisor": 16, "window": 4},
+        states=stack("model.", "model.embed_tokens", "layers", norm="norm"),
+    ),
+    Case(
+        "gpt_oss",
+        "gpt-oss-20b",
+        {**SMALL, "groups": 2, "size": 8, "experts": 4, "chosen": 2, "window": 4, "theta": 10000.0, "factor": 1.0},
         states=stack("model.", "model.embed_tokens", "layers", norm="norm"),
     ),
     Case(
