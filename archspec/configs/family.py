@@ -24,7 +24,8 @@ class Field(NamedTuple):
     If the field is null, which `optional` permits, the hyperparameter is equal to `like`, or keeps its default; it also
     does if it is equal to `unless`.
     `needs` maps values to other fields that they require. A `cycle` is a list in which every n-th item is the first
-    string and all others are the second; the hyperparameter `length` is its number of items.
+    string and all others are the second, from the first item on or, with `last`, from the n-th; the hyperparameter
+    `length` is its number of items.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Field(NamedTuple):
     least: int
     among: list[str] | None
     cycle: list[str]
+    last: bool
     like: str | None
     unless: str | None
     needs: dict[object, list[str]]
@@ -116,6 +118,7 @@ def _field(name: str, entry: _Mapping, shared: _Mapping) -> Field:
         entry.get("least", 1),
         entry.get("for"),
         cycle,
+        entry.get("last", False),
         entry.get("like"),
         entry.get("unless"),
         entry.get("needs", {}),

@@ -139,15 +139,19 @@ class Settings:
         return float(data) if field.kind in ("number", "rate") and isinstance(data, int) else data
 
     def _cycle(self, name: str, field: Field, member: Member) -> object:
-        """Return the n for which every n-th item, from the first, is the first string and all others the second."""
+        """Return the n for which every n-th item is the first string of the cycle and all others the second."""
         items = [item.plain for item in member.value.plain] if isinstance(member.value.plain, list) else []
         if not items:
             return self._expects(name, "a list of strings", member)
         one, other = field.cycle[0], field.cycle[-1]
         setting = self.found.get(field.sets or "")
-        again = items.index(one, 1) if one in items[1:] else len(items)
-        for n in (setting.value if setting is not None else field.default, again):
-            if isinstance(n, int) and all(item == (one if i % n == 0 else other) for i, item in enumerate(items)):
+        start = 0 if field.last else 1  # where the search for the item that ends the first n begins
+        again = items.index(one, start) if one in items[start:] else len(items)
+        guesses = (setting.value if setting is not None else field.default, again + field.last)
+        for n in guesses:
+            if isinstance(n, int) and all(
+                item == (one if (i + field.last) % n == 0 else other) for i, item in enumerate(items)
+            ):
                 return n
         others = f' and all others are "{other}"' if other != one else ""
         help = f'use a list in which every {"n-th " * (other != one)}item is "{one}"{others}'
