@@ -26,7 +26,7 @@ MODERN = {"vocab": 97, "hidden": 32, "layers": 4, "heads": 4, "ffn": 48, "window
 SHARED = "encoder.albert_layer_groups.0.albert_layers.0"
 
 PARTLY_FLOAT32 = {"t5", "t5-v1_1", "llama", "mamba", "mistral", "mixtral", "qwen2", "qwen3", "qwen3_moe", "phi3"}
-PARTLY_FLOAT32 |= {"gpt_neox", "gptj", "opt", "bloom", "falcon", "gemma2", "gpt_oss"}
+PARTLY_FLOAT32 |= {"gpt_neox", "gptj", "opt", "bloom", "falcon", "gemma2", "gpt_oss", "deepseek_v3"}
 
 
 class Case(NamedTuple):
@@ -149,7 +149,9 @@ WHOLE = [
         "opt",
         "opt-350m",
         {**TINY, "word_hidden": 16},
-        states=stack("model.decoder.", "model.decoder.project_in + model.decoder.embed_positions", "layers", norm="project_out"),
+        states=stack(
+            "model.decoder.", "model.decoder.project_in + model.decoder.embed_positions", "layers", norm="project_out"
+        ),
     ),
     Case(
         "bloom",
@@ -173,6 +175,13 @@ WHOLE = [
         "gpt_oss",
         "gpt-oss-20b",
         {**SMALL, "groups": 2, "size": 8, "experts": 4, "chosen": 2, "window": 4, "theta": 10000.0, "factor": 1.0},
+        states=stack("model.", "model.embed_tokens", "layers", norm="norm"),
+    ),
+    Case(
+        "deepseek_v3",
+        "deepseek-v3",
+        {**SMALL, "q_rank": 12, "kv_rank": 8, "nope_size": 8, "rope_size": 4, "value_size": 8, "dense_layers": 1}
+        | {"expert_ffn": 16, "experts": 8, "expert_groups": 2, "best_groups": 1, "best": 2, "joined": True, "factor": 1.0},
         states=stack("model.", "model.embed_tokens", "layers", norm="norm"),
     ),
     Case(
