@@ -196,20 +196,152 @@ def t5(rng: random.Random) -> dict[str, Any]:
     return {**named, "tie_word_embeddings": rng.random() < 0.5}  # which only decides about a scale
 
 
+def gpt_neox(rng: random.Random) -> dict[str, Any]:
+    drawn = {**common(rng), "layer_norm_eps": rng.choice([1e-5, 1e-3]), "pad_token_id": rng.choice([0, 1, 5])}
+    drawn["hidden_size"] = drawn["num_attention_heads"] * rng.choice([8, 16])
+    rope = {"rope_type": "default", "rope_theta": rng.choice([1e3, 1e4])}
+    rope["partial_rotary_factor"] = rng.choice([0.25, 0.5, 1.0])
+    flags = {name: rng.random() < 0.5 for name in ("attention_bias", "use_parallel_residual")}
+    return {**drawn, **flags, "hidden_act": rng.choice(ACTIVATIONS), "rope_parameters": rope}
+
+
+def gptj(rng: random.Random) -> dict[str, Any]:
+    drawn = gpt2(rng)
+    del drawn["scale_attn_by_inverse_layer_idx"]
+    return {**drawn, "n_embd": drawn["n_head"] * rng.choice([8, 16]), "rotary_dim": rng.choice([2, 4, 8])}
+
+
+def opt(rng: random.Random) -> dict[str, Any]:
+    drawn = {**common(rng), "pad_token_id": rng.choice([0, 1, 5])}
+    drawn["ffn_dim"] = drawn.pop("intermediate_size")
+    if rng.random() < 0.5:
+        drawn["word_embed_proj_dim"] = rng.randint(4, 40)
+    flags = {name: rng.random() < 0.5 for name in ("do_layer_norm_before", "enable_bias")}
+    return {**drawn, **flags, "activation_function": rng.choice(ACTIVATIONS)}
+
+
+def bloom(rng: random.Random) -> dict[str, Any]:
+    drawn = common(rng)
+    drawn = {name: drawn[name] for name in ("vocab_size", "tie_word_embeddings")}
+    drawn |= {"n_layer": rng.randint(1, 4), "n_head": rng.choice([1, 2, 3, 4, 6]), "pad_token_id": rng.choice([0, 1])}
+    drawn |= {"hidden_size": drawn["n_head"] * rng.choice([4, 8]), "layer_norm_epsilon": rng.choice([1e-5, 1e-3])}
+    return {**drawn, "apply_residual_connection_post_layernorm": rng.random() < 0.5}
+
+
+def falcon(rng: random.Random) -> dict[str, Any]:
+    drawn = {**common(rng), "layer_norm_epsilon": rng.choice([1e-5, 1e-3]), "pad_token_id": rng.choice([0, 1, 5])}
+    drawn["ffn_hidden_size"] = drawn.pop("intermediate_size")
+    heads = drawn["num_attention_heads"] = rng.choice([1, 2, 4])  # with these, ALiBi is exact in bfloat16
+    drawn["hidden_size"] = heads * rng.choice([4, 8])
+    flags: dict[str, Any] = {name: rng.random() < 0.5 for name in ("multi_query", "parallel_attn", "bias", "alibi")}
+    if rng.random() < 0.5:
+        flags |= {"new_decoder_architecture": True, "parallel_attn": True}
+        flags |= {"num_kv_heads": rng.choice([n for n in range(1, heads + 1) if heads % n == 0])}
+        flags |= {"num_ln_in_parallel_attn": rng.choice([None, 1, 2])}
+    return {**drawn, **flags, "activation": rng.choice(ACTIVATIONS)}
+
+
+def grouped(rng: random.Random) -> dict[str, Any]:
+    """Fields that most decoders with fewer key/value heads have."""
+    drawn = {**common(rng), "rms_norm_eps": rng.choice([1e-6, 1e-5]), "pad_token_id": rng.choice([0, 1, 5])}
+    heads = drawn["num_attention_heads"]
+    drawn["num_key_value_heads"] = rng.choice([n for n in range(1, heads + 1) if heads % n == 0])
+    return {**drawn, "head_dim": rng.choice([4, 6, 12]), "attention_bias": rng.random() < 0.5}
+
+
+def windows(rng: random.Random, layers: int) -> dict[str, Any]:
+    period = rng.randint(1, 4)
+    types = ["sliding_attention" if (i + 1) % period else "full_attention" for i in range(layers)]
+    # At least 4: the live models make padding that sees no other tokens NaN in float64, and then all the rest.
+    return {"sliding_window": rng.choice([4, 5, 8, 30]), **rng.choice([{}, {"layer_types": types}])}
+
+
+def gemma2(rng: random.Random) -> dict[str, Any]:
+    drawn = grouped(rng)
+    caps = {name: rng.choice([None, 2.0, 30.0]) for name in ("attn_logit_softcapping", "final_logit_softcapping")}
+    drawn |= {**windows(rng, drawn["num_hidden_layers"]), **caps, "query_pre_attn_scalar": rng.choice([8, 24])}
+    rope: dict[str, Any] = {"rope_type": "default", "rope_theta": rng.choice([1e3, 1e4])}
+    rope |= rng.choice([{}, {"rope_type": "linear", "factor": 4.0}])
+    return {**drawn, "hidden_activation": rng.choice(ACTIVATIONS), "rope_parameters": rope}
+
+
+def gemma3(rng: random.Random) -> dict[str, Any]:
+    drawn = {**grouped(rng), "query_pre_attn_scalar": rng.choice([8, 24]), "hidden_activation": rng.choice(ACTIVATIONS)}
+    whole: dict[str, Any] = {"rope_type": "default", "rope_theta": rng.choice([1e4, 1e6])}
+    whole |= rng.choice([{}, {"rope_type": "linear", "factor": 8.0}])
+    rope = {
+        "full_attention": whole,
+        "sliding_attention": {"rope_type": "default", "rope_theta": rng.choice([1e3, 1e4])},
+    }
+    drawn |= {"final_logit_softcapping": rng.choice([None, 3.0]), "rope_parameters": rope}
+    pattern = {"sliding_window": 4, "sliding_window_pattern": rng.randint(1, 3)}
+    return {**drawn, **rng.choice([windows(rng, drawn["num_hidden_layers"]), pattern])}
+
+
+def mamba(rng: random.Random) -> dict[str, Any]:
+    drawn = common(rng)
+    drawn = {name: drawn[name] for name in ("vocab_size", "hidden_size", "num_hidden_layers", "tie_word_embeddings")}
+    drawn |= {"state_size": rng.choice([2, 4]), "expand": rng.choice([1, 2, 3]), "conv_kernel": rng.choice([2, 4])}
+    drawn |= {"layer_norm_epsilon": rng.choice([1e-5, 1e-3]), **rng.choice([{}, {"time_step_rank": 3}])}
+    return {**drawn, "use_bias": rng.random() < 0.5, "use_conv_bias": rng.random() < 0.5}
+
+
+def yarn(rng: random.Random) -> dict[str, Any]:
+    turns = {
+        "beta_fast": rng.choice([2.0, 32.0]),
+        "beta_slow": rng.choice([0.25, 1.0]),
+        "factor": rng.choice([2.0, 40.0]),
+    }
+    turns |= {"original_max_position_embeddings": rng.choice([8, 64]), "truncate": rng.random() < 0.5}
+    return {"rope_type": "yarn", "rope_theta": rng.choice([1e2, 1e4]), **turns}
+
+
+def gpt_oss(rng: random.Random) -> dict[str, Any]:
+    drawn = {**grouped(rng), "num_local_experts": rng.randint(3, 6), "num_experts_per_tok": rng.randint(1, 3)}
+    drawn |= {"swiglu_alpha": rng.choice([1.702, 1.0]), "swiglu_limit": rng.choice([0.3, 7.0])}
+    drawn |= windows(rng, drawn["num_hidden_layers"])
+    return {**drawn, "rope_parameters": rng.choice([yarn(rng), {"rope_type": "default", "rope_theta": 1e3}])}
+
+
+def deepseek(rng: random.Random) -> dict[str, Any]:
+    drawn = {**grouped(rng), "q_lora_rank": rng.choice([None, 5, 12]), "kv_lora_rank": rng.choice([4, 9])}
+    del drawn["head_dim"]
+    drawn["num_key_value_heads"] = drawn["num_attention_heads"]
+    drawn |= {"qk_nope_head_dim": rng.choice([3, 8]), "qk_rope_head_dim": rng.choice([2, 4, 8])}
+    drawn |= {"v_head_dim": rng.choice([5, 8]), "rope_interleave": rng.random() < 0.5}
+    drawn |= {"first_k_dense_replace": rng.randint(0, 2), "moe_intermediate_size": rng.randint(4, 20)}
+    drawn |= {"n_routed_experts": 8, "n_shared_experts": rng.randint(1, 2), "n_group": rng.choice([2, 4])}
+    drawn |= {"topk_group": rng.randint(1, 2), "num_experts_per_tok": rng.randint(1, 2)}
+    drawn |= {"norm_topk_prob": rng.random() < 0.5, "routed_scaling_factor": rng.choice([1.0, 2.5])}
+    scales = {"mscale": rng.choice([0.7, 1.0]), "mscale_all_dim": rng.choice([0.7, 1.0])}
+    rope = rng.choice([{**yarn(rng), **scales}, {"rope_type": "default", "rope_theta": 1e3}])
+    return {**drawn, "hidden_act": rng.choice(ACTIVATIONS), "rope_parameters": rope}
+
+
 DRAWS: dict[str, Draw] = {
     "albert": albert,
     "bart": bart,
     "bert": bert,
+    "bloom": bloom,
     "camembert": bert,
+    "deepseek_v3": deepseek,
     "distilbert": distilbert,
     "electra": electra,
+    "falcon": falcon,
+    "gemma2": gemma2,
+    "gemma3_text": gemma3,
     "gpt2": gpt2,
+    "gpt_neox": gpt_neox,
+    "gpt_oss": gpt_oss,
+    "gptj": gptj,
     "granite": granite,
     "llama": llama,
+    "mamba": mamba,
     "mistral": mistral,
     "mixtral": mixtral,
     "modernbert": modernbert,
     "olmo2": olmo2,
+    "opt": opt,
     "phi3": phi3,
     "qwen2": plain_decoder,
     "qwen3": qwen3,
@@ -239,8 +371,9 @@ class Drawn:
             self.config.num_labels = rng.randint(1, 5)
         if name != names[0] or rng.random() < 0.5:
             self.config.architectures = [name]
-        self.config._attn_implementation = "eager"
-        self.config._experts_implementation = "eager"
+        # Falcon adds the biases of ALiBi twice in "eager".
+        self.config._attn_implementation = "sdpa" if getattr(self.config, "alibi", False) else "eager"
+        self.config._experts_implementation = "eager"  # the others do not support float64
         self.live = getattr(transformers, name)
         self.config.save_pretrained(folder)
         self.path = str(folder / "config.json")

@@ -198,6 +198,19 @@ def test_attention_with_capped_products_and_sinks(cap: float | None) -> None:
     np.testing.assert_allclose(run(text, q=q, sinks=sinks), power / total @ q)
 
 
+def test_a_query_that_sees_no_key_does_not_become_nan() -> None:
+    q = normal(1, 2, 3, 4)
+    text = """
+import std { attention }
+dim batch, seq
+block Net()(q [batch, 2, seq, 4], mask bool [seq, seq]) -> [batch, 2, seq, 4] {
+  return attention(cap = 0.5)(q, q, q, mask)
+}
+"""
+    found = run(text, q=q, mask=np.zeros((3, 3), bool))
+    np.testing.assert_allclose(found, np.broadcast_to(q.mean(2, keepdims=True), q.shape))
+
+
 def test_attention_with_sinks_is_counted_as_attention() -> None:
     work = archspec.cost(load(SINKS), dims={"batch": 1, "seq": 3}).work
     assert work.score_macs == work.mix_macs == 2 * 3 * 3 * 4

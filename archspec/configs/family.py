@@ -21,8 +21,8 @@ class Field(NamedTuple):
     `among` lists patterns of the architectures that use the field. `only` lists the supported values. `kind` is
     integer, number, rate (a number from 0 to below 1), boolean, entries (an object whose number of entries is the
     value) or cycle; `least` is the minimum.
-    If the field is null, which `optional` permits, the hyperparameter is equal to `like`, or keeps its default; it also
-    does if it is equal to `unless`.
+    `optional` permits null: the hyperparameter is then equal to `like`, if that is given, keeps the default of its
+    definition, if null is the default of the field, or is none. If it is equal to `unless`, it keeps its default.
     `needs` maps values to other fields that they require. A `cycle` is a list in which every n-th item is the first
     string and all others are the second, from the first item on or, with `last`, from the n-th; the hyperparameter
     `length` is its number of items.

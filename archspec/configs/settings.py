@@ -177,12 +177,16 @@ class Settings:
 
 
 def _settings(field: Field, value: object) -> list[tuple[str, object]]:
-    """Return the hyperparameters that a field sets, with their values. None keeps the default of the definition."""
+    """Return the hyperparameters that a field sets, with their values.
+
+    A field that is None by default keeps the default of the definition if it is None; any other sets none.
+    """
     if field.values is not None:
         value = next((mapped for each, mapped in field.values if same(value, each)), None)
         if isinstance(value, dict):
             return [*cast("dict[str, object]", value).items()]
-    return [(field.sets, value)] if field.sets is not None and value is not None else []
+    sets_none = field.default is not None and field.like is None
+    return [(field.sets, value)] if field.sets is not None and (value is not None or sets_none) else []
 
 
 def _expected(field: Field, value: Plain) -> str | None:
