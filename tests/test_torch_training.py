@@ -49,6 +49,11 @@ def noted_dropouts(monkeypatch: pytest.MonkeyPatch) -> Generator[list[tuple[floa
         yield noted
 
 
+def joined(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of hidden states with one axis for all tokens."""
+    return (shape[0] * shape[1], shape[2]) if len(shape) == 3 else shape
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("type", TYPES)
 def test_dropout_is_where_the_live_model_has_it(
@@ -70,7 +75,10 @@ def test_dropout_is_where_the_live_model_has_it(
             trained = module.train()(**inputs)
         with noted_dropouts(monkeypatch) as expected:
             live.train()(**inputs)
-    assert found == expected and found
+    if type == "opt":  # the live model joins batch and sequence before its feed-forward layers
+        found, expected = ([(rate, joined(shape)) for rate, shape in noted] for noted in (found, expected))
+    assert found == expected
+    assert found or type == "mamba"
     for one, other in zip(evaluated, trained, strict=True):
         torch.testing.assert_close(one, other)
 
