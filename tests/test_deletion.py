@@ -36,6 +36,7 @@ import std { split_heads, merge_heads, repeat_heads, attention, SelfAttention, C
 import std { FeedForward, GatedFeedForward }
 import std { Dropout, BatchNorm, token_at }
 import std { top_experts, GatedExperts }
+import std { rotate, alibi, yarn_frequencies, yarn_scale, soft_cap }
 import albert { AlbertForMaskedLM }
 import bert { BertForMaskedLM }
 import roberta { RobertaForMaskedLM }
@@ -145,6 +146,17 @@ block Chosen(joined = false, normalized = true)(x [batch, seq, 8]) -> [batch, se
   return ..: GatedExperts(8, 6, 4, joined = joined)(x, shares, experts)
 }
 
+block Decoding(heads = 6, adjacent = true, half = 2, rounded = true, factor = 4.0)
+              (x [batch, seq, heads * 8], sinks [heads])
+              -> ([batch, seq, heads * 8], [batch, heads, seq, 8]) {
+  scale: param []
+  split   = x |> split_heads(heads)
+  angles  = reshape([seq, 1])(arange(seq)) * yarn_frequencies(2 * half, 100.0, factor, 8, rounded = rounded)
+  rotated = rotate(adjacent)(split, cos(angles) * yarn_scale(factor), sin(angles))
+  attended = attention(cap = 30.0, causal = true)(rotated, rotated, split, bias = alibi(heads, seq), sinks = sinks)
+  return attended |> merge_heads |> * .scale, soft_cap(2.0)(rotated)
+}
+
 block Split(heads)(x [batch, seq, 8]) -> [batch, seq, 8] {
   scale: param []
   return x |> split_heads(heads) |> merge_heads |> * .scale
@@ -177,6 +189,9 @@ model "across uneven"   = Across(heads = 3)
 model "few uneven"      = Few(groups = 3)
 model "experts"         = Chosen()
 model "experts joined"  = Chosen(joined = true, normalized = false)
+model "decoding"        = Decoding()
+model "decoding whole"  = Decoding(heads = 4, adjacent = false, half = 4, rounded = false, factor = 1.0)
+model "decoding small"  = Decoding(half = 1)
 model "split uneven"    = Split(heads = 3)
 model "generator"       = ElectraForMaskedLM(layers = 1)
 model "words untied"    = BertForMaskedLM(layers = 1, tied = false)

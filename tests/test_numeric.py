@@ -23,6 +23,8 @@ from archspec.model import internals
 ORACLE = Path(__file__).parent / "oracle" / "numeric"
 TINY = {"vocab": 97, "hidden": 32, "layers": 2, "heads": 4, "ffn": 48, "positions": 20}
 MODERN = {"vocab": 97, "hidden": 32, "layers": 4, "heads": 4, "ffn": 48, "window": 4}
+LATENT = {"q_rank": 12, "kv_rank": 8, "nope_size": 8, "rope_size": 4, "value_size": 8}
+LATENT |= {"expert_ffn": 16, "experts": 8, "expert_groups": 2, "best_groups": 1, "best": 2}
 SHARED = "encoder.albert_layer_groups.0.albert_layers.0"
 
 PARTLY_FLOAT32 = {"t5", "t5-v1_1", "llama", "mamba", "mistral", "mixtral", "qwen2", "qwen3", "qwen3_moe", "phi3"}
@@ -180,8 +182,7 @@ WHOLE = [
     Case(
         "deepseek_v3",
         "deepseek-v3",
-        {**SMALL, "q_rank": 12, "kv_rank": 8, "nope_size": 8, "rope_size": 4, "value_size": 8, "dense_layers": 1}
-        | {"expert_ffn": 16, "experts": 8, "expert_groups": 2, "best_groups": 1, "best": 2, "joined": True, "factor": 1.0},
+        {**SMALL, **LATENT, "dense_layers": 1, "factor": 1.0, "joined": True},
         states=stack("model.", "model.embed_tokens", "layers", norm="norm"),
     ),
     Case(
