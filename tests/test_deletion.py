@@ -43,6 +43,9 @@ import roberta { RobertaForMaskedLM }
 import electra { ElectraForMaskedLM }
 import t5 { T5EncoderModel }
 import mixtral { MixtralForCausalLM }
+import falcon { Falcon }
+import gemma3 { Gemma3 }
+import deepseek_v3 { DeepseekV3ForCausalLM }
 
 dim batch, seq, other
 
@@ -201,6 +204,16 @@ model "dropped"         = Dropped()
 model "generator small" = ElectraForMaskedLM(layers = 1, factor = 128, tied = false)
 model "text encoder"    = T5EncoderModel(layers = 2)
 model "mixtral joined"  = MixtralForCausalLM(layers = 1, experts = 2, joined = true, window = 3)
+model "falcon distances"  = Falcon(hidden = 32, layers = 1, heads = 4, alibi = true)
+model "falcon grouped"    = Falcon(hidden = 32, layers = 1, heads = 4, grouped = true, groups = 2)
+model "falcon one norm"   = Falcon(hidden = 32, layers = 1, heads = 4, grouped = true, norms = 1, parallel = false)
+model "falcon sequential" = Falcon(hidden = 32, layers = 1, heads = 4, multi_query = false, parallel = false,
+                                   hidden_dropout = 0.1, attention_dropout = 0.1)
+model "falcon uneven"     = Falcon(hidden = 32, layers = 1, heads = 4, grouped = true, groups = 3)
+model "gemma global"      = Gemma3(hidden = 32, layers = 2, heads = 2, groups = 1, size = 4, period = 2)
+model "latent"            = DeepseekV3ForCausalLM(hidden = 32, layers = 2, heads = 2, dense_layers = 1, experts = 16)
+model "latent whole"      = DeepseekV3ForCausalLM(hidden = 32, layers = 2, heads = 2, dense_layers = 1, experts = 16,
+                                                  q_rank = none, normalized = false, tied = true)
 """
 
 UNEVEN: dict[str, dict[str, Any]] = {
@@ -211,6 +224,9 @@ UNEVEN: dict[str, dict[str, Any]] = {
     "bart-base-model": {"heads": 7},
     "gpt2": {"heads": 7},
     "t5-small": {"furthest": 8},
+    "pythia-160m": {"heads": 7},
+    "bloom-560m": {"heads": 7},
+    "falcon-7b": {"heads": 7},
     "small-decoder": {"heads": 6},
     "small-vision": {"image": 225},
     "small-windows": {"heads": 5},
