@@ -208,7 +208,7 @@ def gpt_neox(rng: random.Random) -> dict[str, Any]:
 def gptj(rng: random.Random) -> dict[str, Any]:
     drawn = gpt2(rng)
     del drawn["scale_attn_by_inverse_layer_idx"]
-    return {**drawn, "n_embd": drawn["n_head"] * rng.choice([8, 16]), "rotary_dim": rng.choice([2, 4, 8])}
+    return {**drawn, "n_embd": drawn["n_head"] * rng.choice([8, 16]), "rotary_dim": rng.choice([2, 4, 6])}
 
 
 def opt(rng: random.Random) -> dict[str, Any]:

@@ -155,7 +155,7 @@ block Decoding(heads = 6, adjacent = true, half = 2, rounded = true, factor = 4.
   scale: param []
   split   = x |> split_heads(heads)
   angles  = reshape([seq, 1])(arange(seq)) * yarn_frequencies(2 * half, 100.0, factor, 8, rounded = rounded)
-  rotated = rotate(adjacent)(split, cos(angles) * yarn_scale(factor), sin(angles))
+  rotated = rotate(adjacent, half < 4)(split, cos(angles) * yarn_scale(factor), sin(angles))
   attended = attention(cap = 30.0, causal = true)(rotated, rotated, split, bias = alibi(heads, seq), sinks = sinks)
   return attended |> merge_heads |> * .scale, soft_cap(2.0)(rotated)
 }

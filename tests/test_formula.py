@@ -37,9 +37,9 @@ SIZES = [1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 48]
 
 
 def integers(spec: str) -> dict[str, int]:
-    """The hyperparameters that can be left open: integers, but for a period, which decides what each round does."""
+    """The hyperparameters that can be left open: integers, but for those that decide what each round of a loop does."""
     values = archspec.load(spec).hyperparameters
-    return {n: v for n, v in values.items() if type(v) is int and v > 0 and n != "period"}
+    return {n: v for n, v in values.items() if type(v) is int and v > 0 and n not in ("period", "dense_layers")}
 
 
 def check_against_numbers(spec: str, names: tuple[str, ...], times: int, seed: int = 0) -> archspec.Formula:

@@ -234,7 +234,9 @@ def test_pairs_are_rotated(adjacent: bool, half: int) -> None:
         a, b = (2 * i, 2 * i + 1) if adjacent else (i, i + half)
         turned = (x[..., a] + 1j * x[..., b]) * np.exp(1j * angles[:, i])
         expected[..., a], expected[..., b] = turned.real, turned.imag
-    text = TURNED.replace("ADJACENT", str(adjacent).lower()).replace("half = 2", f"half = {half}")
+    text = TURNED.replace("ADJACENT", f"{str(adjacent).lower()}, {str(half < 3).lower()}").replace(
+        "half = 2", f"half = {half}"
+    )
     np.testing.assert_allclose(run(text, x=x, angles=angles), expected)
 
 

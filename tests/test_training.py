@@ -150,14 +150,21 @@ def test_wrong_rates_and_operands_are_refused(expression: str, message: str) -> 
     assert [d.message for d in findings(ONE % expression) if d.severity == "error"] == [message]
 
 
+NO_DROPOUT = (
+    *("bloom", "deepseek", "falcon", "gemma", "gpt-j", "gpt-neox", "gpt-oss", "llama", "mistral", "mixtral"),
+    *("modernbert", "olmo", "phi", "pythia", "qwen"),
+)
+
+
 @pytest.mark.parametrize("name", archspec.models())
 def test_published_rates(name: str) -> None:
     """The rates of the bundled models; those of most decoders, ModernBERT and ALBERT's second version are 0."""
     rates = {k: v for k, v in archspec.load(name).hyperparameters.items() if "dropout" in k}
-    assert rates
-    none = name.startswith(("llama", "mistral", "mixtral", "modernbert", "olmo", "phi", "qwen"))
+    assert rates or name.startswith("mamba")
+    none = name.startswith(NO_DROPOUT)
+    exceptions = {"albert": ("hidden_dropout", "attention_dropout"), "opt": ("attention_dropout",)}
     for word, rate in rates.items():
-        expected = 0.0 if none or (name.startswith("albert") and word != "classifier_dropout") else 0.1
+        expected = 0.0 if none or word in exceptions.get(name.partition("-")[0], ()) else 0.1
         assert rate == (0.3 if name == "transformer-big" else expected), word
 
 
