@@ -28,6 +28,13 @@ layer Scale(n)(x [..., n]) -> [..., n] {
 """
 
 
+BUNDLED = [
+    pytest.param(name, marks=pytest.mark.slow) if name in ("deepseek-v3", "qwen3-30b-a3b") else name
+    for name in archspec.models()
+]
+"""The bundled models; those with tens of thousands of tensors are for the slow group."""
+
+
 def load(text: str, **overrides: Any) -> Model:
     """Compiles a text. If it has no model, the last layer or block is one, with its defaults."""
     if "\nmodel " not in text:

@@ -6,6 +6,7 @@ from typing import Any
 
 import networkx as nx
 import pytest
+from small import BUNDLED
 
 import archspec
 from archspec.graph.nodelink import nodelink
@@ -35,7 +36,7 @@ def costs(graph: nx.DiGraph) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("view", VIEWS, ids=view_id)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", BUNDLED)
 def test_every_view_is_acyclic_in_one_piece_and_sums_to_the_total(name: str, view: dict[str, Any]) -> None:
     model = archspec.load(name)
     graph = model.graph(**view)
