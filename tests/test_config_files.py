@@ -76,6 +76,20 @@ def test_the_text_is_a_spec_of_the_same_model(tmp_path: Path) -> None:
     assert archspec.load(str(tmp_path / "small.arch")).tensors == archspec.load(config).tensors
 
 
+def test_parts_are_definitions_with_hyperparameters(tmp_path: Path) -> None:
+    parts = {"text_config": {"num_hidden_layers": 2, "eos_token_id": 2}, "vision_config": {"hidden_act": "relu"}}
+    path = write(tmp_path, {"model_type": "clip", **parts})
+    assert archspec.import_config(path).splitlines()[2:] == [
+        "import std { relu }",
+        "import clip { Clip, ClipText, ClipVision }",
+        "",
+        'model "small" = Clip(Text = ClipText(layers = 2), Vision = ClipVision(activation = relu))',
+    ]
+    assert archspec.load(path).params.total == 151_277_313 - 10 * 3_152_384
+    other = {"model_type": "clip", "text_config": {"eos_token_id": 7}}
+    assert "Text = ClipText(end = 7))" in archspec.import_config(write(tmp_path, other))
+
+
 def test_a_configuration_goes_wherever_a_spec_does(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write(tmp_path, {"model_type": "bert", "num_hidden_layers": 2, "vocab_size": 99}, "config.json")
     for command in (
@@ -225,6 +239,14 @@ WRONG = [
     ({"model_type": "longformer", "attention_window": "4"}, "wrong-kind", '"4"'),
     ({"model_type": "deberta-v2", "pos_att_type": ["c2c"]}, "unsupported", '["c2c"]'),
     ({"model_type": "deberta-v2", "position_buckets": -2}, "wrong-kind", "-2"),
+    ({"model_type": "swin", "depths": []}, "wrong-kind", "[]"),
+    ({"model_type": "swin", "depths": [2, 0]}, "wrong-kind", "[2, 0]"),
+    ({"model_type": "swin", "depths": 2}, "wrong-kind", "2"),
+    ({"model_type": "vit", "image_size": [224, 224]}, "wrong-kind", "[224, 224]"),
+    ({"model_type": "wav2vec2", "mask_time_prob": 0.0}, "wrong-kind", "0.0"),
+    ({"model_type": "clip", "text_config": {"is_decoder": True}}, "unsupported", "true"),
+    ({"model_type": "clip", "text_config": {"layers": 3}}, "unknown-name", '"layers"'),
+    ({"model_type": "clip", "text_config": 3}, "wrong-kind", "3"),
     ({**CLASSIFIER, "id2label": {"0": "no", "1": "yes"}, "num_labels": 3}, "unsupported", '"num_labels"'),
     ({**CLASSIFIER, "id2label": ["no", "yes"]}, "wrong-kind", '["no", "yes"]'),
     ({**CLASSIFIER, "id2label": {}}, "wrong-kind", "{}"),
