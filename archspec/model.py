@@ -139,7 +139,8 @@ class Model:
         is applied, `frozen` (how many of its `params` are, if any), `shared_with` where a tensor it uses is on another
         node, and `hyperparameters` and `constants` (inputs that are numbers) of an operation.
 
-        Edges have `shape` and `uses`: pairs of output index and argument name. The graph's own attribute `blocks` gives
+        Edges have `shape`, `dtype` and `uses`: pairs of output index and argument name, with the `positions` of these
+        arguments. The graph's own attribute `blocks` gives
         the type of each application of a block by its name in `path`s. At every level `params` sum to
         `params.total`, and the work to that of the whole model.
 

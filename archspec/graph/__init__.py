@@ -32,7 +32,10 @@ def graph_of(body: Body, level: str = "layer", depth: int | None = None, fold: b
             for key in data.keys() & _MUTABLE:
                 data[key] = {**data[key]}
         graph.add_edges_from(
-            [(a, b, {"shape": data["shape"], "uses": [*data["uses"]]}) for (a, b), data in walker.sheet.edges.items()]
+            [
+                (a, b, {**data, "uses": [*data["uses"]], "positions": [*data["positions"]]})
+                for (a, b), data in walker.sheet.edges.items()
+            ]
         )
     return graph
 
