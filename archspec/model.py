@@ -158,10 +158,10 @@ class Model:
         `frozen` (how many of its `params` are, if any), `shared_with` where a tensor it uses is on another node, and
         `hyperparameters` and `constants` (inputs that are numbers) of an operation.
 
-        Edges have `shape` and `uses`: pairs of output index and argument name. The graph's own attributes are `model`
-        (its name), `params` (in total), `roles` (the parameters of each role, "" for none) and `blocks`: the type of
-        each application of a block by its name in `path`s. At every level `params` sum to
-        `params.total`, and the work to that of the whole model.
+        Edges have `shape`, `dtype` and `uses`: pairs of output index and argument name, with the `positions` of these
+        arguments. The graph's own attributes are `model` (its name), `params` (in total), `roles` (the parameters of
+        each role, "" for none) and `blocks`: the type of each application of a block by its name in `path`s. At every
+        level `params` sum to `params.total`, and the work to that of the whole model.
 
         Raises ValueError for another level, a negative depth, or a depth with a level other than "block".
         """

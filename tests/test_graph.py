@@ -171,6 +171,17 @@ def test_a_part_that_was_applied_before_its_block_has_both_applications(tmp_path
     assert {"enc.one", "enc.two", "enc.two@2"} <= set(graph)
 
 
+def test_operations_and_tensors_of_a_stack_are_drawn_once() -> None:
+    model = archspec.load("bert-base-uncased")
+    graph = model.graph("op", fold=True)
+    assert len(graph) < 100
+    weight = graph.nodes["encoder.layer.*.intermediate.dense.weight"]
+    assert (weight["params"], weight["repeat"]) == (12 * 3072 * 768, 12)
+    assert sum(params for _, params in graph.nodes(data="params")) == model.params.total
+    edge = graph.edges["encoder.layer.*.intermediate.dense.weight", "encoder.layer.*.intermediate.dense#linear.0"]
+    assert (edge["uses"], edge["positions"], edge["dtype"]) == ([(0, "weight")], [1], "real")
+
+
 def test_layers_that_alternate_are_folded_by_their_numbers(tmp_path: Path) -> None:
     spec = tmp_path / "net.arch"
     body = "return x |> l[i]: (Enc if i % 3 != 2 else Scale)(n) for i in 0..6"

@@ -28,7 +28,19 @@ LATENT |= {"expert_ffn": 16, "experts": 8, "expert_groups": 2, "best_groups": 1,
 SHARED = "encoder.albert_layer_groups.0.albert_layers.0"
 
 PARTLY_FLOAT32 = {"t5", "t5-v1_1", "llama", "mamba", "mistral", "mixtral", "qwen2", "qwen3", "qwen3_moe", "phi3"}
-PARTLY_FLOAT32 |= {"gpt_neox", "gptj", "opt", "bloom", "falcon", "gemma2", "gpt_oss", "deepseek_v3", "vit", "swin", "clip"}
+PARTLY_FLOAT32 |= {
+    "gpt_neox",
+    "gptj",
+    "opt",
+    "bloom",
+    "falcon",
+    "gemma2",
+    "gpt_oss",
+    "deepseek_v3",
+    "vit",
+    "swin",
+    "clip",
+}
 
 
 class Case(NamedTuple):

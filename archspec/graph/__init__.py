@@ -40,7 +40,10 @@ def graph_of(body: Body, table: Table, level: str = "layer", depth: int | None =
                 data[key] = {**data[key]}
         _add_tensors(graph, table, walker.sheet.counted)
         graph.add_edges_from(
-            [(a, b, {"shape": data["shape"], "uses": [*data["uses"]]}) for (a, b), data in walker.sheet.edges.items()]
+            [
+                (a, b, {**data, "uses": [*data["uses"]], "positions": [*data["positions"]]})
+                for (a, b), data in walker.sheet.edges.items()
+            ]
         )
     return graph
 

@@ -10,6 +10,7 @@ from archspec.elaborate.values import plain
 from archspec.graph.fold import Run, runs
 from archspec.graph.sheet import Sheet
 from archspec.ir import Body, Call, Constant, Module, Type
+from archspec.ops import OPS
 from archspec.pictures.amounts import body_bytes, result_bytes
 from archspec.pictures.arrange import arrange
 from archspec.pictures.labels import label_children
@@ -21,8 +22,8 @@ from archspec.source import fail
 from archspec.table import Table
 from archspec.work import call_work, work_of
 
-_CIRCLES = {"add": "+", "mul": "\N{MULTIPLICATION SIGN}"}
-"""Operations with two tensors that have a sign of their own."""
+_SIGNS = {"+": "+", "*": "\N{MULTIPLICATION SIGN}"}
+"""The signs of operators that are drawn as circles, if they are commutative."""
 
 Arguments = dict[str, Keys]
 """The values of each argument of an application; repetitions may have different ones."""
@@ -272,8 +273,9 @@ class Expansion:
             scope.counts[call.type] = number + 1
             node.name = f"{scope.node.name if scope.node.parent is not None else ''}#{call.type}.{number}"
             node.title, node.form = call.type, "pill"
-            if call.type in _CIRCLES and call.kind == "op":
-                node.title, node.form = _CIRCLES[call.type], "circle"
+            op = OPS.get(call.type) if call.kind == "op" else None
+            if op is not None and op.commutative and op.symbol in _SIGNS:
+                node.title, node.form = _SIGNS[op.symbol], "circle"
         node.same = node.times != 1 and len(addresses) == 1 and bool(call.address)
         node.copies = len(prefixes)
         weights = _weights(scope, entering)

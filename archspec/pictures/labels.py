@@ -61,7 +61,7 @@ def _measure(node: Node) -> None:
 
 
 def subtitle(node: Node) -> str:
-    """Return the type of a node, and the sizes of its main tensor: `Linear 768 -> 3072`, `Embedding 30522 x 768`."""
+    """Return the type of a node, and the sizes of its first tensor: of a matrix from input to output, if it is one."""
     tensor = next(iter(node.tensors or ()), None)
     if node.kind in ("param", "buffer"):
         shape = _times(node.shape) if node.shape else "number"
