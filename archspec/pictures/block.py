@@ -29,7 +29,7 @@ class Block:
 
     `x` are the axes of the entries of rows, `y` the tops of children. `turns` are inputs of circles that enter at the
     side, with the side. `tops` and `outs` are the x of the node's own ports. Channel c is above row c; `nets` are by
-    channel and value.
+    channel, value, and the side of the lane to which the value turns ("" for all other ways).
     """
 
     def __init__(self, node: Node, frames: dict[int, Frame]) -> None:
@@ -55,7 +55,7 @@ class Block:
         self.tops: dict[int, float] = {}
         self.outs: dict[int, float] = {}
         self.turns: dict[tuple[int, int], Edge] = {}
-        self.nets: dict[tuple[int, int], Net] = {}
+        self.nets: dict[tuple[int, int, str], Net] = {}
         self.turn_x: dict[tuple[int, int], float] = {}
         self.ends: dict[int, list[float]] = {}
         self.left: list[float] = []
@@ -192,6 +192,12 @@ class Block:
             return self.y[tap.child] + self.tap_offset(tap, rail.edge)
         return self.track_y(self.tap_channel(rail, tap), rail.value)
 
-    def track_y(self, channel: int, value: int) -> float:
-        """Return the y of the track of a value in a channel."""
-        return self.track_top[channel] + max(0, self.nets[channel, value].track) * TRACK
+    def start_y(self, rail: Rail, tap: Tap) -> float:
+        """Return the y at which a rail that begins in a channel turns aside, on its way to a tap."""
+        assert rail.start is not None
+        own = "" if rail.is_direct(tap) or rail.value in self.bordered else rail.edge
+        return self.track_y(rail.start, rail.value, own)
+
+    def track_y(self, channel: int, value: int, edge: str = "") -> float:
+        """Return the y of the track of a value in a channel; with an edge, of that to the lane on this side."""
+        return self.track_top[channel] + max(0, self.nets[channel, value, edge].track) * TRACK
