@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from archspec.algebra import symbols
 from archspec.cli.files import write_text
@@ -13,6 +14,9 @@ from archspec.overrides import parse_overrides
 from archspec.pictures.api import picture
 from archspec.pipeline.compile import model_of
 from archspec.source import Diagnostic, fail, suggest
+
+if TYPE_CHECKING:
+    from networkx import DiGraph
 
 DRAWN = ("svg", "png", "pdf")
 FORMATS = (*DRAWN, "dot", "mermaid", "json")
@@ -96,8 +100,7 @@ def _data(options: Namespace, model: Model, format: str, level: str) -> str:
     from archspec.graph.nodelink import nodelink
     from archspec.reporting.documents import json
 
-    fold = format != "json" if options.fold is None else options.fold
-    graph = model.graph(level, options.depth, fold=fold)
-    if format == "json":
-        return json(nodelink(graph))
-    return (dot if format == "dot" else mermaid)(graph, model.name)
+    pictures = {"dot": dot, "mermaid": mermaid}
+    data: dict[str, Callable[[DiGraph[str]], str]] = {"json": lambda graph: json(nodelink(graph))}
+    graph = model.graph(level, options.depth, fold=format in pictures if options.fold is None else options.fold)
+    return pictures[format](graph, model.name) if format in pictures else data[format](graph)

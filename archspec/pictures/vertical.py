@@ -65,8 +65,10 @@ def _find_rail_nets(block: Block, rail: Rail) -> None:
 
 def place_vertically(block: Block) -> None:
     y = 0.0 if block.is_bare else HEAD
-    for channel in range(block.height + 1):
-        nets = [net for (at, _, _), net in block.nets.items() if at == channel]
+    channels: list[list[Net]] = [[] for _ in range(block.height + 1)]
+    for (channel, _, _), net in block.nets.items():
+        channels[channel].append(net)
+    for channel, nets in enumerate(channels):
         y = max([y, *_floors(block, 2 * channel)])
         block.track_top.append(y + TRACK_TOP)
         y += _channel_height(block, channel, assign_tracks(nets), bool(nets))
