@@ -13,7 +13,7 @@ def arrange(plan: Plan, node: Node) -> None:
 
 
 class _Arrangement:
-    """`sources` are the values that enter each child, with the port; `weighs` the children with parameters behind."""
+    """An arrangement under construction. `sides` are the children in columns, `ranks` the rows of the others."""
 
     def __init__(self, plan: Plan, node: Node, contents: Contents) -> None:
         self.plan = plan
