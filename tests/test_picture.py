@@ -33,7 +33,6 @@ EVERYDAY = [
     "gpt2",
     "llama-3.2-1b",
     "modernbert-base",
-    "t5-v1_1-base",
     "transformer-seq2seq",
 ]
 
