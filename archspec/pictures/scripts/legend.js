@@ -88,7 +88,7 @@ function lineSample(colors, key, x, y) {
   if (key === "frozen") return flake(x + 8, y + 6, colors.dim);
   const dash = key === "tie" ? ' stroke-dasharray="2 3.5" stroke-linecap="round"' : "";
   const width = key === "side" ? "1.0" : "1.5";
-  return `<path d="M${coordinate(x)} ${coordinate(y + 6)}h16" stroke="${colors[key]}" stroke-width="${width}"${dash} fill="none"/>`;
+  return `<path d="M${coordinate(x)} ${coordinate(y + 6)}h16" stroke="${colors[key]}" stroke-width="${width}" fill="none"${dash}/>`;
 }
 
 /** The legend below the picture, which is always in sight. */

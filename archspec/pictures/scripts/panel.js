@@ -167,10 +167,10 @@ function parameterRows(node) {
 
 function tensorsSection({ tensors, copies = 1 }) {
   if (!tensors?.length) return [];
-  const rows = tensors.map(({ name, shape, params, frozen, tied_to }) => [
+  const rows = tensors.map(({ name, shape, params, frozen, tied_to, copies: several }) => [
     [name, frozen ? dim(" frozen") : "", tied_to ? dim(` tied to ${tied_to}`) : ""],
     (shape ?? []).join(" × ") || "a number",
-    exact(params),
+    several ? `${several} × ${exact(params)}` : exact(params),
   ]);
   return section(copies > 1 ? "Tensors of each" : "Tensors", table(["name", "shape", "#parameters"], rows));
 }
