@@ -156,7 +156,7 @@ class Picture {
 
   /** The triangle that opens or closes a node, with room for a finger around it. */
   toggle(x, y, data, color) {
-    return `<g class="toggle"><rect x="${coordinate(x - 13)}" y="${coordinate(y - 13)}" width="26" height="26" fill="transparent"/><path d="${data}" fill="${color}"/></g>`;
+    return `<g class="toggle"><rect x="${coordinate(x - 8)}" y="${coordinate(y - 9)}" width="16" height="18" fill="transparent"/><path d="${data}" fill="${color}"/></g>`;
   }
 
   box(frame, x, y) {
