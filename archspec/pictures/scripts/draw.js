@@ -61,7 +61,9 @@ class Picture {
   draw() {
     this.root = layout((id) => state.open.has(id));
     this.contents(this.root, 0, 0, 0);
-    for (const [stream, tips] of this.arrows) this.below.push(`<path d="${tips.join("")}" fill="${this.theme[stream]}"/>`);
+    for (const [group, { stream, tips }] of this.arrows) {
+      this.below.push(`<path d="${tips.join("")}" fill="${this.theme[stream]}"${this.isLive ? group : ""}/>`);
+    }
     const lines = tieLines(this.placed);
     const { tie } = this.theme;
     for (const { points, ends } of lines) {
@@ -109,12 +111,14 @@ class Picture {
     this.streams.add(stream);
     this.placed.lines.push(at);
     let drawn = branches ? at.slice(1) : at;
+    const key = this.isLive ? ` data-value="${plan.keyOf(plan.node(owner).contents.values[value])}"` : "";
     if (arrow) {
-      if (!this.arrows.has(stream)) this.arrows.set(stream, []);
-      this.arrows.get(stream).push(tip(at));
+      const group = this.isLive ? ` class="tip"${key}` : stream; // in the page, a tip is marked with its wire
+      if (!this.arrows.has(group)) this.arrows.set(group, { stream, tips: [] });
+      this.arrows.get(group).tips.push(tip(at));
       drawn = [...drawn.slice(0, -1), beforeTip(at)];
     }
-    const live = this.isLive ? ` class="wire" data-value="${plan.keyOf(plan.node(owner).contents.values[value])}"` : "";
+    const live = this.isLive ? ` class="wire"${key}` : "";
     this.below.push(`<path d="${rounded(drawn, RADIUS)}" fill="none" stroke="${color}" stroke-width="${WIRES[stream]}"${live}/>`);
     if (dot) this.below.push(`<circle cx="${coordinate(dot[0] + x)}" cy="${coordinate(dot[1] + y)}" r="2.2" fill="${color}"/>`);
   }

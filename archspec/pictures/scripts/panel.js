@@ -176,8 +176,15 @@ function tensorsSection({ tensors, copies = 1 }) {
 }
 
 function hyperparametersSection(values) {
-  const rows = Object.entries(values ?? {}).map(([name, value]) => [name, value === null ? "none" : String(value)]);
+  const rows = Object.entries(values ?? {}).map(([name, value]) => [name, valueText(value)]);
   return rows.length ? section("Hyperparameters", table(["name", "value"], rows)) : [];
+}
+
+/** A hyperparameter as it is written in a spec. */
+function valueText(value) {
+  if (value === null) return "none";
+  if (Array.isArray(value)) return `[${value.map(valueText).join(", ")}]`;
+  return typeof value === "number" && value && Math.abs(value) < 1e-3 ? value.toExponential() : String(value);
 }
 
 /** Work and memory at the sizes that one types; sizes that the model cannot run with give no numbers. */
