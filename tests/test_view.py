@@ -13,6 +13,7 @@ import pytest
 import archspec
 from archspec.cli import main
 from archspec.pictures import view
+from archspec.pictures.page import page
 from archspec.pictures.server import PageServer
 
 SPEC = """
@@ -52,6 +53,15 @@ def test_the_command_writes_a_file_and_opens_it(
     assert opened == [written.as_uri()] and written.parent == tmp_path
     assert written.name.startswith("tiny-") and written.suffix == ".html"
     assert total_of(written.read_text()) == 72
+
+
+def test_graph_writes_the_page_too(spec: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "tiny.html"
+    assert main(["graph", str(spec), "-o", str(file)]) == 0
+    assert file.read_text() == page(str(spec))
+    assert main(["graph", str(spec), "--to", "html"]) == 0
+    assert capsys.readouterr().out == page(str(spec))
+    assert main(["graph", str(spec), "--to", "html", "--level", "op"]) == 2
 
 
 def test_a_name_that_is_no_file_name(opened: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

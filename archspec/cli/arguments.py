@@ -119,7 +119,7 @@ def _graph(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--to",
         "--format",
-        choices=("svg", "png", "pdf", "dot", "mermaid", "mmd", "json"),
+        choices=("svg", "png", "pdf", "html", "dot", "mermaid", "mmd", "json"),
         default="",
         help="output format (from the extension of FILE; otherwise dot)",
     )
