@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
 import struct
 import time
-from base64 import b64encode
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ from xml.etree import ElementTree
 
 import pages
 import pytest
+import shows
 from browser import Browser, Page, executable
 
 import archspec
@@ -62,48 +61,15 @@ def opened(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Page]]:
         shown.close()
 
 
-def ids(shown: Page) -> dict[str, str]:
-    """The id of each drawn node by its full name."""
-    nodes = shown.run(
-        "[...document.querySelectorAll('.node')].map(n => [n.querySelector('title').textContent, n.dataset.id])"
-    )
-    return {title.split(",")[0]: id for title, id in nodes}
-
-
-def box(shown: Page, name: str) -> dict[str, float]:
-    """The rectangle of a node in the window."""
-    id = ids(shown)[name]
-    code = f"JSON.stringify(document.querySelector('#node-{id} > .shape').getBoundingClientRect())"
-    return json.loads(shown.run(code))
-
-
-def middle(shown: Page, name: str) -> tuple[float, float]:
-    """A point of a node where no line, text or other node is: near the right end of its top."""
-    found = box(shown, name)
-    return found["x"] + found["width"] - min(found["width"] / 4, 24), found["y"] + min(found["height"] / 2, 6)
-
-
-def panel(shown: Page) -> str:
-    return shown.run("document.getElementById('panel').innerText")
-
-
-def crumbs(shown: Page) -> str:
-    return shown.run("document.getElementById('crumbs').innerText").replace("\n", " ")
-
-
-def selected(shown: Page) -> str | None:
-    return shown.run("document.querySelector('.at > title')?.textContent.split(',')[0] ?? null")
-
-
 # What is shown
 
 
 def test_the_panel_tells_all_about_a_layer(opened: Callable[..., Page]) -> None:
     shown = opened()
-    assert "109,482,240" in panel(shown) and "96.6\u00a0GFLOPs" in panel(shown)
-    shown.click(*middle(shown, QUERY))
-    text = panel(shown)
-    assert crumbs(shown) == "bert-base-uncased \u203a encoder.layer.* \u203a attention.self \u203a query"
+    assert "109,482,240" in shows.panel(shown) and "96.6\u00a0GFLOPs" in shows.panel(shown)
+    shown.click(*shows.middle(shown, QUERY))
+    text = shows.panel(shown)
+    assert shows.crumbs(shown) == "bert-base-uncased \u203a encoder.layer.* \u203a attention.self \u203a query"
     for expected in (
         "encoder.layer.*.attention.self.query",
         "batch \u00d7 seq \u00d7 768 from embeddings.LayerNorm",
@@ -124,52 +90,35 @@ def test_sizes_are_typed_and_checked(opened: Callable[..., Page]) -> None:
     shown.run("document.getElementById('size-seq').focus(); document.getElementById('size-seq').select()")
     shown.type("513")
     shown.key("Enter")
-    assert "largest seq is 512" in panel(shown) and "GFLOPs" not in panel(shown)
+    assert "largest seq is 512" in shows.panel(shown) and "GFLOPs" not in shows.panel(shown)
     shown.run("document.getElementById('size-seq').select()")
     shown.type("128")
     shown.key("Enter")
     flops = archspec.cost("bert-base-uncased", batch=1, seq=128).work.flops
-    assert f"{flops:,}" in panel(shown)
+    assert f"{flops:,}" in shows.panel(shown)
     assert "size-seq=128" in shown.run("location.hash")
 
 
 def test_tied_frozen_and_applied_again(opened: Callable[..., Page]) -> None:
     shown = opened("transformer-base")
-    shown.click(*middle(shown, "tgt_word_prj"))
-    assert "tied to\nencoder.src_word_emb" in panel(shown)
-    shown.click(*middle(shown, "encoder.position_enc"))
-    assert "frozen" in panel(shown)
+    shown.click(*shows.middle(shown, "tgt_word_prj"))
+    assert "tied to\nencoder.src_word_emb" in shows.panel(shown)
+    shown.click(*shows.middle(shown, "encoder.position_enc"))
+    assert "frozen" in shows.panel(shown)
     albert = opened("albert-base-v2")
-    albert.click(*middle(albert, "encoder.albert_layer_groups.0.albert_layers.0"))
-    assert "the same weights, applied 12 times" in panel(albert)
-
-
-LOW_CONTRAST = """
-  const parse = (color) => color.match(/[\\d.]+/g).map(Number);
-  const part = (value) => value / 255 <= 0.04045 ? value / 255 / 12.92 : ((value / 255 + 0.055) / 1.055) ** 2.4;
-  const light = ([r, g, b]) => 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b);
-  const behind = (element) => {
-    const color = element ? parse(getComputedStyle(element).backgroundColor) : [255, 255, 255];
-    return color[3] === 0 ? behind(element.parentElement) : color;
-  };
-  const hasText = (element) => [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
-  return [...document.querySelectorAll("body *:not(svg *):not(script)")].filter((element) => {
-    if (!hasText(element) || !element.getClientRects().length) return false;
-    const [low, high] = [light(parse(getComputedStyle(element).color)), light(behind(element))].sort((x, y) => x - y);
-    return (high + 0.05) / (low + 0.05) < 4.5;
-  }).map((element) => element.outerHTML);
-"""
+    albert.click(*shows.middle(albert, "encoder.albert_layer_groups.0.albert_layers.0"))
+    assert "the same weights, applied 12 times" in shows.panel(albert)
 
 
 def test_every_text_has_contrast(opened: Callable[..., Page]) -> None:
     for dark in (False, True):
         shown = opened(dark=dark)
         assert shown.run("document.documentElement.className") == ("dark" if dark else "")
-        shown.click(*middle(shown, QUERY))
+        shown.click(*shows.middle(shown, QUERY))
         shown.key("/")
         shown.type("query")
         assert shown.run("document.querySelectorAll('#hits li').length") > 0
-        assert shown.run(f"(() => {{ {LOW_CONTRAST} }})()") == []
+        assert shown.run(f"(() => {{ {shows.LOW_CONTRAST} }})()") == []
 
 
 @pytest.mark.parametrize("name", pages.HOSTILE[:-1])
@@ -224,34 +173,21 @@ def test_long_names_stay_inside_their_boxes(opened: Callable[..., Page], tmp_pat
 @pytest.mark.parametrize("name", [LAYER, f"{LAYER}.attention.self", QUERY])
 def test_a_block_opens_and_closes_in_place(opened: Callable[..., Page], name: str) -> None:
     shown = opened()
-    shown.click(*middle(shown, name))
-    assert selected(shown) == name
-    before, entry = box(shown, name), entry_x(shown, name)
+    shown.click(*shows.middle(shown, name))
+    assert shows.selected(shown) == name
+    before, entry = shows.box(shown, name), shows.entry_x(shown, name)
     shown.key("Enter")
-    after = box(shown, name)
+    after = shows.box(shown, name)
     assert after["width"] != before["width"] and after["y"] == pytest.approx(before["y"], abs=0.6)
-    assert entry_x(shown, name) == pytest.approx(entry, abs=1)
+    assert shows.entry_x(shown, name) == pytest.approx(entry, abs=1)
     shown.key("Enter")
-    assert box(shown, name) == pytest.approx(before, abs=0.6)
-
-
-def entry_x(shown: Page, name: str) -> float:
-    """Where the line on the axis meets the top of a node."""
-    code = """
-      const box = document.querySelector("#node-%s > .shape").getBoundingClientRect();
-      const ends = [...document.querySelectorAll(".wire")].map((wire) => {
-        const end = wire.getPointAtLength(wire.getTotalLength()).matrixTransform(wire.getScreenCTM());
-        return [end.x, end.y];
-      });
-      return ends.find(([x, y]) => Math.abs(y - box.top) < 7 && x > box.left && x < box.right)[0];
-    """
-    return shown.run(f"(() => {{ {code % ids(shown)[name]} }})()")
+    assert shows.box(shown, name) == pytest.approx(before, abs=0.6)
 
 
 def test_the_triangle_opens_with_one_click(opened: Callable[..., Page]) -> None:
     shown = opened()
     count = shown.run("document.querySelectorAll('.node').length")
-    id = ids(shown)[QUERY]
+    id = shows.ids(shown)[QUERY]
     place = f"document.querySelector('#node-{id} .toggle path').getBoundingClientRect()"
     x, y, w, h = shown.run(f"(() => {{ const b = {place}; return [b.x, b.y, b.width, b.height] }})()")
     shown.click(x + w / 2, y + h / 2)
@@ -268,7 +204,7 @@ def test_levels(opened: Callable[..., Page]) -> None:
     assert counts == sorted(counts) and counts[-1] > 2 * counts[0]
     for _ in range(8):
         shown.key("-")
-    assert shown.run(count) < counts[0] and LAYER in ids(shown) and QUERY not in ids(shown)
+    assert shown.run(count) < counts[0] and LAYER in shows.ids(shown) and QUERY not in shows.ids(shown)
 
 
 # Keys
@@ -277,24 +213,24 @@ def test_levels(opened: Callable[..., Page]) -> None:
 def test_everything_has_a_key(opened: Callable[..., Page]) -> None:
     shown = opened()
     shown.key("ArrowDown")
-    first = selected(shown)
+    first = shows.selected(shown)
     assert first
     for _ in range(4):
         shown.key("ArrowDown")
-    assert selected(shown) not in (None, first)
+    assert shows.selected(shown) not in (None, first)
     shown.key("ArrowUp")
     shown.key("Escape")
-    assert selected(shown) is None
+    assert shows.selected(shown) is None
 
     shown.key("/")
     assert shown.run("document.activeElement.id") == "query"
     shown.type("encoder.layer.7.attention.self.query.weight")
     shown.key("Enter")
-    assert selected(shown) == QUERY and shown.run("document.activeElement.id") == "view"
+    assert shows.selected(shown) == QUERY and shown.run("document.activeElement.id") == "view"
     shown.key("Backspace")
-    assert selected(shown) == f"{LAYER}.attention.self"
+    assert shows.selected(shown) == f"{LAYER}.attention.self"
     shown.key("Enter")
-    assert QUERY not in ids(shown)
+    assert QUERY not in shows.ids(shown)
 
     scale = "document.querySelector('#view > svg').style.transform"
     before = shown.run(scale)
@@ -333,7 +269,7 @@ def test_search_by_type_with_the_arrows(opened: Callable[..., Page]) -> None:
     assert len(hits) == 3
     shown.key("ArrowDown")
     shown.key("Enter")
-    assert selected(shown) == hits[1]
+    assert shows.selected(shown) == hits[1]
     shown.key("/")
     shown.type("zzz")
     assert "nothing found" in shown.run("document.getElementById('hits').innerText")
@@ -342,47 +278,42 @@ def test_search_by_type_with_the_arrows(opened: Callable[..., Page]) -> None:
 # Pointers and fingers
 
 
-def transform(shown: Page) -> tuple[float, float, float]:
-    x, y, k = re.findall(r"-?[\d.]+(?:e-\d+)?", shown.run("document.querySelector('#view > svg').style.transform"))
-    return float(x), float(y), float(k)
-
-
 def test_dragging_and_the_wheel(opened: Callable[..., Page]) -> None:
     shown = opened()
-    x, y, k = transform(shown)
+    x, y, k = shows.transform(shown)
     shown.mouse("mousePressed", 100, 400, button="left", clickCount=1)
     shown.mouse("mouseMoved", 130, 420, button="left", buttons=1)
     shown.mouse("mouseMoved", 150, 430, button="left", buttons=1)
     shown.mouse("mouseReleased", 150, 430, button="left", clickCount=1)
-    assert transform(shown) == pytest.approx((x + 50, y + 30, k), abs=0.6)
+    assert shows.transform(shown) == pytest.approx((x + 50, y + 30, k), abs=0.6)
     shown.mouse("mouseWheel", 300, 400, deltaX=0, deltaY=120)
-    assert transform(shown)[1] == pytest.approx(y + 30 - 120, abs=0.6)
+    assert shows.transform(shown)[1] == pytest.approx(y + 30 - 120, abs=0.6)
     name = f"{LAYER}.attention.output.dense"
-    before = box(shown, name)
+    before = shows.box(shown, name)
     shown.mouse("mouseWheel", before["x"], before["y"], deltaX=0, deltaY=-100, modifiers=2)
-    assert transform(shown)[2] > k
-    assert box(shown, name)["x"] == pytest.approx(before["x"], abs=1)
+    assert shows.transform(shown)[2] > k
+    assert shows.box(shown, name)["x"] == pytest.approx(before["x"], abs=1)
 
 
 def test_fingers(opened: Callable[..., Page]) -> None:
     shown = opened(touch=True, width=420, height=800)
-    x, y, k = transform(shown)
+    x, y, k = shows.transform(shown)
     shown.touch("touchStart", (200, 300))
     for step in range(1, 6):
         shown.touch("touchMove", (200 + 10 * step, 300 + 6 * step))
     shown.touch("touchEnd")
-    moved = transform(shown)
+    moved = shows.transform(shown)
     assert moved[0] > x + 30 and moved[1] > y + 15 and moved[2] == k
     shown.touch("touchStart", (150, 300), (250, 300))
     for step in range(1, 6):
         shown.touch("touchMove", (150 - 10 * step, 300), (250 + 10 * step, 300))
     shown.touch("touchEnd")
-    assert transform(shown)[2] > 1.5 * k
+    assert shows.transform(shown)[2] > 1.5 * k
     shown.key("f")
-    at = middle(shown, LAYER)[0], box(shown, LAYER)["y"] + 3
+    at = shows.middle(shown, LAYER)[0], shows.box(shown, LAYER)["y"] + 3
     shown.touch("touchStart", at)
     shown.touch("touchEnd")
-    assert selected(shown) == LAYER
+    assert shows.selected(shown) == LAYER
     count = shown.run("document.querySelectorAll('.node').length")
     shown.touch("touchStart", at)
     shown.touch("touchEnd")
@@ -392,7 +323,7 @@ def test_fingers(opened: Callable[..., Page]) -> None:
 def test_another_window_size_fits_the_picture_again(opened: Callable[..., Page]) -> None:
     shown = opened()
     shown.key("f")
-    before = transform(shown)
+    before = shows.transform(shown)
     shown.resize(900, 500)
     shown.wait(f"!document.querySelector('#view > svg').style.transform.includes('scale({before[2]})')")
     size = json.loads(shown.run("JSON.stringify(document.querySelector('#view > svg').getBoundingClientRect())"))
@@ -405,7 +336,7 @@ def test_another_window_size_fits_the_picture_again(opened: Callable[..., Page])
 
 def test_a_link_shows_the_same(opened: Callable[..., Page]) -> None:
     shown = opened()
-    shown.click(*middle(shown, QUERY), times=2)
+    shown.click(*shows.middle(shown, QUERY), times=2)
     for key in ("c", "c", "d", "f"):
         shown.key(key)
     fragment = shown.run("location.hash")
@@ -413,13 +344,13 @@ def test_a_link_shows_the_same(opened: Callable[..., Page]) -> None:
     other = opened(fragment=fragment)
     other.key("f")
     assert other.run("document.getElementById('view').innerHTML") == picture
-    assert selected(other) == QUERY and panel(other) == panel(shown)
+    assert shows.selected(other) == QUERY and shows.panel(other) == shows.panel(shown)
     assert other.run("location.hash") == fragment
 
 
 def test_a_link_to_what_is_not_there(opened: Callable[..., Page]) -> None:
     shown = opened(fragment="#at=none&open=x&open=&color=red&theme=1&size-seq=%00&shut=__proto__")
-    assert selected(shown) is None and "positive integer" in panel(shown)
+    assert shows.selected(shown) is None and "positive integer" in shows.panel(shown)
 
 
 def test_files_are_what_is_shown(opened: Callable[..., Page], browser: Browser, tmp_path: Path) -> None:
@@ -469,12 +400,12 @@ def test_the_page_follows_its_spec(browser: Browser, tmp_path: Path, monkeypatch
     url, _ = next(versions)
     shown = browser.page(url)
     shown.wait("document.querySelector('#view > svg')")
-    shown.click(*middle(shown, "b"))
+    shown.click(*shows.middle(shown, "b"))
     shown.key("Enter")
-    shown.click(*middle(shown, "a"))
+    shown.click(*shows.middle(shown, "a"))
     shown.key("Enter")
-    before = set(ids(shown))
-    assert "a.two" not in before and "b.two" in before and selected(shown) == "a"
+    before = set(shows.ids(shown))
+    assert "a.two" not in before and "b.two" in before and shows.selected(shown) == "a"
 
     spec.write_text("block")
     next(versions)
@@ -484,8 +415,8 @@ def test_the_page_follows_its_spec(browser: Browser, tmp_path: Path, monkeypatch
     spec.write_text(PARTS.replace("two", "other"))
     next(versions)
     shown.wait("document.querySelector('#view')?.innerHTML.includes('b.other')")
-    assert set(ids(shown)) == {name.replace("two", "other") for name in before}
-    assert selected(shown) == "a" and shown.run("document.getElementById('notice').hidden")
+    assert set(shows.ids(shown)) == {name.replace("two", "other") for name in before}
+    assert shows.selected(shown) == "a" and shown.run("document.getElementById('notice').hidden")
     shown.close()
     versions.close()
 
@@ -513,46 +444,10 @@ def test_a_screenshot(
     shown = opened(name, **options)
     path = tmp_path / "shot.png"
     shown.screenshot(path)
-    found = mosaic(shown, path.read_bytes())
+    found = shows.mosaic(shown, path.read_bytes())
     file = Path(__file__).parent / "golden" / f"page-{name}.txt"
     if request.config.getoption("--update-golden"):
         golden(file.name, found)
     pairs = list(zip(found.split(), file.read_text().split(), strict=True))
-    far = [pair for pair in pairs if distance(*pair) > 48]
+    far = [pair for pair in pairs if shows.distance(*pair) > 48]
     assert len(far) <= 0.04 * len(pairs), f"{len(far)} of {len(pairs)} tiles differ"
-
-
-TILE = 40
-
-MOSAIC = """(async () => {
-  const image = new Image();
-  image.src = "data:image/png;base64,%s";
-  await image.decode();
-  const canvas = document.createElement("canvas");
-  [canvas.width, canvas.height] = [image.width, image.height];
-  const context = canvas.getContext("2d", { willReadFrequently: true });
-  context.drawImage(image, 0, 0);
-  const lines = [];
-  for (let y = 0; y + %d <= image.height; y += %d) {
-    const line = [];
-    for (let x = 0; x + %d <= image.width; x += %d) {
-      const { data } = context.getImageData(x, y, %d, %d);
-      line.push([0, 1, 2].map((c) => {
-        let sum = 0;
-        for (let i = c; i < data.length; i += 4) sum += data[i];
-        return Math.floor((4 * sum) / data.length).toString(16).padStart(2, "0");
-      }).join(""));
-    }
-    lines.push(line.join(" "));
-  }
-  return lines.join("\\n") + "\\n";
-})()"""
-
-
-def mosaic(shown: Page, png: bytes) -> str:
-    """The mean colors of the tiles of a picture: where things are, whatever the fonts."""
-    return shown.run(MOSAIC % (b64encode(png).decode(), *[TILE] * 6))
-
-
-def distance(one: str, other: str) -> int:
-    return max(abs(int(one[i : i + 2], 16) - int(other[i : i + 2], 16)) for i in (0, 2, 4))

@@ -173,4 +173,8 @@ async function start() {
   performance.measure("start", { start: began });
 }
 
-start();
+start().catch((error) => {
+  byId("notice").textContent = `This browser cannot show the page: ${error.message}`;
+  byId("notice").hidden = false;
+  throw error;
+});

@@ -80,6 +80,7 @@ function watchGestures(tapped) {
   const pointers = new Map();
   let moved = false;
   let last = { id: null, time: 0 };
+  let rest = 0;
 
   const local = (event) => {
     const box = element.getBoundingClientRect();
@@ -135,7 +136,8 @@ function watchGestures(tapped) {
       if (event.ctrlKey || event.metaKey) scaleAt(x, y, Math.exp(-event.deltaY * line * 0.0025 * (event.ctrlKey ? 2 : 1)));
       else if (event.shiftKey && !event.deltaX) moveBy(-event.deltaY * line, 0);
       else moveBy(-event.deltaX * line, -event.deltaY * line);
-      writeFragment();
+      clearTimeout(rest);
+      rest = setTimeout(writeFragment, 200); // browsers limit how often the history is written
     },
     { passive: false },
   );
