@@ -110,6 +110,11 @@ def test_tied_frozen_and_applied_again(opened: Callable[..., Page]) -> None:
     assert "the same weights, applied 12 times" in shows.panel(albert)
 
 
+def test_a_model_without_parameters(opened: Callable[..., Page]) -> None:
+    shown = opened(f"{Path(__file__).parent / 'values.arch'}:positions")
+    assert "positions" in shows.panel(shown) and shown.run("document.getElementById('notice').hidden")
+
+
 def test_every_text_has_contrast(opened: Callable[..., Page]) -> None:
     for dark in (False, True):
         shown = opened(dark=dark)

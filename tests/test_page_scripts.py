@@ -3,6 +3,7 @@
 import math
 import random
 import re
+from pathlib import Path
 from typing import Any
 
 import pages
@@ -77,7 +78,10 @@ def test_the_page_draws_every_bundled_model_as_python_does(name: str) -> None:
     check_pictures(name)
 
 
-@pytest.mark.parametrize("name", ["bert-base-uncased", "bart-base", "llama-3.1-405b"])
+MAMBA = str(Path(__file__).parent / "mamba.arch")
+
+
+@pytest.mark.parametrize("name", ["bart-base", "llama-3.1-405b", MAMBA])
 def test_work_is_that_of_cost(name: str) -> None:
     model = archspec.load(name)
     _, data = script_plan(model)
@@ -89,6 +93,39 @@ def test_work_is_that_of_cost(name: str) -> None:
     found = dict(scripts.run(code, data, sizes=sizes))
     work = archspec.cost(model, dims=sizes).work
     assert int(found["flops"]) == work.flops and int(found["elementwise"]) == work.elementwise
+
+
+def check_sums(name: str) -> None:
+    model = archspec.load(name)
+    plan, data = script_plan(model)
+    code = """
+      return input.cases.map(([open]) => {
+        const isOpen = new Set(open);
+        const closed = plan.nodes.filter(({ id, kind }) => id !== 0 && kind !== "group" && !isOpen.has(id)
+          && plan.path(id).slice(0, -1).every((outer) => isOpen.has(outer)));
+        const sum = (amount) => String(closed.map(amount).reduce((a, b) => a + b, 0n));
+        return [
+          sum(({ params }) => BigInt(params ?? 0)),
+          ...["flops", "elementwise", "bytes"].map((key) => sum(({ id }) => amountsOf(id)[key])),
+        ];
+      });
+    """
+    sizes = {name: size for name, (size, _) in sizes_of(model).items()}
+    work = archspec.cost(model, dims=sizes).work
+    totals = {tuple(map(int, sums)) for sums in scripts.run(code, data, cases=cases(plan))}
+    assert len(totals) == 1
+    assert totals.pop()[:3] == (model.params.total, work.flops, work.elementwise)
+
+
+@pytest.mark.parametrize("name", ["albert-base-v2", MAMBA])
+def test_what_is_shown_sums_to_the_whole(name: str) -> None:
+    check_sums(name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", archspec.models())
+def test_what_is_shown_of_every_bundled_model_sums_to_the_whole(name: str) -> None:
+    check_sums(name)
 
 
 def test_polynomials() -> None:

@@ -45,7 +45,7 @@ function table(names, rows) {
 }
 
 function aboutModel() {
-  const { model, doc, total, trainable, frozen, hyperparameters } = plan;
+  const { model, doc, total, trainable = 0, frozen, hyperparameters } = plan;
   return [
     make("h2", {}, model),
     doc && make("p", { class: "doc" }, coded(doc)),
