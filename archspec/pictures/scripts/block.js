@@ -38,7 +38,16 @@ class Block {
     this.makeEquallyWide();
     const fromTop = this.values.map((value, index) => index).filter((index) => this.beginsAtTop(index));
     this.rails = railsOf(this, new Set(fromTop));
-    this.slots = new Map(this.rows.flatMap((entries, row) => entries.map((key) => [placeOf(row, key), this.slotOf(key)])));
+    const gaps = new Map();
+    for (const { edge, taps } of this.rails) {
+      for (const { child, gap } of taps) {
+        const lanes = gaps.get(child) ?? { left: 0, right: 0 };
+        lanes[edge] = Math.max(lanes[edge], LANE * gap);
+        gaps.set(child, lanes);
+      }
+    }
+    this.slots = new Map();
+    this.rows.forEach((entries, row) => entries.forEach((key) => this.slots.set(placeOf(row, key), this.slotOf(key, gaps.get(key)))));
     this.chains = this.values.map((_, value) => this.findChain(value));
   }
 
@@ -79,14 +88,11 @@ class Block {
     }
   }
 
-  slotOf(key) {
+  /** The room of an entry: with what stands beside it, and lanes in the gaps around it. */
+  slotOf(key, lanes = { left: 0, right: 0 }) {
     if (key < 0) return { left: 4, right: 4 };
     const frame = this.frames.get(key);
     const [right, left] = [...(plan.node(key).beside ?? []).map((id) => this.frames.get(id).w + BESIDE), 0, 0];
-    const lanes = { left: 0, right: 0 };
-    for (const { edge, taps } of this.rails) {
-      for (const tap of taps) if (tap.child === key && tap.way === "gap") lanes[edge] = Math.max(lanes[edge], LANE * tap.gap);
-    }
     return { left: frame.axis + left + lanes.left, right: frame.w - frame.axis + right + lanes.right };
   }
 

@@ -175,8 +175,10 @@ function turned(block, id, found, taken) {
 function measureRows(block) {
   block.left = [];
   block.right = [];
+  const turns = block.rows.map(() => []);
+  for (const { child, x } of block.turns.values()) turns[block.rowOf.get(child)].push(x);
   block.rows.forEach((entries, row) => {
-    const turned = [...block.turns.values()].filter(({ child }) => entries.includes(child)).map(({ x }) => x);
+    const turned = turns[row];
     const reach = (side, sign) => entries.map((key) => block.xOf(row, key) + sign * block.slots.get(placeOf(row, key))[side]);
     block.left.push(Math.min(...reach("left", -1), ...turned));
     block.right.push(Math.max(...reach("right", 1), ...turned));

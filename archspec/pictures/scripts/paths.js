@@ -121,8 +121,8 @@ class Drawing {
     const value = block.values[rail.value];
     const x = railX(block, rail);
     const taps = rail.taps.map((tap) => [tap, tapY(block, rail, tap)]).sort((a, b) => a[1] - b[1]);
-    const start = this.railStart(rail, value, taps[0][1], x);
     taps.forEach(([tap, y], number) => {
+      const start = this.railStart(rail, value, taps[0][1], tap);
       const turn = !isDirect(rail, tap) && x !== undefined ? [[x, start.at(-1)[1]], [x, y]] : [];
       const way = value.uses.some((use) => use.way === "skip" && use.to === tap.child) ? "skip" : rail.edge;
       let dot = x !== undefined && number + 1 < taps.length && tap.way === "row" ? [x, y] : undefined;
@@ -133,12 +133,13 @@ class Drawing {
     });
   }
 
-  railStart(rail, value, y, x) {
+  /** The first points of a rail to a tap; `y` is the height of its first tap. */
+  railStart(rail, value, y, tap) {
     const { block } = this;
-    if (block.columnX.has(value.from)) return [[x, block.y.get(value.from) + block.frames.get(value.from).h]];
+    if (block.columnX.has(value.from)) return [[railX(block, rail), block.y.get(value.from) + block.frames.get(value.from).h]];
     if (rail.start !== undefined) {
-      const [points, channel] = this.start(rail.value, value);
-      return [...points, [points.at(-1)[0], trackY(block, channel, rail.value)]];
+      const [points] = this.start(rail.value, value);
+      return [...points, [points.at(-1)[0], startY(block, rail, tap)]];
     }
     (rail.edge === "left" ? this.frame.lefts : this.frame.rights).set(value.output, y);
     return [[rail.edge === "left" ? this.left : this.right, y]];

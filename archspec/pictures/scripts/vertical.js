@@ -4,9 +4,12 @@ const TRACK = 7;
 const TRACK_TOP = 9;
 const TRACK_BOTTOM = 13;
 
-/** The net of a value in a channel, made when it is first needed. */
-function netIn(block, channel, value) {
-  const key = `${channel}.${value}`;
+/**
+ * The net of a value in a channel, made when it is first needed; with an edge, that to the lane on this side, which is
+ * apart so that what goes aside and what goes down are told apart.
+ */
+function netIn(block, channel, value, edge = "") {
+  const key = `${channel}.${value}.${edge}`;
   if (!block.nets.has(key)) block.nets.set(key, { ...netOf(), channel });
   return block.nets.get(key);
 }
@@ -33,7 +36,11 @@ function findNets(block) {
 
 function findRailNets(block, rail) {
   let x = railX(block, rail);
-  if (rail.start !== undefined && rail.lane !== undefined) netIn(block, rail.start, rail.value).lowers.push(rail.lane);
+  if (rail.start !== undefined && rail.lane !== undefined) {
+    const own = netIn(block, rail.start, rail.value, block.bordered.has(rail.value) ? "" : rail.edge);
+    if (!block.bordered.has(rail.value)) own.uppers.push(block.upperX(rail.value, rail.start) ?? 0);
+    own.lowers.push(rail.lane);
+  }
   for (const tap of rail.taps) {
     if (tap.way === "row") continue;
     const channel = tapChannel(block, rail, tap);
@@ -55,8 +62,9 @@ function placeVertically(block) {
   block.trackTop = [];
   block.rowTop = [];
   let y = block.isBare ? 0 : HEAD;
-  for (let channel = 0; channel <= block.height; channel++) {
-    const nets = [...block.nets.values()].filter((net) => net.channel === channel);
+  const channels = Array.from({ length: block.height + 1 }, () => []);
+  for (const net of block.nets.values()) channels[net.channel].push(net);
+  for (const [channel, nets] of channels.entries()) {
     y = Math.max(y, ...floors(block, 2 * channel));
     block.trackTop.push(y + TRACK_TOP);
     y += channelHeight(block, channel, assignTracks(nets), nets.length > 0);
@@ -123,8 +131,16 @@ function tapY(block, rail, tap) {
   return trackY(block, tapChannel(block, rail, tap), rail.value);
 }
 
-/** The y of the track of a value in a channel. */
-const trackY = (block, channel, value) => block.trackTop[channel] + Math.max(0, block.nets.get(`${channel}.${value}`).track) * TRACK;
+/** The y at which a rail that begins in a channel turns aside, on its way to a tap. */
+function startY(block, rail, tap) {
+  const isShared = isDirect(rail, tap) || block.bordered.has(rail.value);
+  return trackY(block, rail.start, rail.value, isShared ? "" : rail.edge);
+}
+
+/** The y of the track of a value in a channel; with an edge, of that to the lane on this side. */
+function trackY(block, channel, value, edge = "") {
+  return block.trackTop[channel] + Math.max(0, block.nets.get(`${channel}.${value}.${edge}`).track) * TRACK;
+}
 
 /** Set the x of what stands in columns and beside children. */
 function placeBeside(block) {
