@@ -5,7 +5,7 @@ let plan;
 /** The plan of some data, with ways to look things up. */
 function planOf(data) {
   const { nodes } = data;
-  for (const each of nodes) each.parent ??= 0; // left out where it is the model itself
+  for (const each of nodes) each.parent ??= 0; // that of the model itself, which has none
   const node = (id) => nodes[id];
   const kids = (id) => nodes[id].contents?.children ?? [];
   const isBox = (id) => id !== null && id !== 0 && kids(id).length > 0 && nodes[id].kind !== "group";
