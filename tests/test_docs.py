@@ -62,6 +62,7 @@ TOPICS = (
     "import",
     "scaffold",
     "compare",
+    "view",
     "python",
     "contributing",
 )

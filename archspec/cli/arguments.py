@@ -141,7 +141,7 @@ def _graph(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--to",
         "--format",
-        choices=("svg", "png", "pdf", "dot", "mermaid", "mmd", "json", "graphml", "gexf"),
+        choices=("svg", "png", "pdf", "html", "dot", "mermaid", "mmd", "json", "graphml", "gexf"),
         default="",
         help="output format (from the extension of FILE; otherwise dot)",
     )
@@ -159,6 +159,11 @@ def _graph(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dark", action="store_true", help="use a dark background (svg, png, pdf)")
     _dims(parser)
     _output(parser)
+
+
+def _view(parser: argparse.ArgumentParser) -> None:
+    _spec(parser)
+    parser.add_argument("--watch", action="store_true", help="renew the page whenever the spec is saved")
 
 
 def _build(parser: argparse.ArgumentParser) -> None:
@@ -337,6 +342,7 @@ _COMMANDS = {
     "cost": Command("compute multiply-accumulates, FLOPs, elementwise operations and memory", _cost),
     "formula": Command("derive the parameter count as a polynomial in open hyperparameters", _formula),
     "graph": Command("write the computation graph as a picture or as data", _graph),
+    "view": Command("open an interactive picture of a model in a browser", _view),
     "build": Command("generate PyTorch code", _build),
     "compare": Command("compare models side by side: hyperparameters, parameters, costs", _compare),
     "diff": Command("list the tensors and operations that differ between two models", _diff),
