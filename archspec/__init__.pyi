@@ -21,7 +21,9 @@ from archspec.costs.cost import ModuleCost as ModuleCost
 from archspec.costs.memory import Activations as Activations
 from archspec.costs.memory import Memory as Memory
 from archspec.costs.memory import Scheme as Scheme
+from archspec.counts.count import Count as Count
 from archspec.counts.select import Rule as Rule
+from archspec.counts.select import Selection as Selection
 from archspec.diffs.api import Difference as Difference
 from archspec.diffs.api import diff as diff
 from archspec.diffs.op_changes import OperationChanges as OperationChanges
@@ -42,6 +44,7 @@ from archspec.formulas.api import Formula as Formula
 from archspec.formulas.api import formula as formula
 from archspec.formulas.restarts import Assumption as Assumption
 from archspec.formulas.totals import Term as Term
+from archspec.graph.network import Graph as Graph
 from archspec.ir import Type as Type
 from archspec.model import Model as Model
 from archspec.model import ModelLike as ModelLike

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from importlib import import_module
 from typing import TYPE_CHECKING, TypeAlias
 
+from archspec.counts.count import Count, count
+from archspec.counts.select import Rule
 from archspec.elaborate.models import Compiled, bare_body
 from archspec.elaborate.values import plain
 from archspec.ir import Body, Type, uncollected
@@ -14,12 +17,13 @@ from archspec.table import Buffer, Params, Plain, Table, Tensor, Values
 from archspec.tensor_table import table_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from networkx import DiGraph
+    from collections.abc import Iterable, Sequence
+    from typing import Any
 
     from archspec.elaborate.program import Program
     from archspec.elaborate.trace import Trace
+    from archspec.graph.network import Graph
+    from archspec.reporting.documents import Document
     from archspec.resolve.unit import Unit
     from archspec.syntax import tree
 
@@ -124,7 +128,21 @@ class Model:
         body = self._compilation.body
         return {name: body.types[slot] for name, slot in body.named_outputs().items()}
 
-    def graph(self, level: str = "layer", depth: int | None = None, *, fold: bool = False) -> DiGraph[str]:
+    def count(self, by: str | None = None, depth: int | None = None, *, rules: Sequence[Rule] = ()) -> Count:
+        """The parameter counts as a tree of layers, or with `by`, of each "tensor", "layer", "block" or "role".
+
+        `depth` combines what is nested deeper. `rules` select tensors by name, the last match wins: those before
+        `Rule(False, "*.bias")` without the biases.
+
+        Raises ValueError for another `by`, or a negative depth.
+        """
+        if by not in (None, "tensor", "layer", "block", "role"):
+            raise ValueError(f"by is 'tensor', 'layer', 'block' or 'role', not {by!r}")
+        if depth is not None and depth < 0:
+            raise ValueError(f"depth is 0 or more, not {depth}")
+        return count(self._compilation.table, rules, by, depth)
+
+    def graph(self, level: str = "layer", depth: int | None = None, *, fold: bool = False) -> Graph:
         """A new directed acyclic graph of the model.
 
         `level` is "layer" (a node for each application of a layer, and each function or operation applied in a block),
@@ -136,12 +154,14 @@ class Model:
         Nodes have `kind` (input, output, layer, op, param, buffer, block), `type`, `params`, `macs`, `flops` and
         `elementwise` (integers, or formulas in symbolic dimensions), `shape` (and `shapes` if there are several
         outputs), `path` (the applications of blocks around it), `source` (file:line), `address` where a layer or block
-        is applied, `frozen` (how many of its `params` are, if any), `shared_with` where a tensor it uses is on another
-        node, and `hyperparameters` and `constants` (inputs that are numbers) of an operation.
+        is applied, `tensors` (the names of those whose parameters it has), `role` (if all of them have the same),
+        `frozen` (how many of its `params` are, if any), `shared_with` where a tensor it uses is on another node, and
+        `hyperparameters` and `constants` (inputs that are numbers) of an operation.
 
-        Edges have `shape` and `uses`: pairs of output index and argument name. The graph's own attribute `blocks` gives
-        the type of each application of a block by its name in `path`s. At every level `params` sum to
-        `params.total`, and the work to that of the whole model.
+        Edges have `shape`, `dtype` and `uses`: pairs of output index and argument name, with the `positions` of these
+        arguments. The graph's own attributes are `model` (its name), `params` (in total), `roles` (the parameters of
+        each role, "" for none) and `blocks`: the type of each application of a block by its name in `path`s. At every
+        level `params` sum to `params.total`, and the work to that of the whole model.
 
         Raises ValueError for another level, a negative depth, or a depth with a level other than "block".
         """
@@ -155,7 +175,33 @@ class Model:
             raise ValueError("depth goes with level 'block'")
         if depth is not None and depth < 0:
             raise ValueError(f"depth is 0 or more, not {depth}")
-        return graph_of(self._compilation.body, level, depth, fold)
+        graph = graph_of(self._compilation.body, self._compilation.table, level, depth, fold)
+        graph.show_as(lambda: self._picture(level, depth))
+        return graph
+
+    def to_dict(self) -> Document:
+        """The data that `archspec count` writes with `--format json`."""
+        return self.count().to_dict()
+
+    def to_frame(self) -> Any:
+        """The tensors as a `pandas.DataFrame`. Raises ArchError if pandas is not installed."""
+        return self.count().to_frame()
+
+    def __str__(self) -> str:
+        return str(self.count())
+
+    def _repr_html_(self) -> str:
+        """The picture of the model for a notebook, or its parameter counts."""
+        picture = self._picture()
+        return picture if picture is not None else self.count()._repr_html_()  # pyright: ignore[reportPrivateUsage]
+
+    def _picture(self, level: str = "layer", depth: int | None = None) -> str | None:
+        """The picture of the model in SVG; None if it cannot be drawn."""
+        try:
+            pictures = import_module("archspec.pictures.api")  # which imports this module
+        except ImportError:
+            return None
+        return pictures.picture(self, level, depth)
 
 
 ModelLike: TypeAlias = Model | str | os.PathLike[str]

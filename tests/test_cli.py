@@ -57,7 +57,6 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        [],
         ["nonsense"],
         ["count"],
         ["count", "bert-base-uncased", "--format", "xml"],
@@ -93,6 +92,15 @@ def test_sizes_have_64_bits(capsys: pytest.CaptureFixture[str]) -> None:
     for size, status in ((1, 0), (2**63 - 1, 0), (0, 2), (2**63, 2), ("x", 2)):
         assert main(["cost", "bert-base-uncased", "--batch", str(size), "--seq", "1"]) == status
         assert ("expected a size from 1 to 2^63 - 1" in capsys.readouterr().err) == (status == 2)
+
+
+def test_alone_it_is_a_short_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    out = capsys.readouterr().out
+    assert len(out.splitlines()) < 15 and "archspec --help" in out
+    for example in re.findall(r"^  archspec ([\w -]+?)   ", out, re.MULTILINE):
+        if "-o" not in example:
+            assert main(example.split()) == 0
 
 
 def test_help_of_every_command(capsys: pytest.CaptureFixture[str]) -> None:
@@ -247,11 +255,6 @@ def test_headings_inside_examples_are_no_entries() -> None:
 
 
 # Formats
-
-
-def test_names_in_a_table_are_never_cut() -> None:
-    done = process("count", "bert-base-uncased", "--by", "tensor", env={"COLUMNS": "20"})
-    assert "encoder.layer.11.attention.output.LayerNorm.weight  " in done.stdout
 
 
 def test_hostile_names_stay_in_their_cells(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

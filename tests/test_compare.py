@@ -183,6 +183,7 @@ def test_figures() -> None:
         "vocab": {0: 30522, 1: 30000},
         "padding": {0: None},
         "Layer": {0: "BertLayer"},
+        "causal": {0: False},
         "factor": {0: None, 1: 128},
         "activation": {0: "gelu", 1: "gelu_tanh"},
         "hidden_dropout": {0: 0.1, 1: 0.0},
@@ -286,7 +287,8 @@ def test_settings_are_for_all_models_or_for_one(capsys: pytest.CaptureFixture[st
     models = ("bert-base-uncased", "bert-base-uncased", "--set", "layers=2", "--set", "2:hidden=96")
     status, out, _ = run(capsys, *models)
     assert status == 0
-    assert out.startswith("bert-base-uncased, with layers = 2 and bert-base-uncased, with layers = 2, hidden = 96\n")
+    models = "bert-base-uncased, with layers = 2 (38.6M) and bert-base-uncased, with layers = 2, hidden = 96 (4.25M)"
+    assert out.startswith(f"{models}\n")
 
 
 def test_nothing_heavy_is_imported() -> None:

@@ -503,5 +503,5 @@ def test_a_text_names_its_model() -> None:
 def test_a_model_shows_what_is_public() -> None:
     assert {name for name in dir(archspec.loads(NET)) if name[0] != "_"} == {
         *("name", "doc", "overrides", "warnings", "params", "hyperparameters", "tensors", "buffers"),
-        *("inputs", "outputs", "graph"),
+        *("inputs", "outputs", "count", "graph", "to_dict", "to_frame"),
     }

@@ -34,14 +34,19 @@ import std { sinusoids, SinusoidalEmbedding, rotary, positions_after, key_mask, 
 import std { first, last, mean, window_partition, window_reverse, LSTM, selective_scan }
 import std { split_heads, merge_heads, repeat_heads, attention, SelfAttention, CrossAttention }
 import std { FeedForward, GatedFeedForward }
-import std { Dropout, BatchNorm, token_at }
+import std { Dropout, BatchNorm, token_at, split_sinusoids }
 import std { top_experts, GatedExperts }
+import std { rotate, alibi, yarn_frequencies, yarn_scale, soft_cap }
 import albert { AlbertForMaskedLM }
 import bert { BertForMaskedLM }
 import roberta { RobertaForMaskedLM }
 import electra { ElectraForMaskedLM }
 import t5 { T5EncoderModel }
 import mixtral { MixtralForCausalLM }
+import falcon { Falcon }
+import gemma3 { Gemma3 }
+import deepseek_v3 { DeepseekV3ForCausalLM }
+import dinov2 { Dinov2 }
 
 dim batch, seq, other
 
@@ -127,6 +132,11 @@ block Joined(height, width)(x [16, 2, 2, 3]) -> [16 // (height // 2 * (width // 
   return x * .scale |> window_reverse(height, width)
 }
 
+block Waves(features, padding = none)(x [8, features]) -> [8, features] {
+  scale: param []
+  return x * .scale + split_sinusoids(8, features, padding)
+}
+
 block Within(heads)(x [batch, seq, 8]) -> [batch, seq, 8] {
   return self: SelfAttention(8, heads)(x)
 }
@@ -143,6 +153,17 @@ block Few(groups)(x [batch, 4, seq, 8], memory [batch, groups, seq, 8]) -> [batc
 block Chosen(joined = false, normalized = true)(x [batch, seq, 8]) -> [batch, seq, 8] {
   shares, experts = x |> gate: Linear(8, 4) |> top_experts(2, normalized)
   return ..: GatedExperts(8, 6, 4, joined = joined)(x, shares, experts)
+}
+
+block Decoding(heads = 6, adjacent = true, half = 2, rounded = true, factor = 4.0)
+              (x [batch, seq, heads * 8], sinks [heads])
+              -> ([batch, seq, heads * 8], [batch, heads, seq, 8]) {
+  scale: param []
+  split   = x |> split_heads(heads)
+  angles  = reshape([seq, 1])(arange(seq)) * yarn_frequencies(2 * half, 100.0, factor, 8, rounded = rounded)
+  rotated = rotate(adjacent, half < 4)(split, cos(angles) * yarn_scale(factor), sin(angles))
+  attended = attention(cap = 30.0, causal = true)(rotated, rotated, split, bias = alibi(heads, seq), sinks = sinks)
+  return attended |> merge_heads |> * .scale, soft_cap(2.0)(rotated)
 }
 
 block Split(heads)(x [batch, seq, 8]) -> [batch, seq, 8] {
@@ -172,11 +193,17 @@ model "recurrent"       = Recurrent()
 model "recurrent bare"  = Recurrent(bias = false)
 model "line uneven"     = Line(groups = 3)
 model "plane uneven"    = Plane(groups = 3)
+model "waves"           = Waves(features = 6)
+model "waves padded"    = Waves(features = 6, padding = 1)
+model "waves odd"       = Waves(features = 7)
 model "within uneven"   = Within(heads = 3)
 model "across uneven"   = Across(heads = 3)
 model "few uneven"      = Few(groups = 3)
 model "experts"         = Chosen()
 model "experts joined"  = Chosen(joined = true, normalized = false)
+model "decoding"        = Decoding()
+model "decoding whole"  = Decoding(heads = 4, adjacent = false, half = 4, rounded = false, factor = 1.0)
+model "decoding small"  = Decoding(half = 1)
 model "split uneven"    = Split(heads = 3)
 model "generator"       = ElectraForMaskedLM(layers = 1)
 model "words untied"    = BertForMaskedLM(layers = 1, tied = false)
@@ -184,8 +211,19 @@ model "albert untied"   = AlbertForMaskedLM(layers = 1, tied = false)
 model "roberta untied"  = RobertaForMaskedLM(layers = 1, tied = false)
 model "dropped"         = Dropped()
 model "generator small" = ElectraForMaskedLM(layers = 1, factor = 128, tied = false)
+model "dinov2 live"     = Dinov2(layers = 1, gated = true, joined = false)
 model "text encoder"    = T5EncoderModel(layers = 2)
 model "mixtral joined"  = MixtralForCausalLM(layers = 1, experts = 2, joined = true, window = 3)
+model "falcon distances"  = Falcon(hidden = 32, layers = 1, heads = 4, alibi = true)
+model "falcon grouped"    = Falcon(hidden = 32, layers = 1, heads = 4, grouped = true, groups = 2)
+model "falcon one norm"   = Falcon(hidden = 32, layers = 1, heads = 4, grouped = true, norms = 1, parallel = false)
+model "falcon sequential" = Falcon(hidden = 32, layers = 1, heads = 4, multi_query = false, parallel = false,
+                                   hidden_dropout = 0.1, attention_dropout = 0.1)
+model "falcon uneven"     = Falcon(hidden = 32, layers = 1, heads = 4, grouped = true, groups = 3)
+model "gemma global"      = Gemma3(hidden = 32, layers = 2, heads = 2, groups = 1, size = 4, period = 2)
+model "latent"            = DeepseekV3ForCausalLM(hidden = 32, layers = 2, heads = 2, dense_layers = 1, experts = 16)
+model "latent whole"      = DeepseekV3ForCausalLM(hidden = 32, layers = 2, heads = 2, dense_layers = 1, experts = 16,
+                                                  q_rank = none, normalized = false, tied = true)
 """
 
 UNEVEN: dict[str, dict[str, Any]] = {
@@ -196,11 +234,32 @@ UNEVEN: dict[str, dict[str, Any]] = {
     "bart-base-model": {"heads": 7},
     "gpt2": {"heads": 7},
     "t5-small": {"furthest": 8},
+    "pythia-160m": {"heads": 7},
+    "bloom-560m": {"heads": 7},
+    "falcon-7b": {"heads": 7},
+    "vit-base-patch16-224": {"image": 225},
+    "swin-tiny": {"window": 8},
+    "swin-tiny-cls": {"heads": [3, 6, 12]},
+    "clip-vit-base-patch32-text": {"heads": 7},
+    "clip-vit-base-patch32-vision": {"image": 225},
+    "siglip-base-patch16-224": {"image": 225},
+    "wav2vec2-base": {"position_groups": 7},
+    "wav2vec2-base-960h-ctc": {"kernels": [10]},
     "small-decoder": {"heads": 6},
     "small-vision": {"image": 225},
     "small-windows": {"heads": 5},
 }
 """Overrides that a `require` in the models themselves forbids."""
+
+SMALLER: dict[str, dict[str, Any]] = {
+    "swin-tiny": {"depths": [1, 2], "heads": [3, 6], "image": 60},
+    "swin-tiny-cls": {"depths": [1, 2], "heads": [3, 6]},
+    "opus-mt-en-de": {"layers": 2, "positions": 9},
+    "clip-vit-base-patch32": {},
+    "clip-vit-large-patch14": {},
+    "siglip-base-patch16-224": {},
+}
+"""Overrides that give models without a number of layers fewer of them, and tables that are not square."""
 
 WHOLE = (
     tree.Import
@@ -327,12 +386,13 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def probes(copy: Path) -> dict[Path, list[Probe]]:
-    """The models of each file. Stacks of two layers stand for the whole ones."""
+    """The models of each file. Stacks of a few layers stand for the whole ones."""
     found: dict[Path, list[Probe]] = {}
     for path in sorted(copy.rglob("*.arch")):
         for name in (str(item.name.value) for item in items(path) if isinstance(item, tree.Model)):
             spec = name if path.parent == copy else f"{path}:{name}"
-            for overrides in ({} if path.stem == "probes" else {"layers": 2}, UNEVEN.get(name)):
+            smaller = {} if path.stem == "probes" else SMALLER.get(name, {"layers": 2})
+            for overrides in (smaller, UNEVEN.get(name)):
                 if overrides is not None:
                     found.setdefault(path, []).append(Probe(spec, overrides, list(outcome(spec, overrides))))
     return found

@@ -50,6 +50,7 @@ README = ROOT / "README.md"
 TOPICS = (
     "install",
     "cli",
+    "pictures",
     "language",
     "extending",
     "costs",
@@ -434,6 +435,7 @@ def _renewed(block: Block, session: Session) -> str:
 
 
 if __name__ == "__main__":
+    os.environ["COLUMNS"] = "100"  # as in `conftest.py`
     for path in PAGES.values():
         with tempfile.TemporaryDirectory() as folder:
             path.write_text(renewed(path.read_text(), Session(Path(folder))))

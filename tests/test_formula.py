@@ -38,9 +38,17 @@ SIZES = [1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 48]
 
 
 def integers(spec: str) -> dict[str, int]:
-    """The hyperparameters that can be left open: integers, but for a period, which decides what each round does."""
+    """The hyperparameters that can be left open: integers, but for a period, which decides what each round does, and
+    those that decide which stages of Swin shift their windows or are multiplied by a real number there. In wav2vec 2.0,
+    one size would have to be divisible by two others.
+    """
     values = archspec.load(spec).hyperparameters
-    return {n: v for n, v in values.items() if type(v) is int and v > 0 and n != "period"}
+    closed = {"period", "dense_layers"}
+    if "depths" in values:
+        closed |= {"image", "patch", "window", "hidden"}
+    if "position_groups" in values:
+        closed |= {"hidden", "heads", "position_groups"}
+    return {n: v for n, v in values.items() if type(v) is int and v > 0 and n not in closed}
 
 
 def check_against_numbers(spec: str, names: tuple[str, ...], times: int, seed: int = 0) -> archspec.Formula:
@@ -52,7 +60,7 @@ def check_against_numbers(spec: str, names: tuple[str, ...], times: int, seed: i
     rng = random.Random(seed)
     compared = 0
     for _ in range(30 * times):
-        values = {n: rng.choice(SIZES) for n in names}
+        values = {n: rng.choice([*SIZES, *[formula.open[n]] * 4]) for n in names}
         try:
             claimed = formula.at(**values)
         except ValueError:

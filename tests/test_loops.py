@@ -1,6 +1,5 @@
 """Loops over a dimension: one iteration stands for all, in every analysis."""
 
-from pathlib import Path
 from typing import Any
 
 import networkx
@@ -412,7 +411,7 @@ def test_the_lstm_is_that_of_pytorch(bias: bool) -> None:
 @pytest.mark.slow
 def test_the_selective_scan_trains() -> None:
     torch = pytest.importorskip("torch")
-    module = archspec.to_torch(str(Path(__file__).parent / "mamba.arch"))
+    module = archspec.to_torch(archspec.load("mamba-130m", vocab=97, hidden=32, layers=2))
     module(torch.randint(0, 97, (2, 6))).logits.sum().backward()
     assert all(parameter.grad is not None and parameter.grad.isfinite().all() for parameter in module.parameters())
 
@@ -456,3 +455,6 @@ def test_an_unstable_axis_or_shape_of_a_loop_by_index_is_an_error() -> None:
     assert codes(EXPERTS.replace("axis = -1", "axis = i // 2")) == ["dimension"]
     (wrong,) = findings(EXPERTS.replace("(.expert[i].bias *", "(.expert[i].bias |> slice(axis = 0, stop = 4 - i) |> *"))
     assert "expects tensors of one shape, found real [4] and real [3]" in wrong.message
+    assert [f.message for f in findings(EXPERTS.replace("for i in 0..count {", "for i in 0..count - 3 {"))] == [
+        "a loop that collects needs at least one iteration"
+    ]

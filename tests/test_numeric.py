@@ -23,17 +23,35 @@ from archspec.model import internals
 ORACLE = Path(__file__).parent / "oracle" / "numeric"
 TINY = {"vocab": 97, "hidden": 32, "layers": 2, "heads": 4, "ffn": 48, "positions": 20}
 MODERN = {"vocab": 97, "hidden": 32, "layers": 4, "heads": 4, "ffn": 48, "window": 4}
+LATENT = {"q_rank": 12, "kv_rank": 8, "nope_size": 8, "rope_size": 4, "value_size": 8}
+LATENT |= {"expert_ffn": 16, "experts": 8, "expert_groups": 2, "best_groups": 1, "best": 2}
 SHARED = "encoder.albert_layer_groups.0.albert_layers.0"
 
 PARTLY_FLOAT32 = {"t5", "t5-v1_1", "llama", "mamba", "mistral", "mixtral", "qwen2", "qwen3", "qwen3_moe", "phi3"}
+PARTLY_FLOAT32 |= {
+    "gpt_neox",
+    "gptj",
+    "opt",
+    "bloom",
+    "falcon",
+    "gemma2",
+    "gpt_oss",
+    "deepseek_v3",
+    "vit",
+    "swin",
+    "clip",
+}
 
 
 class Case(NamedTuple):
-    """A spec that is a recorded model. `prefix` goes before the spec's addresses (as they are in a live model, if that
-    has other names) in the recorded ones; `states` are the
-    applications whose first output, or the sum of whose first outputs, is the hidden state after 0, 1, ... layers; of
-    the encoder, where there are `decoder` states besides. In float64 the largest difference to the record is the
-    recorded one, up to `rounding`: what the recording itself rounded to float32 in its float64 run.
+    """A spec that is a recorded model.
+
+    `prefix` goes before the spec's addresses (as they are in a live model, if that has other names) in the recorded
+    ones. `states` are the applications whose first output, or the sum of whose first outputs, is the hidden state after
+    0, 1, ... layers; of the encoder, where there are `decoder` states besides. `named` are other recorded outputs with
+    their applications. `absent` are optional inputs that were not recorded, with values of the same meaning. In float64
+    the largest difference to the record is the recorded one, up to `rounding`: what the recording itself rounded to
+    float32 in its float64 run.
     """
 
     family: str
@@ -43,6 +61,8 @@ class Case(NamedTuple):
     states: tuple[str, ...] = ()
     decoder: tuple[str, ...] = ()
     rounding: float = 1e-12
+    named: Mapping[str, str] = {}
+    absent: Mapping[str, Array] = {}
 
     def __str__(self) -> str:
         return f"{self.family}: {Path(self.spec).name}"
@@ -62,9 +82,22 @@ def stack(prefix: str, first: str, layer: str, count: int = 2, norm: str = "") -
     return (first, *layers[:-1], prefix + norm if norm else layers[-1])
 
 
-def bart(prefix: str) -> dict[str, tuple[str, ...]]:
+def bart(prefix: str, norm: str = "") -> dict[str, tuple[str, ...]]:
     sides = ((name, f"{prefix}{side}.") for name, side in (("states", "encoder"), ("decoder", "decoder")))
-    return {name: stack(side, f"{side}layernorm_embedding", "layers") for name, side in sides}
+    return {name: stack(side, f"{side}layernorm_embedding", "layers", norm=norm) for name, side in sides}
+
+
+def clip() -> dict[str, str]:
+    texts, images = "text_model.", "vision_model."
+    words = f"{texts}embeddings.token_embedding + {texts}embeddings.position_embedding"
+    sides = {
+        "text": stack(texts, words, "encoder.layers"),
+        "vision": stack(images, f"{images}pre_layrnorm", "encoder.layers"),
+    }
+    last = {"text_last_hidden_state": f"{texts}final_layer_norm", "vision_last_hidden_state": sides["vision"][-1]}
+    pooled = {"text_pooler_output": "text_projection", "vision_pooler_output": "visual_projection"}
+    states = {f"{side}_hidden_{i}": state for side, names in sides.items() for i, state in enumerate(names)}
+    return {**states, **last, **pooled}
 
 
 def t5(decoder_layers: int) -> dict[str, tuple[str, ...]]:
@@ -128,16 +161,118 @@ WHOLE = [
     Case("phi3", "phi-3-mini-4k", {**DECODER, "window": None}, states=DECODED),
     Case(
         "mamba",
-        str(Path(__file__).parent / "mamba.arch"),
-        {},
+        "mamba-130m",
+        {"vocab": 97, "hidden": 32, "layers": 2, "states": 4, "rank": 3},
         states=("backbone.layers.0", "backbone.layers.1", "backbone.norm_f"),  # recorded after the layers only
+    ),
+    Case(
+        "gpt_neox",
+        "pythia-160m",
+        {**SMALL, "rotated": 0.5},
+        states=stack("gpt_neox.", "gpt_neox.embed_in", "layers", norm="final_layer_norm"),
+    ),
+    Case(
+        "gptj",
+        "gpt-j-6B",
+        {**SMALL, "ffn": 128, "rotated": 4},
+        states=stack("transformer.", "transformer.wte", "h", norm="ln_f"),
+    ),
+    Case(
+        "opt",
+        "opt-350m",
+        {**TINY, "word_hidden": 16},
+        states=stack(
+            "model.decoder.", "model.decoder.project_in + model.decoder.embed_positions", "layers", norm="project_out"
+        ),
+    ),
+    Case(
+        "bloom",
+        "bloom-560m",
+        {name: value for name, value in SMALL.items() if name != "ffn"},
+        states=stack("transformer.", "transformer.word_embeddings_layernorm", "h", norm="ln_f"),
+    ),
+    Case(
+        "falcon",
+        "falcon-7b",
+        {**SMALL, "ffn": 128},
+        states=stack("transformer.", "transformer.word_embeddings", "h", norm="ln_f"),
+    ),
+    Case(
+        "gemma2",
+        "gemma-2-2b",
+        {**SMALL, "groups": 2, "size": 16, "divisor": 16, "window": 4},
+        states=stack("model.", "model.embed_tokens", "layers", norm="norm"),
+    ),
+    Case(
+        "gpt_oss",
+        "gpt-oss-20b",
+        {**SMALL, "groups": 2, "size": 8, "experts": 4, "chosen": 2, "window": 4, "theta": 10000.0, "factor": 1.0},
+        states=stack("model.", "model.embed_tokens", "layers", norm="norm"),
+    ),
+    Case(
+        "deepseek_v3",
+        "deepseek-v3",
+        {**SMALL, **LATENT, "dense_layers": 1, "factor": 1.0, "joined": True},
+        states=stack("model.", "model.embed_tokens", "layers", norm="norm"),
     ),
     Case(
         "transformer-seq2seq",
         "transformer-seq2seq",
         {"words": 53, "hidden": 32, "layers": 2, "heads": 4, "inner": 48, "positions": 13},
     ),
+    Case(
+        "deberta-v2", "deberta-v3-base-mlm", {**TINY, "buckets": 4}, states=layers("deberta."), rounding=1e-6
+    ),  # the factor of the products
+    Case(
+        "deberta-v2-conv",
+        "deberta-v2-xlarge",
+        {**TINY, "buckets": 4, "shared": False},
+        states=("embeddings.LayerNorm", "encoder.conv", "encoder.layer.1"),
+        rounding=1e-6,
+    ),
+    Case("mpnet", "mpnet-base-mlm", {**TINY, "eps": 1e-12}, states=layers("mpnet.")),
+    Case("mbart", "mbart-large-50", TINY, **bart("model.", norm="layer_norm")),
+    Case(
+        "whisper",
+        "whisper-tiny",
+        {**SMALL, "bins": 8, "frames": 10, "positions": 12},
+        states=stack("model.encoder.", "model.encoder.embed_positions", "layers", norm="layer_norm"),
+        decoder=stack(
+            "model.decoder.",
+            "model.decoder.embed_tokens + model.decoder.embed_positions",
+            "layers",
+            norm="layer_norm",
+        ),
+    ),
+    Case(
+        "wav2vec2",
+        "wav2vec2-base",
+        {
+            **{name: TINY[name] for name in ("hidden", "layers", "heads", "ffn")},
+            **{"widths": [16, 16], "strides": [4, 2], "kernels": [8, 3], "position_kernel": 8, "position_groups": 4},
+        },
+        states=stack("", "encoder.layer_norm", "encoder.layers"),
+        absent={"attention_mask": np.ones((2, 200)), "mask_time_indices": np.zeros((2, 24), bool)},
+    ),
+    Case(
+        "vit",
+        "vit-base-patch16-224",
+        {**{name: TINY[name] for name in ("hidden", "layers", "heads", "ffn")}, "image": 16, "patch": 4, "labels": 5},
+        states=stack("vit.", "vit.embeddings", "encoder.layer"),
+    ),
+    Case(
+        "swin",
+        "swin-tiny-cls",
+        {"hidden": 8, "depths": [2, 2], "heads": [2, 4], "window": 4, "image": 32, "patch": 2, "labels": 5},
+        states=stack("swin.", "swin.embeddings.norm", "encoder.layers"),
+    ),
+    Case("clip", str(Path(__file__).parent / "clip.arch"), {}, named=clip()),
 ]
+SEQUENCES = [
+    case for case in WHOLE if case.states and case.family not in {"mamba", "whisper", "wav2vec2", "vit", "swin"}
+]
+"""The models of texts."""
+
 PARTS = [
     Case("bert", "bert-base-uncased", TINY, "bert.", layers("")),
     Case("bert", "bert-base-uncased-nopooler", TINY, "bert.", layers("")),
@@ -210,14 +345,23 @@ def run(case: Case, inputs: dict[str, Array], weights: dict[str, Array]) -> Resu
     own = {name: weights[live] for name, live in recorded_names(case, model).items() if live in weights}
     if "decoder_input_ids" in inputs:  # recorded without a mask: none of it is padding
         inputs = {"decoder_attention_mask": np.ones_like(inputs["decoder_input_ids"]), **inputs}
+    if "input_ids" in inputs:  # recorded without types: all are 0
+        inputs = {"token_type_ids": np.zeros_like(inputs["input_ids"]), **inputs}
     body = internals(model).body
+    inputs = {**case.absent, **inputs}
     return evaluate(body, {name: inputs[name] for name, _ in body.inputs}, own)
+
+
+def applications(case: Case) -> dict[str, str]:
+    """The recorded names of hidden states, and the applications of which each is the output or the sum."""
+    sides = {"encoder_hidden": case.states, "decoder_hidden": case.decoder} if case.decoder else {"hidden": case.states}
+    states = {f"{side}_{i}": state for side, names in sides.items() for i, state in enumerate(names)}
+    return {**states, **case.named}
 
 
 def hidden_states(case: Case, trace: Mapping[str, Sequence[Array]]) -> dict[str, Array]:
     """The hidden states under their recorded names, from the outputs of all applications."""
-    sides = {"encoder_hidden": case.states, "decoder_hidden": case.decoder} if case.decoder else {"hidden": case.states}
-    states = [(f"{side}_{i}", state) for side, names in sides.items() for i, state in enumerate(names)]
+    states = applications(case).items()
     return {name: sum((trace[part][0] for part in state.split(" + ")), np.zeros(())) for name, state in states}
 
 
@@ -246,8 +390,7 @@ def test_tensors_are_those_recorded(case: Case) -> None:
 @pytest.mark.parametrize("case", PARTS, ids=str)
 def test_hidden_states_without_the_recorded_heads(case: Case) -> None:
     expected = record(case.family)
-    inputs = {"token_type_ids": np.zeros_like(expected.inputs["input_ids"]), **expected.inputs}
-    result = run(case, inputs, expected.weights)
+    result = run(case, expected.inputs, expected.weights)
     states = hidden_states(case, result.trace)
     found = expected.differences(states)
     if "logits" in result.outputs:
@@ -283,8 +426,9 @@ def test_experts_one_by_one_compute_what_joined_ones_do(family: str) -> None:
 
 
 def test_constant_tables_are_those_recorded() -> None:
-    expected = record(WHOLE[-1].family)
-    module = internals(load(WHOLE[-1])).compiled.module
+    (case,) = (case for case in WHOLE if case.family == "transformer-seq2seq")
+    expected = record(case.family)
+    module = internals(load(case)).compiled.module
     tables = {name: leaf.weight.value for name, leaf in leaves(module) if leaf.weight.value is not None}
     assert list(tables) == ["encoder.position_enc.weight", "decoder.position_enc.weight"]
     for name, body in tables.items():
@@ -303,7 +447,7 @@ def test_applications_are_the_nodes_of_the_graph(case: Case) -> None:
     assert all(len(data["shape"]) == trace[name][0].ndim for name, data in nodes.items())
 
 
-@pytest.mark.parametrize("case", [case for case in WHOLE if case.states and case.family != "mamba"], ids=str)
+@pytest.mark.parametrize("case", SEQUENCES, ids=str)
 def test_padding_and_the_rest_of_the_batch_do_not_matter(case: Case) -> None:
     expected = record(case.family)
     together = run(case, expected.inputs, expected.weights).outputs

@@ -25,6 +25,7 @@ def live(expected: dict[str, Any]) -> archspec.Model:
         return archspec.load(expected["name"], joined=not model.hyperparameters["joined"])
     return model
 
+
 Table = tuple[dict[str, Any], archspec.Model]
 
 

@@ -1,11 +1,13 @@
 """Pictures of graphs: DOT, Mermaid, node-link data."""
 
+import io
 import json
 import re
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from typing import Any
+from xml.etree import ElementTree
 
 import networkx as nx
 import pytest
@@ -13,11 +15,14 @@ from bundled import groups
 
 import archspec
 from archspec.cli import main
+from archspec.graph.closed import closed
 from archspec.graph.dot import dot
-from archspec.graph.mermaid import mermaid
+from archspec.graph.exchange import gexf_text, graphml_text
+from archspec.graph.mermaid import MOST_CHARACTERS, MOST_EDGES, mermaid
 from archspec.graph.nodelink import nodelink
 from archspec.graph.picture import Box, arrange
 
+GEXF = "http://www.gexf.net/1.2draft"
 HOSTILE = 'a"b\\c<i>d</i>&amp;{|}\x1b[0m\n]]>%%#quot;\u202e'
 
 
@@ -86,8 +91,10 @@ def test_nothing_in_a_name_acts_as_markup() -> None:
         blocks={HOSTILE + "p": HOSTILE},
     )
     drawn = mermaid(hostile, HOSTILE)
-    assert [line.strip().split(" ")[0][:2] for line in drawn.splitlines()] == ["%%", "fl", "su", "n0", "en", "cl"]
-    assert all(len(re.findall('"', line)) in (0, 2) for line in drawn.splitlines())
+    starts = ["--", "ti", "--", "fl", "su", "n0", "en", "cl", "cl", "cl"]
+    assert [line.strip().split(" ")[0][:2] for line in drawn.splitlines()] == starts
+    assert json.loads(drawn.splitlines()[1].removeprefix("title: ")).startswith('a"b\\c<i>d</i>')
+    assert all(len(re.findall('"', line)) in (0, 2) for line in drawn.splitlines()[3:])
     assert "\x1b" not in drawn + dot(hostile, HOSTILE) and "<i>" not in dot(hostile, HOSTILE)
 
 
@@ -99,6 +106,87 @@ def test_node_link_data_reads_back() -> None:
     query = back.nodes["encoder.layer.0.attention.self.query"]
     assert query["params"] == 590_592 and query["shape"] == ["batch", "seq", 768]
     assert sum(facts["params"] for _, facts in back.nodes(data=True)) == model.params.total
+
+
+@pytest.mark.parametrize(("read", "write"), [(nx.read_graphml, graphml_text), (nx.read_gexf, gexf_text)])
+@pytest.mark.parametrize(("model", "level"), [("transformer-seq2seq", "op"), ("bert-base-uncased", "layer")])
+def test_other_formats_read_back_as_node_link_data(
+    read: Callable[[Any], Any], write: Callable[[Any], str], model: str, level: str
+) -> None:
+    graph = archspec.load(model).graph(level, fold=model.startswith("bert"))
+    text = write(graph)
+    assert text == write(graph)
+    back = read(io.BytesIO(text.encode()))
+    data: Any = json.loads(json.dumps(nodelink(graph)))
+    if write is gexf_text:
+        description = ElementTree.fromstring(text).findtext("g:meta/g:description", "", {"g": GEXF})
+        whole = json.loads(description)
+    else:
+        whole = back.graph
+        whole = {k: json.loads(v) if f"graph {k}" in whole["json_attributes"] else v for k, v in whole.items() if v}
+    in_json = set(whole.pop("json_attributes").split(", "))
+    assert whole == {key: value for key, value in data["graph"].items() if value}
+
+    def facts(part: str, found: dict[str, Any]) -> dict[str, Any]:
+        own = {name: value for name, value in found.items() if name not in ("id", "label")}
+        return {name: json.loads(value) if f"{part} {name}" in in_json else value for name, value in own.items()}
+
+    nodes = {name: facts("node", found) for name, found in back.nodes(data=True)}
+    edges = {(a, b): facts("edge", found) for a, b, found in back.edges(data=True)}
+    assert list(nodes) == list(graph) and back.is_directed()
+    assert nodes == {node.pop("id"): node for node in data["nodes"]}
+    assert edges == {(edge.pop("source"), edge.pop("target")): edge for edge in data["edges"]}
+
+
+def test_hostile_names_stay_inert_in_other_formats() -> None:
+    hostile = graph((HOSTILE, {"type": HOSTILE, "path": (), "flag": True, "huge": 2**70}), (HOSTILE + "2", {}))
+    for read, write in ((nx.read_graphml, graphml_text), (nx.read_gexf, gexf_text)):
+        back = read(io.BytesIO(write(hostile).encode()))
+        assert [node.replace("\ufffd", "\x1b") for node in back] == [HOSTILE, HOSTILE + "2"]
+        found = next(iter(back.nodes.values()))
+        assert found["type"].replace("\ufffd", "\x1b") == HOSTILE and found["flag"] is True
+        assert json.loads(found["huge"]) == 2**70
+
+
+def test_mermaid_keeps_its_limits() -> None:
+    model = archspec.load("bert-base-uncased")
+    unfolded = model.graph()
+    text = mermaid(unfolded, model.name)
+    assert text.count(" --> ") <= MOST_EDGES < len(model.graph("op").edges) and len(text) <= MOST_CHARACTERS
+    closed = mermaid(model.graph("op"), model.name)
+    assert "blocks closed at depth 1, because Mermaid draws at most 500 edges" in closed.splitlines()[1]
+    assert closed.count(" --> ") <= MOST_EDGES
+    chain = graph(*((f"n{i}", {}) for i in range(MOST_EDGES + 2)))
+    assert "too large for Mermaid" in mermaid(chain, "chain") and mermaid(chain, "").count(" --> ") == MOST_EDGES + 1
+
+
+@pytest.mark.parametrize("model", ["bert-base-uncased", "t5-small", "transformer-seq2seq"])
+@pytest.mark.parametrize("depth", [0, 1, 2])
+def test_closed_blocks_keep_the_parameters(model: str, depth: int) -> None:
+    for fold in (False, True):
+        made = archspec.load(model).graph(fold=fold)
+        small = closed(made, depth)
+        assert nx.is_directed_acyclic_graph(small) and len(small) <= len(made)
+        for key in ("params", "frozen"):
+            assert sum(data.get(key, 0) for _, data in small.nodes(data=True)) == sum(
+                data.get(key, 0) for _, data in made.nodes(data=True)
+            )
+        if not fold:
+            assert set(small) == set(archspec.load(model).graph("block", depth + 1))
+
+
+def test_nodes_have_the_tensors_and_the_role_that_they_count() -> None:
+    model = archspec.load("bert-base-uncased-mlm")
+    sizes = {tensor.name: tensor.params for tensor in model.tensors}
+    for fold in (False, True):
+        made = model.graph(fold=fold)
+        for _, data in made.nodes(data=True):
+            assert sum(sizes[name] for name in data.get("tensors", ())) == data["params"]
+        assert made.graph["params"] == model.params.total == sum(made.graph["roles"].values())
+    assert made.nodes["bert.encoder.layer.*.attention.self.query"]["role"] == "attention"
+    assert len(made.nodes["bert.encoder.layer.*.attention.self.query"]["tensors"]) == 24
+    tied = archspec.load("t5-small").graph().nodes["lm_head"]
+    assert tied["params"] == 0 and "tensors" not in tied and tied["role"] == "head"
 
 
 @pytest.mark.parametrize("to", ["dot", "mermaid"])
@@ -118,6 +206,8 @@ def test_pictures_fold_unless_told_and_data_does_not(capsys: pytest.CaptureFixtu
         return len(capsys.readouterr().out.splitlines())
 
     assert size() == size("--fold") < size("--no-fold")
+    for data in ("graphml", "gexf"):
+        assert size("--to", data) == size("--to", data, "--no-fold") > size("--to", data, "--fold")
     assert size("--to", "json") == size("--to", "json", "--no-fold") > size("--to", "json", "--fold")
     assert size("--level", "block") < size() < size("--level", "op")
 

@@ -178,6 +178,81 @@ def test_biases_have_the_axes_of_the_scores() -> None:
     assert found.message == ("input `bias` of `attention` expects shape [2, seq, seq], found [seq, 2, seq]")
 
 
+SINKS = """
+import std { attention }
+dim batch, seq
+block Net(cap = none)(q [batch, 2, seq, 4], sinks [2]) -> [batch, 2, seq, 4] {
+  return attention(cap = cap, causal = true)(q, q, q, sinks = sinks)
+}
+"""
+
+
+@pytest.mark.parametrize("cap", [None, 0.5])
+def test_attention_with_capped_products_and_sinks(cap: float | None) -> None:
+    q, sinks = normal(3, 2, 5, 4), normal(2)
+    scores = q @ q.swapaxes(-1, -2) / 2
+    scores = np.where(np.tri(5) > 0, cap * np.tanh(scores / cap) if cap else scores, -np.inf)
+    power = np.exp(scores)
+    total = power.sum(-1, keepdims=True) + np.exp(sinks)[:, None, None]
+    text = SINKS.replace("cap = none", f"cap = {cap}") if cap else SINKS
+    np.testing.assert_allclose(run(text, q=q, sinks=sinks), power / total @ q)
+
+
+def test_a_query_that_sees_no_key_does_not_become_nan() -> None:
+    q = normal(1, 2, 3, 4)
+    text = """
+import std { attention }
+dim batch, seq
+block Net()(q [batch, 2, seq, 4], mask bool [seq, seq]) -> [batch, 2, seq, 4] {
+  return attention(cap = 0.5)(q, q, q, mask)
+}
+"""
+    found = run(text, q=q, mask=np.zeros((3, 3), bool))
+    np.testing.assert_allclose(found, np.broadcast_to(q.mean(2, keepdims=True), q.shape))
+
+
+def test_attention_with_sinks_is_counted_as_attention() -> None:
+    work = archspec.cost(load(SINKS), dims={"batch": 1, "seq": 3}).work
+    assert work.score_macs == work.mix_macs == 2 * 3 * 3 * 4
+
+
+TURNED = """
+import std { rotate }
+dim batch, seq
+block Net(half = 2)(x [batch, 2, seq, 6], angles [seq, half]) -> [batch, 2, seq, 6] {
+  return rotate(ADJACENT)(x, cos(angles), sin(angles))
+}
+"""
+
+
+@pytest.mark.parametrize("half", [2, 3])
+@pytest.mark.parametrize("adjacent", [False, True])
+def test_pairs_are_rotated(adjacent: bool, half: int) -> None:
+    x, angles = normal(3, 2, 5, 6), normal(5, half)
+    expected = x.copy()
+    for i in range(half):
+        a, b = (2 * i, 2 * i + 1) if adjacent else (i, i + half)
+        turned = (x[..., a] + 1j * x[..., b]) * np.exp(1j * angles[:, i])
+        expected[..., a], expected[..., b] = turned.real, turned.imag
+    text = TURNED.replace("ADJACENT", f"{str(adjacent).lower()}, {str(half < 3).lower()}").replace(
+        "half = 2", f"half = {half}"
+    )
+    np.testing.assert_allclose(run(text, x=x, angles=angles), expected)
+
+
+@pytest.mark.parametrize(
+    ("heads", "powers"), [(1, [8]), (2, [4, 8]), (3, [4, 8, 2]), (6, [2, 4, 6, 8, 1, 3]), (8, range(1, 9))]
+)
+def test_slopes_of_biases_for_distance(heads: int, powers: list[int]) -> None:
+    text = f"""
+import std {{ alibi }}
+dim seq
+block Net()(x [seq]) -> [{heads}, seq, seq] {{ return x * 0.0 + alibi({heads}, seq) }}
+"""
+    distance = np.arange(4) - np.arange(4)[:, None]
+    np.testing.assert_allclose(run(text, x=np.zeros(4)), [distance * 2.0**-power for power in powers])
+
+
 OPEN = """
 dim batch, seq
 fn total(x [...], y [...], z [..., 3]) -> [] { return sum(axis = [0, 1, 2])(x) + sum(axis = 0)(y) + sum([0, 1])(z) }

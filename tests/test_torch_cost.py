@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.slow
 
 EXAMPLES = [f"specs/std/examples.arch:small-{name}" for name in ("decoder", "vision", "speech", "resnet", "windows")]
-SIZES = {"batch": 3, "seq": 24, "source": 20, "target": 17, "frames": 34}
+SIZES = {"batch": 3, "seq": 24, "source": 20, "target": 17, "frames": 34, "samples": 800, "texts": 3, "images": 2}
 
 
 def sizes_of(model: archspec.Model) -> dict[str, int]:

@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 pytestmark = pytest.mark.slow
 
-SEEDS = range(7)  # each architecture of each family at least once
+SEEDS = range(9)  # each architecture of each family at least once
 STEPS = 20
 
 TINY = {
@@ -49,6 +49,11 @@ def noted_dropouts(monkeypatch: pytest.MonkeyPatch) -> Generator[list[tuple[floa
         yield noted
 
 
+def joined(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of hidden states with one axis for all tokens."""
+    return (shape[0] * shape[1], shape[2]) if len(shape) == 3 else shape
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("type", TYPES)
 def test_dropout_is_where_the_live_model_has_it(
@@ -58,6 +63,8 @@ def test_dropout_is_where_the_live_model_has_it(
     for name in ("layerdrop", "encoder_layerdrop", "decoder_layerdrop"):  # layers that are left out at random
         if hasattr(drawn.config, name):
             setattr(drawn.config, name, 0.0)
+    if hasattr(drawn.config, "apply_spec_augment"):  # which masks at random
+        drawn.config.apply_spec_augment = False
     model = drawn.load()
     live, module = drawn.live(drawn.config).double(), archspec.to_torch(model).double()
     module.load_state_dict(state_of(model, live))
@@ -70,7 +77,12 @@ def test_dropout_is_where_the_live_model_has_it(
             trained = module.train()(**inputs)
         with noted_dropouts(monkeypatch) as expected:
             live.train()(**inputs)
-    assert found == expected and found
+    if type == "opt":  # the live model joins batch and sequence before its feed-forward layers
+        found, expected = ([(rate, joined(shape)) for rate, shape in noted] for noted in (found, expected))
+    if type == "longformer":  # which pads sequences, and has weights of attention only where a window reaches
+        found, expected = ([rate for rate, _ in noted] for noted in (found, expected))
+    assert found == expected
+    assert found or type == "mamba"
     for one, other in zip(evaluated, trained, strict=True):
         torch.testing.assert_close(one, other)
 

@@ -409,7 +409,7 @@ def test_an_index_that_is_wrong_about_its_size(inside: Path, capsys: pytest.Capt
     shards = {"m-1.safetensors": dict(names[:30]), "m-2.safetensors": dict(names[30:])}
     write_shards(inside, shards)
     assert main(["verify", "bert-base-uncased", ".", *SETTINGS]) == 0
-    assert f"{4 * ENCODER.params.total:,} bytes in 2 files, all float32\n" in capsys.readouterr().out
+    assert f"{4 * ENCODER.params.total:,} bytes (8.58 kB) in 2 files, all float32\n" in capsys.readouterr().out
     write_shards(inside, shards, metadata={"total_size": 12})
     assert main(["verify", "bert-base-uncased", ".", *SETTINGS]) == 1
     out = capsys.readouterr().out

@@ -24,6 +24,7 @@ OTHERS = [
     "test_language_values",
 ]
 BERT = {"vocab": 30, "hidden": 12, "layers": 2, "heads": 2, "ffn": 16, "positions": 9}
+LLAMA = {"vocab": 30, "hidden": 16, "layers": 2, "heads": 4, "groups": 2, "ffn": 16}
 SMALL = {
     "bert": BERT,
     "distilbert": BERT,
@@ -35,7 +36,16 @@ SMALL = {
     "bart": BERT,
     "t5": {"vocab": 30, "hidden": 12, "layers": 2, "heads": 2, "ffn": 16, "size": 6, "rows": 8, "furthest": 12},
     "gpt2": BERT,
-    "llama": {"vocab": 30, "hidden": 16, "layers": 2, "heads": 4, "groups": 2, "ffn": 16},
+    "llama": LLAMA,
+    "mistral": {**LLAMA, "window": 4},
+    "mixtral": {**LLAMA, "experts": 3},
+    "qwen2": LLAMA,
+    "qwen3-30b": {**LLAMA, "size": 6, "experts": 4, "best": 2},
+    "qwen3": {**LLAMA, "size": 6},
+    "olmo-2": LLAMA,
+    "granite": LLAMA,
+    "starcoder2": {**LLAMA, "window": 4},
+    "phi-3": {**LLAMA, "window": 4},
     "albert": {"vocab": 30, "factor": 6, "hidden": 12, "layers": 3, "heads": 2, "ffn": 16, "positions": 9},
     "roberta": {"vocab": 30, "hidden": 12, "layers": 2, "heads": 2, "ffn": 16, "positions": 12, "types": 2},
     "transformer": {"words": 20, "hidden": 12, "layers": 2, "heads": 2, "inner": 16, "positions": 9},

@@ -6,22 +6,25 @@ archspec.audit("path/to/audit.yaml").lines
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
 
 from archspec import resources
 from archspec.audits.judge import JudgedLine, judge
 from archspec.audits.models import Models
 from archspec.audits.read import read_audit
+from archspec.reporting.results import Result
 from archspec.source import Report, Source, decode, fail, read_bytes, suggest
 
 
-class Audit(NamedTuple):
+class Audit(Result):
     """An audited calculation: its title, its place of publication, a note, and its lines with their verdicts."""
 
     title: str
     where: str
     note: str
     lines: tuple[JudgedLine, ...]
+
+    def __repr__(self) -> str:
+        return f"<Audit {self.title!r}: {len(self.lines)} lines, {'none' if self.clean else 'some'} wrong>"
 
     @property
     def clean(self) -> bool:

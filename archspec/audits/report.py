@@ -7,8 +7,8 @@ from fractions import Fraction
 from archspec.audits.api import Audit
 from archspec.audits.judge import VERDICTS, JudgedLine, exact, shown
 from archspec.reporting.documents import Document
-from archspec.reporting.page import render
-from archspec.reporting.tables import Column, Row, View, columns, csv
+from archspec.reporting.page import Block, Page
+from archspec.reporting.tables import Column, Row, View, columns
 from archspec.reporting.text import number
 
 
@@ -43,25 +43,29 @@ def _entry(judged: JudgedLine) -> Row:
     }
 
 
-def page(found: Audit, format: str) -> str:
-    """Render the report as a table, markdown or csv; csv contains the lines of the document."""
-    if format == "csv":
-        rows = [_entry(judged) | {"why": "; ".join(judged.why)} for judged in found.lines]
-        return csv(View(columns(*rows[0]), rows))
+def rows(found: Audit) -> View:
+    """Return the rows of the csv output: the lines of the document."""
+    lines = [_entry(judged) | {"why": "; ".join(judged.why)} for judged in found.lines]
+    return View(columns(*lines[0]), lines)
+
+
+def page(found: Audit, format: str = "table") -> Page:
+    """Return the report: the lines with their verdicts."""
     heading = f"{found.title}, {found.where}" if found.where else found.title
     view = View(_COLUMNS, [_row(judged) for judged in found.lines])
     counts = [(sum(j.verdict == verdict for j in found.lines), words) for verdict, words in VERDICTS.items()]
     verdicts = f"{number(len(found.lines), 'line')}: {', '.join(f'{n} {words}' for n, words in counts if n)}"
-    return render(heading, [*([found.note] if found.note else []), view, verdicts], format)
+    blocks: list[Block] = [found.note, view, verdicts]
+    return Page(heading, blocks)
 
 
 _COLUMNS = (
-    Column("line", "line"),
-    Column("claimed", "claimed"),
+    Column("line", "line", fit="wrap"),
+    Column("claimed", "claimed", fit="wrap"),
     Column("model", "the model has"),
-    Column("off", "off by"),
-    Column("verdict", "verdict"),
-    Column("why", "why"),
+    Column("off", "off by", drop=1),
+    Column("verdict", "verdict", fit="wrap"),
+    Column("why", "why", fit="wrap"),
 )
 
 

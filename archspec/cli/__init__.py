@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import TextIO
 
 from archspec.cli.arguments import parse
+from archspec.cli.progress import PROGRESS
 from archspec.reporting.colour import coloured
 from archspec.source import ArchError, Diagnostic
 
@@ -54,6 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def write_diagnostics(diagnostics: Sequence[Diagnostic]) -> None:
     """Write diagnostics to standard error, separated by blank lines."""
+    PROGRESS.end()
     if not diagnostics or sys.stderr is None:  # pyright: ignore[reportUnnecessaryComparison]
         return
     in_colour = coloured(sys.stderr)
@@ -68,12 +70,15 @@ def write_diagnostics(diagnostics: Sequence[Diagnostic]) -> None:
 def _run(arguments: Sequence[str] | None) -> int:
     try:
         options = parse(sys.argv[1:] if arguments is None else arguments)
+        PROGRESS.begin(f"archspec {options.command}")
         return options.run(options)
     except ArchError as error:
         write_diagnostics(error.diagnostics)
         return 2 if any(d.code in USAGE for d in error.diagnostics) else 1
     except SystemExit as stop:  # argparse: after --help, --version, or a usage error that it has printed
         return stop.code if isinstance(stop.code, int) else 2
+    finally:
+        PROGRESS.end()
 
 
 def _prepare() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
@@ -44,8 +45,9 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         formatter_class=_formatter,
         allow_abbrev=False,
     )
+    root.set_defaults(run=_introduce)
     root.add_argument("--version", action="version", version=f"archspec-dsl {__version__}")
-    subparsers = root.add_subparsers(prog="archspec", dest="command", metavar="COMMAND", required=True)
+    subparsers = root.add_subparsers(prog="archspec", dest="command", metavar="COMMAND")
     named = [name for name in arguments[:1] if name in _COMMANDS]
     for name in named or _COMMANDS:  # setting up the other parsers takes time
         command = _COMMANDS[name]
@@ -58,6 +60,26 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
             command.arguments(parser)
     # `-:name` is not an option; a space in it keeps argparse from reading it as one.
     return root.parse_args([f"-: {a[2:]}" if a.startswith("-:") else a for a in _with_values(arguments)])
+
+
+_INTRODUCTION = """\
+Exact parameter counts and graphs of neural network architectures.
+
+  archspec list                                        the bundled models
+  archspec count bert-base-uncased                     parameters of every layer
+  archspec cost bert-base-uncased --batch 1 --seq 512  FLOPs and memory
+  archspec graph bert-base-uncased -o bert.dot         the computation graph
+  archspec compare bert-base-uncased roberta-base      models side by side
+  archspec show bert-base-uncased                      the spec, as a pattern for others
+
+`archspec --help` lists all commands, and `archspec COMMAND --help` their options.
+"""
+
+
+def _introduce(options: argparse.Namespace) -> int:
+    """Write a short help, for a command line without a command. Returns the exit status."""
+    sys.stdout.write(_INTRODUCTION)
+    return 0
 
 
 def _with_values(arguments: Sequence[str]) -> list[str]:
@@ -117,13 +139,25 @@ def _graph(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--depth", metavar="N", type=_depth, help="expand N levels of blocks")
     parser.add_argument(
-        "--to", "--format", choices=("dot", "mermaid", "json"), default="dot", help="output format (dot)"
+        "--to",
+        "--format",
+        choices=("svg", "png", "pdf", "dot", "mermaid", "mmd", "json", "graphml", "gexf"),
+        default="",
+        help="output format (from the extension of FILE; otherwise dot)",
     )
     parser.add_argument(
         "--fold",
         action=argparse.BooleanOptionalAction,
-        help="show a stack of equal blocks once (default for dot and mermaid)",
+        help="show a stack of equal blocks once (default, except for json)",
     )
+    parser.add_argument(
+        "--color",
+        choices=("role", "params", "flops", "bytes"),
+        default="role",
+        help="what colors show: roles, or shares of parameters, FLOPs or bytes of results (svg, png, pdf)",
+    )
+    parser.add_argument("--dark", action="store_true", help="use a dark background (svg, png, pdf)")
+    _dims(parser)
     _output(parser)
 
 
@@ -180,6 +214,7 @@ def _formula(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format", choices=("text", "latex", "json", "yaml"), default="text", help="output format (text)"
     )
+    _wide(parser)
 
 
 def _verify(parser: argparse.ArgumentParser) -> None:
@@ -240,6 +275,11 @@ def _set(parser: argparse.ArgumentParser, metavar: str, help: str) -> None:
 
 def _format(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=FORMATS, default="table", help="output format (table)")
+    _wide(parser)
+
+
+def _wide(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--wide", action="store_true", help="print tables in full, also if they exceed the terminal")
 
 
 def _depth(text: str) -> int:
@@ -296,7 +336,7 @@ _COMMANDS = {
     "count": Command("count parameters, as a tree or by tensor, layer, block or role", _count),
     "cost": Command("compute multiply-accumulates, FLOPs, elementwise operations and memory", _cost),
     "formula": Command("derive the parameter count as a polynomial in open hyperparameters", _formula),
-    "graph": Command("write the computation graph as DOT, Mermaid or JSON", _graph),
+    "graph": Command("write the computation graph as a picture or as data", _graph),
     "build": Command("generate PyTorch code", _build),
     "compare": Command("compare models side by side: hyperparameters, parameters, costs", _compare),
     "diff": Command("list the tensors and operations that differ between two models", _diff),

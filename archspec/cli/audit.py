@@ -5,12 +5,11 @@ from __future__ import annotations
 from argparse import Namespace
 
 from archspec.audits.api import audit
-from archspec.audits.report import contents, page
 from archspec.cli.output import show
 
 
 def run(options: Namespace) -> int:
     """Write the lines with their verdicts; the exit status is 1 if a line is wrong."""
     found = audit(options.file)
-    show(found, options.format, contents, page)
+    show(found, options)
     return 0 if found.clean else 1

@@ -7,14 +7,19 @@ from argparse import Namespace
 from collections.abc import Iterator
 
 from archspec.cli import USAGE, write_diagnostics
+from archspec.cli.progress import PROGRESS
 from archspec.pipeline.compile import check
 from archspec.reporting.text import number
+from archspec.source import Diagnostic
 
 
 def run(options: Namespace) -> int:
     """Write all diagnostics to standard error, and a line with their number to standard output."""
     files = [file for path in options.paths for file in _files(path)]
-    every = [diagnostic for path, root in files for diagnostic in check(path, root).diagnostics]
+    every: list[Diagnostic] = []
+    for done, (path, root) in enumerate(files, 1):
+        PROGRESS.what = f"archspec check, file {done} of {len(files)}"
+        every += check(path, root).diagnostics
     found = list({diagnostic.render(): diagnostic for diagnostic in every}.values())  # imported files are checked twice
     write_diagnostics(found)
     errors = sum(diagnostic.severity == "error" for diagnostic in found)

@@ -8,7 +8,7 @@ from archspec.cli import write_diagnostics
 from archspec.cli.files import refuse_existing, save
 from archspec.cli.output import show
 from archspec.comparisons.api import compare_models
-from archspec.comparisons.report import contents, page, picture
+from archspec.comparisons.report import picture
 from archspec.costs.dimension_sizes import given_sizes, parse_sizes
 from archspec.overrides import overrides_for
 from archspec.source import fail
@@ -26,6 +26,6 @@ def run(options: Namespace) -> int:
     found, warnings = compare_models(models, options.depth, sizes)
     if options.svg is not None:
         save(options.svg, picture(found), options.force)
-    show(found, options.format, contents, page)
+    show(found, options)
     write_diagnostics(list(dict.fromkeys(warnings)))
     return 0

@@ -8,8 +8,6 @@ from archspec.cli import write_diagnostics
 from archspec.cli.output import show
 from archspec.costs.api import cost
 from archspec.costs.dimension_sizes import parse_sizes
-from archspec.costs.report import CostReport, contents, page
-from archspec.model import internals
 from archspec.overrides import parse_overrides
 from archspec.pipeline.compile import model_of
 
@@ -18,7 +16,15 @@ def run(options: Namespace) -> int:
     """Write the cost of a model."""
     sizes = parse_sizes(options.dims)
     model = model_of(options.spec, parse_overrides(options.settings))
-    found = cost(model, options.batch, options.seq, dims=sizes, dtype=options.dtype, attention=options.attention)
-    show(CostReport(internals(model).table, found, options.depth), options.format, contents, page)
+    found = cost(
+        model,
+        options.batch,
+        options.seq,
+        dims=sizes,
+        dtype=options.dtype,
+        attention=options.attention,
+        depth=options.depth,
+    )
+    show(found, options)
     write_diagnostics(model.warnings)
     return 0

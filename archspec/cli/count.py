@@ -6,8 +6,7 @@ from argparse import Namespace
 
 from archspec.cli import write_diagnostics
 from archspec.cli.output import show
-from archspec.counts.count import Count, count
-from archspec.counts.document import contents
+from archspec.counts.count import count
 from archspec.counts.select import Rule
 from archspec.overrides import parse_overrides
 from archspec.pipeline.tables import table_of
@@ -20,15 +19,9 @@ def run(options: Namespace) -> int:
         raise fail("usage", f"--depth cannot be combined with --by {options.by}", help="remove it, or use --by layer")
     table, warnings = table_of(options.spec, parse_overrides(options.settings))
     counted = count(table, options.rules, options.by, options.depth)
-    show(counted, options.format, contents, _page)
+    show(counted, options)
     write_diagnostics([*warnings, *map(_unmatched, counted.selection.unmatched)])
     return 0
-
-
-def _page(counted: Count, format: str) -> str:
-    from archspec.counts.report import page  # not at the top: a JSON document needs no tables
-
-    return page(counted, format)
 
 
 def _unmatched(rule: Rule) -> Diagnostic:

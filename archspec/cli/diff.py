@@ -7,7 +7,6 @@ from argparse import Namespace
 from archspec.cli import write_diagnostics
 from archspec.cli.output import show
 from archspec.diffs.api import diff
-from archspec.diffs.report import contents, page
 from archspec.overrides import overrides_for
 from archspec.pipeline.compile import model_of
 
@@ -17,6 +16,6 @@ def run(options: Namespace) -> int:
     ours, theirs = overrides_for(2, options.settings)
     a, b = model_of(options.a, ours), model_of(options.b, theirs)
     found = diff(a, b)
-    show(found, options.format, contents, page)
+    show(found, options)
     write_diagnostics([*a.warnings, *(warning for warning in b.warnings if warning not in a.warnings)])
     return int(bool(found))

@@ -8,14 +8,15 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from archspec.cli import write_diagnostics
+from archspec.cli.output import write
 from archspec.source import Diagnostic, fail
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
 
-def write_text(options: Namespace, make: Callable[[], tuple[str, Sequence[Diagnostic]]]) -> None:
-    """Write the text that `make` returns to the file of `-o` or to standard output, and then its diagnostics.
+def write_text(options: Namespace, make: Callable[[], tuple[str | bytes, Sequence[Diagnostic]]]) -> None:
+    """Write the text or bytes that `make` returns to the file of `-o` or to standard output, and then its diagnostics.
 
     An existing file is refused before `make` is called. Raises ArchError as `save` does.
     """
@@ -25,8 +26,10 @@ def write_text(options: Namespace, make: Callable[[], tuple[str, Sequence[Diagno
     text, diagnostics = make()
     if to_file:
         save(options.output, text, options.force)
+    elif isinstance(text, str):
+        write(text)
     else:
-        sys.stdout.write(text)
+        sys.stdout.buffer.write(text)
     write_diagnostics(diagnostics)
 
 
@@ -36,14 +39,18 @@ def refuse_existing(path: str, force: bool) -> None:
         raise fail("usage", f"`{path}` already exists", help="use --force to overwrite it")
 
 
-def save(path: str, text: str, force: bool) -> None:
-    """Write the text as UTF-8. Raises ArchError if the file exists and `force` is not set, or cannot be written."""
+def save(path: str, text: str | bytes, force: bool) -> None:
+    """Write the bytes, or the text as UTF-8.
+
+    Raises ArchError if the file exists and `force` is not set, or cannot be written.
+    """
+    content = text.encode("utf-8", "backslashreplace") if isinstance(text, str) else text
     try:
         if force and os.path.exists(path) and not os.path.isfile(path):
-            with open(path, "w", encoding="utf-8", opener=_without_waiting) as device:
-                device.write(text)
+            with open(path, "wb", opener=_without_waiting) as device:
+                device.write(content)
         else:
-            _replace(os.path.realpath(path), text, force)
+            _replace(os.path.realpath(path), content, force)
     except FileExistsError:
         refuse_existing(path, False)
         raise
@@ -59,12 +66,12 @@ def _without_waiting(path: str, flags: int) -> int:
     return descriptor
 
 
-def _replace(path: str, text: str, force: bool) -> None:
+def _replace(path: str, content: bytes, force: bool) -> None:
     part = f"{path}.{os.getpid()}.part"
     descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
-        with open(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(text)
+        with open(descriptor, "wb") as file:
+            file.write(content)
         if force:
             os.replace(part, path)
         else:

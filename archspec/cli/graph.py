@@ -2,32 +2,113 @@
 
 from __future__ import annotations
 
+import os
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from archspec.algebra import symbols
 from archspec.cli.files import write_text
-from archspec.graph.dot import dot
-from archspec.graph.mermaid import mermaid
-from archspec.graph.nodelink import nodelink
+from archspec.model import Model
 from archspec.overrides import parse_overrides
+from archspec.pictures.api import picture
 from archspec.pipeline.compile import model_of
-from archspec.reporting.documents import json
-from archspec.source import Diagnostic, fail
+from archspec.source import Diagnostic, fail, suggest
+
+DRAWN = ("svg", "png", "pdf")
+FORMATS = (*DRAWN, "dot", "mermaid", "json", "graphml", "gexf")
+SOURCES = ("dot", "mermaid")
+"""Formats that other programs draw."""
+EXTENSIONS = {"mmd": "mermaid", "gv": "dot"}
+"""Extensions of files that are not the name of the format."""
 
 
 def run(options: Namespace) -> int:
-    """Write the graph of a model as DOT, Mermaid or JSON."""
+    """Write the graph of a model as a picture or as data."""
     level = options.level or ("layer" if options.depth is None else "block")
     if options.depth is not None and level != "block":
         raise fail("usage", f"--depth cannot be combined with --level {level}", help="use `--level block`")
+    format = EXTENSIONS.get(options.to, options.to) or _format_of(options.output)
+    if format not in DRAWN and (options.color != "role" or options.dark):
+        option = "--dark" if options.dark else "--color"
+        raise fail("usage", f"{option} requires a picture", help=f"use `--to {', '.join(DRAWN)}`")
+    if format in ("png", "pdf") and options.output in (None, "-"):
+        raise fail("usage", f"{format.upper()} requires a file", help=f"use `-o FILE.{format}`")
 
-    def picture() -> tuple[str, Sequence[Diagnostic]]:
+    def make() -> tuple[str | bytes, Sequence[Diagnostic]]:
         model = model_of(options.spec, parse_overrides(options.settings))
-        fold = options.to != "json" if options.fold is None else options.fold
-        graph = model.graph(level, options.depth, fold=fold)
-        if options.to == "json":
-            return json(nodelink(graph)), model.warnings
-        return (dot if options.to == "dot" else mermaid)(graph, model.name), model.warnings
+        found = _drawn(options, model, format, level) if format in DRAWN else _data(options, model, format, level)
+        return found, model.warnings
 
-    write_text(options, picture)
+    write_text(options, make)
     return 0
+
+
+def _format_of(output: str | None) -> str:
+    """Return the format that the extension of a file stands for; DOT without a file."""
+    if output is None or output == "-":
+        return "dot"
+    extension = os.path.splitext(output)[1][1:].lower()
+    format = EXTENSIONS.get(extension, extension)
+    if format not in FORMATS:
+        known = [*FORMATS, *EXTENSIONS]
+        problem = f"unknown extension `.{extension}`" if extension else f"`{output}` has no extension"
+        raise fail("usage", problem, help=suggest(extension, known) or f"use `--to`, or one of {', '.join(known)}")
+    return format
+
+
+def _drawn(options: Namespace, model: Model, format: str, level: str) -> str | bytes:
+    drawn = picture(
+        model,
+        level,
+        options.depth,
+        fold=options.fold is not False,
+        coloring=options.color,
+        sizes=_sizes(options, model),
+        theme="dark" if options.dark else "light",
+    )
+    if format == "svg":
+        return drawn
+    from archspec.pictures.convert import convert  # which starts processes
+
+    return convert(drawn, format)
+
+
+def _sizes(options: Namespace, model: Model) -> Mapping[str, int]:
+    """Return the sizes of all dimensions. Raises ArchError if one is missing that the colors depend on."""
+    if options.color not in ("flops", "bytes"):
+        if options.dims or options.batch is not None or options.seq is not None:
+            raise fail("usage", f"--color {options.color} does not depend on sizes", help="use `--color flops`")
+        return {}
+    from archspec.costs.api import valid_sizes  # which takes long to import, and few pictures need
+    from archspec.costs.dimension_sizes import given_sizes, parse_sizes
+
+    sizes = valid_sizes(model, given_sizes(parse_sizes(options.dims), options.batch, options.seq))
+    dimensions = dict.fromkeys(name for type in model.inputs.values() for size in type.shape for name in symbols(size))
+    missing = sorted(dimensions.keys() - sizes.keys())
+    if missing:
+        used = [f"--{name} N" if name in ("batch", "seq") else f"--dim {name}=N" for name in missing]
+        message = f"--color {options.color} requires sizes of {', '.join(f'`{name}`' for name in missing)}"
+        raise fail("usage", message, help=f"use `{' '.join(used)}`")
+    return sizes
+
+
+def _data(options: Namespace, model: Model, format: str, level: str) -> str:
+    from archspec.graph.dot import dot
+    from archspec.graph.exchange import gexf_text, graphml_text
+    from archspec.graph.mermaid import mermaid
+    from archspec.graph.nodelink import nodelink
+    from archspec.reporting.documents import json
+
+    fold = format in SOURCES if options.fold is None else options.fold
+    graph = model.graph(level, options.depth, fold=fold)
+    match format:
+        case "dot":
+            return dot(graph, model.name)
+        case "mermaid":
+            return mermaid(graph, model.name)
+        case "graphml":
+            return graphml_text(graph)
+        case "gexf":
+            return gexf_text(graph)
+        case _:
+            return json(nodelink(graph))

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from typing import TypeVar
+from argparse import Namespace
 
+from archspec.cli.progress import PROGRESS
 from archspec.reporting import documents
+from archspec.reporting.results import Shown, contents_of, page_of, rows_of
 
-T = TypeVar("T")
+
+def show(found: Shown, options: Namespace) -> None:
+    """Write a result in the format of the options."""
+    format = options.format
+    if format in documents.FORMATS:
+        write(documents.write(contents_of(found), format))
+        return
+    from archspec.cli.tables import page_text  # not at the top: a document needs no tables
+    from archspec.reporting.tables import csv
+
+    write(csv(rows_of(found)) if format == "csv" else page_text(page_of(found, format), options))
 
 
-def show(found: T, format: str, contents: Callable[[T], documents.Document], page: Callable[[T, str], str]) -> None:
-    """Write a result: its `contents` as JSON or YAML, or its `page` in another format."""
-    is_document = format in documents.FORMATS
-    sys.stdout.write(documents.write(contents(found), format) if is_document else page(found, format))
+def write(text: str) -> None:
+    """Write text to standard output, in place of the line of progress."""
+    PROGRESS.end()
+    sys.stdout.write(text)

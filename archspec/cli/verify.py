@@ -12,7 +12,6 @@ from archspec.pipeline.tables import table_of
 from archspec.source import Diagnostic, fail
 from archspec.verification.api import verify_table
 from archspec.verification.naming import Rename, parse_rename
-from archspec.verification.report import contents, page
 
 
 def run(options: Namespace) -> int:
@@ -24,7 +23,7 @@ def run(options: Namespace) -> int:
     renames = [_rename(text) for text in options.renames]
     model, warnings = table_of(options.spec, parse_overrides(options.settings))
     found = verify_table(model, options.checkpoint, renames)
-    show(found, options.format, contents, page)
+    show(found, options)
     write_diagnostics([*warnings, *map(_unmatched, found.unmatched)])
     return 0 if found.is_exact else 1
 

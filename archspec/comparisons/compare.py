@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from archspec.comparisons.components import Alignment, Component, align, components
 from archspec.counts.groups import by_role
 from archspec.counts.select import select
+from archspec.reporting.results import Result
 from archspec.table import Table
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class CostComparison(NamedTuple):
     notes: tuple[str, ...]
 
 
-class Comparison(NamedTuple):
+class Comparison(Result):
     """Models side by side.
 
     `settings` are the hyperparameters that differ. `totals` and `roles` are parameter counts, in total and by role; a
@@ -87,6 +88,9 @@ class Comparison(NamedTuple):
     roles: tuple[Figure, ...]
     parts: tuple[ComponentRow, ...]
     costs: CostComparison | None
+
+    def __repr__(self) -> str:
+        return f"<Comparison of {', '.join(repr(table.model) for table in self.models)}>"
 
 
 def compare_tables(tables: Sequence[Table], depth: int, costs: CostComparison | None = None) -> Comparison:

@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 
 from archspec.addresses import relative
 from archspec.comparisons.compare import Comparison, ComponentRow, Figure, Value
 from archspec.comparisons.components import Component
 from archspec.comparisons.svg import Pair, svg
-from archspec.reporting.bars import bar
 from archspec.reporting.documents import Document, finite, finite_value
-from archspec.reporting.page import render
-from archspec.reporting.tables import Column, Row, View, columns, csv
+from archspec.reporting.page import Page
+from archspec.reporting.tables import Bar, Column, Row, View, columns
 from archspec.reporting.text import listed, literal, titles
+from archspec.reporting.units import beside, parameters
 from archspec.source import printable
 
-BAR = 40
 
-
-def page(found: Comparison, format: str) -> str:
-    """Render the report as a table, markdown or csv; csv contains one row per value."""
-    if format == "csv":
-        return csv(_rows(found))
+def page(found: Comparison, format: str = "table") -> Page:
+    """Return the report. Markdown has no bars."""
     names = _names(found)
-    tables = [_settings(found, names), _figures("parameters", found.totals, names)]
+    totals = [figure for figure in found.totals if any(figure.values)]
+    tables = [_settings(found, names), _figures("parameters", totals, names)]
     tables += [_figures("role", found.roles, names), _parts(found, names)]
-    if format == "table":
+    if format != "markdown":
         tables.append(_bars(found, names))
     if found.costs is not None:
         sizes = ", ".join(f"{name} = {size}" for name, size in found.costs.dims.items())
         tables.append(_figures(f"at {sizes}", found.costs.figures, names))
-    return render(listed(names), [*(table for table in tables if table.rows), _notes(found, names)], format)
+    counts = [beside(parameters(table.params.total)) for table in found.models]
+    heading = listed([name + count for name, count in zip(names, counts, strict=True)])
+    return Page(heading, [*(table for table in tables if table.rows), _notes(found, names)])
 
 
 def picture(found: Comparison) -> str:
@@ -52,7 +50,8 @@ def _names(found: Comparison) -> list[str]:
 
 
 def _settings(found: Comparison, names: Sequence[str]) -> View:
-    shown = [Column("name", "hyperparameter"), *(Column(str(i), name) for i, name in enumerate(names))]
+    shown = [Column("name", "hyperparameter", fit="shorten")]
+    shown += [Column(str(i), name, fit="wrap", drop=_drop(i)) for i, name in enumerate(names)]
     rows: list[Row] = []
     for setting in found.settings:
         values = {str(i): literal(setting.values[i]) if i in setting.values else "-" for i in range(len(names))}
@@ -61,16 +60,22 @@ def _settings(found: Comparison, names: Sequence[str]) -> View:
 
 
 def _figures(what: str, figures: Sequence[Figure], names: Sequence[str]) -> View:
-    shown = [Column("name", what, "(none)"), *_numbers(names)]
-    return View(shown, [{"name": figure.name, **_cells(figure)} for figure in figures])
+    shown = [Column("name", what, "(none)", style="role"), *_numbers(names)]
+    return View(shown, [{"name": figure.name, "role": figure.name, **_cells(figure)} for figure in figures])
 
 
 def _numbers(names: Sequence[str]) -> list[Column]:
     """Return the columns of values and ratios to the first model, and the difference if there are two models."""
-    shown = [Column(str(i), name, "-") for i, name in enumerate(names)]
+    shown = [Column(str(i), name, "-", drop=_drop(i)) for i, name in enumerate(names)]
     if len(names) == 2:
-        return [*shown, Column("difference 1", "difference"), Column("ratio 1", "ratio")]
-    return [*shown, *(Column(f"ratio {i}", f"ratio, {name}") for i, name in enumerate(names) if i)]
+        return [*shown, Column("difference 1", "difference", drop=2), Column("ratio 1", "ratio", drop=3, style="unit")]
+    ratios = [Column(f"ratio {i}", f"ratio, {name}", drop=3, style="unit") for i, name in enumerate(names) if i]
+    return [*shown, *ratios]
+
+
+def _drop(model: int) -> int:
+    """Return when the column of a model is left out: the last model first, and the first two never."""
+    return 1_000_000 - model if model > 1 else 0
 
 
 def _cells(figure: Figure) -> Row:
@@ -86,14 +91,21 @@ def _cells(figure: Figure) -> Row:
 
 
 def _ratio(ratio: float) -> str:
-    """Format a ratio with three digits; a ratio other than 1 is not shown as 1."""
-    text = f"{ratio:.3g}" if ratio < 1000 else f"{ratio:,.0f}"
-    return f"x {text}" if ratio == 1 or text != "1" else f"x {ratio:.7g}"
+    """Format a ratio with the digits that matter: three, or as many as tell it from 1."""
+    if ratio == 1 or ratio == 0:
+        return f"x {ratio:.0f}"
+    if abs(ratio) < 0.001:
+        return "x < 0.001" if ratio > 0 else f"x {ratio:.3g}"
+    digits = next((digits for digits, limit in enumerate((100, 10, 1, 0.1, 0.01)) if abs(ratio) >= limit), 5)
+    while float(f"{ratio:.{digits}f}") == 1:
+        digits += 1
+    return f"x {ratio:,.{digits}f}"
 
 
 def _parts(found: Comparison, names: Sequence[str]) -> View:
-    shown = [Column("part", "part"), *(Column(f"in {i}", f"in {name}") for i, name in enumerate(names) if i)]
-    shown += [*_numbers(names), Column("by", "matched by")]
+    shown = [Column("part", "part", fit="shorten")]
+    shown += [Column(f"in {i}", f"in {name}", fit="shorten", drop=4) for i, name in enumerate(names) if i]
+    shown += [*_numbers(names), Column("by", "matched by", fit="wrap", drop=1, style="dim")]
     rows: list[Row] = []
     for part, labels in zip(found.parts, _labels(found), strict=True):
         row: Row = {"part": "  " * part.row.level + (labels[0] or "-"), **_cells(part.params)}
@@ -128,16 +140,20 @@ def _label(component: Component, around: str) -> str:
 
 def _bars(found: Comparison, names: Sequence[str]) -> View:
     """Return a bar for each component of two models, all to one scale; none for more models."""
-    encoding = sys.stdout.encoding or "utf-8"  # a stream without an encoding accepts any text
     most = max((_number(value) or 0 for part in found.parts for value in part.params.values), default=0)
     rows: list[Row] = []
     for part, labels in zip(found.parts, _labels(found), strict=True) if len(names) == 2 else ():
         label = "  " * part.row.level + (labels[0] or labels[1])
         for name, value in zip(names, map(_number, part.params.values), strict=True):
             if value is not None:
-                rows.append({"part": label, "model": name, "bar": bar(value, most, BAR, encoding), "params": value})
+                rows.append({"part": label, "model": name, "bar": Bar(value, most), "params": value})
                 label = ""
-    shown = [Column("part", "part"), Column("model", "in"), Column("bar", "parameters"), Column("params", "")]
+    shown = [
+        Column("part", "part", fit="shorten"),
+        Column("model", "in", fit="shorten"),
+        Column("bar", "parameters", fit="bar"),
+        Column("params", ""),
+    ]
     return View(shown, rows)
 
 
@@ -146,7 +162,7 @@ def _notes(found: Comparison, names: Sequence[str]) -> list[str]:
     notes = ["each tensor is counted once, at its first name; differences and ratios are relative to the first model"]
     embeddings = next(figure for figure in found.totals if figure.name == "without embeddings")
     for name, value in zip(names, embeddings.values, strict=True):
-        if value is None:
+        if value is None and any(embeddings.values):
             notes.append(f"{name}: no tensor has the role `embedding`")
     for name, model in zip(names, found.models, strict=True):
         if model.unchecked:
@@ -163,13 +179,14 @@ def _number(value: Value) -> int | None:
 # Machine-readable rows ------------------------------------------------------------------------------------------------
 
 
-def _rows(found: Comparison) -> View:
+def rows(found: Comparison) -> View:
+    """Return the rows of the csv output: one for each value."""
     names = _names(found)
-    rows: list[Row] = []
+    values: list[Row] = []
 
     def add(section: str, figure: Figure, model: int, address: str = "", by: str = "") -> None:
         ratio = figure.ratios[model]
-        rows.append(
+        values.append(
             {
                 "section": section,
                 "name": figure.name,
@@ -185,7 +202,7 @@ def _rows(found: Comparison) -> View:
     for setting in found.settings:
         for i, value in setting.values.items():
             row: Row = {"section": "hyperparameters", "name": setting.name, "model": names[i], "address": ""}
-            rows.append(row | {"value": literal(value), "difference": None, "ratio": None, "by": ""})
+            values.append(row | {"value": literal(value), "difference": None, "ratio": None, "by": ""})
     costs = found.costs.figures if found.costs is not None else ()
     for section, figures in (("totals", found.totals), ("roles", found.roles), ("costs", costs)):
         for figure in figures:
@@ -195,7 +212,7 @@ def _rows(found: Comparison) -> View:
         for i, group in enumerate(part.row.groups):
             if group:
                 add("components", part.params, i, " + ".join(component.address for component in group), part.row.by[i])
-    return View(columns("section", "name", "model", "address", "value", "difference", "ratio", "by"), rows)
+    return View(columns("section", "name", "model", "address", "value", "difference", "ratio", "by"), values)
 
 
 # Documents ------------------------------------------------------------------------------------------------------------

@@ -6,9 +6,12 @@
 from __future__ import annotations
 
 import os
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 COMMON = "_common"
+
+_OF_A_WHOLE = ("model_type", "architectures", "num_labels", "id2label", "tie_word_embeddings")
+"""Fields that a configuration of a part may have, and that have no effect there."""
 
 _Mapping: TypeAlias = dict[str, Any]
 """A mapping in one of the files."""
@@ -19,12 +22,14 @@ class Field(NamedTuple):
 
     The field `sets` a hyperparameter to its value, or to the one that `values` maps it to; a mapping sets several.
     `among` lists patterns of the architectures that use the field. `only` lists the supported values. `kind` is
-    integer, number, rate (a number from 0 to below 1), boolean, entries (an object whose number of entries is the
-    value) or cycle; `least` is the minimum.
-    If the field is null, which `optional` permits, the hyperparameter is equal to `like`, or keeps its default; it also
-    does if it is equal to `unless`.
+    integer, integers (one, or a list of them), number, positive (a number above 0), rate (a number from 0 to below 1),
+    boolean, list (of integers), entries (an object whose number of entries is the value) or cycle; `least` is the
+    minimum. The value `unset` means null.
+    `optional` permits null: the hyperparameter is then equal to `like`, if that is given, keeps the default of its
+    definition, if null is the default of the field, or is none. If it is equal to `unless`, it keeps its default.
     `needs` maps values to other fields that they require. A `cycle` is a list in which every n-th item is the first
-    string and all others are the second; the hyperparameter `length` is its number of items.
+    string and all others are the second, from the first item on or, with `last`, from the n-th; the hyperparameter
+    `length` is the number of items of a list.
     """
 
     name: str
@@ -35,8 +40,10 @@ class Field(NamedTuple):
     values: list[tuple[object, object]] | None
     only: list[object] | None
     least: int
+    unset: object
     among: list[str] | None
     cycle: list[str]
+    last: bool
     like: str | None
     unless: str | None
     needs: dict[object, list[str]]
@@ -81,6 +88,9 @@ def read_family(specs: str, type: str, raw: dict[str, bytes]) -> Family:
     entries: dict[str, _Mapping] = {}
     ignored = set[str]()
     names: list[list[str]] = []
+    for part in documents[-1].get("parts", ()):
+        entries |= {f"{part}.{name}": entry for name, entry in common["fields"].items() if "only" in entry}
+        ignored.update(f"{part}.{name}" for name in (*common["ignored"], *_OF_A_WHOLE))
     for document in (common, *documents):
         architectures = document.get("architectures", architectures)
         entries |= document.get("fields", {})
@@ -104,18 +114,22 @@ def _field(name: str, entry: _Mapping, shared: _Mapping) -> Field:
     default, values, cycle = entry.get("default"), entry.get("values"), entry.get("cycle", [])
     if isinstance(values, str):
         values = shared[values]
-    kinds = {"int": "integer", "float": "number", "bool": "boolean"}
+    if isinstance(values, dict):
+        values = [*cast("_Mapping", values).items()]
+    kinds = {"int": "integer", "float": "number", "bool": "boolean", "list": "list"}
     return Field(
         name,
         entry.get("sets"),
         entry.get("kind") or ("cycle" if cycle else kinds.get(type(default).__name__, "")),
         default,
         "default" in entry,
-        list(values.items()) if values is not None else None,
+        [(value, meaning) for value, meaning in values] if values is not None else None,
         entry.get("only"),
         entry.get("least", 1),
+        entry.get("unset"),
         entry.get("for"),
         cycle,
+        entry.get("last", False),
         entry.get("like"),
         entry.get("unless"),
         entry.get("needs", {}),

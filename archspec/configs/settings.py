@@ -33,16 +33,16 @@ class Settings:
         self.report = report
         self.found: dict[str, Setting] = {}
         self._given: dict[str, Member] = {}
-        self._cycles: list[tuple[str, Field, Member]] = []  # evaluated last: they depend on other fields
+        self._lists: list[tuple[str, Field, Member]] = []  # evaluated last: they depend on other fields
 
     def take(self, members: dict[str, Member], prefix: str) -> None:
         """Process the members of an object, and of nested objects that have known fields."""
         for name, member in members.items():
             full = prefix + name
             field = self.family.fields.get(full)
-            if field is not None and field.kind == "cycle":
+            if field is not None and field.kind in ("cycle", "integers"):
                 if member.value.plain is not None:
-                    self._cycles.append((full, field, member))
+                    self._lists.append((full, field, member))
             elif field is not None:
                 self._field(full, field, member)
             elif full in self.family.ignored:
@@ -58,7 +58,7 @@ class Settings:
 
     def complete(self) -> None:
         """Apply the defaults of the family, and check the constraints between fields."""
-        for name, field, member in self._cycles:
+        for name, field, member in self._lists:
             self._field(name, field, member)
         fields = [f for f in {id(f): f for f in self.family.fields.values()}.values() if self._applies(f)]
         for field in fields:
@@ -75,7 +75,7 @@ class Settings:
                 self.found.setdefault(field.sets, self.found[field.like])
             if field.sets is not None and field.unless is not None and self._are_equal(field.sets, field.unless):
                 del self.found[field.sets]
-        for name, field, member in self._cycles:
+        for name, field, member in self._lists:
             items, length = member.value.plain, self.found[field.length or ""].value
             if isinstance(items, list) and len(items) != length:
                 self._wrong("wrong-kind", f"`{name}`: expected {length} items, found {len(items)}", member)
@@ -128,10 +128,13 @@ class Settings:
                 known = (" or " if field.only is not None else ", ").join(f"`{dumps(each)}`" for each in supported)
                 return self._unsupported(name, member, f"supported values: {known}")
             return field.only[0] if field.only is not None else data
-        if data is None and field.optional:
+        is_unset = field.unset is not None and same(data, field.unset)
+        if is_unset or (data is None and field.optional):
             return None
         if field.kind == "cycle":
             return self._cycle(name, field, member)
+        if field.kind == "integers":
+            return self._integers(name, field, member)
         if expected := _expected(field, value.plain):
             return self._expects(name, expected, member)
         if isinstance(value.plain, dict):
@@ -139,19 +142,32 @@ class Settings:
         return float(data) if field.kind in ("number", "rate") and isinstance(data, int) else data
 
     def _cycle(self, name: str, field: Field, member: Member) -> object:
-        """Return the n for which every n-th item, from the first, is the first string and all others the second."""
+        """Return the n for which every n-th item is the first string of the cycle and all others the second."""
         items = [item.plain for item in member.value.plain] if isinstance(member.value.plain, list) else []
         if not items:
             return self._expects(name, "a list of strings", member)
         one, other = field.cycle[0], field.cycle[-1]
         setting = self.found.get(field.sets or "")
-        again = items.index(one, 1) if one in items[1:] else len(items)
-        for n in (setting.value if setting is not None else field.default, again):
-            if isinstance(n, int) and all(item == (one if i % n == 0 else other) for i, item in enumerate(items)):
+        start = 0 if field.last else 1  # where the search for the item that ends the first n begins
+        again = items.index(one, start) if one in items[start:] else len(items)
+        guesses = (setting.value if setting is not None else field.default, again + field.last)
+        for n in guesses:
+            if isinstance(n, int) and all(
+                item == (one if (i + field.last) % n == 0 else other) for i, item in enumerate(items)
+            ):
                 return n
         others = f' and all others are "{other}"' if other != one else ""
         help = f'use a list in which every {"n-th " * (other != one)}item is "{one}"{others}'
         return self._unsupported(name, member, help)
+
+    def _integers(self, name: str, field: Field, member: Member) -> object:
+        """Return the list of integers that an integer or a list of them means; a list of equal ones is that integer."""
+        items = member.value.plain if isinstance(member.value.plain, list) else [member.value]
+        expected = next(filter(None, (_expected(field, item.plain) for item in items)), None if items else "integers")
+        if expected is not None:
+            return self._expects(name, f"{expected}, or a list of them", member)
+        numbers = [item.plain for item in items]
+        return numbers[:1] if len(set(map(str, numbers))) == 1 else numbers
 
     def _expects(self, name: str, expected: str, member: Member) -> object:
         return self._wrong("wrong-kind", f"`{name}` expects {expected}, found {member.value.written()}", member)
@@ -173,12 +189,16 @@ class Settings:
 
 
 def _settings(field: Field, value: object) -> list[tuple[str, object]]:
-    """Return the hyperparameters that a field sets, with their values. None keeps the default of the definition."""
+    """Return the hyperparameters that a field sets, with their values.
+
+    A field that is None by default keeps the default of the definition if it is None; any other sets none.
+    """
     if field.values is not None:
         value = next((mapped for each, mapped in field.values if same(value, each)), None)
         if isinstance(value, dict):
             return [*cast("dict[str, object]", value).items()]
-    return [(field.sets, value)] if field.sets is not None and value is not None else []
+    sets_none = field.default is not None and field.like is None
+    return [(field.sets, value)] if field.sets is not None and (value is not None or sets_none) else []
 
 
 def _expected(field: Field, value: Plain) -> str | None:
@@ -187,13 +207,21 @@ def _expected(field: Field, value: Plain) -> str | None:
         return None if isinstance(value, bool) else "`true` or `false`"
     if field.kind == "entries":
         return None if isinstance(value, dict) and len(value) >= field.least else "a non-empty object"
+    if field.kind == "list":
+        fits = isinstance(value, list) and value and all(_is_integer(item.plain, field.least) for item in value)
+        return None if fits else "a list of positive integers"
     number = value if isinstance(value, int | float) and not isinstance(value, bool) else -1
+    if field.kind == "positive":
+        return None if 0 < number <= LARGEST else "a positive number"
     if field.kind == "number":
         return None if 0 <= number <= LARGEST else "a non-negative number"
     if field.kind == "rate":
         return None if 0 <= number < 1 else "a number from 0 to below 1"
-    fits = isinstance(number, int) and field.least <= number <= LARGEST
-    return None if fits else f"an integer of at least {field.least} with at most 18 digits"
+    return None if _is_integer(value, field.least) else f"an integer of at least {field.least} with at most 18 digits"
+
+
+def _is_integer(value: Plain, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= LARGEST
 
 
 def same(one: object, other: object) -> bool:

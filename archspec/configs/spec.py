@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from archspec.configs.family import Family, known_types, read_family
 from archspec.configs.read import JsonValue, Member, read_json
@@ -105,22 +107,63 @@ _WORDS = re.compile(r"[A-Za-z0-9][\w.+-]*", re.ASCII)
 
 def _text(label: str, family: Family, architecture: str, unit: Unit, found: dict[str, Setting]) -> str:
     file, name, fixed = family.architectures[architecture]
-    binding = unit.names[name].target
-    assert isinstance(binding, Definition)
-    given = fixed | {n: s.value for n, s in found.items() if not _is_default(binding, n, found)}
-    arguments = [f"{n} = {literal(given[n])}" for n in binding.hyperparameters if n in given]
-    assert len(arguments) == len(given), f"{name} has no hyperparameter for some of {sorted(given)}"
+    given = fixed | _given(unit, name, found)
+    arguments = [f"{n} = {_argument(value)}" for n, value in given.items()]
     model = f'model "{_title(label, family)}" = {name}('
     body = f"{model}{', '.join(arguments)})"
     if len(body) > WIDEST:
         body = model + "".join(f"\n  {line}" for line in _filled(arguments)) + "\n)"
-    words = {value for value in given.values() if isinstance(value, str)}
+    words = {*_words(given)}
     own = {word for word in words if word in unit.names and not unit.names[word].imported}
     imports = [f"import {file} {{ {', '.join([name, *sorted(own)])} }}"]
     if words - own:
         imports.insert(0, f"import std {{ {', '.join(sorted(words - own))} }}")
     heading = f"# {architecture}, from {os.path.basename(label)}."
     return "\n".join([heading, "", *imports, "", body]) + "\n"
+
+
+class _Part(NamedTuple):
+    """A definition with hyperparameters, as the value of a hyperparameter."""
+
+    definition: str
+    given: dict[str, object]
+
+
+def _given(unit: Unit, name: str, found: dict[str, Setting]) -> dict[str, object]:
+    """Return the hyperparameters of a definition that do not have their defaults, in order.
+
+    `Text.layers` is the hyperparameter `layers` of the definition that `Text` is by default.
+    """
+    definition = unit.names[name].target
+    assert isinstance(definition, Definition)
+    unknown = {n.partition(".")[0] for n in found} - definition.hyperparameters.keys()
+    assert not unknown, f"{name} has no hyperparameters {sorted(unknown)}"
+    given: dict[str, object] = {}
+    for n, declared in definition.hyperparameters.items():
+        inner = {each.removeprefix(f"{n}."): setting for each, setting in found.items() if each.startswith(f"{n}.")}
+        if n in found and not _is_default(definition, n, found):
+            given[n] = found[n].value
+        elif inner:
+            assert isinstance(declared.default, tree.Name)
+            part = _Part(declared.default.text, _given(unit, declared.default.text, inner))
+            given |= {n: part} if part.given else {}
+    return given
+
+
+def _argument(value: object) -> str:
+    if not isinstance(value, _Part):
+        return literal(value)
+    return f"{value.definition}({', '.join(f'{n} = {_argument(inner)}' for n, inner in value.given.items())})"
+
+
+def _words(given: dict[str, object]) -> Iterator[str]:
+    """Yield the names of definitions and functions among the values of hyperparameters."""
+    for value in given.values():
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, _Part):
+            yield value.definition
+            yield from _words(value.given)
 
 
 def _title(label: str, family: Family) -> str:
@@ -149,6 +192,8 @@ def _is_default(definition: Definition, name: str, found: dict[str, Setting]) ->
     match declared.default if declared is not None else None:
         case tree.Literal(value=default):
             return same(default, value)
+        case tree.Listing(items=items):
+            return [item.value if isinstance(item, tree.Literal) else None for item in items] == value
         case tree.Name(text=text):
             return value == (found[text].value if text in found else text)
         case _:

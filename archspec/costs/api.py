@@ -22,13 +22,15 @@ def cost(
     dims: Mapping[str, int] | None = None,
     dtype: str = "float32",
     attention: str | None = None,
+    depth: int | None = None,
 ) -> Cost:
     """Compute the cost of a model: work (multiply-accumulates, FLOPs, elementwise operations) and memory in bytes.
 
     `model` is a Model, or what `archspec.load` takes. `batch` and `seq` are the sizes of the dimensions of these names,
     `dims` those of any dimensions. A value that depends on other dimensions is a `Polynomial`: a formula, which `str`
     formats. `dtype` is the type of the weights: float64, float32, float16 or bfloat16. `attention` is "flash" or
-    "math": it adds the memory of activations with that implementation of attention, which requires PyTorch.
+    "math": it adds the memory of activations with that implementation of attention, which requires PyTorch. `depth`
+    limits the nesting of the modules in the rows of the result, for example in `to_frame()`.
     `docs/costs.md` describes the counting rules.
 
     Raises ArchError for a dimension that the model does not have, a size that is not from 1 to 2^63 - 1 or that the
@@ -38,10 +40,17 @@ def cost(
         raise fail("usage", f"unknown dtype `{dtype}`", help=suggest(dtype, [*BYTES]) or ", ".join(BYTES))
     compiled = model_of(model)
     body = internals(compiled).body
-    values = chosen(compiled.name, dimensions(body.inputs), given_sizes(dims, batch, seq))
+    values = valid_sizes(compiled, given_sizes(dims, batch, seq))
+    found = cost_of(internals(compiled).table, body, values, dtype).replace(depth=depth)
+    return found if attention is None else found.replace(activations=_activations(compiled, values, dtype, attention))
+
+
+def valid_sizes(model: Model, given: Mapping[str, int]) -> dict[str, int]:
+    """Check sizes of dimensions. Raises ArchError as `cost` does."""
+    body = internals(model).body
+    values = chosen(model.name, dimensions(body.inputs), given)
     check_sizes(body, values)
-    found = cost_of(internals(compiled).table, body, values, dtype)
-    return found if attention is None else found._replace(activations=_activations(compiled, values, dtype, attention))
+    return values
 
 
 def _activations(model: Model, values: Mapping[str, int], dtype: str, attention: str) -> Activations:

@@ -15,6 +15,7 @@ from archspec.algebra import substitute, symbols, total
 from archspec.costs.attention import Context, Tracer
 from archspec.costs.memory import Activations, Memory, memory_of
 from archspec.ir import Body, Type
+from archspec.reporting.results import Result
 from archspec.table import Table
 from archspec.work import Quantity, call_work, repeated
 
@@ -61,19 +62,31 @@ class ModuleCost(NamedTuple):
     trainable: int
 
 
-class Cost(NamedTuple):
+class Cost(Result):
     """The cost of a model for sizes of its dimensions (None for a symbolic one), with all optional inputs given.
 
     `work` is the total, and `modules` has the work of each module in program order; `memory` is in bytes.
-    `activations` is set if an attention implementation was specified.
+    `activations` is set if an attention implementation was specified. `table` is the model's, and `depth` limits the
+    nesting of what is shown.
     """
 
-    model: str
+    table: Table
     dims: dict[str, int | None]
     work: Figures
     modules: tuple[ModuleCost, ...]
     memory: Memory
     activations: Activations | None = None
+    depth: int | None = None
+
+    def __repr__(self) -> str:
+        sizes = "".join(f", {name if size is None else f'{name} = {size}'}" for name, size in self.dims.items())
+        flops = self.work.flops
+        return f"<Cost of {self.model!r}{sizes}{f': {flops:,} FLOPs' if isinstance(flops, int) else ''}>"
+
+    @property
+    def model(self) -> str:
+        """The name of the model."""
+        return self.table.model
 
 
 def cost_of(table: Table, body: Body, values: Mapping[str, int], dtype: str) -> Cost:
@@ -94,7 +107,7 @@ def cost_of(table: Table, body: Body, values: Mapping[str, int], dtype: str) -> 
             own = known[id(symbolic)] = Figures(*(substitute(amount, values) for amount in symbolic))
         modules.append(ModuleCost(row.address, row.type, applied, own, parameters[row.address], trainable[row.address]))
     return Cost(
-        table.model,
+        table,
         {name: values.get(name) for name in dimensions(body.inputs)},
         added((module.own, 1) for module in modules),
         tuple(modules),

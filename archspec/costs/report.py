@@ -3,33 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from archspec.costs.cost import Cost, Figures
 from archspec.costs.memory import BYTES, Activations
 from archspec.costs.tree import CostRow, tree
 from archspec.reporting.documents import Document, finite
-from archspec.reporting.page import render
-from archspec.reporting.tables import Column, Row, View, csv
+from archspec.reporting.page import Block, Page
+from archspec.reporting.tables import Column, Row, View, columns
 from archspec.reporting.text import title
-from archspec.table import Table
+from archspec.reporting.units import beside, flops, size
 from archspec.work import Quantity
 
 # Documents ------------------------------------------------------------------------------------------------------------
 
 
-class CostReport(NamedTuple):
-    """A cost to show: the model's table, its cost, and the `depth` of the tree."""
-
-    table: Table
-    cost: Cost
-    depth: int | None = None
-
-
-def contents(report: CostReport) -> Document:
+def contents(cost: Cost) -> Document:
     """Return the document of the JSON and YAML output; values in symbolic dimensions are formulas, as text."""
-    table, cost, depth = report
-    memory, kept = cost.memory, cost.activations
+    table, memory, kept = cost.table, cost.memory, cost.activations
     return {
         "format": 1,
         "model": cost.model,
@@ -45,23 +35,25 @@ def contents(report: CostReport) -> Document:
             "activations": kept and kept._asdict() | {"bytes": _plain(kept.bytes)},
             "training": [scheme._asdict() | {"total": scheme.total} for scheme in memory.schemes],
         },
-        "rows": _rows(cost, depth),
+        "rows": list(rows(cost).rows),
     }
 
 
-def _rows(cost: Cost, depth: int | None) -> list[Row]:
-    size = BYTES[cost.memory.dtype]
-    return [
+def rows(cost: Cost) -> View:
+    """Return the rows of the csv output: one for each module."""
+    bytes = BYTES[cost.memory.dtype]
+    found: list[Row] = [
         {
             "address": line.address,
             "type": line.type,
             "applied": line.applied,
             **_amounts(line.work, ("macs", "flops", "elementwise")),
-            "weights": line.parameters * size,
-            "gradients": line.trainable * size,
+            "weights": line.parameters * bytes,
+            "gradients": line.trainable * bytes,
         }
-        for line in tree(cost, depth, fold=False)
+        for line in tree(cost, cost.depth, fold=False)
     ]
+    return View(columns(*found[0]), found)
 
 
 def _amounts(work: Figures, names: Iterable[str], digits: str = "") -> dict[str, int | str]:
@@ -75,16 +67,12 @@ def _plain(amount: Quantity, digits: str = "") -> int | str:
 # Pages ----------------------------------------------------------------------------------------------------------------
 
 
-def page(report: CostReport, format: str) -> str:
-    """Render the report as a table, markdown or csv; csv contains only the rows of the tree."""
-    table, cost, depth = report
-    if format == "csv":
-        rows = _rows(cost, depth)
-        return csv(View(tuple([Column(key, key) for key in rows[0]]), rows))
-    lines = tree(cost, depth)
-    heading = f"{title(table.model, table.overrides)}, {_sizes(cost)}"
-    blocks = [_tree(cost, lines, whole_addresses=format == "markdown"), _summary(cost), _memory(cost)]
-    return render(heading, blocks, format)
+def page(cost: Cost, format: str = "table") -> Page:
+    """Return the report. At depth 0, it consists of the totals."""
+    blocks: list[Block] = [_summary(cost), _memory(cost)]
+    if cost.depth != 0:
+        blocks.insert(0, _tree(cost, tree(cost, cost.depth), whole_addresses=format == "markdown"))
+    return Page(f"{title(cost.model, cost.table.overrides)}, {_sizes(cost)}", blocks)
 
 
 def _sizes(cost: Cost) -> str:
@@ -110,20 +98,20 @@ def _tree(cost: Cost, lines: list[CostRow], *, whole_addresses: bool) -> View:
             "notes": "" if line.applied == line.around else f"applied {line.applied} x",
         }
 
-    columns = [
-        Column("address", "address", "(the model)"),
+    shown = [
+        Column("address", "address", "(the model)", fit="shorten"),
         Column("times", ""),
-        Column("type", "type"),
-        Column("macs", "MACs"),
-        Column("flops", "FLOPs"),
-        Column("share", "share"),
-        Column("elementwise", "elementwise"),
-        Column("weights", "weight bytes"),
-        Column("notes", ""),
+        Column("type", "type", fit="shorten", drop=3),
+        Column("macs", "MACs", drop=1),
+        Column("flops", "FLOPs", fit="" if isinstance(macs, int) else "wrap"),
+        Column("share", "share", drop=4, style="dim"),
+        Column("elementwise", "elementwise", fit="" if isinstance(macs, int) else "wrap", drop=5),
+        Column("weights", "weight bytes", drop=2),
+        Column("notes", "", style="note"),
     ]
     if not isinstance(macs, int):  # formulas are long, and MACs are half the FLOPs
-        columns = [column for column in columns if column.key not in ("macs", "share")]
-    return View(tuple(columns), [row(line) for line in lines])
+        shown = [column for column in shown if column.key not in ("macs", "share")]
+    return View(tuple(shown), [row(line) for line in lines])
 
 
 def _summary(cost: Cost) -> list[str]:
@@ -131,11 +119,11 @@ def _summary(cost: Cost) -> list[str]:
     work = cost.work
 
     lines = [
-        f"{work.flops:,} FLOPs in matrix products, 2 per multiply-accumulate (MAC)",
+        f"{work.flops:,} FLOPs{beside(flops(work.flops))} in matrix products, 2 per multiply-accumulate (MAC)",
         f"attention: {work.score_flops:,} FLOPs in score products (queries by keys), "
         f"{work.mix_flops:,} in mix products (probabilities by values)",
         f"{work.elementwise:,} elementwise operations, counted per element, not included in the FLOPs",
-        "each row includes the modules inside it; all optional inputs are given",
+        "each row includes the modules inside it; " * (cost.depth != 0) + "all optional inputs are given",
     ]
     if not work.score_macs and not work.mix_macs:
         del lines[1]
@@ -154,12 +142,20 @@ def _memory(cost: Cost) -> View:
     """Return the table of memory: weights, gradients and optimizer state."""
     memory = cost.memory
     blank = {"weights": None, "gradients": None, "optimizer": None, "holds": ""}
-    rows = [blank | {"to": f"weights, {memory.dtype}", "weights": memory.weights, "total": memory.weights}]
+    found = [blank | {"to": f"weights, {memory.dtype}", "weights": memory.weights, "total": memory.weights}]
     if memory.buffers:
-        rows.append(blank | {"to": "buffers", "total": memory.buffers})
+        found.append(blank | {"to": "buffers", "total": memory.buffers})
     for scheme in memory.schemes:
-        rows.append(scheme._asdict() | {"to": f"training, {scheme.name}", "total": scheme.total})
+        found.append(scheme._asdict() | {"to": f"training, {scheme.name}", "total": scheme.total})
     if cost.activations is not None and isinstance(cost.activations.bytes, int):
-        rows.append(blank | {"to": _kept(cost.activations), "total": cost.activations.bytes})
-    columns = [Column("to", "bytes"), *(Column(key, key) for key in ("weights", "gradients", "optimizer", "total"))]
-    return View((*columns, Column("holds", "optimizer state")), rows)
+        found.append(blank | {"to": _kept(cost.activations), "total": cost.activations.bytes})
+    shown = [
+        Column("to", "bytes", fit="wrap"),
+        Column("weights", "weights", drop=2),
+        Column("gradients", "gradients", drop=3),
+        Column("optimizer", "optimizer", drop=4),
+        Column("total", "total"),
+        Column("size", "", style="unit"),
+        Column("holds", "optimizer state", fit="wrap", drop=1),
+    ]
+    return View(shown, [row | {"size": size(row["total"])} for row in found])

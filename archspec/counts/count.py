@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from archspec.counts.select import Rule, Selection, select
-from archspec.record import Record
+from archspec.reporting.results import Result
 from archspec.table import Table
 
 
-class Count(Record):
+class Count(Result):
     """A model's table, the tensors that the `rules` select, and the view to show.
 
     `by` is "tensor", "layer", "block" or "role" for a flat table, None for the tree of layers; `depth` limits nesting.
@@ -20,6 +20,11 @@ class Count(Record):
     selection: Selection
     by: str | None
     depth: int | None
+
+    _contents_in = "document"  # which needs no tables
+
+    def __repr__(self) -> str:
+        return f"<Count of {self.table.model!r}: {self.selection.total:,} parameters>"
 
 
 def count(table: Table, rules: Sequence[Rule] = (), by: str | None = None, depth: int | None = None) -> Count:

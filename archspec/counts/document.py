@@ -24,9 +24,9 @@ def contents(counted: Count) -> Document:
         "buffers": [buffer._asdict() for buffer in table.buffers],
     }
     if counted.by:
-        from archspec.counts.report import view  # not at the top: a document without rows needs no tables
+        from archspec.counts.rows import rows  # not at the top: a document without rows needs no tables
 
-        shown = view(counted)
+        shown = rows(counted)
         whole["by"] = counted.by
         whole["rows"] = [{column.key: row[column.key] for column in shown.columns} for row in shown.rows]
     return whole

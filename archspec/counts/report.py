@@ -1,37 +1,29 @@
-"""The report of `archspec count`: the tree or a flat table, and the totals below it."""
+"""The report of `archspec count`: the tree or a flat table, and the totals below it; the rows of csv."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from archspec.counts.count import Count
-from archspec.counts.groups import RoleComponent, by_block, by_layer, by_role, components_of_role
+from archspec.counts.groups import RoleComponent, components_of_role
+from archspec.counts.rows import rows as rows
+from archspec.counts.rows import share_of, share_title
 from archspec.counts.select import Rule
 from archspec.counts.tree import CountRow, tree
-from archspec.reporting.page import render
-from archspec.reporting.tables import Column, Row, View, csv, percent, shape
+from archspec.reporting.page import Block, Page
+from archspec.reporting.tables import Column, Row, View, percent, shape
 from archspec.reporting.text import number, title
-from archspec.table import Tensor
+from archspec.reporting.units import beside, parameters
 
 
-def page(counted: Count, format: str) -> str:
-    """Render the report as a table, markdown or csv; csv contains only the rows."""
-    if format == "csv":
-        return csv(view(counted))
-    rows = view(counted) if counted.by else tree_view(counted, whole_addresses=format == "markdown")
-    return render(title(counted.table.model, counted.table.overrides), [rows, summary(counted)], format)
-
-
-def view(counted: Count) -> View:
-    """Return the rows of `--by tensor|layer|block|role`; of tensors by default."""
-    if counted.by in ("layer", "block", "role"):
-        return _groups(counted)
-    chosen = zip(counted.table.tensors, counted.selection.chosen, counted.selection.params, strict=True)
-    rows = [_tensor_row(counted, tensor, params) for tensor, is_chosen, params in chosen if is_chosen]
-    columns = [Column(key, key) for key in ("name", "shape", "params")]
-    columns += [Column("share", _share_title(counted)), Column("trainable", "trainable"), Column("tied_to", "tied to")]
-    columns += [Column(key, key) for key in ("role", "layer", "type")]
-    return View(tuple(columns), rows)
+def page(counted: Count, format: str = "table") -> Page:
+    """Return the report. At depth 0, it consists of the totals."""
+    blocks: list[Block] = [summary(counted)]
+    if counted.by:
+        blocks.insert(0, rows(counted))
+    elif counted.depth != 0:
+        blocks.insert(0, tree_view(counted, whole_addresses=format == "markdown"))
+    return Page(title(counted.table.model, counted.table.overrides), blocks)
 
 
 def tree_view(counted: Count, *, whole_addresses: bool) -> View:
@@ -47,22 +39,22 @@ def tree_view(counted: Count, *, whole_addresses: bool) -> View:
             "shapes": _shapes(line.shapes),
             "each": line.each if line.total != line.each else None,
             "params": line.total,
-            "share": _share(counted, line.total),
+            "share": share_of(counted, line.total),
             "notes": ", ".join(["frozen"] * line.frozen + ["tied"] * line.tied),
+            "role": line.role,
         }
 
-    rows = [row(line) for line in found]
     columns = [
-        Column("address", "address", "(the model)"),
+        Column("address", "address", "(the model)", fit="shorten"),
         Column("times", ""),
-        Column("type", "type"),
-        Column("shapes", "tensors"),
-        Column("each", "each"),
+        Column("type", "type", fit="shorten", drop=3, style="role"),
+        Column("shapes", "tensors", drop=1, style="dim"),
+        Column("each", "each", drop=2),
         Column("params", "selected" if counted.rules else "parameters"),
-        Column("share", _share_title(counted)),
-        Column("notes", ""),
+        Column("share", share_title(counted), drop=4, style="dim"),
+        Column("notes", "", style="note"),
     ]
-    return View(tuple(columns), rows)
+    return View(tuple(columns), [row(line) for line in found])
 
 
 def summary(counted: Count) -> list[str]:
@@ -71,13 +63,13 @@ def summary(counted: Count) -> list[str]:
     params = model.params
     ties = [tensor for tensor in model.tensors if tensor.tied_to]
     names = f" ({len(model.tensors):,} names)" if ties else ""
-    lines = [
-        f"{params.total:,} parameters in {number(len(model.tensors) - len(ties), 'tensor')}{names}, each counted once",
-        f"{params.trainable:,} trainable, {params.frozen:,} frozen",
-    ]
+    tensors = f"{number(len(model.tensors) - len(ties), 'tensor')}{names}, each counted once"
+    lines = [f"{params.total:,} parameters{beside(parameters(params.total))} in {tensors}"]
+    if params.frozen:
+        lines.append(f"{params.trainable:,} trainable, {params.frozen:,} frozen")
     for role in ("head", "pooler"):
         found = "; ".join(map(_part, components_of_role(model, role)))
-        lines.append(f"{role} included: {found}" if found else f"no tensor has the role `{role}`")
+        lines += [f"{role} included: {found}"] if found else []
     lines += [f"tied: {tensor.name} = {tensor.tied_to} ({tensor.size:,} counted once)" for tensor in ties[:_MOST_TIES]]
     if len(ties) > _MOST_TIES:
         lines.append(f"tied: {len(ties) - _MOST_TIES:,} more names; use --by tensor to show all")
@@ -88,7 +80,7 @@ def summary(counted: Count) -> list[str]:
     if counted.rules:
         total = counted.selection.total
         share = percent(total / params.total if params.total else 0.0)
-        lines.append(f"{total:,} selected, {share} of the total, by {_rules(counted.rules)}")
+        lines.append(f"{total:,} selected{beside(parameters(total))}, {share} of the total, by {_rules(counted.rules)}")
     return lines
 
 
@@ -102,34 +94,6 @@ def _part(part: RoleComponent) -> str:
 
 def _rules(rules: Sequence[Rule]) -> str:
     return " ".join(f"--{'select' if rule.include else 'exclude'} '{rule.pattern}'" for rule in rules)
-
-
-def _groups(counted: Count) -> View:
-    if counted.by == "role":
-        groups = by_role(counted.table, counted.selection)
-        columns = [Column("role", "role", "(none)")]
-    else:
-        by = by_layer if counted.by == "layer" else by_block
-        groups = by(counted.table, counted.selection, counted.depth)
-        columns = [Column("address", "address", "(the model)"), Column("type", "type")]
-    rows = [{columns[0].key: group.name, **group._asdict(), "share": _share(counted, group.params)} for group in groups]
-    columns += [Column(key, key) for key in ("tensors", "params", "trainable")]
-    columns.append(Column("share", _share_title(counted)))
-    return View(tuple(columns), rows)
-
-
-def _tensor_row(counted: Count, tensor: Tensor, params: int) -> Row:
-    return tensor._asdict() | {"params": params, "share": _share(counted, params)}
-
-
-def _share(counted: Count, params: int) -> float:
-    """Return the fraction of the total, or of the selected parameters."""
-    whole = counted.selection.total if counted.rules else counted.table.params.total
-    return params / whole if whole else 0.0
-
-
-def _share_title(counted: Count) -> str:
-    return "of selected" if counted.rules else "share"
 
 
 def _shapes(shapes: Sequence[tuple[int, ...]]) -> str:

@@ -17,7 +17,8 @@ class CountRow(Record):
     `label` is the address relative to the parent row, `address` the full one; a collapsed number is `*`, or the numbers
     if others differ (`0,3,6`). `times` is the number of equal components that the row represents. `each` has the
     parameters of one of them, `total` those of all, in all enclosing repetitions. `shapes` are those of the tensors
-    owned and counted here; `frozen` and `tied` are whether some of the tensors owned here are.
+    owned and counted here; `frozen` and `tied` are whether some of the tensors owned here are. `role` is their role, if
+    all have the same.
     """
 
     level: int
@@ -30,6 +31,7 @@ class CountRow(Record):
     shapes: tuple[tuple[int, ...], ...]
     frozen: bool
     tied: bool
+    role: str | None
 
 
 def tree(table: Table, selection: Selection, depth: int | None = None) -> list[CountRow]:
@@ -84,4 +86,5 @@ def _row(row: TreeRow[Own, int]) -> CountRow:
         shapes=tuple(tensor.shape for tensor, params in own if params or not tensor.tied_to),
         frozen=any(not tensor.trainable for tensor, _ in own),
         tied=any(tensor.tied_to is not None for tensor, _ in own),
+        role=own[0][0].role if len({tensor.role for tensor, _ in own}) == 1 else None,
     )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from archspec.diffs.op_changes import OperationChanges
 from archspec.diffs.operations import Side, compare
 from archspec.diffs.structure import (
@@ -22,10 +20,11 @@ from archspec.diffs.structure import (
 )
 from archspec.model import Model, ModelLike, internals
 from archspec.pipeline.compile import model_of
+from archspec.reporting.results import Result
 from archspec.table import Table
 
 
-class Difference(NamedTuple):
+class Difference(Result):
     """The changes that convert a model A to a model B.
 
     `tensors` has one change for each parameter or buffer that differs, by B's names; `prefix` converts A's names to
@@ -38,6 +37,10 @@ class Difference(NamedTuple):
     prefix: NamePrefix
     tensors: tuple[TensorChange, ...]
     operations: tuple[OperationChanges, ...]
+
+    def __repr__(self) -> str:
+        changes = f"{len(self.tensors)} tensors, {len(self.operations)} changes of operations" if self else "none"
+        return f"<Difference of {self.before.model!r} and {self.after.model!r}: {changes}>"
 
     def __bool__(self) -> bool:
         """Whether anything differs, including a prefix of names."""

@@ -10,8 +10,8 @@ from archspec.diffs.api import Difference
 from archspec.diffs.op_changes import OperationChanges
 from archspec.diffs.structure import NamePrefix, Repetition, StoredTensor, TensorChanges, covered, folded
 from archspec.reporting.documents import Document, finite
-from archspec.reporting.page import render
-from archspec.reporting.tables import Column, Row, View, columns, csv, shape
+from archspec.reporting.page import Block, Page
+from archspec.reporting.tables import Column, Row, View, columns, shape
 from archspec.reporting.text import number, titles
 
 MOST_ROWS = 1_000
@@ -62,25 +62,29 @@ def _tensor_entry(change: TensorChanges) -> Document:
 # Pages ----------------------------------------------------------------------------------------------------------------
 
 
-def page(found: Difference, format: str) -> str:
-    """Render the report as a table, markdown or csv; csv contains only the rows, one per tensor."""
-    tensors = [_tensor_row(change) for change in found.folded]
+def rows(found: Difference) -> View:
+    """Return the rows of the csv output: one for each change, collapsed over indices."""
+    changes = [*map(_tensor_row, found.folded), *map(_operation_row, found.operations)]
+    return View(columns("part", "change", "name", "numbers", "names", "what", "before", "after"), changes)
+
+
+def page(found: Difference, format: str = "table") -> Page:
+    """Return the report: the tables of changes, and notes on them."""
     operations = [_operation_row(change) for change in found.operations]
-    if format == "csv":
-        keys = columns("part", "change", "name", "numbers", "names", "what", "before", "after")
-        return csv(View(keys, [*tensors, *operations]))
     heading, *notes = _sentences(found)
-    views: list[View] = []
+    views: list[Block] = []
     before, after = titles((table.model, table.overrides) for table in (found.before, found.after))
-    for rows, what, where in ((_shown(found), "tensors", "tensor"), (operations, "operations", "at")):
-        if rows:
-            shown = [Column("change", what), Column("name", where, "(the model)"), Column("numbers", "*")]
-            shown += [Column("names", "number")] if where == "tensor" else [Column("what", "")]
-            shown += [Column("before", before), Column("after", after)]
-            views.append(View(shown, rows[:MOST_ROWS]))
-            if len(rows) > MOST_ROWS:
-                notes.append(f"{len(rows) - MOST_ROWS:,} more rows of {what}; use --format csv or json to show all")
-    return render(heading, [*views, notes] if notes else views, format)
+    for changes, what, where in ((_shown(found), "tensors", "tensor"), (operations, "operations", "at")):
+        if changes:
+            shown = [Column("change", what, fit="wrap"), Column("name", where, "(the model)", fit="shorten")]
+            shown.append(Column("numbers", "*", fit="wrap"))
+            shown.append(Column("names", "number", drop=1) if where == "tensor" else Column("what", "", fit="wrap"))
+            shown += [Column("before", before, fit="wrap"), Column("after", after, fit="wrap")]
+            views.append(View(shown, changes[:MOST_ROWS]))
+            if len(changes) > MOST_ROWS:
+                more = len(changes) - MOST_ROWS
+                notes.append(f"{more:,} more rows of {what}; use --format csv or json to show all")
+    return Page(heading, [*views, notes])
 
 
 def _sentences(found: Difference) -> list[str]:

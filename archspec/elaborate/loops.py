@@ -79,8 +79,7 @@ def scan(
         interpreter.fault("wrong-kind", message, loop.last.at, help=help)
         return False
     if collects and isinstance(count, int) and count < 1:
-        help = "use an end (exclusive) that is above the start"
-        interpreter.fault("wrong-kind", "a loop that collects needs at least one iteration", loop.last.at, help=help)
+        _refuse_empty(interpreter, loop)
         return False
     before = dict(env)
     carried = [name for name in binds if isinstance(env.get(name), Tensor)]
@@ -110,6 +109,13 @@ def scan(
     changed = [name for name in carried if after[name] != inside[name]]
     _emit(interpreter, loop, iteration, changed, after, (name, first, count), collects)
     return True
+
+
+def _refuse_empty(interpreter: Applications, loop: nodes.Loop) -> Value:
+    """Report a loop without iterations that collects."""
+    help = "use an end (exclusive) that is above the start"
+    message = "a loop that collects needs at least one iteration"
+    return interpreter.fault("wrong-kind", message, loop.last.at, help=help)
 
 
 def _fresh(variable: str, env: Mapping[str, Value], builder: BodyBuilder, ranges: Mapping[str, Range]) -> str:
@@ -279,14 +285,14 @@ def stacked(interpreter: Applications, statement: nodes.For, parts: Sequence[Col
     found = [part for part in parts if part is not None]
     if len(found) < len(parts):
         return POISON
+    first, last = interpreter.value(statement.loop.first), interpreter.value(statement.loop.last)
     if not found:
-        return None
+        return _refuse_empty(interpreter, statement.loop) if first == last else None
     if any(axis != found[0][1] for _, axis in found):
         return interpreter.fault("dimension", "`collect` expects the same axis in every iteration", statement.loop.at)
     at = statement.loop.at
     inputs = tuple([(f"tensors{turn}" if turn > 1 else "tensors", value) for turn, (value, _) in enumerate(found, 1)])
     (value, axis), attributes = found[0], dict[str, Value](axis=found[0][1])
-    first, last = interpreter.value(statement.loop.first), interpreter.value(statement.loop.last)
     if isinstance(first, Polynomial) or isinstance(last, Polynomial):
         assert isinstance(first, int | Polynomial) and isinstance(last, int | Polynomial)
         count = last - first

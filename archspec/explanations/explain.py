@@ -14,6 +14,7 @@ from archspec.explanations.omissions import Counted, Omission, Omissions, one_la
 from archspec.explanations.tensor_groups import TensorGroups
 from archspec.explanations.uses import table_types, uses
 from archspec.model import Model, internals
+from archspec.reporting.results import Result
 from archspec.table import Table
 
 NEAREST_RANK = 1
@@ -70,7 +71,7 @@ class Answer(NamedTuple):
     cut_off: bool = False
 
 
-class Explanation(NamedTuple):
+class Explanation(Result):
     """The answers for the readings of a number, coarsest first, and the `total` of the model.
 
     `conventions` is the number of conventions tried: all of those with up to `depth` adjustments.
@@ -82,6 +83,10 @@ class Explanation(NamedTuple):
     answers: tuple[Answer, ...]
     conventions: int
     depth: int
+
+    def __repr__(self) -> str:
+        matches = "matches" if self.fits else "no match"
+        return f"<Explanation of {self.number.text} by {self.model!r}: {matches}>"
 
     @property
     def fits(self) -> bool:

@@ -7,9 +7,10 @@ from math import ceil, floor
 from archspec.explanations.explain import MOST_MATCHES, Addend, Answer, Explanation, Match
 from archspec.explanations.numbers import rounded
 from archspec.reporting.documents import Document
-from archspec.reporting.page import Block, render
-from archspec.reporting.tables import Column, Row, View, csv
+from archspec.reporting.page import Block, Page
+from archspec.reporting.tables import Column, Row, View
 from archspec.reporting.text import number
+from archspec.reporting.units import beside, parameters
 
 
 def contents(found: Explanation) -> Document:
@@ -44,15 +45,19 @@ def _match(match: Match) -> Document:
     }
 
 
-def page(found: Explanation, format: str) -> str:
-    """Render the report as a table, markdown or csv: the matches for each interpretation of the number."""
-    if format == "csv":
-        return csv(View(_COLUMNS, [row for answer in found.answers for row in _rows(answer)]))
-    heading = f"{found.model}, {found.total:,} parameters: conventions for {found.number.text}"
+def rows(found: Explanation) -> View:
+    """Return the rows of the csv output: the steps of all matches."""
+    return View(_COLUMNS, [row for answer in found.answers for row in _rows(answer)])
+
+
+def page(found: Explanation, format: str = "table") -> Page:
+    """Return the report: the matches for each interpretation of the number."""
+    total = f"{found.total:,} parameters{beside(parameters(found.total))}"
+    heading = f"{found.model}, {total}: conventions for {found.number.text}"
     blocks: list[Block] = []
     for answer in found.answers:
         blocks += [_heading(found, answer), View(_COLUMNS[1:], _once(_rows(answer))), _remarks(found, answer)]
-    return render(heading, blocks, format)
+    return Page(heading, blocks)
 
 
 def _heading(found: Explanation, answer: Answer) -> str:
@@ -105,8 +110,8 @@ def _remarks(found: Explanation, answer: Answer) -> list[str]:
 _COLUMNS = (
     Column("digits", "digits"),
     Column("match", ""),
-    Column("kind", "kind"),
-    Column("counted", "counted"),
+    Column("kind", "kind", drop=1),
+    Column("counted", "counted", fit="wrap"),
     Column("params", "parameters"),
 )
 

@@ -11,10 +11,11 @@ from archspec.formulas.restarts import Assumption
 from archspec.formulas.totals import Outcome, Term
 from archspec.model import Model, ModelLike, internals
 from archspec.pipeline.compile import model_of
+from archspec.reporting.results import Shown
 from archspec.source import fail, suggest
 
 
-class Formula:
+class Formula(Shown):
     """The parameter count of a model as polynomials in open hyperparameters. Made by `archspec.formula`.
 
     `open` has the open hyperparameters with their values in the model, `hyperparameters` all. `total`, `trainable` and

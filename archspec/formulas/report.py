@@ -6,6 +6,8 @@ from archspec.algebra import Expression, evaluate, to_latex
 from archspec.formulas.api import Formula
 from archspec.formulas.totals import Term
 from archspec.reporting.documents import Document
+from archspec.reporting.page import Page
+from archspec.reporting.tables import Column, Row, View
 from archspec.reporting.text import listed
 
 
@@ -45,26 +47,29 @@ def contents(derived: Formula) -> Document:
     }
 
 
-def page(derived: Formula, format: str) -> str:
-    """Render the report as LaTeX or text: the terms, the sums, and the assumptions."""
-    if format == "latex":
-        return derived.latex()
-    rows = [(term.address, term.type, _expression(derived, term)) for term in derived.terms]
-    widths = [max((len(row[column]) for row in rows), default=0) for column in range(2)]
-    lines = [f"{derived.model} with {listed(list(derived.open))} open", ""]
-    lines += [f"{address:{widths[0]}}  {type:{widths[1]}}  {expression}" for address, type, expression in rows]
-    lines.append("")
+def rows(derived: Formula) -> View:
+    """Return the terms of the total as rows."""
+    found: list[Row] = [
+        {"address": term.address, "type": term.type, "params": _expression(derived, term)} for term in derived.terms
+    ]
+    shown = [Column("address", "term", fit="shorten"), Column("type", "type", fit="shorten", drop=1)]
+    return View([*shown, Column("params", "parameters", fit="wrap")], found)
+
+
+def page(derived: Formula, format: str = "text") -> Page:
+    """Return the report: the terms, the sums, and the assumptions."""
+    sums: list[str] = []
     for what, number in derived.numbers():
         collected, expanded = derived.text(number), derived.text(number, collect=False)
-        lines.append(f"{what} = {collected}")
+        sums.append(f"{what} = {collected}")
         if expanded != collected:
-            lines.append(f"{' ' * len(what)} = {expanded}")
+            sums.append(f"{' ' * len(what)} = {expanded}")
     every = "every positive integer" if len(derived.open) == 1 else "all positive integers"
-    lines += ["", f"for {every} {listed(list(derived.open))}"]
-    lines += [f"assuming {derived.assumed(a)}, by `{a.written}` ({a.span.place})" for a in derived.assumptions]
+    facts = [f"for {every} {listed(list(derived.open))}"]
+    facts += [f"assuming {derived.assumed(a)}, by `{a.written}` ({a.span.place})" for a in derived.assumptions]
     point = ", ".join(f"{name} = {value}" for name, value in derived.open.items())
-    lines.append(f"at {point}: {derived.at():,}")
-    return "\n".join(lines) + "\n"
+    facts.append(f"at {point}: {derived.at():,}")
+    return Page(f"{derived.model} with {listed(list(derived.open))} open", [rows(derived), sums, facts])
 
 
 def _expression(derived: Formula, term: Term) -> str:

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, cast
 
+from archspec.addresses import prefixes
 from archspec.graph.walk import OPENS, traverse
 from archspec.ir import Body, uncollected
 from archspec.source import fail
+from archspec.table import Table
 
 if TYPE_CHECKING:
-    from networkx import DiGraph
+    from archspec.graph.network import Graph
+    from archspec.graph.sheet import NodeData
 
 LARGEST_GRAPH = 400_000
 _MUTABLE = {"hyperparameters", "constants"}
 """The attributes of nodes that are dictionaries."""
 
 
-def graph_of(body: Body, level: str = "layer", depth: int | None = None, fold: bool = False) -> DiGraph[str]:
+def graph_of(body: Body, table: Table, level: str = "layer", depth: int | None = None, fold: bool = False) -> Graph:
     """Return the graph of a model's body; see `Model.graph`. Raises ArchError if it exceeds LARGEST_GRAPH nodes."""
-    import networkx
+    from archspec.graph.network import Graph  # which imports networkx
 
     size = _size(body, OPENS[level], None if level != "block" else depth, {})
     if size > LARGEST_GRAPH:
@@ -26,15 +30,44 @@ def graph_of(body: Body, level: str = "layer", depth: int | None = None, fold: b
         raise fail("budget", message, help="use level `block` with a smaller depth")
     with uncollected():
         walker = traverse(body, level, depth, fold)
-        graph: DiGraph[str] = networkx.DiGraph(blocks=dict(walker.blocks))
+        roles: dict[str, int] = {}
+        for tensor in table.tensors:
+            roles[tensor.role or ""] = roles.get(tensor.role or "", 0) + tensor.params
+        graph = Graph(blocks=dict(walker.blocks), model=table.model, params=table.params.total, roles=roles)
         graph.add_nodes_from(cast("dict[str, dict[str, object]]", walker.sheet.nodes).items())  # copied by networkx
         for _, data in graph.nodes(data=True):
             for key in data.keys() & _MUTABLE:
                 data[key] = {**data[key]}
+        _add_tensors(graph, table, walker.sheet.counted)
         graph.add_edges_from(
-            [(a, b, {"shape": data["shape"], "uses": [*data["uses"]]}) for (a, b), data in walker.sheet.edges.items()]
+            [
+                (a, b, {**data, "uses": [*data["uses"]], "positions": [*data["positions"]]})
+                for (a, b), data in walker.sheet.edges.items()
+            ]
         )
     return graph
+
+
+def _add_tensors(graph: Graph, table: Table, counted: Mapping[str, str]) -> None:
+    """Set the `tensors` that are counted on each node, and the `role` that all of them have.
+
+    The role of a node whose tensors are all counted elsewhere is that of their names at its address.
+    """
+    at: dict[str, set[str | None]] = {}
+    for tensor in table.tensors:
+        for address in prefixes(tensor.name):
+            at.setdefault(address, set()).add(tensor.role)
+    names: dict[str, list[str]] = {}
+    for name, node in counted.items():
+        names.setdefault(node, []).append(name)
+    for node, data in cast("Iterable[tuple[str, NodeData]]", graph.nodes(data=True)):
+        own = names.get(node)
+        if own:
+            data["tensors"] = tuple(own)
+        roles = {role for name in own for role in at[name]} if own else at.get(data.get("address", ""), set())
+        (role,) = roles if len(roles) == 1 else (None,)
+        if role is not None:
+            data["role"] = role
 
 
 def _size(body: Body, opens: set[str], depth: int | None, known: dict[tuple[Body, int | None], int]) -> int:

@@ -1,4 +1,4 @@
-"""Layout shared by all graph pictures: nested boxes for blocks, and readable labels."""
+"""What DOT and Mermaid share: nested boxes for blocks, readable labels, shares of the parameters by role."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from archspec.addresses import is_inside, relative
+from archspec.reporting.tables import percent
+from archspec.reporting.units import beside, parameters
 
 if TYPE_CHECKING:
     from networkx import DiGraph
@@ -14,11 +16,16 @@ if TYPE_CHECKING:
 
 
 class Node(NamedTuple):
-    """A node to draw: an alphanumeric `id`, its kind, and its lines of text (the first is its name)."""
+    """A node to draw: an alphanumeric `id`, its kind, and its lines of text (the first is its name).
+
+    `role` is that of its tensors, "" for none or several; `frozen` is whether all of them are.
+    """
 
     id: str
     kind: str
     lines: tuple[str, ...]
+    role: str = ""
+    frozen: bool = False
 
 
 class Box(NamedTuple):
@@ -35,30 +42,43 @@ class Box(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """A picture: the outermost box, the kinds of its nodes, and the edges as pairs of ids, in the graph's order."""
+    """A picture: the outermost box, its nodes and edges (pairs of ids) in program order, and texts above it.
+
+    `total` says how many parameters the model has, and `roles` pairs roles with their shares; both may be empty.
+    """
 
     box: Box
-    kinds: tuple[str, ...]
+    nodes: tuple[Node, ...]
     edges: tuple[tuple[str, str], ...]
+    total: str
+    roles: tuple[tuple[str, str], ...]
 
 
 def arrange(graph: DiGraph[str]) -> Picture:
     """Return the picture of a networkx graph from `Model.graph`."""
     ids = {name: f"n{number}" for number, name in enumerate(graph)}
     drawing = _Drawing(graph)
+    nodes: list[Node] = []
     for name, data in drawing.nodes.items():
-        box = drawing.box(data["path"])
-        box.items.append(Node(ids[name], data["kind"], tuple(drawing.lines(name, data))))
-    kinds = dict.fromkeys(data["kind"] for data in drawing.nodes.values())
-    return Picture(drawing.box(()), tuple(kinds), tuple((ids[a], ids[b]) for a, b in graph.edges))
+        frozen = 0 < data["params"] == data.get("frozen", 0)
+        node = Node(ids[name], data["kind"], tuple(drawing.lines(name, data)), data.get("role", ""), frozen)
+        drawing.box(data["path"]).items.append(node)
+        nodes.append(node)
+    edges = tuple((ids[a], ids[b]) for a, b in graph.edges)
+    roles: dict[str, int] = graph.graph.get("roles", {})
+    shares = tuple((role, drawing.share(params)) for role, params in roles.items() if params and drawing.total)
+    total = f"{drawing.total:,} parameters{beside(parameters(drawing.total))}" if drawing.total else ""
+    return Picture(drawing.box(()), tuple(nodes), edges, total, shares)
 
 
 class _Drawing:
-    """The boxes of a graph, created on demand."""
+    """The boxes of a graph, created on demand. `total` is the number of the model's parameters, 0 if unknown."""
 
     def __init__(self, graph: DiGraph[str]) -> None:
         self.graph = graph
+        self.total: int = graph.graph.get("params", 0)
         self.nodes = {name: cast("NodeData", graph.nodes[name]) for name in graph}
+        self.inside: dict[tuple[str, ...], int] = {}
         self.types: dict[str, str] = graph.graph.get("blocks", {})
         self.boxes: dict[tuple[str, ...], Box] = {(): Box("b0", "", [])}
         self.repeats: dict[tuple[str, ...], int] = {}
@@ -66,6 +86,7 @@ class _Drawing:
             path, repeat = data["path"], data.get("repeat", 1)
             for end in range(1, len(path) + 1):
                 self.repeats[path[:end]] = min(repeat, self.repeats.get(path[:end], repeat))
+                self.inside[path[:end]] = self.inside.get(path[:end], 0) + data["params"]
 
     def box(self, path: tuple[str, ...]) -> Box:
         """Return the box for an application of a block; create it and the enclosing ones if necessary."""
@@ -74,7 +95,7 @@ class _Drawing:
             around = self.box(path[:-1])
             name, repeat = _within(path[-1], path[:-1]), self.repeats[path]
             copies, label = _times(name, repeat // around.repeat, self.types.get(path[-1], ""))
-            title = visible(f"{name}   {label}".rstrip())
+            title = visible("   ".join(part for part in (name, label, self.share(self.inside[path])) if part))
             box = self.boxes[path] = Box(f"b{len(self.boxes)}", title, [], repeat, around.copies * copies)
             around.items.append(box)
         return box
@@ -104,8 +125,12 @@ class _Drawing:
         note = "" if not frozen else "  frozen" if frozen == params else f"  {frozen:,} frozen"
         if copies > 1 and params % copies == 0 and params:  # the copies are shown with the parameter count
             label = data["type"] if own > 1 else label
-            return f"{label}  {copies} x {params // copies:,}{note}"
-        return f"{label}  {params:,}{note}" if params else label
+            return f"{label}  {copies} x {params // copies:,}{note}  {self.share(params)}".rstrip()
+        return f"{label}  {params:,}{note}  {self.share(params)}".rstrip() if params else label
+
+    def share(self, params: int) -> str:
+        """Return a share of all parameters; "" for nothing, and where their number is unknown."""
+        return percent(params / self.total) if params and self.total else ""
 
 
 def visible(text: str) -> str:

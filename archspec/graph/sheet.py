@@ -18,12 +18,15 @@ Shape: TypeAlias = tuple[Dim, ...]
 
 
 class Producer(NamedTuple):
-    """The producer of a slot: an output of a node, or a stored tensor whose node is created when it is first used."""
+    """The producer of a slot: an output of a node, or a stored tensor whose node is created when it is first used.
+
+    `tensor` is the name of that tensor, and `node` the same with `*` for a collapsed number.
+    """
 
     node: str
     output: int
     iterations: Iterations = ()
-    tensor: bool = False
+    tensor: str = ""
 
 
 Slot: TypeAlias = Producer | int | None
@@ -75,6 +78,8 @@ class NodeData(TypedDict):
     shapes: NotRequired[tuple[Shape | None, ...]]
     address: NotRequired[str]
     frozen: NotRequired[int]
+    role: NotRequired[str]
+    tensors: NotRequired[tuple[str, ...]]
     shared_with: NotRequired[tuple[str, ...]]
     hyperparameters: NotRequired[dict[str, object]]
     constants: NotRequired[dict[str, object]]
@@ -83,24 +88,26 @@ class NodeData(TypedDict):
 
 
 class EdgeData(TypedDict):
-    """The attributes of an edge."""
+    """The attributes of an edge. `positions` are those of the arguments in `uses`."""
 
     shape: Shape
+    dtype: str
     uses: list[tuple[int, str]]
+    positions: list[int]
 
 
 class Sheet:
     """The nodes, edges and counted parameters of a module.
 
-    `entries` are edges from inputs: (input, node, argument, type). `counted` maps each parameter to its node; `total`
-    is their sum.
+    `entries` are edges from inputs: (input, node, argument, position, type). `counted` maps each parameter to its node;
+    `total` is their sum.
     """
 
     def __init__(self, module: Module) -> None:
         self.module = module
         self.nodes: dict[str, NodeData] = {}
         self.edges: dict[tuple[str, str], EdgeData] = {}
-        self.entries: list[tuple[int, str, str, Type]] = []
+        self.entries: list[tuple[int, str, str, int, Type]] = []
         self.counted: dict[str, str] = {}
         self.total = 0
         self._tensors: dict[Body, dict[str, int]] = {}
@@ -143,35 +150,53 @@ class Sheet:
         self.nodes[name] = data
         return data
 
-    def edge(self, producer: Slot, node: str, argument: str, type: Type, scope: Scope) -> None:
-        """Add an edge from a producer to an argument of a node in `scope`."""
+    def edge(self, producer: Slot, node: str, argument: str, position: int, type: Type, scope: Scope) -> None:
+        """Add an edge from a producer to an argument of a node in `scope`; `position` is that of the argument."""
         if producer is None:
             return
         if isinstance(producer, int):
-            self.entries.append((producer, node, argument, type))
+            self.entries.append((producer, node, argument, position, type))
             return
         source = producer.node
         if producer.tensor:
-            if source not in self.nodes:
-                self._tensor_node(source, _weight(self.module, source), scope.path)
+            self._tensor_node(source, producer.tensor, _weight(self.module, producer.tensor), scope)
         elif producer.iterations != scope.iterations and _is_earlier_iteration(producer.iterations, scope.iterations):
             return
         edge = self.edges.get((source, node))
         if edge is None:
-            self.edges[source, node] = {"shape": type.shape, "uses": [(producer.output, argument)]}
+            self.edges[source, node] = {
+                "shape": type.shape,
+                "dtype": type.dtype,
+                "uses": [(producer.output, argument)],
+                "positions": [position],
+            }
         elif (producer.output, argument) not in edge["uses"]:
             edge["uses"].append((producer.output, argument))
+            edge["positions"].append(position)
 
-    def _tensor_node(self, name: str, weight: Weight, path: tuple[str, ...] = ()) -> NodeData:
-        """Add the node of a stored tensor that a body reads directly, or nothing uses."""
-        counted = self._charge(name, weight.size, name, UNCOUNTED) if weight.kind == "param" else UNCOUNTED
-        return self.node(name, weight.kind, weight.type.dtype, (weight.type,), weight.span.place, path, counted)
+    def _tensor_node(self, node: str, name: str, weight: Weight, scope: Scope | None = None) -> NodeData:
+        """Add the node of a stored tensor that a body reads directly, or nothing uses.
+
+        In another iteration, its parameters are added to the same node.
+        """
+        counted = self._charge(name, weight.size, node, UNCOUNTED) if weight.kind == "param" else UNCOUNTED
+        data = self.nodes.get(node)
+        if data is not None:
+            data["params"] += counted.params
+            if counted.frozen:
+                data["frozen"] = data.get("frozen", 0) + counted.frozen
+            return data
+        path = scope.path if scope is not None else ()
+        data = self.node(node, weight.kind, weight.type.dtype, (weight.type,), weight.span.place, path, counted)
+        if scope is not None and scope.repeat > 1:
+            data["repeat"] = scope.repeat
+        return data
 
     def add_unused(self) -> None:
         """Add nodes for parameters that the spec marks `unused`."""
         for name, (weight, _) in leaves(self.module):
             if weight.kind == "param" and name not in self.module.aliases and name not in self.counted:
-                self._tensor_node(name, weight)["unused"] = True
+                self._tensor_node(name, name, weight)["unused"] = True
 
     # Parameters
 

@@ -78,7 +78,7 @@ class Walker:
             node, type = f"output:{name}", body.types[slot]
             self.sheet.node(node, "output", type.dtype, (type,), place)
             argument = "output" if name.isdigit() else name  # one of several without a name
-            self.sheet.edge(scope.slots[slot], node, argument, type, scope)
+            self.sheet.edge(scope.slots[slot], node, argument, 0, type, scope)
         if self.sheet.total < self.module.total:
             self.sheet.add_unused()
         if self.sheet.total != self.module.total:
@@ -94,7 +94,7 @@ class Walker:
         place = self.module.span.place
         self.sheet.node(WHOLE, body.kind, body.type, types, place, (), counted, work_of(body), "")
         for slot, (name, type) in enumerate(body.inputs):
-            self.sheet.edge(scope.slots[slot], WHOLE, name, type, scope)
+            self.sheet.edge(scope.slots[slot], WHOLE, name, slot, type, scope)
         for i, slot in enumerate(outputs):
             scope.slots[slot] = Producer(WHOLE, i)
 
@@ -102,7 +102,7 @@ class Walker:
         for name, slot in scope.body.weights:
             if "." in name:  # its owner is not used only as a whole
                 self._not_copied.update(prefixes(scope.prefix + name))
-            scope.slots[slot] = Producer(scope.prefix + name, 0, scope.iterations, True)
+            scope.slots[slot] = Producer(scope.shown + name, 0, scope.iterations, scope.prefix + name)
         calls = scope.body.calls
         done = 0
         for run in runs(calls, self.sheet.holders(scope.body, scope.prefix)) if self.fold else ():
@@ -187,8 +187,8 @@ class Walker:
             sheet.nodes[nodes[node]] = copy
         for (a, b), edge in template.sheet.edges.items():
             sheet.edges[nodes[a], nodes[b]] = edge
-        for slot, node, argument, type in template.sheet.entries:
-            sheet.edge(given[slot], nodes[node], argument, type, scope)
+        for slot, node, argument, position, type in template.sheet.entries:
+            sheet.edge(given[slot], nodes[node], argument, position, type, scope)
         for tensor, node in template.sheet.counted.items():
             sheet.counted[f"{name}.{tensor}"] = nodes[node]
         sheet.total += template.sheet.total
@@ -233,9 +233,9 @@ class Walker:
             data["macs"] += work.macs
             data["flops"] += work.flops
             data["elementwise"] += work.elementwise
-        for argument, operand in call.inputs:
+        for position, (argument, operand) in enumerate(call.inputs):
             if isinstance(operand, int):
-                self.sheet.edge(scope.slots[operand], name, argument, scope.body.types[operand], scope)
+                self.sheet.edge(scope.slots[operand], name, argument, position, scope.body.types[operand], scope)
         present = sum(1 for type in call.outputs if type is not None)
         return [Producer(name, i, scope.iterations) for i in range(present)]
 

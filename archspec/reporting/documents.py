@@ -47,3 +47,16 @@ def finite(values: Mapping[str, object]) -> Document:
 def finite_value(value: object) -> object:
     """Return a value, or `inf` and `-inf` as text."""
     return ("inf" if value > 0 else "-inf") if isinstance(value, float) and abs(value) == float("inf") else value
+
+
+def plain(contents: Document) -> Document:
+    """Return a document as reading its JSON would: with lists for tuples."""
+    return {key: _plain(value) for key, value in contents.items()}
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, dict):
+        return plain(cast("Document", value))
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in cast("list[object]", value)]
+    return value

@@ -1,29 +1,43 @@
-"""Human-readable reports: tables and text under a heading, for a terminal or as markdown."""
+"""Human-readable reports: tables and text under a heading, for a terminal, as markdown or HTML."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from archspec.reporting.tables import View, escape_markdown, write
+from archspec.record import Record
+from archspec.reporting.tables import View, escape_markdown, markdown
+from archspec.reporting.terminal import Layout, table
 from archspec.source import printable
 
 Block: TypeAlias = View | str | list[str]
 """A table, a paragraph, or lines: the items of a list in markdown."""
 
 
-def render(heading: str, blocks: Sequence[Block], format: str) -> str:
-    """Render blocks under a heading, separated by blank lines; `format` is "table" or "markdown"."""
-    is_markdown = format == "markdown"
+class Page(Record):
+    """A heading ("" for none), and what is below it."""
 
-    def line(text: str) -> str:
-        return escape_markdown(printable(text)) if is_markdown else printable(text)
+    heading: str
+    blocks: Sequence[Block]
 
+
+def render(page: Page, layout: Layout) -> str:
+    """Render a page for a terminal, with blank lines between its blocks."""
+    return _joined(page, lambda view: table(view, layout), printable, "", "")
+
+
+def render_markdown(page: Page) -> str:
+    """Render a page as markdown."""
+    return _joined(page, markdown, lambda text: escape_markdown(printable(text)), "## ", "- ")
+
+
+def _joined(page: Page, table: Callable[[View], str], line: Callable[[str], str], heading: str, item: str) -> str:
     def written(block: Block) -> str:
         if isinstance(block, View):
-            return write(block, format)
+            return table(block)
         if isinstance(block, str):
             return f"{line(block)}\n"
-        return "".join(f"{'- ' * is_markdown}{line(text)}\n" for text in block)
+        return "".join(f"{item}{line(text)}\n" for text in block)
 
-    return "\n".join([f"{'## ' * is_markdown}{line(heading)}\n", *map(written, blocks)])
+    above = [f"{heading}{line(page.heading)}\n"] if page.heading else []
+    return "\n".join([*above, *(written(block) for block in page.blocks if block)])

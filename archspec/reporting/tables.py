@@ -1,21 +1,28 @@
-"""Tables as text: human-readable (table, markdown) and machine-readable (csv)."""
+"""The content of tables: rows of values under columns; their text as markdown and csv."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
-from archspec.reporting.colour import coloured
+from archspec.record import Record
 from archspec.source import escaped, printable
 
 
-class Column(NamedTuple):
-    """A column: the key of its values in a row, its title, and the text for an empty value."""
+class Column(Record):
+    """A column: the key of its values in a row, its title, and the text for an empty value.
+
+    The rest matters where a table must fit a width. `fit` is what may become of long text: "shorten" (in the middle)
+    or "wrap"; other text and numbers are never cut. Columns with a `drop` are left out if that is not enough, the
+    lowest first. `style` is "role" (in the color of the row's `role`), "dim", "note", "unit" (right-aligned) or "".
+    """
 
     key: str
     title: str
     blank: str = ""
+    fit: str = ""
+    drop: int = 0
+    style: str = ""
 
 
 def columns(*keys: str) -> list[Column]:
@@ -23,18 +30,38 @@ def columns(*keys: str) -> list[Column]:
     return [Column(key, key) for key in keys]
 
 
-Cell: TypeAlias = str | int | float | Sequence[int] | None
-"""A value: text, an integer, a share from 0 to 1, a boolean, a shape, or nothing."""
+class Bar(Record):
+    """A bar of a length proportional to `value`; that of `most` fills the column."""
+
+    value: int
+    most: int
+
+
+Cell: TypeAlias = str | int | float | Sequence[int] | Bar | None
+"""A value: text, an integer, a share from 0 to 1, a boolean, a shape, a bar, or nothing."""
 
 Row: TypeAlias = dict[str, Cell]
-"""Values by the keys of their columns."""
+"""Values by the keys of their columns. A row may have others, such as `role`."""
 
 
-class View(NamedTuple):
+class View(Record):
     """Rows of values under columns."""
 
     columns: Sequence[Column]
     rows: Sequence[Mapping[str, Cell]]
+
+
+def used(view: View) -> View:
+    """Remove empty columns from a view."""
+    empty = ("", None)
+    kept = [c for c in view.columns if c.blank or any(row[c.key] not in empty for row in view.rows)]
+    return View(kept, view.rows)
+
+
+def is_right(view: View, column: Column) -> bool:
+    """Whether a column is right-aligned: it contains numbers or units."""
+    values = [row[column.key] for row in view.rows]
+    return column.style == "unit" or any(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
 
 
 def csv(view: View) -> str:
@@ -56,8 +83,8 @@ def csv(view: View) -> str:
 
 def markdown(view: View) -> str:
     """Format a view as a markdown table; text is set as code, so that names are not interpreted as markup."""
-    view = _used(view)
-    right = [_is_right(view, column) for column in view.columns]
+    view = used(view)
+    right = [is_right(view, column) for column in view.columns]
     titles = [column.title for column in view.columns]
     lines = [
         "| " + " | ".join(title if title == "*" else escape_markdown(printable(title)) for title in titles) + " |",
@@ -73,43 +100,6 @@ def escape_markdown(text: str) -> str:
     return "".join(f"\\{c}" if c in "\\`*[]<|" else c for c in text)
 
 
-def write(view: View, format: str) -> str:
-    """Format a view as a table, markdown or csv."""
-    return {"table": table, "markdown": markdown, "csv": csv}[format](view)
-
-
-def table(view: View) -> str:
-    """Format a view for a terminal: never truncated, and coloured only if `coloured` is true of standard output."""
-    from io import StringIO
-
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    view = _used(view)
-    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for column in view.columns:
-        is_right = _is_right(view, column)
-        title = Text(printable(column.title))
-        grid.add_column(title, justify="right" if is_right else "left", no_wrap=True, style=_STYLES.get(column.key))
-    for row in view.rows:
-        grid.add_row(*(Text(text(row[column.key]) or column.blank) for column in view.columns))
-    out = StringIO()
-    in_colour = coloured(sys.stdout)
-    Console(
-        file=out,
-        width=2**20,
-        force_terminal=in_colour,
-        color_system="standard" if in_colour else None,
-        force_jupyter=False,
-        legacy_windows=False,
-    ).print(grid)
-    return "".join(line.rstrip() + "\n" for line in out.getvalue().splitlines())
-
-
-_STYLES = {"type": "cyan", "shapes": "dim", "shape": "dim", "share": "dim", "notes": "yellow"}
-
-
 def text(value: Cell) -> str:
     """Format a value for reading: `109,482,240`, `21.8 %`, `768 x 3072`, yes or no, "" for None."""
     if value is None:
@@ -122,7 +112,7 @@ def text(value: Cell) -> str:
         return percent(value)
     if isinstance(value, str):
         return printable(value)
-    return shape(value)
+    return f"{value.value:,}" if isinstance(value, Bar) else shape(value)
 
 
 def percent(share: float) -> str:
@@ -140,6 +130,8 @@ def _plain(value: Cell) -> str | int | float | None:
         return "true" if value else "false"
     if isinstance(value, str):
         return f"'{escaped(value)}" if value.startswith(_FORMULAS) else escaped(value)
+    if isinstance(value, Bar):
+        return value.value
     return value if value is None or isinstance(value, int | float) else "x".join(map(str, value))
 
 
@@ -147,23 +139,10 @@ _FORMULAS = ("=", "+", "-", "@")
 """The first characters of what spreadsheets evaluate."""
 
 
-def _used(view: View) -> View:
-    """Remove empty columns from a view."""
-    empty = ("", None)
-    used = [c for c in view.columns if c.blank or any(row[c.key] not in empty for row in view.rows)]
-    return View(used, view.rows)
-
-
-def _is_right(view: View, column: Column) -> bool:
-    """Whether a column contains numbers, which are right-aligned."""
-    values = [row[column.key] for row in view.rows]
-    return any(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
-
-
 def _markdown_cell(row: Mapping[str, Cell], column: Column) -> str:
     value = row[column.key]
     shown = text(value)
-    if not shown or not isinstance(value, str):
+    if not shown or not isinstance(value, str) or column.style == "unit":
         return shown or column.blank
     fence = "`"
     while fence in shown:

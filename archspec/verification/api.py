@@ -43,7 +43,7 @@ def verify_table(table: Table, path: str, renames: Sequence[Rename] = ()) -> Ver
     with uncollected():
         checkpoint = read(path)
         found = compare(table, checkpoint, renames)
-    return found if found.is_exact else found._replace(fits=_fitting(table, checkpoint, renames))
+    return found if found.is_exact else found.replace(fits=_fitting(table, checkpoint, renames))
 
 
 def _fitting(table: Table, checkpoint: Checkpoint, renames: Sequence[Rename]) -> tuple[str, ...]:

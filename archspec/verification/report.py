@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 
 from archspec.reporting.documents import Document, finite
-from archspec.reporting.page import render
-from archspec.reporting.tables import Column, Row, View, csv
+from archspec.reporting.page import Page
+from archspec.reporting.tables import Column, Row, View, columns
 from archspec.reporting.text import number, title
-from archspec.source import printable
+from archspec.reporting.units import beside, size
 from archspec.verification.naming import NamingVariant
 from archspec.verification.verify import Finding, StoredTotals, Verification
 
@@ -39,24 +39,28 @@ def contents(found: Verification) -> Document:
     }
 
 
-def page(found: Verification, format: str) -> str:
-    """Render the report as a table, markdown or csv; csv contains only the differences."""
-    if format == "csv":
-        keys = ("kind", "name", "numbers", "tensors", "what", "spec", "checkpoint", "dtype", "other")
-        return csv(View(tuple(Column(key, key) for key in keys), [*map(_row, found.findings)]))
+def rows(found: Verification) -> View:
+    """Return the rows of the csv output: the differences."""
+    keys = columns("kind", "name", "numbers", "tensors", "what", "spec", "checkpoint", "dtype", "other")
+    return View(keys, [*map(_row, found.findings)])
+
+
+def page(found: Verification, format: str = "table") -> Page:
+    """Return the report: the differences, and the totals of the checkpoint."""
     heading, summary = _heading(found), _summary(found)
     if not found.findings and format == "table":
-        return "".join(f"{printable(line)}\n" for line in (heading, *summary))
-    columns = [
+        return Page("", [[heading, *summary]])
+    shown = [
         Column("kind", "difference"),
-        Column("name", "tensor"),
-        Column("numbers", "*"),
-        Column("tensors", "tensors"),
+        Column("name", "tensor", fit="shorten"),
+        Column("numbers", "*", fit="wrap"),
+        Column("tensors", "tensors", drop=2),
+        Column("spec", "in the spec"),
+        Column("checkpoint", "in the checkpoint"),
+        Column("remark", "", fit="wrap", drop=1),
     ]
-    columns += [Column("spec", "in the spec"), Column("checkpoint", "in the checkpoint"), Column("remark", "")]
-    rows = [_row(finding) | {"remark": _remark(finding)} for finding in found.findings[:MOST_ROWS]]
-    view = View(tuple(columns), rows)
-    return render(heading, [view, summary] if rows else [summary], format)
+    differences = [_row(finding) | {"remark": _remark(finding)} for finding in found.findings[:MOST_ROWS]]
+    return Page(heading, [View(shown, differences), summary] if differences else [summary])
 
 
 def _remark(finding: Finding) -> str:
@@ -110,9 +114,10 @@ def _summary(found: Verification) -> list[str]:
     """Return the totals, naming variants and other remarks, one per line."""
     stored = found.stored
     lines = [*map(_variant, found.spellings), *found.notes]
+    bytes = f"{stored.bytes:,} bytes{beside(size(stored.bytes))}"
     names = f" with {stored.names:,} names" if stored.tensors < stored.names else ""
     files = f" in {found.files:,} files" if found.files > 1 else ""
-    held = f"{number(stored.tensors, 'tensor')}{names}, {stored.elements:,} elements, {stored.bytes:,} bytes{files}"
+    held = f"{number(stored.tensors, 'tensor')}{names}, {stored.elements:,} elements, {bytes}{files}"
     lines.append(f"checkpoint: {held}, {_types(found.dtypes)}")
     also = " (with the same overrides)" if found.overrides else ""
     if len(found.findings) > MOST_ROWS:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from archspec.addresses.repeats import Fold, fold
 from archspec.checkpoints.entries import Checkpoint, Entry
 from archspec.configs.names import names_of
+from archspec.reporting.results import Result
 from archspec.resources import specs_root
 from archspec.table import Table
 from archspec.verification.naming import NamingVariant, Rename, respell, respell_live
@@ -50,7 +51,7 @@ class StoredTotals(NamedTuple):
     bytes: int
 
 
-class Verification(NamedTuple):
+class Verification(Result):
     """The differences between a checkpoint and a model.
 
     `params` is the parameter count of the model, `buffers` its number of buffers. `stored` has the totals of the
@@ -72,6 +73,10 @@ class Verification(NamedTuple):
     notes: tuple[str, ...]
     unmatched: tuple[Rename, ...] = ()
     fits: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        outcome = "an exact match" if self.is_exact else f"{len(self.findings)} differences"
+        return f"<Verification of {self.checkpoint!r} against {self.model!r}: {outcome}>"
 
     @property
     def is_exact(self) -> bool:

@@ -1,0 +1,64 @@
+"""Progress of commands that take longer than a second, on the terminal of standard error."""
+
+from __future__ import annotations
+
+import os
+import sys
+from time import monotonic
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from threading import Event, Thread
+
+FIRST, EVERY = 1.0, 0.2
+"""Seconds until the first line, and between two."""
+
+CLEAR = "\r\x1b[K"
+
+
+class Progress:
+    """A line that says what is being done, and for how long; it vanishes when there is something to print."""
+
+    def __init__(self) -> None:
+        self.what = ""
+        self._over: Event | None = None
+        self._thread: Thread | None = None
+
+    def begin(self, what: str) -> None:
+        """Begin to measure; nothing is written unless standard error is a terminal."""
+        self.end()
+        self.what = what
+        if not getattr(sys.stderr, "isatty", bool)() or os.environ.get("TERM") == "dumb":
+            return
+        import threading  # not at the top: it takes a millisecond, and most output is not for a terminal
+
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, args=(self._over, monotonic()), daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        """Remove the line."""
+        if self._over is not None and self._thread is not None:
+            self._over.set()
+            self._thread.join()
+            self._over = self._thread = None
+
+    def _run(self, over: Event, start: float) -> None:
+        if over.wait(FIRST):
+            return
+        while not over.is_set():
+            _write(f"{CLEAR}{self.what}, {monotonic() - start:.0f} s")
+            over.wait(EVERY)
+        _write(CLEAR)
+
+
+def _write(text: str) -> None:
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except (OSError, ValueError):  # the terminal is gone
+        return
+
+
+PROGRESS = Progress()
+"""That of the command which is running."""

@@ -1,0 +1,13 @@
+"""Pages of tables for the reader of a command."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from archspec.reporting.page import Page, render, render_markdown
+from archspec.reporting.terminal import output_layout
+
+
+def page_text(page: Page, options: Namespace) -> str:
+    """Render a page for the terminal, or as markdown."""
+    return render_markdown(page) if options.format == "markdown" else render(page, output_layout(options.wide))

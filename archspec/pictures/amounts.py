@@ -1,0 +1,66 @@
+"""Amounts of work and of bytes: sums over bodies, values for given sizes, and their form as data."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from archspec.algebra import Polynomial, factored, total
+from archspec.algebra.terms import Atom, Terms
+from archspec.bodies.evaluation import passed
+from archspec.ir import Body, Call, Type
+from archspec.work import Quantity, repeated
+
+BYTES = {"real": 4, "int": 8, "bool": 1}
+"""Bytes of an element of a result."""
+
+LARGEST_EXACT = 2**53
+"""Integers from here on are not exact in JavaScript."""
+
+
+def result_bytes(call: Call) -> Quantity:
+    """Return the bytes of the results of all operations in an application; one that passes its input on has none."""
+    if passed(call) is not None:
+        return 0
+    return body_bytes(call.body) if call.body is not None else total((bytes_of(type), 1) for type in call.outputs)
+
+
+def body_bytes(body: Body) -> Quantity:
+    """Return the bytes of the results of all operations in a body, in all iterations of a loop."""
+    known: Quantity | None = body.views.get("bytes")
+    if known is None:
+        times = Counter([call.body or call for call in body.calls if passed(call) is None])
+        parts = [(body_bytes(one) if isinstance(one, Body) else result_bytes(one), n) for one, n in times.items()]
+        known = body.views["bytes"] = repeated(total(parts), body)
+    return known
+
+
+def bytes_of(type: Type | None) -> Quantity:
+    """Return the bytes of a tensor."""
+    return factored((BYTES[type.dtype], *type.shape)) if type is not None else 0
+
+
+def data_of(amount: Quantity) -> Any:
+    """Return an amount as data for JSON: a number or a list of terms."""
+    if isinstance(amount, Polynomial):
+        return _terms(amount.terms)
+    return _integer(amount)
+
+
+def _terms(terms: Terms) -> Any:
+    found: list[Any] = []
+    for monomial, coefficient in terms:
+        factors = [[_factor(atom), exponent] for atom, exponent in monomial]
+        found.append([_integer(int(coefficient)), factors])
+    return found
+
+
+def _factor(atom: Atom) -> Any:
+    if not atom.arguments:
+        return atom.text
+    arguments = [_terms(argument) for argument in atom.arguments]
+    return ["+", *arguments] if atom.kind == "()" else [atom.kind, *arguments]
+
+
+def _integer(number: int) -> int | str:
+    return number if abs(number) < LARGEST_EXACT else str(number)

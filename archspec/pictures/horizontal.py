@@ -1,0 +1,169 @@
+"""The x of everything in the rows of a block."""
+
+from __future__ import annotations
+
+from archspec.pictures.block import FAR, Block, Place
+from archspec.pictures.columns import FIXED, GAP, Slot, fitted
+from archspec.pictures.frames import spread_tops
+from archspec.pictures.taps import LANE, Edge
+
+
+def place_rows(block: Block) -> None:
+    above: dict[Place, list[tuple[Place, float]]] = {}
+    below: dict[Place, list[tuple[Place, float]]] = {}
+    entered: set[Place] = set()
+
+    def link(upper: Place, lower: Place, offset: float) -> None:
+        above.setdefault(lower, []).append((upper, offset))
+        below.setdefault(upper, []).append((lower, -offset))
+
+    for index, value in enumerate(block.values):
+        chain = block.chain(index)
+        for row, place in chain.items():
+            if place[1] < 0 and row - 1 in chain:
+                upper = chain[row - 1]
+                link(upper, place, block.out_offset(upper[1], value.output) if upper[1] >= 0 else 0.0)
+        for use in value.uses:
+            if use.way == "down" and use.to in block.row_of:
+                lower = (block.row_of[use.to], use.to)
+                upper = chain.get(lower[0] - 1)
+                if upper is not None:
+                    leaving = block.out_offset(upper[1], value.output) if upper[1] >= 0 else 0.0
+                    entering = block.port_offset(*lower[1:], use.port) if block.frames[use.to].is_open else 0.0
+                    link(upper, lower, leaving - entering)
+                if value.source is None and _is_main(block, value.output):
+                    entered.add(lower)
+    for entries in block.rows:
+        entered.update(place for place in entries if any(up in entered for up, _ in above.get(place, ())))
+        passing = [place for place in entries if place[1] < 0]
+        own = [(place, block.values[-1 - place[1]]) for place in passing]
+        entered.update(place for place, value in own if value.source is None and _is_main(block, value.output))
+        main = [place for place in entries if place in entered and place[1] >= 0]
+        only = main[0] if len(main) == 1 and not block.is_bare else None
+        _fit(block, entries, [0.0] * len(entries), [FIXED if place == only else 1.0 for place in entries])
+    wide = max(range(block.height), key=lambda row: _width(block, block.rows[row]), default=0)
+    for row in range(wide + 1, block.height):
+        _pull(block, block.rows[row], above, entered, above)
+    for row in range(wide - 1, -1, -1):
+        _pull(block, block.rows[row], below, entered, above)
+
+
+def _is_main(block: Block, own: int) -> bool:
+    """Whether an input is the main one, or one at the top if there is none."""
+    return own == block.node.main or (block.node.main is None and block.node.inputs[own].side == "top")
+
+
+def _width(block: Block, entries: list[Place]) -> float:
+    several = sum(1 for _, key in entries if key >= 0) > 1
+    return several * FAR + sum([sum(block.slots[place]) + GAP for place in entries])
+
+
+def _pull(
+    block: Block,
+    entries: list[Place],
+    links: dict[Place, list[tuple[Place, float]]],
+    entered: set[Place],
+    above: dict[Place, list[tuple[Place, float]]],
+) -> None:
+    """Move the entries of a row towards those that they are connected to."""
+
+    def wanted(place: Place, around: dict[Place, list[tuple[Place, float]]]) -> float:
+        found = [block.x[other] + offset for other, offset in around.get(place, ())]
+        return sum(found) / len(found) if found else block.x[place]
+
+    is_root = block.is_bare
+    if len(entries) == 1 and entries[0][1] >= 0:
+        block.x[entries[0]] = wanted(entries[0], above if above.get(entries[0]) else links) if is_root else 0.0
+        return
+    wants = [wanted(place, links) for place in entries]
+    weights = [4.0 if key < 0 else 1.0 for _, key in entries]
+    going = [i for i, (_, key) in enumerate(entries) if key < 0 or block.frames[key].node.kind != "output"]
+    main = [i for i, place in enumerate(entries) if place in entered] if not is_root else going
+    if len(main) == 1 and entries[main[0]][1] >= 0:
+        weights[main[0]] = FIXED
+        if not is_root:
+            wants[main[0]] = 0.0
+    _fit(block, entries, wants, weights)
+
+
+def _fit(block: Block, entries: list[Place], wants: list[float], weights: list[float]) -> None:
+    block.x.update(zip(entries, fitted([block.slots[place] for place in entries], wants, weights), strict=True))
+
+
+def place_ports(block: Block) -> None:
+    """Place the node's own ports at the top and at the bottom: the main ones on the axis."""
+    wants: dict[int, list[float]] = {own: [] for own, port in enumerate(block.node.inputs) if port.side == "top"}
+    leaving: dict[int, list[float]] = {}
+    for index, value in enumerate(block.values):
+        chain = block.chain(index)
+        if value.source is None and value.output in wants:
+            if 0 in chain:
+                wants[value.output].append(block.x[chain[0]])
+            for use in value.uses:
+                if use.way == "down" and use.to in block.row_of and block.row_of[use.to] == 0:
+                    wants[value.output].append(block.x[0, use.to] + block.port_offset(use.to, use.port))
+        for use in value.uses:
+            if use.to is None:
+                place = chain.get(block.height - 1)
+                leaving[use.port] = [block.exit_x(index, place)] if place else []
+    if block.node.main in wants:
+        wants[block.node.main] = [0.0]
+    block.tops = _spaced(block, wants, block.node.main)
+    block.outs = _spaced(block, leaving, block.contents.out)
+
+
+def _spaced(block: Block, wants: dict[int, list[float]], main: int | None) -> dict[int, float]:
+    middles = {port: sum(xs) / len(xs) if xs else 0.0 for port, xs in wants.items()}
+    order = sorted(middles, key=lambda port: (round(middles[port], 3), port))
+    weights = [FIXED if port == main else 1.0 for port in order]
+    slots = [Slot(0.0, 0.0)] * len(order)
+    return dict(zip(order, fitted(slots, [middles[port] for port in order], weights, 16.0), strict=True))
+
+
+def order_entries(block: Block) -> None:
+    """Order the ports at the top of closed children by where their values come from."""
+    entering: dict[int, list[tuple[float, int]]] = {}
+    aside: dict[int, set[Edge]] = {}
+    for index, value in enumerate(block.values):
+        for use in value.uses:
+            if use.way == "down" and use.to in block.row_of:
+                x = block.upper_x(index, block.row_of[use.to])
+                entering.setdefault(use.to, []).append((-FAR if x is None else x, use.port))
+    for rail in block.rails:
+        for tap in rail.taps:
+            if tap.way == "top":
+                entering.setdefault(tap.child, []).append((-FAR, tap.port))
+            aside.setdefault(tap.child, set()).add(rail.edge)
+    for id, found in entering.items():
+        frame, found = block.frames[id], sorted(found)
+        if not frame.is_open:
+            if frame.node.form == "circle" and len(found) == 2:
+                found = _turned(block, id, found, aside.get(id, set()))
+            spread_tops(frame, [port for _, port in found])
+
+
+def _turned(block: Block, id: int, found: list[tuple[float, int]], taken: set[Edge]) -> list[tuple[float, int]]:
+    """Let values that come from the sides of a circle turn into its side; return those that enter at the top."""
+    place = (block.row_of[id], id)
+    entries, x = block.rows[place[0]], block.x[place]
+    at = entries.index(place)
+    (first, one), (last, other) = found
+    start = block.x[entries[at - 1]] + block.slots[entries[at - 1]].right if at else -FAR
+    end = block.x[entries[at + 1]] - block.slots[entries[at + 1]].left if at + 1 < len(entries) else FAR
+    is_left = "left" not in taken and start + LANE < first < x - 20
+    is_right = "right" not in taken and x + 20 < last < end - LANE
+    if is_left and (is_right or abs(last - x) < 0.5):
+        block.turns[id, one], block.turn_x[id, one] = "left", first
+        found = found[1:]
+    if is_right and (is_left or abs(first - x) < 0.5):
+        block.turns[id, other], block.turn_x[id, other] = "right", last
+        found = found[:-1]
+    return found
+
+
+def measure_rows(block: Block) -> None:
+    """Set how far each row reaches to the left and to the right."""
+    for entries in block.rows:
+        turned = [x for (id, _), x in block.turn_x.items() if id in [key for _, key in entries]]
+        block.left.append(min([block.x[place] - block.slots[place].left for place in entries] + turned))
+        block.right.append(max([block.x[place] + block.slots[place].right for place in entries] + turned))

@@ -1,0 +1,146 @@
+"""The texts of nodes, and the sizes of their closed boxes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from archspec.algebra import Polynomial
+from archspec.pictures.metrics import fitted, width
+from archspec.pictures.plan import Line, Node, Plan
+
+TITLE, SUBTITLE, PILL, SHAPE = 12.0, 9.5, 11.0, 9.0
+"""Sizes of fonts."""
+
+HEADING, HEADING_TYPE = 11.5, 10.0
+BADGE = 12.0
+
+WIDEST = 300.0
+"""The width at which texts are shortened."""
+
+CIRCLE = 18.0
+TIMES = "\N{MULTIPLICATION SIGN}"
+ARROW = "\N{RIGHTWARDS ARROW}"
+
+
+def label_children(plan: Plan, children: Sequence[Node]) -> None:
+    """Set the texts and sizes of the children of a node."""
+    _distinguish(plan, children)
+    titles = {child.id: child.title for child in children}
+    for child in children:
+        if child.kind in ("layer", "param", "buffer"):
+            others = [title for id, title in titles.items() if id != child.id]
+            child.title = _short(child.title, others)
+        _measure(child)
+
+
+def _measure(node: Node) -> None:
+    if node.times != 1 and node.form == "box":
+        node.badge = _line(_badge(node), BADGE, True)
+    if node.form == "circle":
+        node.size = (CIRCLE, CIRCLE)
+        return
+    if node.form == "pill":
+        line = _line(node.title if node.times == 1 else f"{node.title} {_badge(node)}", PILL)
+        node.lines, node.size = [line], (round(line[1] + 20, 1), 22.0)
+    elif node.form == "terminal":
+        node.lines = [_line(node.title, PILL, True)]
+        if node.shape:
+            node.lines.append(_line(_times(node.shape), SHAPE))
+        node.size = (_widest(node.lines, 24), 34.0 if node.shape else 22.0)
+    else:
+        texts = [subtitle(node), node.differs]
+        node.lines = [_line(node.title, TITLE, True), *[_line(text, SUBTITLE) for text in texts if text]]
+        node.size = (_widest(node.lines, 30), 18.0 + 14 * len(node.lines))
+    if node.kind not in ("input", "output", "param", "buffer"):
+        parts = [_line(node.title, HEADING, True)]
+        if node.type and node.type != node.title:
+            parts.append(_line(node.type, HEADING_TYPE))
+        if node.differs:
+            parts.append(_line(node.differs, HEADING_TYPE))
+        node.heading = parts
+
+
+def subtitle(node: Node) -> str:
+    """Return the type of a node, and the sizes of its first tensor: of a matrix from input to output, if it is one."""
+    tensor = next(iter(node.tensors or ()), None)
+    if node.kind in ("param", "buffer"):
+        shape = _times(node.shape) if node.shape else "number"
+        return f"{tensor.copies} of {shape}" if tensor is not None and tensor.copies > 1 else shape
+    if node.kind != "layer" or tensor is None:
+        return node.type
+    if len(tensor.shape) == 2 and node.inputs and node.inputs[0].dtype == "real" and node.shape:
+        before, after = node.inputs[0].shape[-1:], node.shape[-1:]
+        if {*before, *after} == {*tensor.shape}:
+            return f"{node.type} {before[0]} {ARROW} {after[0]}"
+    return f"{node.type} {_times(tensor.shape)}".rstrip()
+
+
+def _badge(node: Node) -> str:
+    """Return how often a node is applied."""
+    times = node.times if isinstance(node.times, int) else _plain(node.times)
+    return f"same weights, {times} times" if node.same else f"{TIMES} {times}"
+
+
+def _plain(amount: Polynomial) -> str:
+    return str(amount).replace("*", TIMES)
+
+
+def _line(text: str, size: float, bold: bool = False) -> Line:
+    text = fitted(text, size, WIDEST, bold)
+    return text, width(text, size, bold)
+
+
+def _widest(lines: Iterable[Line], margin: float) -> float:
+    return round(max(line[1] for line in lines) + margin, 1)
+
+
+def _times(shape: Sequence[str | int]) -> str:
+    return f" {TIMES} ".join(map(str, shape))
+
+
+def _short(title: str, others: Sequence[str]) -> str:
+    """Return an address without a prefix that at least two siblings share, if it is then still unique."""
+    parts = title.split(".")
+    for start in range(len(parts) - 1, 0, -1):
+        prefix, rest = ".".join(parts[:start]) + ".", ".".join(parts[start:])
+        is_unique = not any(other == rest or other.endswith(f".{rest}") for other in others)
+        is_unique = is_unique and not rest[:1].isdigit()
+        if is_unique and sum(other.startswith(prefix) for other in others) > 1:
+            return rest
+    return title
+
+
+def _distinguish(plan: Plan, children: Sequence[Node]) -> None:
+    """Set `differs` of blocks of the same type by the hyperparameters that differ between them."""
+    groups: dict[str, list[Node]] = {}
+    for child in children:
+        inside = plan.children(child) if child.kind == "period" else [child]
+        for node in inside:
+            if node.kind == "block":
+                groups.setdefault(node.type, []).append(node)
+    for nodes in groups.values():
+        repeated = [node for node in nodes if node.times != 1 or plan.nodes[node.parent or 0].kind == "period"]
+        if not repeated or len(nodes) == 1:
+            continue
+        for node in nodes:
+            node.differs = ", ".join(_differences(node, repeated))
+            if plan.nodes[node.parent or 0].kind == "period":
+                _measure(node)
+
+
+def _differences(node: Node, repeated: Sequence[Node]) -> list[str]:
+    """Describe the values of a node that differ within the repeated nodes, and those that none of them has."""
+    found: list[str] = []
+    for name, value in (node.hyperparameters or {}).items():
+        usual = [(other.hyperparameters or {}).get(name) for other in repeated]
+        varies = any(other != usual[0] for other in usual)
+        is_other = all(value != other for other in usual)
+        if varies or is_other:
+            found.append(_setting(name, value))
+    return found[:3]
+
+
+def _setting(name: str, value: object) -> str:
+    if isinstance(value, bool):
+        return name if value else f"not {name}"
+    return f"{name} = {'none' if value is None else value}"

@@ -1,0 +1,37 @@
+"""The layout of a picture: each open node is laid out alone; its parent sees a box with ports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from archspec.pictures.block import Block
+from archspec.pictures.frames import Frame, closed
+from archspec.pictures.horizontal import measure_rows, order_entries, place_ports, place_rows
+from archspec.pictures.lanes import place_columns, place_lanes
+from archspec.pictures.paths import framed
+from archspec.pictures.plan import Node, Plan
+from archspec.pictures.vertical import find_nets, place_beside, place_vertically
+
+IsOpen: TypeAlias = Callable[[Node], bool]
+
+
+def layout(plan: Plan, is_open: IsOpen) -> Frame:
+    """Return the frame of the root, with the contents of open nodes laid out."""
+    return _frame(plan, plan.nodes[0], is_open)
+
+
+def _frame(plan: Plan, node: Node, is_open: IsOpen) -> Frame:
+    if node.contents is None or not (node.kind in ("root", "group") or is_open(node)):
+        return closed(node)
+    block = Block(node, {id: _frame(plan, plan.nodes[id], is_open) for id in node.contents.children})
+    place_rows(block)
+    place_ports(block)
+    order_entries(block)
+    measure_rows(block)
+    place_lanes(block)
+    place_columns(block)
+    find_nets(block)
+    place_vertically(block)
+    place_beside(block)
+    return framed(block)

@@ -1,0 +1,131 @@
+"""The y of everything in a block: rows, the tracks of the channels between them, and columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from archspec.pictures.block import BESIDE, FAR, TRACK, TRACK_TOP, Block
+from archspec.pictures.frames import FOOT, HEAD
+from archspec.pictures.taps import Rail
+from archspec.pictures.tracks import Net, assign_tracks
+
+TRACK_BOTTOM = 13.0
+"""Distance of the last track from the row below it."""
+
+
+def find_nets(block: Block) -> None:
+    def net(channel: int, value: int) -> Net:
+        return block.nets.setdefault((channel, value), Net())
+
+    for index, value in enumerate(block.values):
+        for row, place in block.chain(index).items():
+            if any(use.way != "beside" for use in value.uses):
+                net(row + 1, index).uppers.append(block.exit_x(index, place))
+            if place[1] < 0:
+                net(row, index).lowers.append(block.x[place])
+        if value.source is None:
+            if index in block.bordered:
+                side = block.node.inputs[value.output].side
+                net(0, index).ends.append(-FAR if side == "left" else FAR)
+            elif value.output in block.tops:
+                net(0, index).uppers.append(block.tops[value.output])
+        for use in value.uses:
+            if use.to is None:
+                net(block.height, index).lowers.append(block.outs[use.port])
+            elif use.way == "down":
+                net(block.row_of[use.to], index).lowers.append(block.entry_x(use))
+            elif use.way == "column":
+                net(0, index).lowers.append(block.column_x[use.to] + block.frames[use.to].tops[use.port])
+    for rail in block.rails:
+        _find_rail_nets(block, rail)
+
+
+def _find_rail_nets(block: Block, rail: Rail) -> None:
+    x = block.rail_x(rail)
+    if rail.start is not None and rail.lane is not None:
+        block.nets[rail.start, rail.value].lowers.append(rail.lane)
+    for tap in rail.taps:
+        if tap.way == "row":
+            continue
+        channel = block.tap_channel(rail, tap)
+        net = block.nets.setdefault((channel, rail.value), Net())
+        if not rail.is_direct(tap):
+            if x is None:
+                x = -FAR if rail.edge == "left" else FAR
+            is_last = rail.lane is not None and rail.levels()[1] == 2 * channel
+            (net.uppers if is_last else net.ends).append(x)
+        end = block.gap_x(tap, rail.edge) if tap.way == "gap" else block.tap_entry_x(tap)
+        (net.lowers if channel == tap.row else net.uppers).append(end)
+
+
+def place_vertically(block: Block) -> None:
+    y = 0.0 if block.is_bare else HEAD
+    for channel in range(block.height + 1):
+        nets = [net for (at, _), net in block.nets.items() if at == channel]
+        y = max([y, *_floors(block, 2 * channel)])
+        block.track_top.append(y + TRACK_TOP)
+        y += _channel_height(block, channel, assign_tracks(nets), bool(nets))
+        if channel < block.height:
+            y = max([y, *_floors(block, 2 * channel + 1)])
+            block.row_top.append(y)
+            y += _place_row(block, channel, y)
+    block.bottom = y
+    for id in block.contents.columns:
+        frame = block.frames[id]
+        taps = [(rail, tap) for rail in block.rails if block.values[rail.value].source == id for tap in rail.taps]
+        first = min([block.tap_y(rail, tap) for rail, tap in taps], default=0.0)
+        block.y[id] = max(first - 14.0 - frame.h, _column_top(block, id))
+        block.bottom = max(block.bottom, block.y[id] + frame.h + (0.0 if block.is_bare else FOOT))
+
+
+def _channel_height(block: Block, channel: int, tracks: int, has_nets: bool) -> float:
+    room = TRACK_TOP + (tracks - 1) * TRACK + TRACK_BOTTOM if tracks else 0.0
+    if channel == 0:
+        return room if block.is_bare or tracks else 12.0
+    if channel == block.height:
+        return room if block.is_bare else max(room, FOOT)
+    return max(room, TRACK_TOP + TRACK_BOTTOM)
+
+
+def _column_top(block: Block, id: int) -> float:
+    """Return the least y of a column: below the tracks of channel 0 if a value enters it from there."""
+    tracks = [net.track for (channel, _), net in block.nets.items() if channel == 0]
+    below = block.track_top[0] + max(tracks, default=-1) * TRACK + TRACK_BOTTOM
+    return max(below if tracks else 0.0, 0.0 if block.is_bare else HEAD + 8.0)
+
+
+def _floors(block: Block, level: int) -> Iterable[float]:
+    """Yield the least y of a row or channel at which the columns whose first use is there end above it."""
+    for id in block.contents.columns:
+        taps = [(rail, tap) for rail in block.rails if block.values[rail.value].source == id for tap in rail.taps]
+        if taps and min(block.tap_level(rail, tap) for rail, tap in taps) == level:
+            here = [(rail, tap) for rail, tap in taps if block.tap_level(rail, tap) == level]
+            offset = min(block.tap_offset(tap, rail.edge) for rail, tap in here) if level % 2 else TRACK_TOP
+            yield _column_top(block, id) + block.frames[id].h + 14.0 - offset
+
+
+def _place_row(block: Block, row: int, y: float) -> float:
+    """Set the y of the children in a row, and return its height."""
+    frames = [block.frames[key] for _, key in block.rows[row] if key >= 0]
+    beside = [block.frames[id] for frame in frames for id in frame.node.beside or ()]
+    tallest = max([frame.h for frame in [*frames, *beside]], default=0.0)
+    is_open = any(frame.is_open for frame in frames)
+    for frame in frames:
+        block.y[frame.node.id] = y if is_open else y + (tallest - frame.h) / 2
+    for frame in frames:
+        for id, _edge in zip(frame.node.beside or (), (frame.rights, frame.lefts), strict=False):
+            middle = block.y[frame.node.id] + block.beside_offset(frame, id)
+            block.y[id] = middle - block.frames[id].h / 2
+    return tallest
+
+
+def place_beside(block: Block) -> None:
+    """Set the x of what stands in columns and beside children."""
+    for id, x in block.column_x.items():
+        block.x[-1, id] = x + block.frames[id].axis
+    for id, row in block.row_of.items():
+        frame, x = block.frames[id], block.x[row, id]
+        for other, side in zip(frame.node.beside or (), (1, -1), strict=False):
+            box = block.frames[other]
+            edge = x + frame.w - frame.axis + BESIDE if side > 0 else x - frame.axis - BESIDE - box.w
+            block.x[-2, other] = edge + box.axis

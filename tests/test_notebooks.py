@@ -1,0 +1,145 @@
+"""Results in notebooks and as data: HTML, dictionaries, data frames."""
+
+import json
+import pickle
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import checkpoints
+import pytest
+
+import archspec
+from archspec.cli import main
+from archspec.reporting.html import render_html
+from archspec.reporting.page import Page
+from archspec.reporting.tables import Bar, Column, View
+
+SVG = "{http://www.w3.org/2000/svg}svg"
+HOSTILE = "<script>alert(1)</script>\"'&\x1b\u202e"
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> str:
+    path = tmp_path / "model.safetensors"
+    shapes = {t.name: t.shape for t in archspec.load("bert-base-uncased", **SMALL).tensors}
+    shapes["extra"] = shapes.pop("pooler.dense.bias")
+    checkpoints.write(path, shapes)
+    return str(path)
+
+
+SMALL: dict[str, Any] = {"vocab": 20, "hidden": 8, "layers": 3, "heads": 2, "ffn": 16, "positions": 9}
+SETTINGS = [word for name, value in SMALL.items() for word in ("--set", f"{name}={value}")]
+
+RESULTS: dict[str, tuple[Callable[[str], Any], list[str]]] = {
+    "model": (lambda _: archspec.load("bert-base-uncased"), ["count", "bert-base-uncased"]),
+    "count": (
+        lambda _: archspec.load("t5-small", layers=2).count(by="block", depth=1),
+        ["count", "t5-small", "--set", "layers=2", "--by", "block", "--depth", "1"],
+    ),
+    "cost": (lambda _: archspec.cost("gpt2", batch=1, depth=1), ["cost", "gpt2", "--batch", "1", "--depth", "1"]),
+    "compare": (lambda _: archspec.compare("gpt2", "t5-small"), ["compare", "gpt2", "t5-small"]),
+    "diff": (
+        lambda _: archspec.diff("bert-base-uncased", "albert-base-v2"),
+        ["diff", "bert-base-uncased", "albert-base-v2"],
+    ),
+    "explain": (lambda _: archspec.explain("gpt2", "124M"), ["explain", "gpt2", "124M"]),
+    "audit": (lambda _: archspec.audit("bert-base-chinese"), ["audit", "bert-base-chinese"]),
+    "verify": (
+        lambda path: archspec.verify(archspec.load("bert-base-uncased", **SMALL), path),
+        ["verify", "bert-base-uncased", "CHECKPOINT", *SETTINGS],
+    ),
+    "formula": (lambda _: archspec.formula("gpt2", "layers"), ["formula", "gpt2", "--open", "layers"]),
+    "graph": (lambda _: archspec.load("gpt2").graph(), ["graph", "gpt2", "--to", "json"]),
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_are_shown_and_read_anywhere(
+    name: str, checkpoint: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make, words = RESULTS[name]
+    found, command = make(checkpoint), [checkpoint if word == "CHECKPOINT" else word for word in words]
+    assert len(repr(found)) < 150 and repr(found).startswith("<") and "\n" not in repr(found)
+    fragment = ElementTree.fromstring(found._repr_html_())
+    assert fragment.tag in (("div", SVG) if name in ("model", "graph") else ("div",))
+    assert not {"script", "link", "img"} & {each.tag.rpartition("}")[2] for each in fragment.iter()}
+    main([*command, *([] if name == "graph" else ["--format", "json"])])
+    assert found.to_dict() == json.loads(capsys.readouterr().out)
+    if name != "graph":
+        main(command)
+        assert str(found) + "\n" == capsys.readouterr().out
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(archspec.ArchError, match="requires pandas"):
+        found.to_frame()
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_frames(name: str, checkpoint: str) -> None:
+    pandas = pytest.importorskip("pandas")
+    found = RESULTS[name][0](checkpoint)
+    frame = found.to_frame()
+    assert isinstance(frame, pandas.DataFrame) and len(frame) and len(frame.columns) > 2
+    if name == "model":
+        assert frame["params"].sum() == 109_482_240 and str(frame["params"].dtype) == "int64"
+    if name == "graph":
+        assert frame["params"].sum() == archspec.load("gpt2").params.total
+    if name == "compare":
+        assert str(frame["difference"].dtype) == "Int64"  # some are missing
+
+
+def test_text_in_html_is_inert() -> None:
+    columns = [Column("name", HOSTILE, style="role"), Column("bar", "", fit="bar")]
+    text = render_html(Page(HOSTILE, [View(columns, [{"name": HOSTILE, "bar": Bar(1, 2), "role": "norm"}]), HOSTILE]))
+    root = ElementTree.fromstring(text)
+    assert "script" not in {each.tag for each in root.iter()} and "\x1b" not in text and "\u202e" not in text
+    assert "".join(root.itertext()).count("alert(1)") == 4
+
+
+def test_a_graph_that_was_changed_shows_its_nodes() -> None:
+    graph = archspec.load("gpt2").graph()
+    graph.show_as(lambda: "<svg/>")
+    assert graph._repr_html_() == "<svg/>"
+    graph.remove_node("lm_head")
+    assert "<svg/>" not in graph._repr_html_() and "transformer.wte" in graph._repr_html_()
+    for same in (graph.copy(), pickle.loads(pickle.dumps(graph))):
+        assert type(same) is type(graph) and same.graph["model"] == "gpt2" and list(same.edges) == list(graph.edges)
+        assert "transformer.wte" in same._repr_html_()
+
+
+CELLS = [
+    "import archspec; model = archspec.load('bert-base-uncased'); model",
+    "model.graph()",
+    "model.count(by='role')",
+    "archspec.cost(model, batch=1, seq=512)",
+    "archspec.compare(model, 'roberta-base')",
+    "archspec.diff(model, 'roberta-base')",
+    "archspec.explain(model, '110M')",
+    "archspec.audit('bert-base-article')",
+    "archspec.formula(model, 'layers')",
+    "print(model)",
+    "model.to_frame()",
+]
+
+
+@pytest.mark.slow
+def test_a_notebook_in_jupyter(monkeypatch: pytest.MonkeyPatch) -> None:
+    for package in ("nbclient", "ipykernel", "pandas"):
+        pytest.importorskip(package)
+    import nbclient
+    import nbformat
+
+    monkeypatch.setenv("PYTHONPATH", str(Path(archspec.__file__).parent.parent))
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in CELLS])
+    nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+    for cell in notebook.cells:
+        (output,) = cell.outputs
+        if cell.source.startswith("print"):
+            assert output.text.startswith("bert-base-uncased\n") and "109,482,240 parameters (109M)" in output.text
+            assert max(map(len, output.text.splitlines())) <= 100 and "\x1b" not in output.text
+            continue
+        assert output.output_type == "execute_result" and "text/html" in output.data
+        if "to_frame" not in cell.source:
+            assert "\n" not in output.data["text/plain"] and len(output.data["text/plain"]) < 150

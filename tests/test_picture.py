@@ -1,0 +1,209 @@
+"""Plans of pictures, their geometry, and SVG: over the bundled models, closed and open."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from xml.etree import ElementTree
+
+import picture_lint
+import pytest
+
+import archspec
+from archspec.algebra import evaluate
+from archspec.model import internals
+from archspec.pictures.api import opened, picture, plan_of
+from archspec.pictures.frames import Frame
+from archspec.pictures.layout import layout
+from archspec.pictures.paint import Paint, totals_of
+from archspec.pictures.plan import Node, Plan
+from archspec.pictures.svg import Drawing
+from archspec.pictures.theme import LIGHT
+from archspec.pictures.ties import tie_lines
+from archspec.work import work_of
+
+HERE = Path(__file__).parent
+MODELS = archspec.models()
+EVERYDAY = [
+    "albert-base-v2-pretraining",
+    "bart-base",
+    "bert-base-uncased",
+    "electra-small-discriminator-pretraining",
+    "gpt2",
+    "llama-3.2-1b",
+    "modernbert-base",
+    "t5-v1_1-base",
+    "transformer-seq2seq",
+]
+
+State = Callable[[Node], bool]
+
+
+def states(plan: Plan) -> Iterator[tuple[str, State]]:
+    """Yield ways of opening a plan: the levels of the command, everything closed, and some at random."""
+    for level, depth in (("layer", None), ("op", None), ("block", 1), ("block", 2), ("block", 3)):
+        yield f"{level} {depth}", opened(plan, level, depth)
+    yield "closed", lambda node: False
+    for seed in range(3):
+        chosen = random.Random(seed)
+        flags = {node.id: chosen.random() < 0.6 for node in plan.nodes}
+        yield f"seed {seed}", lambda node, flags=flags: flags[node.id]
+
+
+def closed_boxes(frame: Frame) -> Iterator[Node]:
+    for inner, _, _ in frame.items:
+        if inner.is_open:
+            yield from closed_boxes(inner)
+        else:
+            yield inner.node
+
+
+def check(plan: Plan, body_flops: object, sizes: dict[str, int]) -> None:
+    """Check the geometry and the sums of a plan in all states."""
+    totals = {what: totals_of(plan, what, sizes) for what in ("params", "flops", "bytes")}
+    assert totals["flops"][0] == body_flops
+    for name, is_open in states(plan):
+        root = layout(plan, is_open)
+        assert picture_lint.faults(plan, root) == [], name
+        for what, total in totals.items():
+            assert sum(total[node.id] for node in closed_boxes(root)) == total[0], (name, what)
+        assert totals["params"][0] == plan.total
+        drawing = Drawing(plan, Paint(plan, LIGHT))
+        drawing.contents(root, 0.0, 0.0, 0)
+        assert picture_lint.tie_faults(drawing.placed, tie_lines(plan, drawing.placed)) == [], name
+        assert picture_lint.text_faults(root) == [], name
+
+
+def check_model(name: str) -> None:
+    model = archspec.load(name)
+    plan = plan_of(model)
+    sizes = dict.fromkeys(plan.dimensions, 24)
+    check(plan, archspec.cost(model, dims=sizes).work.flops, sizes)
+    shares = {share.role: share.params for share in plan.roles}
+    counted: dict[str | None, int] = {}
+    for tensor in model.tensors:
+        counted[tensor.role] = counted.get(tensor.role, 0) + tensor.params
+    assert shares == counted
+
+
+@pytest.mark.parametrize("name", EVERYDAY)
+def test_geometry_and_sums(name: str) -> None:
+    check_model(name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in MODELS if name not in EVERYDAY])
+def test_geometry_and_sums_of_all_models(name: str) -> None:
+    check_model(name)
+
+
+@pytest.mark.parametrize("spec", ["mamba.arch", *[f"values.arch:{name}" for name in ("attention", "nested", "looped")]])
+def test_geometry_of_other_specs(spec: str) -> None:
+    model = archspec.load(f"{HERE / spec}")
+    plan = plan_of(model)
+    sizes = dict.fromkeys(plan.dimensions, 24)
+    check(plan, evaluate(work_of(internals(model).body).flops, sizes), sizes)
+
+
+# What is drawn
+
+
+def named(plan: Plan, name: str) -> Node:
+    return next(node for node in plan.nodes if node.name == name)
+
+
+def test_a_period_is_one_frame() -> None:
+    plan = plan_of(archspec.load("modernbert-base"))
+    top = plan.children(plan.nodes[0])
+    (period,) = [node for node in top if node.kind == "period"]
+    assert (period.times, len(plan.children(period)), period.title) == (7, 3, "layers.1\N{EN DASH}21")
+    assert [node.differs for node in plan.children(period)] == ["local", "local", "not local"]
+    (apart,) = [node for node in top if node.title == "layers.0"]
+    assert apart.differs == "first, not local" and apart.times == 1
+
+
+def test_the_same_weights_again_have_no_sheets() -> None:
+    plan = plan_of(archspec.load("albert-base-v2"))
+    (layer,) = [node for node in plan.nodes if node.times == 12]
+    assert layer.same and layer.copies == 1 and layer.badge is not None
+    assert layer.badge[0] == "same weights, 12 times"
+    shown = picture(archspec.load("albert-base-v2"))
+    assert "same weights, 12 times" in shown and 'opacity=".55"' not in shown
+    assert 'opacity=".55"' in picture(archspec.load("bert-base-uncased"))
+
+
+def test_main_values_masks_and_streams() -> None:
+    plan = plan_of(archspec.load("transformer-base"))
+    layer = named(plan, "decoder.layer_stack.*")
+    sides = {port.argument: port.side for port in layer.inputs}
+    assert sides == {"x": "top", "memory": "left", "tokens": "right", "mask": "right", "memory_mask": "right"}
+    assert layer.main == 0 and layer.times == 6
+    rows = plan.nodes[0].contents
+    assert rows is not None
+    assert [named(plan, "encoder").id, named(plan, "decoder").id] in rows.rows  # side by side, the encoder on the left
+    attention = named(plan, "encoder.layer_stack.*.slf_attn")
+    assert [port.argument for port in attention.inputs] == ["x, memory", "mask"]
+
+
+def test_ties_and_frozen_parts_are_marked() -> None:
+    model = archspec.load("transformer-seq2seq")
+    plan = plan_of(model)
+    tied = {(plan.nodes[a].name, plan.nodes[b].name) for a, b in plan.ties}
+    assert tied == {("encoder.src_word_emb", name) for name in ("decoder.tgt_word_emb", "tgt_word_prj")}
+    shown = picture(model)
+    assert shown.count('stroke-dasharray="2 3.5"') == 2 + 1  # two lines, and the legend
+    assert shown.count("<title>frozen</title>") == 2 + 1
+    names = {tensor.layer for tensor in model.tensors if not tensor.trainable}
+    assert names == {node.name for node in plan.nodes if node.kind == "layer" and node.frozen}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS)
+def test_every_tie_and_every_frozen_tensor_is_in_the_plan(name: str) -> None:
+    model = archspec.load(name)
+    plan = plan_of(model)
+    linked = {id for pair in plan.ties for id in pair}
+    for node in plan.nodes:
+        for tensor in node.tensors or ():
+            if node.kind == "layer" and tensor.tied_to is not None:
+                assert node.id in linked, node.name
+    assert plan.nodes[0].frozen == model.params.frozen
+
+
+def test_operations_collapse_with_their_tensors() -> None:
+    folded, whole = (plan_of(archspec.load("bert-base-uncased"), fold=fold) for fold in (True, False))
+    assert len(folded.nodes) * 5 < len(whole.nodes)
+    assert folded.nodes[0].params == whole.nodes[0].params
+    linear = named(folded, "encoder.layer.*.intermediate.dense")
+    weight = next(node for node in folded.children(linear) if node.title == "weight")
+    assert (weight.params, weight.copies) == (12 * 768 * 3072, 12)
+
+
+def test_tensors_that_differ_in_indices_are_one_node() -> None:
+    model = archspec.loads(
+        """
+        import ops { linear }
+        dim batch
+        block Mix(hidden = 4, count = 8)(x [batch, hidden]) -> [batch, hidden] {
+          parts[i].weight: param [hidden, hidden] for i in 0..count
+          h = x
+          for i in 0..count {
+            h = h + linear(x, .parts[i].weight)
+          }
+          return h
+        }
+        model "mix" = Mix()
+        """
+    )
+    plan = plan_of(model)
+    (weight,) = [node for node in plan.nodes if node.kind == "param"]
+    assert (weight.copies, weight.params, weight.title) == (8, 128, "parts.*.weight")
+    check(plan, 0 if not plan.dimensions else 2 * 8 * 24 * 16, {"batch": 24})
+
+
+def test_the_whole_model_is_one_box() -> None:
+    shown = picture(archspec.load("bert-base-uncased"), "block", 0)
+    texts = [element.text for element in ElementTree.fromstring(shown).iter() if element.tag.endswith("text")]
+    assert texts.count("bert-base-uncased") == 2  # the title and the box
+    assert {"input_ids", "token_type_ids", "attention_mask", "last_hidden_state", "pooler_output"} <= {*texts}
