@@ -46,7 +46,10 @@ def test_normal_forms_have_the_values_of_the_reference(name: str) -> None:
     module = body.module
     assert module is not None
     generator = np.random.default_rng(0)
-    names = {size: 2 + 3 * i for i, size in enumerate(sorted({s for _, t in body.inputs for d in t.shape for s in symbols(d)}))}
+    names = {
+        size: 2 + 3 * i
+        for i, size in enumerate(sorted({s for _, t in body.inputs for d in t.shape for s in symbols(d)}))
+    }
 
     def drawn(shape: tuple[int, ...], dtype: str) -> Any:
         return generator.standard_normal(shape) * 0.3 if dtype == "real" else generator.integers(0, 2, shape)
@@ -66,12 +69,13 @@ def test_normal_forms_have_the_values_of_the_reference(name: str) -> None:
         np.testing.assert_allclose(values.array(array).numpy(), expected[output], atol=1e-12)
 
 
-
 SAME = [
     ("x * 2.0 + x", "x * 3.0"),
     ("(x + 1.0) * 2.0", "2.0 + x + x"),
     ("x / 4.0", "0.25 * x"),
-    ("sqrt(x) * sqrt(x)", "x"),
+    ("sqrt(abs(x)) * sqrt(abs(x))", "abs(x)"),
+    ("(x * x + 1.0) / (1.0 + x * x)", "full([batch, seq, 8], 1.0)"),
+    ("where(x > 0.0, stack(axis = 0)(x, x) |> pick(0, 1), 1.0)", "where(0.0 < x, x, 1.0)"),
     ("transpose(0, 1)(transpose(0, 1)(x))", "x"),
     ("reshape([batch, seq, 8])(reshape([batch, seq, 2, 4])(x))", "x"),
     ("concat(axis = -1)(slice(axis = -1, stop = 3)(x), slice(axis = -1, start = 3)(x))", "x"),
@@ -92,6 +96,10 @@ DIFFERENT = [
     ("x * x", "x"),
     ("layer_norm(1e-5)(x)", "layer_norm(1e-6)(x)"),
     ("abs(x)", "x"),
+    ("sqrt(x) * sqrt(x)", "x"),
+    ("(x * x) ** 0.5", "x"),
+    ("max(x, 0.0) / max(x, 0.0)", "x / x"),
+    ("where(x > 0.0, 0.0 - inf, x) * 0.0", "x * 0.0"),
     ("reshape([batch, seq, 8])(transpose(2, 3)(reshape([batch, seq, 2, 4])(x)))", "x"),
 ]
 CENTRED = """
@@ -132,7 +140,9 @@ def test_the_first_difference_is_located() -> None:
 
 
 def test_models_with_other_tensors_are_not_compared() -> None:
-    found = equivalent(tiny("bert-base-uncased"), archspec.load("bert-base-uncased", **TINY["bert-base-uncased"] | {"ffn": 64}))
+    found = equivalent(
+        tiny("bert-base-uncased"), archspec.load("bert-base-uncased", **TINY["bert-base-uncased"] | {"ffn": 64})
+    )
     assert found.verdict == "different" and "encoder.layer.0.intermediate.dense.weight" in found.reason
 
 
@@ -175,11 +185,17 @@ def mutants(text: str, seed: int, count: int) -> Iterator[str]:
     """Yield copies of a generated file that compute something else: operands, axes, numbers or names are others."""
     generator = random.Random(seed)
     tree = ast.parse(text)
-    forwards = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name not in ("__init__", "build")]
+    forwards = [
+        node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name not in ("__init__", "build")
+    ]
     places = [(function, i) for function in forwards for i, node in enumerate(ast.walk(function)) if _changes(node)]
     for function, place in generator.sample(places, min(count, len(places))):
         copy = ast.parse(text)
-        twin = next(n for n in ast.walk(copy) if isinstance(n, ast.FunctionDef) and (n.name, n.lineno) == (function.name, function.lineno))
+        twin = next(
+            n
+            for n in ast.walk(copy)
+            if isinstance(n, ast.FunctionDef) and (n.name, n.lineno) == (function.name, function.lineno)
+        )
         node = list(ast.walk(twin))[place]
         _change(node)
         yield ast.unparse(copy)

@@ -7,13 +7,13 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, cast
 
-from archspec.equivalence.calls import Untranslatable
+from archspec.equivalence.calls.values import Untranslatable
 from archspec.equivalence.compare import Unequal, first_difference
 from archspec.equivalence.evaluate import Unevaluated
-from archspec.equivalence.numeric import SAME, largest_error, of_arrays, of_module
+from archspec.equivalence.numeric import ROUNDED, SAME, Run, largest_error, of_arrays, of_module
 from archspec.equivalence.places import Places
-from archspec.equivalence.sides import outputs_of, outputs_of_module, tensors_of
-from archspec.ir import Body
+from archspec.equivalence.sides import outputs_of, outputs_of_module, stored_tensors
+from archspec.ir import Body, canonical
 from archspec.model import Model, ModelLike, internals
 from archspec.normal.arrays import Arrays
 from archspec.pipeline.compile import model_of
@@ -83,7 +83,7 @@ def _compare_models(a: Model, b: Model) -> Equivalence:
         ours, theirs = outputs_of(arrays, left, places[0]), outputs_of(arrays, right, places[1])
         unequal = first_difference(arrays, [*left.named_outputs()], ours, theirs, places)
         if unequal is not None:
-            error = _error(lambda: largest_error(left, of_arrays(arrays, ours), of_arrays(arrays, theirs)))
+            error = _error(left, of_arrays(arrays, ours), of_arrays(arrays, theirs))
             return _decided(found._replace(unequal=unequal), error)
     return found
 
@@ -112,29 +112,33 @@ def _compare_body(found: Equivalence, body: Body, module: nn.Module) -> Equivale
     try:
         theirs = outputs_of_module(arrays, module, body, places[1])
     except Untranslatable as problem:
-        error = _error(lambda: largest_error(body, of_arrays(arrays, ours), of_module(module, body)))
-        return _decided(found._replace(reason=str(problem)), error)
+        error = _error(body, of_arrays(arrays, ours), of_module(module, body))
+        return _decided(found._replace(reason=str(problem)), error, ROUNDED)
     if len(ours) != len(theirs):
         return found._replace(verdict="different", reason=f"{len(theirs)} outputs instead of {len(ours)}")
     unequal = first_difference(arrays, [*body.named_outputs()], ours, theirs, places)
     if unequal is None:
         return found
-    error = _error(lambda: largest_error(body, of_arrays(arrays, ours), of_module(module, body)))
-    return _decided(found._replace(unequal=unequal), error)
+    error = _error(body, of_arrays(arrays, ours), of_module(module, body))
+    return _decided(found._replace(unequal=unequal), error, ROUNDED)
 
 
-def _error(compute: Callable[[], float | None]) -> float | None:
+def _error(body: Body, ours: Run, theirs: Run) -> float | None:
     """Return the difference of outputs; None where they cannot be computed."""
     try:
-        return compute()
+        return largest_error(body, ours, theirs)
     except (Unevaluated, ImportError):
         return None
 
 
-def _decided(found: Equivalence, error: float | None) -> Equivalence:
+def _decided(found: Equivalence, error: float | None, rounded: float = SAME) -> Equivalence:
+    """Return the verdict for outputs with this difference, of which `rounded` may be due to rounding."""
+    reason = found.reason or "the normal forms differ"
     if error is None:
-        reason = found.reason or "the normal forms differ"
-        return found._replace(verdict="not proven", reason=f"{reason}; the model cannot be run in float64 to compare")
+        return found._replace(verdict="not proven", reason=f"{reason}; the two cannot be run in float64 to compare")
+    if SAME < error <= rounded:
+        reason = f"{reason}; the outputs differ by {error:.1g} in float64, which may be rounding to float32"
+        return found._replace(verdict="not proven", reason=reason, error=error)
     return found._replace(verdict="outputs equal" if error <= SAME else "different", error=error)
 
 
@@ -149,6 +153,7 @@ def _other_signature(a: Model, b: Model) -> str:
     """Describe how the inputs, outputs or tensors of two models differ; empty if they do not."""
     for what, ours, theirs in (
         ("inputs", a.inputs, b.inputs),
+        ("optional inputs", *[dict.fromkeys(internals(model).bare().inputs) for model in (a, b)]),
         ("outputs", {name: type.shape for name, type in a.outputs.items()},
          {name: type.shape for name, type in b.outputs.items()}),
         ("tensors", _shapes(a), _shapes(b)),
@@ -160,10 +165,17 @@ def _other_signature(a: Model, b: Model) -> str:
 
 
 def _other_tensors(model: Model, module: nn.Module) -> str:
-    ours, theirs = _shapes(model), tensors_of(module)
+    """Describe how the tensors of a module differ from those of a model; empty if they do not."""
+    ours, theirs = _shapes(model), stored_tensors(module)
     for name in [*ours, *theirs]:
-        if ours.get(name) != theirs.get(name):
+        if name not in ours or name not in theirs or ours[name] != theirs[name].shape:
             return f"the tensors differ: `{name}`"
+    first: dict[object, str] = {}
+    owner = internals(model).compiled.module
+    for name, tensor in theirs.items():
+        tied, own = first.setdefault(("module", tensor.storage), name), canonical(owner, name)
+        if tied != first.setdefault(("model", own), name):
+            return f"the tied tensors differ: `{name}`"
     return ""
 
 

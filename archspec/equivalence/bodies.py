@@ -12,7 +12,7 @@ from archspec.equivalence.places import Places
 from archspec.ir import Body, Call, Leaf, Loop, Type, canonical, find
 from archspec.normal.arrays import Array, Arrays
 from archspec.ops import OPS, Op
-from archspec.ops.normal_forms import constant
+from archspec.ops.forms.elementwise import constant
 
 if TYPE_CHECKING:
     from archspec.ir import Module

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from archspec.algebra import Dim, Expression, Polynomial, dim_max, dim_min
 from archspec.equivalence.bodies import apply
-from archspec.equivalence.calls import CALLS, Untranslatable
+from archspec.equivalence.calls.table import CALLS
+from archspec.equivalence.calls.values import Untranslatable
 from archspec.equivalence.places import Places
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
@@ -68,6 +69,8 @@ class Capture:
     def outputs(self) -> list[Array | None]:
         """Return the outputs of the module."""
         signature = self.program.graph_signature
+        if any(spec.kind.name != "USER_OUTPUT" for spec in signature.output_specs):
+            raise Untranslatable("it changes its inputs or buffers")
         tensors = {**signature.inputs_to_parameters, **signature.inputs_to_buffers}
         constants = signature.inputs_to_lifted_tensor_constants
         nodes = list(self.program.graph.nodes)
@@ -128,7 +131,10 @@ class Capture:
         types = [self._type(item) for item in (value if isinstance(value, list | tuple) else [value])]
         arguments = [self._value(item) for item in node.args]
         keywords = {key: self._value(item) for key, item in node.kwargs.items()}
-        found = handler(self.arrays, types, *arguments, **keywords)
+        try:
+            found = handler(self.arrays, types, *arguments, **keywords)
+        except (TypeError, ValueError, IndexError) as error:  # arguments that the handler does not have
+            raise Untranslatable(f"the operation `aten.{name}` has no normal form with these arguments") from error
         self._check(found, types, name)
         return found
 
@@ -159,6 +165,8 @@ class Capture:
         kind = "bool" if value.dtype == torch.bool else "real" if value.dtype.is_floating_point else "int"
         if value.dtype.is_complex:
             raise Untranslatable("it computes complex numbers")
+        if kind == "int" and value.dtype not in (torch.int64, torch.int32):
+            raise Untranslatable(f"it computes integers of the type {value.dtype}, which wrap around")
         return Type(tuple([self.size(size) for size in value.shape]), kind)
 
     def size(self, value: Any) -> Dim:

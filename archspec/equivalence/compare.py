@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from archspec.equivalence.places import Place, Places
 from archspec.normal.arrays import Array, Arrays
-from archspec.normal.elements import Element
+from archspec.normal.table import Element
+from archspec.normal.walking import children
 
 
 class Unequal(NamedTuple):
@@ -37,7 +38,7 @@ def _reached(arrays: Arrays, element: Element) -> set[Element]:
         current = waiting.pop()
         if current not in reached:
             reached.add(current)
-            waiting += arrays.elements.children(current)
+            waiting += children(arrays.elements.table, current)
     return reached
 
 

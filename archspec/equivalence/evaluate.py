@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from archspec.algebra import Atom, Expression, Polynomial, symbols
 from archspec.algebra.polynomial import expression, terms_of
 from archspec.normal.arrays import Array, Arrays
-from archspec.normal.elements import Element
+from archspec.normal.table import Element
 
 if TYPE_CHECKING:
     import torch
@@ -48,7 +48,7 @@ class Evaluation:
 
     def extent(self, name: str) -> int:
         """Return how many values the index of an axis has."""
-        return self._size(self.elements.extent(name))
+        return self._size(self.arrays.axes.extent(name))
 
     def base(self, base: Element) -> torch.Tensor:
         """Return the values of a base: one axis for each index that it is loaded with."""
@@ -62,12 +62,16 @@ class Evaluation:
         if node.kind in ("input", "tensor"):
             value = self.stored[node.kind, cast("str", node.arguments[0])]
             value = value.double() if value.is_floating_point() else value
-            return value.reshape([size for size in value.shape if size != 1])
+            return self._squeezed(value, node.arguments[1])
         if node.kind in ("total", "amax", "softmax"):
             return self._reduction(node.kind, cast("Element", node.arguments[0]))
-        if node.kind == "operation" and node.arguments[0] in ("sort", "argmax", "table"):
-            return self._operation(*node.arguments)
+        if node.kind == "operation" and node.arguments[0] in ("sort", "largest", "table"):
+            return self._operation(node.dtype, *node.arguments)
         raise Unevaluated(f"`{node.arguments[0] if node.kind == 'operation' else node.kind}` is not evaluated")
+
+    def _squeezed(self, value: torch.Tensor, shape: Any) -> torch.Tensor:
+        """Return values without the axes that have no index."""
+        return value.reshape([actual for actual, size in zip(value.shape, shape, strict=True) if size != 1])
 
     def _reduction(self, kind: str, body: Element) -> torch.Tensor:
         names = sorted(self.elements.nodes[body].names, key=lambda name: (name[1], int(name[2:].partition(".")[0])))
@@ -80,16 +84,19 @@ class Evaluation:
         values = context.element(body).expand(context.shape)
         return values.amax(axes) if kind == "amax" else values.softmax(axes[0])
 
-    def _operation(self, name: Any, settings: Any, output: Any, *arrays: Any) -> torch.Tensor:
+    def _operation(self, dtype: str, name: Any, settings: Any, output: Any, *arrays: Any) -> torch.Tensor:
         if name == "table":
-            values = self.torch.tensor(_listed(settings[0][1]))
-            return values.double() if values.is_floating_point() else values
+            values = self.torch.tensor(_listed(settings[0][1]), dtype=self.torch.float64)
+            values = values if dtype == "real" else values.long() if dtype == "int" else values.bool()
+            return self._squeezed(values, values.shape)
         values = self.array(arrays[0])
         if name == "sort":
             found = values.sort(settings, descending=True, stable=True)[output]
         else:
             found = values.sort(settings, descending=True, stable=True)[1].select(settings, 0)
-        return found.reshape([size for size in found.shape if size != 1])
+            axis = settings % len(arrays[0].shape)
+            return self._squeezed(found, (*arrays[0].shape[:axis], *arrays[0].shape[axis + 1 :]))
+        return self._squeezed(found, arrays[0].shape)
 
 
 class _Context:
@@ -105,7 +112,9 @@ class _Context:
     def total(self, body: Element, free: int) -> torch.Tensor:
         """Return the sum of an element over all axes from `free` on."""
         node = self.whole.elements.nodes[body]
-        factors = cast("tuple[tuple[Element, float], ...]", node.arguments[0]) if node.kind == "product" else ((body, 1.0),)
+        factors = (
+            cast("tuple[tuple[Element, float], ...]", node.arguments[0]) if node.kind == "product" else ((body, 1.0),)
+        )
         operands: list[Any] = []
         for factor, power in factors:
             value = self.element(factor)
@@ -118,7 +127,9 @@ class _Context:
         found = self.torch.einsum(*operands, kept)
         times = math.prod(size for axis, size in enumerate(self.shape) if axis >= free and axis not in present)
         found = found * times if times != 1 else found
-        return found.reshape([self.shape[axis] if axis in kept else 1 for axis in range(free)]).expand(self.shape[:free])
+        return found.reshape([self.shape[axis] if axis in kept else 1 for axis in range(free)]).expand(
+            self.shape[:free]
+        )
 
     def element(self, element: Element) -> Any:
         """Return the values of an element, which broadcast to the shape."""
@@ -155,6 +166,8 @@ class _Context:
                     value = self.element(factor)
                     found = found * (value if power == 1.0 else value**power)
                 return found
+            case "power":
+                return self.element(arguments[0]) ** arguments[1]
             case "positive":
                 return self.element(arguments[0]) > 0
             case "zero":
@@ -171,26 +184,18 @@ class _Context:
             case "load":
                 return self._load(self.whole.base(arguments[0]), arguments[1:])
             case "apply":
-                return self._apply(arguments[0], [self.element(part) for part in arguments[2:]])
+                return self._apply(arguments[0], node.dtype, [self.element(part) for part in arguments[2:]])
             case kind:
                 raise Unevaluated(f"`{kind}` is not evaluated")
 
-    def _apply(self, name: str, parts: list[Any]) -> Any:
-        match name:
-            case "min" | "max":
-                return self.torch.minimum(*parts) if name == "min" else self.torch.maximum(*parts)
-            case "pow":
-                return parts[0] ** parts[1]
-            case "floordiv":
-                return parts[0] // parts[1]
-            case "mod":
-                return parts[0] % parts[1]
-            case "int" | "floor":
-                return (parts[0].trunc() if name == "int" else parts[0].floor()).long()
-            case "exp" | "log" | "sin" | "cos" | "tanh" | "sigmoid" | "erf" | "abs":
-                return getattr(self.torch, name)(parts[0])
-            case _:
-                raise Unevaluated(f"`{name}` is not evaluated")
+    def _apply(self, name: str, dtype: str, parts: list[Any]) -> Any:
+        """Return a function that PyTorch has under the same name; `min` and `max` are others there."""
+        name = {"min": "minimum", "max": "maximum", "int": "trunc"}.get(name, name)
+        function = getattr(self.torch, name, None)
+        if function is None:
+            raise Unevaluated(f"`{name}` is not evaluated")
+        found = function(*parts)
+        return found.long() if dtype == "int" else found
 
     def _load(self, base: Any, indices: Sequence[Expression]) -> Any:
         """Elements outside of the base, which a condition around them leaves out, are any of its elements."""

@@ -22,6 +22,9 @@ MOST_ELEMENTS = 20_000_000
 SAME = 1e-9
 """The relative difference of outputs in float64 up to which they are the same."""
 
+ROUNDED = 1e-4
+"""The relative difference that a module may cause which rounds some values to float32."""
+
 Values: TypeAlias = "dict[tuple[str, str], torch.Tensor]"
 Run: TypeAlias = "Callable[[Values, Mapping[str, int]], Sequence[torch.Tensor]]"
 
@@ -89,11 +92,11 @@ def of_module(module: nn.Module, body: Body) -> Run:
     assert owner is not None
 
     def run(values: Values, sizes: Mapping[str, int]) -> list[torch.Tensor]:
-        copy = deepcopy(module).double().eval()
-        state = {name: values["tensor", canonical(owner, name)] for name in copy.state_dict()}
-        copy.load_state_dict(state)
         given = {name: values["input", name] for name, _ in body.inputs}
         try:
+            copy = deepcopy(module).double().eval()
+            state = {name: values["tensor", canonical(owner, name)] for name in copy.state_dict()}
+            copy.load_state_dict(state, assign=True)
             with torch.no_grad():
                 return flat(copy(**given))
         except Exception as problem:  # of any class, as it comes from the module
@@ -112,5 +115,3 @@ def flat(outputs: Any) -> list[torch.Tensor]:
         return []
     items = outputs.values() if isinstance(outputs, dict) else outputs
     return [tensor for item in items for tensor in flat(item)]
-
-

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from archspec.normal.arrays import Array, Arrays
-from archspec.normal.elements import Element
+from archspec.normal.table import Element
+from archspec.normal.walking import children, is_base
 from archspec.record import Record
 
 
@@ -29,13 +30,13 @@ class Places:
 
     def note(self, arrays: Iterable[Array | None], address: str, source: str) -> None:
         """Give their place to the bases that first occur in the results of an operation."""
-        elements = self.arrays.elements
+        table = self.arrays.elements.table
         waiting = [array.element for array in arrays if array is not None]
         while waiting:
             element = waiting.pop()
             if element in self._seen:
                 continue
             self._seen.add(element)
-            if elements.is_base(element):
+            if is_base(table, element):
                 self.bases[element] = Place(address, source)
-            waiting += elements.children(element)
+            waiting += children(table, element)

@@ -45,7 +45,9 @@ def verdict(found: Equivalence) -> str:
         case "equal":
             return "Equal: proven for all inputs, sizes and values of the tensors, up to rounding."
         case "outputs equal":
-            return f"Not proven{because}, but the outputs are equal: they differ by at most {found.error:.1g} in float64."
+            return (
+                f"Not proven{because}, but the outputs are equal: they differ by at most {found.error:.1g} in float64."
+            )
         case "different" if found.error is not None:
             return f"Different: the outputs differ by {found.error:.1g} in float64{because}."
         case "different":

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archspec.algebra import symbols
 from archspec.equivalence.bodies import Bodies
-from archspec.equivalence.calls import Untranslatable
+from archspec.equivalence.calls.values import Untranslatable
 from archspec.equivalence.capture import Capture, exported
 from archspec.equivalence.places import Places
 from archspec.ir import Body, Type, canonical
@@ -66,9 +66,17 @@ def check_table(arrays: Arrays, table: Array, value: Any, name: str) -> None:
         raise Untranslatable(f"the constant table `{name}` has other values")
 
 
-def tensors_of(module: nn.Module) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of the tensors that a module stores, by name."""
-    return {name: tuple(tensor.shape) for name, tensor in module.state_dict().items()}
+class StoredTensor(NamedTuple):
+    """A tensor of a module: its shape, and where it is stored, which is the same for tied tensors only."""
+
+    shape: tuple[int, ...]
+    storage: object
 
 
-Outputs = Sequence[Array]
+def stored_tensors(module: nn.Module) -> dict[str, StoredTensor]:
+    """Return the tensors that a module stores, by name."""
+    found: dict[str, StoredTensor] = {}
+    for name, tensor in module.state_dict(keep_vars=True).items():
+        place = tensor.untyped_storage()._cdata, tensor.storage_offset()  # pyright: ignore[reportPrivateUsage]
+        found[name] = StoredTensor(tuple(tensor.shape), place)
+    return found

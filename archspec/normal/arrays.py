@@ -9,8 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 
-from archspec.algebra import Dim, Expression, Polynomial, product
-from archspec.normal.elements import Dtype, Element, Elements, Indices, Names, index_name
+from archspec.algebra import Dim, Expression, product
+from archspec.normal.axes import Indices
+from archspec.normal.elements import Elements
+from archspec.normal.replacing import Replacing
+from archspec.normal.table import Dtype, Element, Names, index_name
+from archspec.normal.walking import names_in_order
 from archspec.record import Record
 
 
@@ -26,6 +30,8 @@ class Arrays:
 
     def __init__(self) -> None:
         self.elements = Elements()
+        self.axes = self.elements.axes
+        self._replacing = Replacing(self.elements)
 
     def dtype(self, array: Array) -> Dtype:
         """Return the element type of an array."""
@@ -35,7 +41,7 @@ class Arrays:
 
     def own(self, shape: Sequence[Dim]) -> Indices:
         """Return the indices of the axes of a shape."""
-        return tuple([self.elements.axis(f"x{i}", size) for i, size in enumerate(shape)])
+        return tuple([self.axes.index(f"x{i}", size) for i, size in enumerate(shape)])
 
     def make(self, shape: Sequence[Dim], element: Callable[[Indices], Element]) -> Array:
         """Return the array with an element for the indices of its axes."""
@@ -50,7 +56,7 @@ class Arrays:
         own = self.own(array.shape)
         values = {index_name(name): value for name, value in zip(own, indices, strict=True) if name != value}
         values.pop("", None)
-        return self.elements.replace(array.element, values)
+        return self._replacing.element(array.element, values)
 
     def stretched(self, array: Array, indices: Sequence[Expression]) -> Element:
         """Return the element of an array at the indices of a shape that it broadcasts to."""
@@ -63,13 +69,17 @@ class Arrays:
 
     def stored(self, kind: str, name: Hashable, shape: tuple[Dim, ...], dtype: Dtype) -> Array:
         """Return an input or a tensor."""
-        return self._loaded(self.elements.base(kind, (name,), dtype), shape)
+        return self._loaded(self.elements.base(kind, (name, shape, dtype), dtype), shape)
 
     def _loaded(self, base: Element, shape: Sequence[Dim]) -> Array:
         return self.make(shape, lambda i: self.elements.load(base, tuple([at for at in i if at.__class__ is not int])))
 
     def opaque(
-        self, name: str, settings: Hashable, arrays: Sequence[Array | None], results: Sequence[tuple[Sequence[Dim], Dtype]]
+        self,
+        name: str,
+        settings: Hashable,
+        arrays: Sequence[Array | None],
+        results: Sequence[tuple[Sequence[Dim], Dtype]],
     ) -> list[Array]:
         """Return the results of an operation that has no other form, of these shapes and types."""
         made: list[Array] = []
@@ -80,7 +90,9 @@ class Arrays:
 
     # Reductions -------------------------------------------------------------------------------------------------------
 
-    def reduction(self, kind: str, body: Element, reduced: Iterable[Expression], kept: Expression | None = None) -> Element:
+    def reduction(
+        self, kind: str, body: Element, reduced: Iterable[Expression], kept: Expression | None = None
+    ) -> Element:
         """Return the reduction of an element over indices; with `kept`, its element at that index in their place."""
         elements = self.elements
         among = {index_name(at) for at in reduced} & elements.nodes[body].names
@@ -88,13 +100,13 @@ class Arrays:
             return body
         values: dict[str, Expression] = {}
         free: list[Expression] = []
-        for name in elements.names_in_order(body):
+        for name in names_in_order(elements.table, body):
             if name in among:
-                values[name] = elements.like(f"r{len(values) - len(free)}", name)
+                values[name] = self.axes.like(f"r{len(values) - len(free)}", name)
             else:
-                values[name] = elements.like(f"i{len(free)}", name)
-                free.append(elements.like(name.partition(".")[0][1:], name))
-        base = elements.base(kind, (elements.replace(body, values),), elements.dtype(body))
+                values[name] = self.axes.like(f"i{len(free)}", name)
+                free.append(self.axes.like(name.partition(".")[0][1:], name))
+        base = elements.base(kind, (self._replacing.element(body, values),), elements.dtype(body))
         return elements.load(base, (*free, *([] if kept is None else [kept])))
 
     def total(self, body: Element, over: Sequence[tuple[Expression, Dim]]) -> Element:
@@ -121,7 +133,7 @@ class Arrays:
         terms, _ = elements.terms(body)
         varying = elements.combination([term for term in terms if name in elements.nodes[term[1]].names])
         if name not in elements.nodes[varying].names:
-            extent = elements.real(elements.integer(elements.extent(name))) if name else elements.number(1.0)
+            extent = elements.real(elements.integer(self.axes.extent(name))) if name else elements.number(1.0)
             return elements.product([(extent, -1.0)])
         return self.reduction("softmax", varying, [over], at)
 
@@ -141,9 +153,11 @@ class Arrays:
             a = b = 0
             while a < len(old) or b < len(new):
                 sources, targets = old[a : a + 1], new[b : b + 1]
-                while (left := product([array.shape[x] for x in sources])) != (right := product([shape[x] for x in targets])):
+                while (left := product([array.shape[x] for x in sources])) != (
+                    right := product([shape[x] for x in targets])
+                ):
                     longer = len(new) == b + len(targets) or (
-                        len(old) > a + len(sources) and self.elements.is_at_least(right - left, 0)
+                        len(old) > a + len(sources) and self.axes.is_at_least(right - left, 0)
                     )
                     if longer:
                         sources.append(old[a + len(sources)])
@@ -154,7 +168,7 @@ class Arrays:
                 for axis in targets:
                     position = position * shape[axis] + i[axis]
                 for axis in reversed(sources[1:]):
-                    position, found[axis] = self.elements.divide(position, array.shape[axis])
+                    position, found[axis] = self.axes.divide(position, array.shape[axis])
                 found[sources[0]] = position
             return found
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from archspec.algebra import LARGEST, Polynomial
 from archspec.ir import Type
-from archspec.ops import normal_forms as forms
 from archspec.ops.check import OpError, Shape, describe, element_type, is_list, shape_of, size_of
+from archspec.ops.forms import shape as forms
 from archspec.ops.record import Attribute, Interval, Op, Settings, Torch
 
 

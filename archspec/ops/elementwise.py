@@ -9,8 +9,8 @@ from typing import Any, Literal, TypeAlias
 
 from archspec.algebra import LARGEST, Dim, Polynomial, checked, dim_max, dim_min
 from archspec.ir import Type
-from archspec.ops import normal_forms as forms
 from archspec.ops.check import OpError, Shape, broadcast, describe, typed
+from archspec.ops.forms import elementwise as forms
 from archspec.ops.record import Attribute, Input, Interval, Op, Operands, Scalar, Settings, Torch, kept
 
 Function: TypeAlias = Callable[..., Any]
@@ -303,17 +303,13 @@ OPS = (
     _cast(
         "int", "x as an int, truncated towards zero; true is 1, false 0.", "int", _rounded(int), "int(x)", "x.long()"
     )._replace(interval=kept, normal=forms.to_integer),
-    _unary("not", "True where x is false.", "bool", "bool", None, "not x", "~x", "not")._replace(
-        normal=forms.opposite
-    ),
+    _unary("not", "True where x is false.", "bool", "bool", None, "not x", "~x", "not")._replace(normal=forms.opposite),
     _commutative(_arithmetic("add", "a + b.", operator.add, "+"), operator.add)._replace(normal=forms.add),
-    _arithmetic("sub", "a - b.", operator.sub, "-")._replace(
-        interval=_of_ends(operator.sub), normal=forms.subtract
-    ),
+    _arithmetic("sub", "a - b.", operator.sub, "-")._replace(interval=_of_ends(operator.sub), normal=forms.subtract),
     _commutative(_arithmetic("mul", "a times b.", operator.mul, "*"), operator.mul)._replace(normal=forms.multiply),
-    _binary("div", "a divided by b; a real, also for two ints.", "number", "real", _known(_divided), "a / b", "/")._replace(
-        normal=forms.divide
-    ),
+    _binary(
+        "div", "a divided by b; a real, also for two ints.", "number", "real", _known(_divided), "a / b", "/"
+    )._replace(normal=forms.divide),
     _arithmetic("floordiv", "a divided by b, rounded down.", _quotient, "//")._replace(normal=forms.floor_divide),
     _arithmetic("mod", "a - b * (a // b): the remainder, with the sign of b.", operator.mod, "%")._replace(
         normal=forms.remainder

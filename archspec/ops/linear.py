@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 from archspec.algebra import Dim
 from archspec.ir import Type
-from archspec.ops import normal_forms as forms
 from archspec.ops.check import (
     OpError,
     Shape,
@@ -25,6 +24,7 @@ from archspec.ops.check import (
     size_of,
     typed,
 )
+from archspec.ops.forms import weights as forms
 from archspec.ops.record import Attribute, Input, Op, Operands, Settings, Torch
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from archspec.algebra import Dim
 from archspec.ir import Type
-from archspec.ops import normal_forms as forms
 from archspec.ops.check import OpError, Shape, certainly_below, for_each_axis, ranked
+from archspec.ops.forms import weights as forms
 from archspec.ops.record import Attribute, Input, Op, Operands, Torch
 
 

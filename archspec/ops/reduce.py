@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from archspec.ir import Type
-from archspec.ops import normal_forms as forms
 from archspec.ops.check import OpError, Shape, axes_of, axis_of, certainly_below, flag, resized, size_of, whole
+from archspec.ops.forms import along as forms
 from archspec.ops.record import Attribute, Input, Interval, Op, Operands, Settings, Torch
 
 
@@ -95,7 +95,7 @@ OPS = (
         attention="weights",
         work=5,  # the maximum, its subtraction, exp, the sum, the division
         torch=Torch("F.softmax(x, dim=axis)"),
-        normal=forms.softmax,
+        normal=forms.normalized,
     ),
     Op(
         "cumsum",
@@ -123,7 +123,7 @@ OPS = (
         work=1,
         over="input",
         torch=Torch("topk(x, k, axis)", helper=_STABLE_TOPK),
-        normal=forms.topk,
+        normal=forms.first_in_order,
     ),
     Op(
         "argmax",
@@ -137,7 +137,7 @@ OPS = (
         work=1,
         over="input",
         torch=Torch(_reduction("argmax")),
-        normal=forms.argmax,
+        normal=forms.place_of_largest,
     ),
     Op(
         "fft",

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 
 from archspec.algebra import Dim, product
 from archspec.ir import Type
-from archspec.ops import normal_forms as forms
 from archspec.ops.check import (
     OpError,
     Shape,
@@ -26,6 +25,7 @@ from archspec.ops.check import (
     unlike,
     whole,
 )
+from archspec.ops.forms import shape as forms
 from archspec.ops.record import Attribute, Input, Interval, Op, Operands, Settings, Torch, kept
 
 _EXACT = 2**53
@@ -281,6 +281,7 @@ OPS = (
         _stack,
         ("tensors",),
         torch=Torch("torch.stack(tensors, dim=axis)"),
+        normal=forms.stack,
     ),
     Op(
         "split",

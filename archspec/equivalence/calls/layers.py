@@ -1,0 +1,295 @@
+"""Reductions, products and normalization of PyTorch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from archspec.algebra import Dim, Polynomial
+from archspec.equivalence.calls.values import Handler, Untranslatable, array_of, as_number, refuse, typed
+from archspec.ir import Type
+from archspec.normal.arrays import Array, Arrays
+from archspec.normal.elements import Elements
+from archspec.normal.table import Element
+from archspec.ops.forms import along, weights
+from archspec.ops.forms.elementwise import add, multiply
+from archspec.ops.forms.shape import transpose
+
+
+def _softmax(n: Arrays, types: Sequence[Type], x: Array, dim: int, *rest: Any, **keywords: Any) -> Array:
+    return along.normalized(n, x, dim)
+
+
+def _reduction(function: Callable[..., Array]) -> Handler:
+    def call(n: Arrays, types: Sequence[Type], x: Array, dim: Any = None, keepdim: bool = False, **rest: Any) -> Array:
+        axes = list(range(len(x.shape))) if dim is None or dim == [] else dim
+        return typed(n, function(n, as_number(n, x, Type((), "int")), axes, keepdim), types[0])
+
+    return call
+
+
+def _mean(n: Arrays, types: Sequence[Type], x: Array, dim: Any = None, keepdim: bool = False, **rest: Any) -> Array:
+    axes = list(range(len(x.shape))) if dim is None or dim == [] else dim
+    e = n.elements
+    summed = along.total(n, n.array(x.shape, e.real(x.element)), axes, keepdim)
+    count: Dim = 1
+    for axis in axes if isinstance(axes, list) else [axes]:
+        count = count * x.shape[axis]
+    return n.array(summed.shape, e.product([(summed.element, 1.0), (e.real(e.integer(count)), -1.0)]))
+
+
+def _cumsum(n: Arrays, types: Sequence[Type], x: Array, dim: int, **rest: Any) -> Array:
+    return along.running_total(n, as_number(n, x, types[0]), dim)
+
+
+def _sort(
+    n: Arrays, types: Sequence[Type], x: Array, *, stable: bool = False, dim: int = -1, descending: bool = False
+) -> list[Array]:
+    if not stable or not descending:
+        refuse("sort")
+    return along.first_in_order(n, x, x.shape[dim], dim)
+
+
+def _argmax(n: Arrays, types: Sequence[Type], x: Array, dim: int | None = None, keepdim: bool = False) -> Array:
+    return along.place_of_largest(n, x, dim, keepdim) if dim is not None else refuse("argmax")
+
+
+def _matmul(n: Arrays, types: Sequence[Type], a: Array, b: Array) -> Array:
+    left = n.reshape(a, (1, *a.shape)) if len(a.shape) == 1 else a
+    right = n.reshape(b, (*b.shape, 1)) if len(b.shape) == 1 else b
+    return n.reshape(weights.matmul(n, left, right), types[0].shape)
+
+
+def _linear(n: Arrays, types: Sequence[Type], x: Array, weight: Array, bias: Array | None = None) -> Array:
+    return weights.linear(n, x, weight, bias)
+
+
+def _addmm(
+    n: Arrays, types: Sequence[Type], bias: Array, a: Array, b: Array, *, beta: float = 1, alpha: float = 1
+) -> Array:
+    if (beta, alpha) != (1, 1):
+        refuse("addmm")
+    return n.each(types[0].shape, add, weights.matmul(n, a, b), bias)
+
+
+def _baddbmm(
+    n: Arrays, types: Sequence[Type], bias: Array, a: Array, b: Array, *, beta: float = 1, alpha: float = 1
+) -> Array:
+    product = n.each(types[0].shape, multiply, weights.matmul(n, a, b), array_of(n, float(alpha)))
+    return n.each(types[0].shape, add, product, n.each(bias.shape, multiply, bias, array_of(n, float(beta))))
+
+
+def _convolution(rank: int) -> Handler:
+    def call(
+        n: Arrays,
+        types: Sequence[Type],
+        x: Array,
+        weight: Array,
+        bias: Array | None = None,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+    ) -> Array:
+        if isinstance(padding, str):
+            refuse("conv")
+        spaces = {
+            "stride": _spread(stride, rank),
+            "padding": _spread(padding, rank),
+            "dilation": _spread(dilation, rank),
+        }
+        return weights.convolution(n, x, weight, bias, **spaces, groups=groups, transposed=False)
+
+    return call
+
+
+def _transposed_convolution(rank: int) -> Handler:
+    def call(
+        n: Arrays,
+        types: Sequence[Type],
+        x: Array,
+        weight: Array,
+        bias: Array | None = None,
+        stride: Any = 1,
+        padding: Any = 0,
+        output_padding: Any = 0,
+        groups: int = 1,
+        dilation: Any = 1,
+    ) -> Array:
+        if any(_spread(output_padding, rank)):
+            refuse("conv_transpose")
+        spaces = {
+            "stride": _spread(stride, rank),
+            "padding": _spread(padding, rank),
+            "dilation": _spread(dilation, rank),
+        }
+        return weights.convolution(n, x, weight, bias, **spaces, groups=groups, transposed=True)
+
+    return call
+
+
+def _spread(value: Any, rank: int) -> list[Any]:
+    return (
+        value * rank
+        if isinstance(value, list) and len(value) == 1
+        else value
+        if isinstance(value, list)
+        else [value] * rank
+    )
+
+
+def _max_pool(rank: int) -> Handler:
+    def call(
+        n: Arrays,
+        types: Sequence[Type],
+        x: Array,
+        kernel: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        ceil_mode: bool = False,
+    ) -> Array:
+        if ceil_mode or any(gap != 1 for gap in _spread(dilation, rank)):
+            refuse("max_pool")
+        return weights.max_pool(n, x, *_windows(rank, kernel, stride, padding))
+
+    return call
+
+
+def _mean_pool(rank: int) -> Handler:
+    def call(
+        n: Arrays,
+        types: Sequence[Type],
+        x: Array,
+        kernel: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> Array:
+        if ceil_mode or divisor_override is not None or (not count_include_pad and any(_spread(padding, rank))):
+            refuse("avg_pool")
+        return weights.mean_pool(n, x, *_windows(rank, kernel, stride, padding))
+
+    return call
+
+
+def _windows(rank: int, kernel: Any, stride: Any, padding: Any) -> list[list[Any]]:
+    steps = kernel if stride is None or stride == [] else stride
+    return [_spread(value, rank) for value in (kernel, steps, padding)]
+
+
+def _layer_norm(
+    n: Arrays,
+    types: Sequence[Type],
+    x: Array,
+    shape: list[Dim],
+    weight: Array | None = None,
+    bias: Array | None = None,
+    eps: float = 1e-5,
+    *rest: Any,
+) -> Array:
+    rank = len(x.shape)
+    result = weights.standardized(n, x, list(range(rank - len(shape), rank)), eps)
+    if weight is not None:
+        result = n.each(x.shape, multiply, result, weight)
+    return result if bias is None else n.each(x.shape, add, result, bias)
+
+
+def _rms_norm(
+    n: Arrays, types: Sequence[Type], x: Array, shape: list[Dim], weight: Array | None = None, eps: float | None = None
+) -> Array:
+    if eps is None:
+        refuse("rms_norm")
+    e = n.elements
+    axes = list(range(len(x.shape) - len(shape), len(x.shape)))
+    square = _mean(n, types, n.each(x.shape, multiply, x, x), axes, True)
+    scale = n.array(square.shape, e.product([(e.combination([(1.0, square.element)], eps), -0.5)]))
+    result = n.each(x.shape, multiply, x, scale)
+    return result if weight is None else n.each(x.shape, multiply, result, weight)
+
+
+def _group_norm(
+    n: Arrays,
+    types: Sequence[Type],
+    x: Array,
+    groups: int,
+    weight: Array | None = None,
+    bias: Array | None = None,
+    eps: float = 1e-5,
+    *rest: Any,
+) -> Array:
+    return weights.group_norm(n, x, weight, bias, groups=groups, eps=eps)
+
+
+def _attention(
+    n: Arrays,
+    types: Sequence[Type],
+    query: Array,
+    key: Array,
+    value: Array,
+    attn_mask: Array | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Array:
+    if dropout_p:
+        raise Untranslatable("it drops attention weights, so it is in training")
+    e = n.elements
+    if enable_gqa:
+        times = query.shape[-3] // key.shape[-3]
+        key, value = [_repeated(n, x, times) for x in (key, value)]
+    size = query.shape[-1]
+    if scale is None and isinstance(size, Polynomial):
+        refuse("scaled_dot_product_attention")
+    factor = size**-0.5 if scale is None and isinstance(size, int) else scale
+    scores = weights.matmul(n, query, transpose(n, key, -1, -2))
+    scores = n.each(scores.shape, multiply, scores, array_of(n, factor))
+    if attn_mask is not None:
+        function = _hide if n.dtype(attn_mask) == "bool" else add
+        scores = n.each(scores.shape, function, scores, attn_mask)
+    if is_causal:
+        rows, columns = scores.shape[-2:]
+        visible = n.make((rows, columns), lambda i: e.at_least_zero(e.integer(i[0] - i[1])))
+        scores = n.each(scores.shape, _hide, scores, visible)
+    return weights.matmul(n, along.normalized(n, scores, -1), value)
+
+
+def _repeated(n: Arrays, x: Array, times: Dim) -> Array:
+    """Repeat each head."""
+    *lead, heads, rows, columns = x.shape
+    return n.view(
+        x, (*lead, heads * times, rows, columns), lambda i: [*i[:-3], n.axes.divide(i[-3], times)[0], *i[-2:]]
+    )
+
+
+def _hide(e: Elements, score: Element, visible: Element) -> Element:
+    return e.where(visible, score, e.number(-math.inf))
+
+
+NAMES: dict[Handler, str] = {
+    _softmax: "softmax _softmax",
+    _reduction(along.total): "sum",
+    _reduction(along.largest): "amax",
+    _mean: "mean",
+    _cumsum: "cumsum",
+    _sort: "sort",
+    _argmax: "argmax",
+    _matmul: "matmul bmm mm",
+    _linear: "linear",
+    _addmm: "addmm",
+    _baddbmm: "baddbmm",
+    _layer_norm: "layer_norm",
+    _rms_norm: "rms_norm",
+    _group_norm: "group_norm",
+    _attention: "scaled_dot_product_attention",
+    **{_convolution(rank): f"conv{rank}d" for rank in (1, 2, 3)},
+    **{_transposed_convolution(rank): f"conv_transpose{rank}d" for rank in (1, 2, 3)},
+    **{_max_pool(rank): f"max_pool{rank}d" for rank in (1, 2, 3)},
+    **{_mean_pool(rank): f"avg_pool{rank}d" for rank in (1, 2, 3)},
+}
+"""The names of the operations that each function is for."""

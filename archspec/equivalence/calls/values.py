@@ -1,0 +1,58 @@
+"""Arguments of calls as arrays, and arrays of the types of results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, TypeAlias
+
+from archspec.ir import Type
+from archspec.normal.arrays import Array, Arrays
+from archspec.ops.forms.elementwise import Each, constant, multiply, to_integer
+
+
+class Untranslatable(Exception):
+    """A module has no normal form; the message says why."""
+
+
+Handler: TypeAlias = Callable[..., "Array | list[Array]"]
+
+
+def array_of(n: Arrays, value: Any) -> Array:
+    """Return an argument as an array."""
+    return value if isinstance(value, Array) else n.array((), constant(n.elements, value))
+
+
+def each(function: Each) -> Handler:
+    """Return the handler of an elementwise operation; `alpha` scales its second operand."""
+
+    def call(n: Arrays, types: Sequence[Type], *values: Any, alpha: Any = 1) -> Array:
+        given = [array_of(n, value) for value in values]
+        if alpha != 1:
+            given[1] = n.each(given[1].shape, multiply, given[1], array_of(n, alpha))
+        return typed(n, n.each(types[0].shape, function, *[as_number(n, array, types[0]) for array in given]), types[0])
+
+    return call
+
+
+def as_number(n: Arrays, array: Array, result: Type) -> Array:
+    """Return the operand of an operation with this result: booleans among numbers are 0 and 1."""
+    if n.dtype(array) == "bool" and result.dtype != "bool":
+        return n.array(array.shape, to_integer(n.elements, array.element))
+    return array
+
+
+def typed(n: Arrays, array: Array, type: Type) -> Array:
+    """Return an array converted to the type of a result."""
+    e = n.elements
+    if n.dtype(array) == type.dtype:
+        return array
+    if type.dtype == "real":
+        return n.array(array.shape, e.real(array.element))
+    if type.dtype == "int":
+        return n.array(array.shape, to_integer(e, array.element))
+    return n.array(array.shape, e.negation(e.is_zero(array.element)))
+
+
+def refuse(name: str) -> NoReturn:
+    """Raise Untranslatable for the arguments of an operation."""
+    raise Untranslatable(f"the operation `aten.{name}` has no normal form with these arguments")

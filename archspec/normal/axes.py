@@ -1,0 +1,99 @@
+"""Indices of axes: their names and extents, and what these decide about integers.
+
+An index is named `#KIND.EXTENT`, with the number of its extent: indices of axes of different sizes have different
+names. No dimension of a spec has a name that begins with `#`.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from archspec.algebra import Atom, Dim, Expression, at_least
+from archspec.algebra.polynomial import expression, terms_of
+from archspec.normal.table import index_of, single
+
+Indices: TypeAlias = tuple[Expression, ...]
+
+
+class Axes:
+    """The extents of axes. Dimensions are at least 1; what is decided about an empty axis has no effect."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Dim, int] = {}
+        self._extents: list[Dim] = []
+
+    def index(self, kind: str, extent: Dim) -> Expression:
+        """Return the index of an axis: 0 if there is no other."""
+        if extent == 1:
+            return 0
+        number = self._numbers.get(extent)
+        if number is None:
+            number = self._numbers[extent] = len(self._extents)
+            self._extents.append(extent)
+        return index_of(f"#{kind}.{number}", 0, extent - 1 if isinstance(extent, int) else None)
+
+    def like(self, kind: str, name: str) -> Expression:
+        """Return the index of another axis with the extent of the one of this name."""
+        return self.index(kind, self.extent(name))
+
+    def extent(self, name: str) -> Dim:
+        """Return the number of values of the index of an axis."""
+        return self._extents[int(name.partition(".")[2])]
+
+    def is_at_least(self, value: Expression, least: int) -> bool:
+        """Whether an integer is never below `least`."""
+        if at_least(value, least):
+            return True
+        lowest = self._lowest(value)
+        return lowest is not None and at_least(lowest, least)
+
+    def _lowest(self, value: Expression) -> Expression | None:
+        """Return a value, without indices, that an integer never goes below; None if it is not known."""
+        found: Expression = 0
+        for monomial, coefficient in terms_of(value):
+            if not isinstance(coefficient, int):
+                return None
+            part: Expression = coefficient
+            for atom, power in monomial:
+                bound = self._bound(atom, largest=coefficient < 0)
+                if bound is None or power < 0:
+                    return None
+                part = part * bound**power
+            found = found + part
+        return found
+
+    def _bound(self, atom: Atom, largest: bool) -> Expression | None:
+        """Return the least or largest value of an atom that is never negative; None for any other."""
+        if atom.kind == "symbol":
+            return single(atom)
+        low, high = atom.bounds
+        if low is None or low < 0:
+            return None
+        if not largest:
+            return low
+        return self.extent(atom.text) - 1 if atom.kind == "index" and "." in atom.text else high
+
+    def divide(self, value: Expression, by: Dim) -> tuple[Expression, Expression]:
+        """Return the quotient, rounded down, and the remainder of an integer and a size."""
+        whole: Expression = 0
+        rest: Expression = 0
+        for term in terms_of(value):
+            part = expression((term,))
+            if part % by == 0:
+                whole = whole + part // by
+            else:
+                rest = rest + part
+        if self.is_at_least(rest, 0) and self.is_at_least(by - 1 - rest, 0):
+            return whole, rest
+        return whole + rest // by, rest % by
+
+
+def joined(value: Expression) -> Expression:
+    """Join quotients and remainders of the same division: n * (x // n) + x % n is x."""
+    for monomial, coefficient in terms_of(value):
+        if len(monomial) == 1 and monomial[0][0].kind == "%" and monomial[0][1] == 1 and isinstance(coefficient, int):
+            part, by = [expression(argument) for argument in monomial[0][0].arguments]
+            without = value - coefficient * (part % by) - coefficient * by * (part // by)
+            if len(terms_of(without)) < len(terms_of(value)) - 1:
+                return joined(without + coefficient * part)
+    return value

@@ -1,0 +1,125 @@
+"""The parts of elements, and the order in which indices occur in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, cast
+
+from archspec.algebra import Atom, Expression, Polynomial, symbols
+from archspec.algebra.polynomial import expression
+from archspec.normal.table import OPAQUE, Node, Table
+
+if TYPE_CHECKING:
+    from archspec.normal.table import Element
+
+BASES = frozenset(["input", "tensor", "carried", "total", "amax", "softmax", "operation"])
+"""The kinds of what elements are loaded from."""
+
+
+def is_base(table: Table, element: Element) -> bool:
+    """Whether elements are loaded from this."""
+    return table.nodes[element].kind in BASES
+
+
+def children(table: Table, element: Element) -> list[Element]:
+    """Return the elements that an element is made of; those of a base, if it is loaded from one."""
+    node = table.nodes[element]
+    arguments = cast("tuple[Any, ...]", node.arguments)
+    match node.kind:
+        case "number" | "bool" | "input" | "tensor" | "carried":
+            return []
+        case "int" | "real" | "ge0" | "eq0":
+            return _opaque_in(arguments)
+        case "sum":
+            return [term for _, term in arguments[0]]
+        case "product":
+            return [factor for factor, _ in arguments[0]]
+        case "power":
+            return [arguments[0]]
+        case "load":
+            return [arguments[0], *_opaque_in(arguments[1:])]
+        case "apply":
+            return [*arguments[2:]]
+        case "operation":
+            return [array.element for array in arguments[3:] if array is not None]
+        case _:
+            return [*arguments]
+
+
+def _opaque_in(values: Iterable[Expression]) -> list[Element]:
+    return [int(name[2:]) for value in values for name in symbols(value) if name.startswith(OPAQUE)]
+
+
+def names_in_order(table: Table, element: Element) -> list[str]:
+    """Return all indices in an element, in an order that does not depend on their names unless the element is
+    symmetric in them.
+    """
+    walk = _Walk(table)
+    walk.visit(element)
+    assert walk.found.keys() == table.nodes[element].names
+    return list(walk.found)
+
+
+class _Walk:
+    """A walk through an element that collects the indices in it."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.found: dict[str, None] = {}
+        self._seen = set[int]()
+
+    def visit(self, element: Element) -> None:
+        node = self.table.nodes[element]
+        if element in self._seen or not node.names:
+            return
+        self._seen.add(element)
+        for part in self._parts(node):
+            if isinstance(part, Polynomial):
+                self._visit_integer(part)
+            else:
+                self.visit(part)
+
+    def _parts(self, node: Node) -> list[Element | Polynomial]:
+        """The polynomials and elements that a node with indices consists of."""
+        arguments = cast("tuple[Any, ...]", node.arguments)
+        match node.kind:
+            case "sum":
+                return self._by_blind([(coefficient, term) for coefficient, term in arguments[0]])
+            case "product":
+                return self._by_blind([(power, factor) for factor, power in arguments[0]])
+            case "power":
+                return [arguments[0]]
+            case "and" | "or":
+                return self._by_blind([(0.0, part) for part in arguments])
+            case "apply":
+                return self._by_blind([(0.0, part) for part in arguments[2:]]) if arguments[1] else [*arguments[2:]]
+            case "load":
+                return [value for value in arguments[1:] if isinstance(value, Polynomial)]
+            case _:
+                return [*arguments]
+
+    def _by_blind(self, parts: list[tuple[float, Element]]) -> list[Element | Polynomial]:
+        return [part for _, part in sorted(parts, key=lambda item: (item[0], self.table.nodes[item[1]].blind))]
+
+    def _visit_integer(self, value: Polynomial) -> None:
+        terms = [
+            (coefficient, sorted([(self.table.blind_atom(*factor), factor[0]) for factor in monomial], key=_blind_of))
+            for monomial, coefficient in value.terms
+        ]
+        for _, factors in sorted(terms, key=lambda term: (term[0], [blind for blind, _ in term[1]])):
+            for _, atom in factors:
+                self._visit_atom(atom)
+
+    def _visit_atom(self, atom: Atom) -> None:
+        if atom.kind == "index" and atom.text.startswith(OPAQUE):
+            self.visit(int(atom.text[2:]))
+        elif atom.kind == "index" and atom.text.startswith("#"):
+            self.found[atom.text] = None
+        for argument in atom.arguments:
+            inner = expression(argument)
+            if isinstance(inner, Polynomial):
+                self._visit_integer(inner)
+
+
+def _blind_of(item: tuple[tuple[int, int], Atom]) -> tuple[int, int]:
+    return item[0]

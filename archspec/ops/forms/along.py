@@ -1,0 +1,79 @@
+"""Normal forms of operations along an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from archspec.algebra import Dim, Expression
+from archspec.ops.forms.shape import cut, reshape
+
+if TYPE_CHECKING:
+    from archspec.normal.arrays import Array, Arrays
+    from archspec.normal.axes import Indices
+    from archspec.normal.table import Element
+
+
+def _axes(axis: object, rank: int) -> list[int]:
+    given: Sequence[object] = axis if isinstance(axis, list | tuple) else (axis,)  # pyright: ignore[reportUnknownVariableType]
+    return sorted([at % rank for at in given if isinstance(at, int)])
+
+
+def reduced(
+    n: Arrays, x: Array, axis: object, keep: object
+) -> tuple[Element, list[tuple[Expression, Dim]], tuple[Dim, ...]]:
+    """The element of an array with other indices on the axes to reduce, these indices, and the resulting shape."""
+    axes = _axes(axis, len(x.shape))
+    over = [(n.axes.index(f"s{at}", x.shape[at]), x.shape[at]) for at in axes]
+    if keep:
+        shape = tuple([1 if at in axes else size for at, size in enumerate(x.shape)])
+        rest = iter([index for at, index in enumerate(n.own(shape)) if at not in axes])
+    else:
+        shape = tuple([size for at, size in enumerate(x.shape) if at not in axes])
+        rest = iter(n.own(shape))
+    reduced = iter([index for index, _ in over])
+    indices = [next(reduced) if at in axes else next(rest) for at in range(len(x.shape))]
+    return n.at(x, indices), over, shape
+
+
+def total(n: Arrays, x: Array, axis: object, keep: object) -> Array:
+    body, over, shape = reduced(n, x, axis, keep)
+    return n.array(shape, n.total(body, over))
+
+
+def largest(n: Arrays, x: Array, axis: object, keep: object) -> Array:
+    body, over, shape = reduced(n, x, axis, keep)
+    return n.array(shape, n.reduction("amax", body, [index for index, _ in over]))
+
+
+def normalized(n: Arrays, x: Array, axis: object) -> Array:
+    body, over, _ = reduced(n, x, axis, True)
+    (at,) = _axes(axis, len(x.shape))
+    return n.array(x.shape, n.softmax(n.elements.real(body), over[0][0], n.own(x.shape)[at]))
+
+
+def running_total(n: Arrays, x: Array, axis: int) -> Array:
+    e = n.elements
+    place = axis % len(x.shape)
+    at = n.axes.index("s0", x.shape[place])
+
+    def element(i: Indices) -> Element:
+        part = n.at(x, [*i[:place], at, *i[place + 1 :]])
+        zero = e.real(e.integer(0)) if e.dtype(part) == "real" else e.integer(0)
+        return n.total(e.where(e.at_least_zero(e.integer(i[place] - at)), part, zero), [(at, x.shape[place])])
+
+    return n.make(x.shape, element)
+
+
+def first_in_order(n: Arrays, x: Array, k: Dim, axis: int) -> list[Array]:
+    """The first of all elements in descending order, and of their indices."""
+    place = axis % len(x.shape)
+    values, indices = n.opaque("sort", place, [x], [(x.shape, n.dtype(x)), (x.shape, "int")])
+    return [cut(n, values, place, 0, k, 1), cut(n, indices, place, 0, k, 1)]
+
+
+def place_of_largest(n: Arrays, x: Array, axis: int, keep: object) -> Array:
+    place = axis % len(x.shape)
+    shape = (*x.shape[:place], *x.shape[place + 1 :])
+    (found,) = n.opaque("largest", place, [x], [(shape, "int")])
+    return reshape(n, found, (*shape[:place], 1, *shape[place:])) if keep else found
