@@ -156,7 +156,7 @@ def test_the_extension_is_the_format(tmp_path: Path, capsys: pytest.CaptureFixtu
         (".svg", "<svg "),
         (".SVG", "<svg "),
         (".dot", "digraph"),
-        (".mmd", "%%"),
+        (".mmd", "---\ntitle"),
         (".json", "{"),
     ):
         path = tmp_path / f"bert{extension}"

@@ -62,23 +62,10 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     return root.parse_args([f"-: {a[2:]}" if a.startswith("-:") else a for a in _with_values(arguments)])
 
 
-_INTRODUCTION = """\
-Exact parameter counts and graphs of neural network architectures.
-
-  archspec list                                        the bundled models
-  archspec count bert-base-uncased                     parameters of every layer
-  archspec cost bert-base-uncased --batch 1 --seq 512  FLOPs and memory
-  archspec graph bert-base-uncased -o bert.dot         the computation graph
-  archspec compare bert-base-uncased roberta-base      models side by side
-  archspec show bert-base-uncased                      the spec, as a pattern for others
-
-`archspec --help` lists all commands, and `archspec COMMAND --help` their options.
-"""
-
-
 def _introduce(options: argparse.Namespace) -> int:
     """Write a short help, for a command line without a command. Returns the exit status."""
-    sys.stdout.write(_INTRODUCTION)
+    with open(os.path.join(os.path.dirname(__file__), "introduction.txt"), encoding="utf-8") as text:
+        sys.stdout.write(text.read())
     return 0
 
 

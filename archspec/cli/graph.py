@@ -99,22 +99,7 @@ def _data(options: Namespace, model: Model, format: str, level: str) -> str:
         from archspec.pictures.page import page  # which imports more than a static picture needs
 
         return page(model)
-    from archspec.graph.dot import dot  # with networkx, which takes longer to import than to draw a picture
-    from archspec.graph.exchange import gexf_text, graphml_text
-    from archspec.graph.mermaid import mermaid
-    from archspec.graph.nodelink import nodelink
-    from archspec.reporting.documents import json
+    from archspec.graph.formats import text_of  # with networkx, which takes longer to import than to draw a picture
 
     fold = format in SOURCES if options.fold is None else options.fold
-    graph = model.graph(level, options.depth, fold=fold)
-    match format:
-        case "dot":
-            return dot(graph, model.name)
-        case "mermaid":
-            return mermaid(graph, model.name)
-        case "graphml":
-            return graphml_text(graph)
-        case "gexf":
-            return gexf_text(graph)
-        case _:
-            return json(nodelink(graph))
+    return text_of(model.graph(level, options.depth, fold=fold), format, model.name)
