@@ -108,7 +108,7 @@ def apply(
     """Return the results of an operation, of these types, with all its hyperparameters."""
     op = OPS[name]
     given = [array for array in inputs if array is not None]
-    if op.group == "Elementwise":
+    if op.group == "Elementwise" and not op.alone:
         function = op.normal or _opaque(op, types[0].dtype)
         return [arrays.each(types[0].shape, function, *given)]
     if op.normal is None:

@@ -92,9 +92,19 @@ class Capture:
     def _bind(self, node: Any) -> None:
         """Name the symbols in the sizes of an input as in its type."""
         for size, actual in zip(self._inputs[node.name].shape, node.meta["val"].shape, strict=True):
-            expression = getattr(getattr(actual, "node", None), "expr", None)
-            if expression is not None and expression.is_Symbol and isinstance(size, Polynomial):
-                self._symbols.setdefault(str(expression), size)
+            if not isinstance(size, Polynomial):
+                continue
+            if isinstance(actual, int):
+                raise Untranslatable(f"a loop or branch in it depends on the size `{size}`")
+            if actual.node.expr.is_Symbol:
+                self._symbols.setdefault(str(actual.node.expr), size)
+                self._check_range(actual.node.expr, size)
+
+    def _check_range(self, symbol: Any, size: Polynomial) -> None:
+        """Raise Untranslatable unless the program is for all sizes that PyTorch does not specialize (0 and 1)."""
+        allowed = self.program.range_constraints.get(symbol)
+        if allowed is not None and (allowed.lower > 2 or str(allowed.upper) != "int_oo"):
+            raise Untranslatable(f"it is only exported for `{size}` from {allowed.lower} to {allowed.upper}")
 
     def _placeholder(self, node: Any, tensors: Mapping[str, str], constants: Mapping[str, str]) -> Array | None:
         value = node.meta.get("val")

@@ -91,9 +91,9 @@ class Evaluation:
             return self._squeezed(values, values.shape)
         values = self.array(arrays[0])
         if name == "sort":
-            found = values.sort(settings, descending=True, stable=True)[output]
+            found = values.sort(dim=settings, descending=True, stable=True)[output]
         else:
-            found = values.sort(settings, descending=True, stable=True)[1].select(settings, 0)
+            found = values.sort(dim=settings, descending=True, stable=True)[1].select(settings, 0)
             axis = settings % len(arrays[0].shape)
             return self._squeezed(found, (*arrays[0].shape[:axis], *arrays[0].shape[axis + 1 :]))
         return self._squeezed(found, arrays[0].shape)
@@ -224,10 +224,9 @@ class _Context:
             return self.torch.arange(self.shape[axis]).reshape([-1] + [1] * (len(self.shape) - 1 - axis))
         parts = [self.integer(expression(argument)) for argument in atom.arguments]
         match atom.kind:
-            case "//":
-                return self.torch.div(parts[0], parts[1], rounding_mode="floor")
-            case "%":
-                return self.torch.remainder(parts[0], parts[1])
+            case "//" | "%":  # divisors are only 0 at indices outside of their axis, which a condition leaves out
+                by = self.torch.where(parts[1] == 0, 1, parts[1])
+                return self.torch.floor_divide(parts[0], by) if atom.kind == "//" else parts[0].remainder(by)
             case _:
                 found = parts[0]
                 for part in parts[1:]:

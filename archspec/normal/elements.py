@@ -89,7 +89,7 @@ class Elements:
         return self.combination(terms)
 
     def _real_atom(self, atom: Atom) -> Element:
-        if atom.text.startswith(OPAQUE) and self.nodes[int(atom.text[2:])].dtype == "bool":
+        if atom.kind == "index" and atom.text.startswith(OPAQUE) and self.nodes[int(atom.text[2:])].dtype == "bool":
             return self.real(int(atom.text[2:]))
         return self._of_integer("real", single(atom), "real")
 

@@ -11,6 +11,7 @@ from archspec.algebra import LARGEST, Dim, Polynomial, checked, dim_max, dim_min
 from archspec.ir import Type
 from archspec.ops.check import OpError, Shape, broadcast, describe, typed
 from archspec.ops.forms import elementwise as forms
+from archspec.ops.forms.shape import lowest
 from archspec.ops.record import Attribute, Input, Interval, Op, Operands, Scalar, Settings, Torch, kept
 
 Function: TypeAlias = Callable[..., Any]
@@ -368,5 +369,6 @@ OPS = (
         ("real",),
         alone=True,
         torch=Torch("x.new_full((), torch.finfo(x.dtype).min)"),
+        normal=lowest,
     ),
 )

@@ -147,7 +147,7 @@ class Op(Record):
 
     Code: `python` is the expression on plain numbers, `torch` the one on tensors; None if it has none, or if the
     precision has to be chosen where it is used (a conversion to reals). `normal` is its normal form, a function like
-    those of `normal_forms`; without one, it is equal only to itself.
+    those in `archspec.ops.forms`; without one, it is equal only to itself.
     """
 
     name: str

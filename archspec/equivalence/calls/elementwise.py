@@ -133,6 +133,7 @@ NAMES: dict[Handler, str] = {
     each(forms.multiply): "mul",
     each(forms.negate): "neg",
     each(forms.absolute): "abs",
+    each(forms.floor): "floor",
     each(forms.floor_divide): "floor_divide",
     each(forms.remainder): "remainder",
     each(forms.smaller): "minimum",

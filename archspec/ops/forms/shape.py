@@ -120,5 +120,14 @@ def arange(n: Arrays, stop: Dim) -> Array:
     return n.make((stop,), lambda i: n.elements.integer(i[0]))
 
 
+LOWEST = -(2.0 - 2.0**-23) * 2.0**127
+"""The least finite number in float32."""
+
+
+def lowest(n: Arrays, x: Array) -> Array:
+    """Precision is not compared, so the number is that of float32 for any type."""
+    return n.array((), n.elements.number(LOWEST))
+
+
 def full(n: Arrays, shape: Sequence[Dim], value: object) -> Array:
     return n.array(tuple(shape), constant(n.elements, value))
