@@ -65,6 +65,10 @@ class Capture:
         self._values: dict[Any, Any] = {}
         self._symbols: dict[str, Expression] = {}
         self._inputs = inputs
+        self.least: dict[str, int] = {}
+        for node in self.program.graph.nodes:
+            if node.op == "placeholder" and node.name in inputs:
+                self._bind(node)
 
     def outputs(self) -> list[Array | None]:
         """Return the outputs of the module."""
@@ -74,9 +78,6 @@ class Capture:
         tensors = {**signature.inputs_to_parameters, **signature.inputs_to_buffers}
         constants = signature.inputs_to_lifted_tensor_constants
         nodes = list(self.program.graph.nodes)
-        given = [node for node in nodes if node.op == "placeholder" and node.name in self._inputs]
-        for node in given:
-            self._bind(node)
         for node in nodes:
             if node.op == "placeholder":
                 self._values[node] = self._placeholder(node, tensors, constants)
@@ -101,10 +102,13 @@ class Capture:
                 self._check_range(actual.node.expr, size)
 
     def _check_range(self, symbol: Any, size: Polynomial) -> None:
-        """Raise Untranslatable unless the program is for all sizes that PyTorch does not specialize (0 and 1)."""
+        """Note the least value of a size that the program is for. Raises Untranslatable if it has a largest one."""
         allowed = self.program.range_constraints.get(symbol)
-        if allowed is not None and (allowed.lower > 2 or str(allowed.upper) != "int_oo"):
-            raise Untranslatable(f"it is only exported for `{size}` from {allowed.lower} to {allowed.upper}")
+        if allowed is not None:
+            if str(allowed.upper) != "int_oo":
+                raise Untranslatable(f"it can only be exported where `{size}` is at most {allowed.upper}")
+            if size.symbol is not None:
+                self.least[size.symbol] = max(self.least.get(size.symbol, 0), int(allowed.lower))
 
     def _placeholder(self, node: Any, tensors: Mapping[str, str], constants: Mapping[str, str]) -> Array | None:
         value = node.meta.get("val")

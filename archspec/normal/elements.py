@@ -98,6 +98,19 @@ class Elements:
         node = self.nodes[self.real(element)]
         return cast("float", node.arguments[0]) if node.kind == "number" else None
 
+    def as_integer(self, element: Element) -> Expression | None:
+        """Return the integer that a real was made of; None if it was not."""
+        terms, constant = self.terms(element)
+        if not constant.is_integer():
+            return None
+        total: Expression = int(constant)
+        for coefficient, term in terms:
+            node = self.nodes[term]
+            if node.kind != "real" or not coefficient.is_integer():
+                return None
+            total = total + int(coefficient) * cast("Expression", node.arguments[0])
+        return total
+
     def combination(self, parts: Iterable[tuple[float, Element]], constant: float = 0.0) -> Element:
         """Return the sum of reals with coefficients."""
         found: dict[Element, float] = {}
