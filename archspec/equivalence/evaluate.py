@@ -90,13 +90,11 @@ class Evaluation:
             values = values if dtype == "real" else values.long() if dtype == "int" else values.bool()
             return self._squeezed(values, values.shape)
         values = self.array(arrays[0])
+        ordered = values.sort(dim=settings, descending=True, stable=True)
         if name == "sort":
-            found = values.sort(dim=settings, descending=True, stable=True)[output]
-        else:
-            found = values.sort(dim=settings, descending=True, stable=True)[1].select(settings, 0)
-            axis = settings % len(arrays[0].shape)
-            return self._squeezed(found, (*arrays[0].shape[:axis], *arrays[0].shape[axis + 1 :]))
-        return self._squeezed(found, arrays[0].shape)
+            return self._squeezed(ordered[output], arrays[0].shape)
+        axis = settings % len(arrays[0].shape)
+        return self._squeezed(ordered[1].select(axis, 0), (*arrays[0].shape[:axis], *arrays[0].shape[axis + 1 :]))
 
 
 class _Context:
@@ -180,7 +178,8 @@ class _Context:
                     found = found & self.element(part) if node.kind == "and" else found | self.element(part)
                 return found
             case "where":
-                return self.torch.where(*[self.element(part) for part in arguments])
+                test, a, b = [self.element(part) for part in arguments]
+                return self.torch.where(test, a, b)
             case "load":
                 return self._load(self.whole.base(arguments[0]), arguments[1:])
             case "apply":
@@ -239,9 +238,10 @@ def _name(index: Expression) -> str:
 
 
 def _listed(value: Any) -> Any:
-    """The numbers in a key of `archspec.equivalence.bodies`."""
-    if isinstance(value, tuple) and value[:1] == ("list",):
-        return [_listed(item) for item in value[1:]]
-    if isinstance(value, tuple):
-        return float(value[1]) if value[0] == "float" else value[1] == "True"
-    return value
+    """Return the numbers in a key of `archspec.equivalence.bodies`."""
+    if not isinstance(value, tuple):
+        return value
+    kind, *items = cast("tuple[Any, ...]", value)
+    if kind == "list":
+        return [_listed(item) for item in items]
+    return float(items[0]) if kind == "float" else items[0] == "True"

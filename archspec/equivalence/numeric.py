@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from archspec.algebra import Polynomial
 from archspec.equivalence.evaluate import Evaluation, Unevaluated
@@ -113,5 +113,5 @@ def flat(outputs: Any) -> list[torch.Tensor]:
         return [outputs]
     if outputs is None:
         return []
-    items = outputs.values() if isinstance(outputs, dict) else outputs
+    items = cast("dict[str, Any]", outputs).values() if isinstance(outputs, dict) else cast("Sequence[Any]", outputs)
     return [tensor for item in items for tensor in flat(item)]

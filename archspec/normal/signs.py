@@ -53,7 +53,7 @@ class Signs:
             case "apply" if arguments[0] == "abs":
                 return 0
             case "load":
-                base = self.nodes[arguments[0]]
+                base = self.nodes[cast("Element", arguments[0])]
                 body = cast("Element", base.arguments[0]) if base.kind in ("total", "amax") else None
                 return 0 if base.kind == "softmax" or (body is not None and self.is_nonnegative(body)) else None
             case _:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from archspec.algebra import Dim, Expression
 from archspec.ops.forms.shape import cut, reshape
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def _axes(axis: object, rank: int) -> list[int]:
-    given: Sequence[object] = axis if isinstance(axis, list | tuple) else (axis,)  # pyright: ignore[reportUnknownVariableType]
+    given = cast("Sequence[object]", axis) if isinstance(axis, list | tuple) else (axis,)
     return sorted([at % rank for at in given if isinstance(at, int)])
 
 
