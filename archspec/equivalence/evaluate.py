@@ -63,9 +63,9 @@ class Evaluation:
             value = self.stored[node.kind, cast("str", node.arguments[0])]
             value = value.double() if value.is_floating_point() else value
             return self._squeezed(value, node.arguments[1])
-        if node.kind in ("total", "amax", "softmax"):
+        if node.kind in ("total", "largest", "shares"):
             return self._reduction(node.kind, cast("Element", node.arguments[0]))
-        if node.kind == "operation" and node.arguments[0] in ("sort", "largest", "table"):
+        if node.kind == "operation" and node.arguments[0] in ("sort", "place of largest", "table"):
             return self._operation(node.dtype, *node.arguments)
         raise Unevaluated(f"`{node.arguments[0] if node.kind == 'operation' else node.kind}` is not evaluated")
 
@@ -82,7 +82,7 @@ class Evaluation:
         if kind == "total":
             return context.total(body, len(free))
         values = context.element(body).expand(context.shape)
-        return values.amax(axes) if kind == "amax" else values.softmax(axes[0])
+        return values.amax(axes) if kind == "largest" else values.softmax(axes[0])
 
     def _operation(self, dtype: str, name: Any, settings: Any, output: Any, *arrays: Any) -> torch.Tensor:
         if name == "table":
@@ -152,7 +152,7 @@ class _Context:
                 return self.integer(arguments[0]) >= 0
             case "eq0":
                 return self.integer(arguments[0]) == 0
-            case "sum":
+            case "terms":
                 terms, constant = arguments
                 found = self.torch.tensor(constant, dtype=self.torch.float64)
                 for coefficient, term in terms:

@@ -50,7 +50,7 @@ def verdict(found: Equivalence) -> str:
     because = f" ({found.reason})" if found.reason else ""
     match found.verdict:
         case "equal":
-            return "Equal: proven for all inputs, sizes and values of the tensors, up to rounding."
+            return "Equal: proven for all inputs, values of the tensors, and sizes from 2 on, up to rounding."
         case "outputs equal":
             return (
                 f"Not proven{because}, but the outputs are equal: they differ by at most {found.error:.1g} in float64."

@@ -135,7 +135,7 @@ class Elements:
         blind = tuple(sorted([(coefficient, self.nodes[term].blind) for coefficient, term in terms]))
         infinite = not all(math.isfinite(number) for number in (constant, *found.values()))
         members = [term for _, term in terms]
-        return self.table.make("sum", (terms, constant), "real", (blind, constant), members, infinite=infinite)
+        return self.table.make("terms", (terms, constant), "real", (blind, constant), members, infinite=infinite)
 
     def _nothing_of(self, element: Element) -> Element:
         """Return 0 times an element with infinite numbers in it, which is not 0 where it is infinite."""
@@ -159,7 +159,7 @@ class Elements:
         node = self.nodes[element]
         if node.kind == "number":
             return (), cast("float", node.arguments[0])
-        if node.kind == "sum":
+        if node.kind == "terms":
             return cast("tuple[tuple[tuple[float, Element], ...], float]", node.arguments)
         return ((1.0, element),), 0.0
 

@@ -43,7 +43,7 @@ def total(n: Arrays, x: Array, axis: object, keep: object) -> Array:
 
 def largest(n: Arrays, x: Array, axis: object, keep: object) -> Array:
     body, over, shape = reduced(n, x, axis, keep)
-    return n.array(shape, n.reduction("amax", body, [index for index, _ in over]))
+    return n.array(shape, n.reduction("largest", body, [index for index, _ in over]))
 
 
 def normalized(n: Arrays, x: Array, axis: object) -> Array:
@@ -75,5 +75,5 @@ def first_in_order(n: Arrays, x: Array, k: Dim, axis: int) -> list[Array]:
 def place_of_largest(n: Arrays, x: Array, axis: int, keep: object) -> Array:
     place = axis % len(x.shape)
     shape = (*x.shape[:place], *x.shape[place + 1 :])
-    (found,) = n.opaque("largest", place, [x], [(shape, "int")])
+    (found,) = n.opaque("place of largest", place, [x], [(shape, "int")])
     return reshape(n, found, (*shape[:place], 1, *shape[place:])) if keep else found
