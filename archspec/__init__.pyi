@@ -32,6 +32,10 @@ from archspec.diffs.structure import Repetition as Repetition
 from archspec.diffs.structure import StoredTensor as StoredTensor
 from archspec.diffs.structure import TensorChange as TensorChange
 from archspec.diffs.structure import TensorChanges as TensorChanges
+from archspec.equivalence.api import Equivalence as Equivalence
+from archspec.equivalence.api import equivalent as equivalent
+from archspec.equivalence.compare import Unequal as Unequal
+from archspec.equivalence.places import Place as Place
 from archspec.explanations.api import explain as explain
 from archspec.explanations.explain import Addend as Addend
 from archspec.explanations.explain import Answer as Answer

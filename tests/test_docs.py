@@ -58,6 +58,7 @@ TOPICS = (
     "explain",
     "audit",
     "verify",
+    "prove",
     "formula",
     "import",
     "scaffold",

@@ -172,8 +172,17 @@ WORDS = {"table", "abs", "real", "int", "bool", "not", "and", "or", "min", "max"
 """Names of operations that are also something else: types, operators, functions of Python, roles, keys of audits, or
 forms of output.
 """
-PATTERNS = {"pytorch/attention.py", "pytorch/known_modules.py", "syntax/habits.py"}
-"""Known compositions of operations name what they are made of, and habits of Python name methods of PyTorch."""
+PATTERNS = {
+    "equivalence/calls/elementwise.py",
+    "equivalence/calls/layers.py",
+    "equivalence/calls/shape.py",
+    "pytorch/attention.py",
+    "pytorch/known_modules.py",
+    "syntax/habits.py",
+}
+"""Known compositions of operations name what they are made of; habits of Python and recorded calls name functions of
+PyTorch.
+"""
 
 
 def names_in_tables(path: Path) -> Iterator[str]:

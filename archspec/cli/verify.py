@@ -32,11 +32,10 @@ def _prove(options: Namespace) -> int:
     """Write whether a PyTorch module is equal to the model; the exit status is 1 unless that is proven."""
     from archspec.equivalence.api import equivalent  # which imports torch, as does the file
     from archspec.equivalence.factories import module_from
-    from archspec.equivalence.report import contents, page
 
     model = model_of(options.spec, parse_overrides(options.settings))
     found = equivalent(model, module_from(options.module))
-    show(found, options.format, contents, page)
+    show(found, options)
     write_diagnostics(model.warnings)
     return 0 if found else 1
 

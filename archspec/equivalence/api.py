@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, cast
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.equivalence.compare import Unequal, first_difference
@@ -17,6 +17,7 @@ from archspec.ir import Body, canonical
 from archspec.model import Model, ModelLike, internals
 from archspec.normal.arrays import Arrays
 from archspec.pipeline.compile import model_of
+from archspec.reporting.results import Result
 
 if TYPE_CHECKING:
     from torch import nn
@@ -29,7 +30,7 @@ FRAMES = 200_000
 Verdict: TypeAlias = Literal["equal", "outputs equal", "different", "not proven"]
 
 
-class Equivalence(NamedTuple):
+class Equivalence(Result):
     """Whether A and B compute the same.
 
     The `verdict` is "equal" if their normal forms are equal, so their outputs are for all inputs, sizes and values of
@@ -45,6 +46,9 @@ class Equivalence(NamedTuple):
     reason: str = ""
     unequal: Unequal | None = None
     error: float | None = None
+
+    def __repr__(self) -> str:
+        return f"<Equivalence of {self.a!r} and {self.b!r}: {self.verdict}>"
 
     def __bool__(self) -> bool:
         """Whether equality is proven."""
@@ -64,7 +68,7 @@ def equivalent(a: ModelLike | nn.Module, b: ModelLike | nn.Module, /) -> Equival
     if _is_module(a):
         found = equivalent(b, a)
         unequal = found.unequal and Unequal(found.unequal.output, found.unequal.b, found.unequal.a)
-        return found._replace(a=found.b, b=found.a, unequal=unequal)
+        return found.replace(a=found.b, b=found.a, unequal=unequal)
     model = model_of(cast("ModelLike", a))
     if _is_module(b):
         return _deeply(lambda: _compare_module(model, cast("nn.Module", b)))
@@ -76,7 +80,7 @@ def _compare_models(a: Model, b: Model) -> Equivalence:
     found = Equivalence(a.name, b.name, "equal")
     reason = _other_signature(a, b)
     if reason:
-        return found._replace(verdict="different", reason=reason)
+        return found.replace(verdict="different", reason=reason)
     for left, right in zip(_bodies(a), _bodies(b), strict=True):
         arrays = Arrays()
         places = Places(arrays), Places(arrays)
@@ -84,7 +88,7 @@ def _compare_models(a: Model, b: Model) -> Equivalence:
         unequal = first_difference(arrays, [*left.named_outputs()], ours, theirs, places)
         if unequal is not None:
             error = _error(left, of_arrays(arrays, ours), of_arrays(arrays, theirs))
-            return _decided(found._replace(unequal=unequal), error)
+            return _decided(found.replace(unequal=unequal), error)
     return found
 
 
@@ -92,7 +96,7 @@ def _compare_module(model: Model, module: nn.Module) -> Equivalence:
     found = Equivalence(model.name, type(module).__name__, "equal")
     reason = _other_tensors(model, module)
     if reason:
-        return found._replace(verdict="different", reason=reason)
+        return found.replace(verdict="different", reason=reason)
     training = module.training
     module.eval()
     try:
@@ -113,14 +117,14 @@ def _compare_body(found: Equivalence, body: Body, module: nn.Module) -> Equivale
         theirs = outputs_of_module(arrays, module, body, places[1])
     except Untranslatable as problem:
         error = _error(body, of_arrays(arrays, ours), of_module(module, body))
-        return _decided(found._replace(reason=str(problem)), error, ROUNDED)
+        return _decided(found.replace(reason=str(problem)), error, ROUNDED)
     if len(ours) != len(theirs):
-        return found._replace(verdict="different", reason=f"{len(theirs)} outputs instead of {len(ours)}")
+        return found.replace(verdict="different", reason=f"{len(theirs)} outputs instead of {len(ours)}")
     unequal = first_difference(arrays, [*body.named_outputs()], ours, theirs, places)
     if unequal is None:
         return found
     error = _error(body, of_arrays(arrays, ours), of_module(module, body))
-    return _decided(found._replace(unequal=unequal), error, ROUNDED)
+    return _decided(found.replace(unequal=unequal), error, ROUNDED)
 
 
 def _error(body: Body, ours: Run, theirs: Run) -> float | None:
@@ -135,11 +139,11 @@ def _decided(found: Equivalence, error: float | None, rounded: float = SAME) -> 
     """Return the verdict for outputs with this difference, of which `rounded` may be due to rounding."""
     reason = found.reason or "the normal forms differ"
     if error is None:
-        return found._replace(verdict="not proven", reason=f"{reason}; the two cannot be run in float64 to compare")
+        return found.replace(verdict="not proven", reason=f"{reason}; the two cannot be run in float64 to compare")
     if SAME < error <= rounded:
         reason = f"{reason}; the outputs differ by {error:.1g} in float64, which may be rounding to float32"
-        return found._replace(verdict="not proven", reason=reason, error=error)
-    return found._replace(verdict="outputs equal" if error <= SAME else "different", error=error)
+        return found.replace(verdict="not proven", reason=reason, error=error)
+    return found.replace(verdict="outputs equal" if error <= SAME else "different", error=error)
 
 
 def _bodies(model: Model) -> list[Body]:
@@ -151,17 +155,27 @@ def _bodies(model: Model) -> list[Body]:
 
 def _other_signature(a: Model, b: Model) -> str:
     """Describe how the inputs, outputs or tensors of two models differ; empty if they do not."""
-    for what, ours, theirs in (
+    sides: list[tuple[str, Mapping[str, object], Mapping[str, object]]] = [
         ("inputs", a.inputs, b.inputs),
-        ("optional inputs", *[dict.fromkeys(internals(model).bare().inputs) for model in (a, b)]),
-        ("outputs", {name: type.shape for name, type in a.outputs.items()},
-         {name: type.shape for name, type in b.outputs.items()}),
+        ("optional inputs", _optional(a), _optional(b)),
+        (
+            "outputs",
+            {name: type.shape for name, type in a.outputs.items()},
+            {name: type.shape for name, type in b.outputs.items()},
+        ),
         ("tensors", _shapes(a), _shapes(b)),
-    ):  # fmt: skip
+    ]
+    for what, ours, theirs in sides:
         name = next((name for name in [*ours, *theirs] if ours.get(name) != theirs.get(name)), None)
         if name is not None:
             return f"the {what} differ: `{name}`"
     return ""
+
+
+def _optional(model: Model) -> dict[str, object]:
+    """Return the inputs that a model need not be given."""
+    required = dict(internals(model).bare().inputs)
+    return {name: type for name, type in model.inputs.items() if name not in required}
 
 
 def _other_tensors(model: Model, module: nn.Module) -> str:

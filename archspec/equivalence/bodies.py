@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from archspec.algebra import Polynomial, index, substitute
 from archspec.bodies.fold import arguments, fold_body
@@ -11,6 +11,8 @@ from archspec.bodies.step_budget import StepBudget
 from archspec.equivalence.places import Places
 from archspec.ir import Body, Call, Leaf, Loop, Type, canonical, find
 from archspec.normal.arrays import Array, Arrays
+from archspec.normal.elements import Elements
+from archspec.normal.table import Element
 from archspec.ops import OPS, Op
 from archspec.ops.forms.elementwise import constant
 
@@ -63,7 +65,7 @@ class Bodies:
         if isinstance(value, Polynomial):
             return substitute(value, self._indices) if self._indices else value
         if isinstance(value, tuple | list):
-            return tuple([self._exact(item) for item in value])
+            return tuple([self._exact(item) for item in cast("Sequence[Any]", value)])
         return value
 
     def _tensor(self, name: str) -> Array:
@@ -119,10 +121,13 @@ def apply(
 
 
 def _opaque(op: Op, dtype: str) -> Callable[..., int]:
-    return lambda elements, *parts: elements.apply(op.name, parts, dtype, op.commutative)
+    def function(elements: Elements, *parts: Element) -> Element:
+        return elements.apply(op.name, parts, dtype, op.commutative)
+
+    return function
 
 
 def _key(value: object) -> object:
     if isinstance(value, tuple | list):
-        return ("list", *map(_key, value))
+        return ("list", *map(_key, cast("Sequence[object]", value)))
     return (type(value).__name__, repr(value)) if isinstance(value, bool | float) else value

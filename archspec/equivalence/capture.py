@@ -6,12 +6,12 @@ import operator
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from archspec.algebra import Dim, Expression, Polynomial, dim_max, dim_min
 from archspec.equivalence.bodies import apply
 from archspec.equivalence.calls.table import CALLS
-from archspec.equivalence.calls.values import Untranslatable
+from archspec.equivalence.calls.values import Untranslatable, listed
 from archspec.equivalence.places import Places
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
@@ -41,7 +41,7 @@ def exported(module: torch.nn.Module, inputs: Mapping[str, Type], sizes: Mapping
     }
     try:
         program = torch.export.export(module, (), arguments, dynamic_shapes=free, strict=False)
-        return program.run_decompositions({})
+        return cast("Any", program).run_decompositions({})
     except Exception as error:
         message = str(error).strip().splitlines()
         raise Untranslatable(f"torch.export fails: {message[0] if message else type(error).__name__}") from error
@@ -65,6 +65,10 @@ class Capture:
         self._values: dict[Any, Any] = {}
         self._symbols: dict[str, Expression] = {}
         self._inputs = inputs
+        self.least: dict[str, int] = {}
+        for node in self.program.graph.nodes:
+            if node.op == "placeholder" and node.name in inputs:
+                self._bind(node)
 
     def outputs(self) -> list[Array | None]:
         """Return the outputs of the module."""
@@ -74,9 +78,6 @@ class Capture:
         tensors = {**signature.inputs_to_parameters, **signature.inputs_to_buffers}
         constants = signature.inputs_to_lifted_tensor_constants
         nodes = list(self.program.graph.nodes)
-        given = [node for node in nodes if node.op == "placeholder" and node.name in self._inputs]
-        for node in given:
-            self._bind(node)
         for node in nodes:
             if node.op == "placeholder":
                 self._values[node] = self._placeholder(node, tensors, constants)
@@ -101,10 +102,13 @@ class Capture:
                 self._check_range(actual.node.expr, size)
 
     def _check_range(self, symbol: Any, size: Polynomial) -> None:
-        """Raise Untranslatable unless the program is for all sizes that PyTorch does not specialize (0 and 1)."""
+        """Note the least value of a size that the program is for. Raises Untranslatable if it has a largest one."""
         allowed = self.program.range_constraints.get(symbol)
-        if allowed is not None and (allowed.lower > 2 or str(allowed.upper) != "int_oo"):
-            raise Untranslatable(f"it is only exported for `{size}` from {allowed.lower} to {allowed.upper}")
+        if allowed is not None:
+            if str(allowed.upper) != "int_oo":
+                raise Untranslatable(f"it can only be exported where `{size}` is at most {allowed.upper}")
+            if size.symbol is not None:
+                self.least[size.symbol] = max(self.least.get(size.symbol, 0), int(allowed.lower))
 
     def _placeholder(self, node: Any, tensors: Mapping[str, str], constants: Mapping[str, str]) -> Array | None:
         value = node.meta.get("val")
@@ -138,7 +142,7 @@ class Capture:
         handler = CALLS.get(name)
         if handler is None:
             raise Untranslatable(f"the operation `aten.{name}` has no normal form")
-        types = [self._type(item) for item in (value if isinstance(value, list | tuple) else [value])]
+        types = [self._type(item) for item in listed(value)]
         arguments = [self._value(item) for item in node.args]
         keywords = {key: self._value(item) for key, item in node.kwargs.items()}
         try:
@@ -149,22 +153,22 @@ class Capture:
         return found
 
     def _note(self, node: Any, found: Any) -> None:
-        arrays = [array for array in (found if isinstance(found, list) else [found]) if isinstance(array, Array)]
-        stack = list((node.meta.get("nn_module_stack") or {}).values())
+        arrays = [array for array in listed(found) if isinstance(array, Array)]
+        stack = listed(tuple(node.meta.get("nn_module_stack", {}).values()))
         lines = re.findall(r'File "([^"]+)", line ([0-9]+)', node.meta.get("stack_trace") or "")
         lines = [line for line in lines if f"{os.sep}torch{os.sep}" not in line[0]] or lines
         source = f"{os.path.basename(lines[-1][0])}:{lines[-1][1]}" if lines else node.name
         self.places.note(arrays, stack[-1][0] if stack else "", source)
 
     def _check(self, found: Any, types: Sequence[Type], name: str) -> None:
-        for array, type in zip(found if isinstance(found, list) else [found], types, strict=True):
+        for array, type in zip(listed(found), types, strict=True):
             if array.shape != type.shape or self.arrays.dtype(array) != type.dtype:
                 ours = f"{self.arrays.dtype(array)} {list(array.shape)}"
                 raise Untranslatable(f"`aten.{name}` gives {type.dtype} {list(type.shape)}, its normal form {ours}")
 
     def _value(self, item: Any) -> Any:
         if isinstance(item, list | tuple):
-            return [self._value(part) for part in item]
+            return [self._value(part) for part in listed(item)]
         if item.__class__.__name__ == "Node":
             return self._values[item]
         return item

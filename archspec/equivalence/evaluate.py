@@ -63,9 +63,9 @@ class Evaluation:
             value = self.stored[node.kind, cast("str", node.arguments[0])]
             value = value.double() if value.is_floating_point() else value
             return self._squeezed(value, node.arguments[1])
-        if node.kind in ("total", "amax", "softmax"):
+        if node.kind in ("total", "largest", "shares"):
             return self._reduction(node.kind, cast("Element", node.arguments[0]))
-        if node.kind == "operation" and node.arguments[0] in ("sort", "largest", "table"):
+        if node.kind == "operation" and node.arguments[0] in ("sort", "place of largest", "table"):
             return self._operation(node.dtype, *node.arguments)
         raise Unevaluated(f"`{node.arguments[0] if node.kind == 'operation' else node.kind}` is not evaluated")
 
@@ -82,7 +82,7 @@ class Evaluation:
         if kind == "total":
             return context.total(body, len(free))
         values = context.element(body).expand(context.shape)
-        return values.amax(axes) if kind == "amax" else values.softmax(axes[0])
+        return values.amax(axes) if kind == "largest" else values.softmax(axes[0])
 
     def _operation(self, dtype: str, name: Any, settings: Any, output: Any, *arrays: Any) -> torch.Tensor:
         if name == "table":
@@ -90,13 +90,11 @@ class Evaluation:
             values = values if dtype == "real" else values.long() if dtype == "int" else values.bool()
             return self._squeezed(values, values.shape)
         values = self.array(arrays[0])
+        ordered = values.sort(dim=settings, descending=True, stable=True)
         if name == "sort":
-            found = values.sort(dim=settings, descending=True, stable=True)[output]
-        else:
-            found = values.sort(dim=settings, descending=True, stable=True)[1].select(settings, 0)
-            axis = settings % len(arrays[0].shape)
-            return self._squeezed(found, (*arrays[0].shape[:axis], *arrays[0].shape[axis + 1 :]))
-        return self._squeezed(found, arrays[0].shape)
+            return self._squeezed(ordered[output], arrays[0].shape)
+        axis = settings % len(arrays[0].shape)
+        return self._squeezed(ordered[1].select(axis, 0), (*arrays[0].shape[:axis], *arrays[0].shape[axis + 1 :]))
 
 
 class _Context:
@@ -154,7 +152,7 @@ class _Context:
                 return self.integer(arguments[0]) >= 0
             case "eq0":
                 return self.integer(arguments[0]) == 0
-            case "sum":
+            case "terms":
                 terms, constant = arguments
                 found = self.torch.tensor(constant, dtype=self.torch.float64)
                 for coefficient, term in terms:
@@ -180,7 +178,8 @@ class _Context:
                     found = found & self.element(part) if node.kind == "and" else found | self.element(part)
                 return found
             case "where":
-                return self.torch.where(*[self.element(part) for part in arguments])
+                test, a, b = [self.element(part) for part in arguments]
+                return self.torch.where(test, a, b)
             case "load":
                 return self._load(self.whole.base(arguments[0]), arguments[1:])
             case "apply":
@@ -239,9 +238,10 @@ def _name(index: Expression) -> str:
 
 
 def _listed(value: Any) -> Any:
-    """The numbers in a key of `archspec.equivalence.bodies`."""
-    if isinstance(value, tuple) and value[:1] == ("list",):
-        return [_listed(item) for item in value[1:]]
-    if isinstance(value, tuple):
-        return float(value[1]) if value[0] == "float" else value[1] == "True"
-    return value
+    """Return the numbers in a key of `archspec.equivalence.bodies`."""
+    if not isinstance(value, tuple):
+        return value
+    kind, *items = cast("tuple[Any, ...]", value)
+    if kind == "list":
+        return [_listed(item) for item in items]
+    return float(items[0]) if kind == "float" else items[0] == "True"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from archspec.pytorch.build import torch_or_fail
 from archspec.source import fail
@@ -35,7 +35,7 @@ def module_from(text: str) -> nn.Module:
     try:
         spec.loader.exec_module(loaded)
         factory = getattr(loaded, name, None)
-        made = factory() if callable(factory) else None
+        made: Any = factory() if callable(factory) else None
     except Exception as problem:  # of any class, as it comes from the user's file
         raise fail("usage", f"running `{path}` fails: {type(problem).__name__}: {problem}") from problem
     finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from archspec.algebra import Polynomial
 from archspec.equivalence.evaluate import Evaluation, Unevaluated
@@ -38,7 +38,7 @@ def largest_error(body: Body, ours: Run, theirs: Run) -> float | None:
         return None
     error = 0.0
     for start in (3, 4):
-        sizes = example_sizes(dict(body.inputs), start)
+        sizes = example_sizes(body, start)
         values = _values(body, sizes, torch.Generator().manual_seed(start))
         for a, b in zip(ours(values, sizes), theirs(values, sizes), strict=True):
             if a.shape != b.shape or not torch.equal(a.isnan(), b.isnan()):
@@ -113,5 +113,5 @@ def flat(outputs: Any) -> list[torch.Tensor]:
         return [outputs]
     if outputs is None:
         return []
-    items = outputs.values() if isinstance(outputs, dict) else outputs
+    items = cast("dict[str, Any]", outputs).values() if isinstance(outputs, dict) else cast("Sequence[Any]", outputs)
     return [tensor for item in items for tensor in flat(item)]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from archspec.equivalence.api import Equivalence
 from archspec.equivalence.places import Place
 from archspec.reporting.documents import Document
-from archspec.reporting.page import Block, render
-
+from archspec.reporting.page import Block, Page
+from archspec.reporting.tables import View, columns
 
 def contents(found: Equivalence) -> Document:
     """Return the content of JSON and YAML output."""
@@ -27,15 +27,22 @@ def _place(place: Place | None) -> Document | None:
     return None if place is None else {"address": place.address, "source": place.source}
 
 
-def page(found: Equivalence, format: str) -> str:
-    """Return the report as text or markdown."""
+def rows(found: Equivalence) -> View:
+    """Return the row of the csv output."""
+    output = found.unequal.output if found.unequal else None
+    row = {"a": found.a, "b": found.b, "verdict": found.verdict, "reason": found.reason, "output": output}
+    return View(columns(*row, "error"), [row | {"error": found.error}])
+
+
+def page(found: Equivalence, format: str = "table") -> Page:
+    """Return the report: the verdict, and the place of the first difference."""
     blocks: list[Block] = [verdict(found)]
     if found.unequal is not None:
-        lines = [f"first output that differs: `{found.unequal.output}`"]
+        lines = [f"first output that differs: {found.unequal.output}"]
         for name, place in ((found.a, found.unequal.a), (found.b, found.unequal.b)):
             lines.append(f"first value that only {name} computes: {place or 'none'}")
         blocks.append(lines)
-    return render(f"{found.a} and {found.b}", blocks, format)
+    return Page(f"{found.a} and {found.b}", blocks)
 
 
 def verdict(found: Equivalence) -> str:
@@ -43,7 +50,7 @@ def verdict(found: Equivalence) -> str:
     because = f" ({found.reason})" if found.reason else ""
     match found.verdict:
         case "equal":
-            return "Equal: proven for all inputs, sizes and values of the tensors, up to rounding."
+            return "Equal: proven for all inputs, values of the tensors, and sizes from 2 on, up to rounding."
         case "outputs equal":
             return (
                 f"Not proven{because}, but the outputs are equal: they differ by at most {found.error:.1g} in float64."

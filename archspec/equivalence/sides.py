@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from archspec.algebra import symbols
+from archspec.algebra import Polynomial, symbols
 from archspec.equivalence.bodies import Bodies
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.equivalence.capture import Capture, exported
@@ -16,8 +16,14 @@ from archspec.normal.arrays import Array, Arrays
 if TYPE_CHECKING:
     from torch import nn
 
+SPECIAL = 2
+"""PyTorch exports programs for sizes from 2 on: 0 and 1 are special to it."""
+
 SMALLEST = 3
-"""The smallest size of a dimension in examples: 0 and 1 are special to PyTorch."""
+"""The smallest size of a dimension in examples."""
+
+LARGEST = 100_000
+"""Larger sizes are not tried."""
 
 
 def outputs_of(arrays: Arrays, body: Body, places: Places) -> list[Array]:
@@ -43,15 +49,32 @@ def outputs_of_module(arrays: Arrays, module: nn.Module, body: Body, places: Pla
             return table
         return arrays.stored("tensor", canonical(owner, name), type.shape, type.dtype)
 
-    inputs = dict(body.inputs)
-    program = exported(module, inputs, example_sizes(inputs))
-    return [output for output in Capture(arrays, program, inputs, tensor, places).outputs() if output is not None]
+    sizes = example_sizes(body)
+    program = exported(module, dict(body.inputs), sizes)
+    capture = Capture(arrays, program, dict(body.inputs), tensor, places)
+    for name, least in capture.least.items():
+        if least > SPECIAL and are_possible({**sizes, name: least - 1}, body, SPECIAL):
+            raise Untranslatable(f"it can only be exported where `{name}` is at least {least}")
+    return [output for output in capture.outputs() if output is not None]
 
 
-def example_sizes(inputs: Mapping[str, Type], start: int = SMALLEST) -> dict[str, int]:
-    """Return different sizes for the dimensions of inputs."""
-    names = [name for type in inputs.values() for size in type.shape for name in sorted(symbols(size))]
-    return {name: start + 2 * turn for turn, name in enumerate(dict.fromkeys(names))}
+def example_sizes(body: Body, start: int = SMALLEST) -> dict[str, int]:
+    """Return different sizes for the dimensions of inputs, for which no axis of any value is special to PyTorch."""
+    names = [name for _, type in body.inputs for size in type.shape for name in sorted(symbols(size))]
+    sizes = {name: start + 2 * turn for turn, name in enumerate(dict.fromkeys(names))}
+    while not are_possible(sizes, body, SPECIAL) and min(sizes.values()) < LARGEST:
+        sizes = {name: 2 * size for name, size in sizes.items()}
+    return sizes
+
+
+def are_possible(sizes: Mapping[str, int], body: Body, least: int = 1) -> bool:
+    """Whether all axes of all values in a body, if they depend on these sizes, have `least` elements."""
+    shapes = [type.shape for type in body.types]
+    found = {size for shape in shapes for size in shape if isinstance(size, Polynomial)}
+    bodies = [call.body for call in body.calls if call.body is not None]
+    return all(size.at(sizes) >= least for size in found if symbols(size) <= sizes.keys()) and all(
+        are_possible(sizes, inner, least) for inner in bodies
+    )
 
 
 def check_table(arrays: Arrays, table: Array, value: Any, name: str) -> None:

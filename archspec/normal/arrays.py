@@ -135,7 +135,7 @@ class Arrays:
         if name not in elements.nodes[varying].names:
             extent = elements.real(elements.integer(self.axes.extent(name))) if name else elements.number(1.0)
             return elements.product([(extent, -1.0)])
-        return self.reduction("softmax", varying, [over], at)
+        return self.reduction("shares", varying, [over], at)
 
     # Views ------------------------------------------------------------------------------------------------------------
 

@@ -98,6 +98,19 @@ class Elements:
         node = self.nodes[self.real(element)]
         return cast("float", node.arguments[0]) if node.kind == "number" else None
 
+    def as_integer(self, element: Element) -> Expression | None:
+        """Return the integer that a real was made of; None if it was not."""
+        terms, constant = self.terms(element)
+        if not constant.is_integer():
+            return None
+        total: Expression = int(constant)
+        for coefficient, term in terms:
+            node = self.nodes[term]
+            if node.kind != "real" or not coefficient.is_integer():
+                return None
+            total = total + int(coefficient) * cast("Expression", node.arguments[0])
+        return total
+
     def combination(self, parts: Iterable[tuple[float, Element]], constant: float = 0.0) -> Element:
         """Return the sum of reals with coefficients."""
         found: dict[Element, float] = {}
@@ -122,7 +135,7 @@ class Elements:
         blind = tuple(sorted([(coefficient, self.nodes[term].blind) for coefficient, term in terms]))
         infinite = not all(math.isfinite(number) for number in (constant, *found.values()))
         members = [term for _, term in terms]
-        return self.table.make("sum", (terms, constant), "real", (blind, constant), members, infinite=infinite)
+        return self.table.make("terms", (terms, constant), "real", (blind, constant), members, infinite=infinite)
 
     def _nothing_of(self, element: Element) -> Element:
         """Return 0 times an element with infinite numbers in it, which is not 0 where it is infinite."""
@@ -146,7 +159,7 @@ class Elements:
         node = self.nodes[element]
         if node.kind == "number":
             return (), cast("float", node.arguments[0])
-        if node.kind == "sum":
+        if node.kind == "terms":
             return cast("tuple[tuple[tuple[float, Element], ...], float]", node.arguments)
         return ((1.0, element),), 0.0
 

@@ -53,7 +53,7 @@ class Replacing:
                 return e.integer(self.integer(arguments[0], values))
             case "real":
                 return e.real(e.integer(self.integer(arguments[0], values)))
-            case "sum":
+            case "terms":
                 terms, constant = arguments
                 return e.combination([(c, self.element(term, values)) for c, term in terms], constant)
             case "product":

@@ -40,7 +40,7 @@ class Signs:
                 return _of_number(arguments[0])
             case "real":
                 return next((least for least in (1, 0) if self.axes.is_at_least(arguments[0], least)), None)
-            case "sum":
+            case "terms":
                 terms, constant = arguments
                 parts = [self._least(term) if coefficient > 0 else None for coefficient, term in terms]
                 return _combined([*parts, _of_number(constant)], max)
@@ -53,9 +53,9 @@ class Signs:
             case "apply" if arguments[0] == "abs":
                 return 0
             case "load":
-                base = self.nodes[arguments[0]]
-                body = cast("Element", base.arguments[0]) if base.kind in ("total", "amax") else None
-                return 0 if base.kind == "softmax" or (body is not None and self.is_nonnegative(body)) else None
+                base = self.nodes[cast("Element", arguments[0])]
+                body = cast("Element", base.arguments[0]) if base.kind in ("total", "largest") else None
+                return 0 if base.kind == "shares" or (body is not None and self.is_nonnegative(body)) else None
             case _:
                 return None
 

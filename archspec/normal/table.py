@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from typing import Literal, TypeAlias, cast
+from typing import TypeAlias, cast
 from zlib import crc32
 
 from archspec.algebra import Atom, Expression, Polynomial, symbols
@@ -13,7 +13,8 @@ from archspec.record import Record
 Element: TypeAlias = int
 """The number of an expression in a table."""
 
-Dtype: TypeAlias = Literal["real", "int", "bool"]
+Dtype: TypeAlias = str
+"""The type of an element: "real", "int" or "bool"."""
 
 Names: TypeAlias = frozenset[str]
 

@@ -12,7 +12,7 @@ from archspec.normal.table import OPAQUE, Node, Table
 if TYPE_CHECKING:
     from archspec.normal.table import Element
 
-BASES = frozenset(["input", "tensor", "carried", "total", "amax", "softmax", "operation"])
+BASES = frozenset(["input", "tensor", "carried", "total", "largest", "shares", "operation"])
 """The kinds of what elements are loaded from."""
 
 
@@ -30,7 +30,7 @@ def children(table: Table, element: Element) -> list[Element]:
             return []
         case "int" | "real" | "ge0" | "eq0":
             return _opaque_in(arguments)
-        case "sum":
+        case "terms":
             return [term for _, term in arguments[0]]
         case "product":
             return [factor for factor, _ in arguments[0]]
@@ -83,7 +83,7 @@ class _Walk:
         """The polynomials and elements that a node with indices consists of."""
         arguments = cast("tuple[Any, ...]", node.arguments)
         match node.kind:
-            case "sum":
+            case "terms":
                 return self._by_blind([(coefficient, term) for coefficient, term in arguments[0]])
             case "product":
                 return self._by_blind([(power, factor) for factor, power in arguments[0]])

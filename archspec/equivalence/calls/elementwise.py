@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from archspec.equivalence.calls.values import Handler, Untranslatable, array_of, as_number, each, refuse, typed
@@ -14,9 +14,12 @@ from archspec.normal.table import Element
 from archspec.ops.forms import elementwise as forms
 
 
-def _function(name: str) -> Handler:
+def _function(name: str) -> Callable[..., Array]:
     def call(n: Arrays, types: Sequence[Type], x: Array) -> Array:
-        return n.each(types[0].shape, lambda e, part: e.apply(name, (e.real(part),), "real"), x)
+        def of(e: Elements, part: Element) -> Element:
+            return e.apply(name, (e.real(part),), "real")
+
+        return n.each(types[0].shape, of, x)
 
     return call
 
@@ -80,6 +83,13 @@ def _div(n: Arrays, types: Sequence[Type], a: Any, b: Any, rounding_mode: str | 
     return each(forms.divide if rounding_mode is None else forms.floor_divide)(n, types, a, b)
 
 
+def _power(exponent: float) -> Handler:
+    def call(n: Arrays, types: Sequence[Type], x: Array) -> Array:
+        return _pow_scalar(n, types, x, exponent)
+
+    return call
+
+
 def _relu(n: Arrays, types: Sequence[Type], x: Array) -> Array:
     return n.each(x.shape, forms.larger, x, typed(n, array_of(n, 0), types[0]))
 
@@ -139,9 +149,9 @@ NAMES: dict[Handler, str] = {
     each(forms.smaller): "minimum",
     each(forms.larger): "maximum",
     each(forms.square_root): "sqrt",
-    each(lambda e, x: e.product([(e.real(x), -0.5)])): "rsqrt",
-    each(lambda e, x: e.product([(e.real(x), -1.0)])): "reciprocal",
-    each(lambda e, x: e.product([(e.real(x), 2.0)])): "square",
+    _power(-0.5): "rsqrt",
+    _power(-1.0): "reciprocal",
+    _power(2.0): "square",
     _compare(forms.equal): "eq",
     _compare(forms.unequal): "ne",
     _compare(forms.less): "lt",

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from archspec.algebra import Dim, Polynomial
-from archspec.equivalence.calls.values import Handler, Untranslatable, array_of, as_number, refuse, typed
+from archspec.algebra import Dim, Polynomial, product
+from archspec.equivalence.calls.values import Handler, Untranslatable, array_of, as_number, listed, refuse, typed
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
 from archspec.normal.elements import Elements
@@ -33,9 +33,7 @@ def _mean(n: Arrays, types: Sequence[Type], x: Array, dim: Any = None, keepdim: 
     axes = list(range(len(x.shape))) if dim is None or dim == [] else dim
     e = n.elements
     summed = along.total(n, n.array(x.shape, e.real(x.element)), axes, keepdim)
-    count: Dim = 1
-    for axis in axes if isinstance(axes, list) else [axes]:
-        count = count * x.shape[axis]
+    count = product([x.shape[axis] for axis in listed(axes)])
     return n.array(summed.shape, e.product([(summed.element, 1.0), (e.real(e.integer(count)), -1.0)]))
 
 
@@ -130,13 +128,9 @@ def _transposed_convolution(rank: int) -> Handler:
 
 
 def _spread(value: Any, rank: int) -> list[Any]:
-    return (
-        value * rank
-        if isinstance(value, list) and len(value) == 1
-        else value
-        if isinstance(value, list)
-        else [value] * rank
-    )
+    """Return a value for each axis."""
+    given = listed(value)
+    return given * rank if len(given) == 1 else given
 
 
 def _max_pool(rank: int) -> Handler:

@@ -152,6 +152,10 @@ def _full(n: Arrays, types: Sequence[Type], shape: Any, value: Any, **keywords: 
     return typed(n, n.array(types[0].shape, constant(n.elements, value)), types[0])
 
 
+def _new_full(n: Arrays, types: Sequence[Type], like: Array, shape: Any, value: Any, **keywords: Any) -> Array:
+    return _full(n, types, shape, value)
+
+
 def _filled(value: float) -> Handler:
     def call(n: Arrays, types: Sequence[Type], *rest: Any, **keywords: Any) -> Array:
         return typed(n, n.array(types[0].shape, constant(n.elements, value)), types[0])
@@ -185,7 +189,8 @@ NAMES: dict[Handler, str] = {
     _index_select: "index_select",
     _embedding: "embedding",
     _arange: "arange",
-    _full: "full new_full full_like",
+    _full: "full full_like",
+    _new_full: "new_full",
     _scalar: "scalar_tensor",
     _filled(0): "zeros zeros_like new_zeros",
     _filled(1): "ones ones_like new_ones",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias, cast
 
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
@@ -22,7 +22,7 @@ def array_of(n: Arrays, value: Any) -> Array:
     return value if isinstance(value, Array) else n.array((), constant(n.elements, value))
 
 
-def each(function: Each) -> Handler:
+def each(function: Each) -> Callable[..., Array]:
     """Return the handler of an elementwise operation; `alpha` scales its second operand."""
 
     def call(n: Arrays, types: Sequence[Type], *values: Any, alpha: Any = 1) -> Array:
@@ -51,6 +51,13 @@ def typed(n: Arrays, array: Array, type: Type) -> Array:
     if type.dtype == "int":
         return n.array(array.shape, to_integer(e, array.element))
     return n.array(array.shape, e.negation(e.is_zero(array.element)))
+
+
+def listed(value: Any) -> list[Any]:
+    """Return a list or tuple as a list, and anything else as a list of one."""
+    if isinstance(value, list | tuple) and not isinstance(value, Array):  # which is a tuple of its fields
+        return [*cast("Sequence[Any]", value)]
+    return [value]
 
 
 def refuse(name: str) -> NoReturn:

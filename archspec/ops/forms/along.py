@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from archspec.algebra import Dim, Expression
 from archspec.ops.forms.shape import cut, reshape
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def _axes(axis: object, rank: int) -> list[int]:
-    given: Sequence[object] = axis if isinstance(axis, list | tuple) else (axis,)  # pyright: ignore[reportUnknownVariableType]
+    given = cast("Sequence[object]", axis) if isinstance(axis, list | tuple) else (axis,)
     return sorted([at % rank for at in given if isinstance(at, int)])
 
 
@@ -43,7 +43,7 @@ def total(n: Arrays, x: Array, axis: object, keep: object) -> Array:
 
 def largest(n: Arrays, x: Array, axis: object, keep: object) -> Array:
     body, over, shape = reduced(n, x, axis, keep)
-    return n.array(shape, n.reduction("amax", body, [index for index, _ in over]))
+    return n.array(shape, n.reduction("largest", body, [index for index, _ in over]))
 
 
 def normalized(n: Arrays, x: Array, axis: object) -> Array:
@@ -75,5 +75,5 @@ def first_in_order(n: Arrays, x: Array, k: Dim, axis: int) -> list[Array]:
 def place_of_largest(n: Arrays, x: Array, axis: int, keep: object) -> Array:
     place = axis % len(x.shape)
     shape = (*x.shape[:place], *x.shape[place + 1 :])
-    (found,) = n.opaque("largest", place, [x], [(shape, "int")])
+    (found,) = n.opaque("place of largest", place, [x], [(shape, "int")])
     return reshape(n, found, (*shape[:place], 1, *shape[place:])) if keep else found

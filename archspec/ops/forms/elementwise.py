@@ -105,11 +105,17 @@ def to_real(e: Elements, x: Element) -> Element:
 
 
 def to_integer(e: Elements, x: Element) -> Element:
-    return e.apply("int", (x,), "int") if e.dtype(x) == "real" else e.integer(e.polynomial(x))
+    return _rounded(e, "int", x) if e.dtype(x) == "real" else e.integer(e.polynomial(x))
 
 
 def floor(e: Elements, x: Element) -> Element:
-    return e.apply("floor", (x,), "int") if e.dtype(x) == "real" else x
+    return _rounded(e, "floor", x) if e.dtype(x) == "real" else x
+
+
+def _rounded(e: Elements, name: str, x: Element) -> Element:
+    """An integer near a real, which is the real itself if that was an integer."""
+    whole = e.as_integer(x)
+    return e.apply(name, (x,), "int") if whole is None else e.integer(whole)
 
 
 def equal(e: Elements, a: Element, b: Element) -> Element:

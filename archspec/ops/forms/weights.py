@@ -137,7 +137,7 @@ def _windows(n: Arrays, x: Array, kernel: object, stride: object, padding: objec
 
 def max_pool(n: Arrays, x: Array, kernel: object, stride: object, padding: object) -> Array:
     shape, body, over = _windows(n, x, kernel, stride, padding, -math.inf)
-    return n.array(shape, n.reduction("amax", body, [tap for tap, _ in over]))
+    return n.array(shape, n.reduction("largest", body, [tap for tap, _ in over]))
 
 
 def mean_pool(n: Arrays, x: Array, kernel: object, stride: object, padding: object) -> Array:

@@ -1,0 +1,129 @@
+"""Every generated module of a bundled model is proven to be equal to its spec; what cannot be proven says why."""
+
+from typing import Any
+
+import pytest
+from small import load
+
+import archspec
+
+torch = pytest.importorskip("torch")
+
+from archspec.equivalence.api import equivalent  # noqa: E402
+from archspec.model import internals  # noqa: E402
+from archspec.pytorch.build import torch_source  # noqa: E402
+
+SMALL = {"vocab": 97, "words": 97, "hidden": 32, "layers": 2, "heads": 4, "ffn": 48, "positions": 20, "factor": 16}
+SMALL |= {"inner": 48, "groups": 2, "size": 8, "window": 4, "experts": 4, "best": 2}
+"""Small values of hyperparameters that many families have."""
+
+OTHER: dict[str, dict[str, Any]] = {
+    "gpt-j-6B": {"vocab": 97, "hidden": 256, "layers": 2, "heads": 2},
+    "nomic-embed-text-v1.5": {"vocab": 128, "hidden": 32, "layers": 2, "heads": 4, "size": 8, "ffn": 48},
+    "swin-tiny": {"hidden": 12, "depths": [2, 2], "heads": [2, 4]},
+    "swin-tiny-cls": {"hidden": 12, "depths": [2, 2], "heads": [2, 4]},
+}
+"""Models for which these are invalid."""
+
+UNPROVEN = {"mamba-130m": "the normal forms differ"}  # a recurrence over the sequence
+"""Models that cannot be proven, with the reason."""
+
+
+def reduced(name: str) -> archspec.Model:
+    """A small model of the same family."""
+    if name in OTHER:
+        return archspec.load(name, **OTHER[name])
+    known = archspec.load(name).hyperparameters
+    numbers = {key for key, value in known.items() if isinstance(value, int) and not isinstance(value, bool)}
+    chosen = {key: value for key, value in SMALL.items() if key in numbers}
+    for without in ((), ("size",), ("factor",), ("size", "factor"), ("window",)):
+        try:
+            return archspec.load(name, **{key: value for key, value in chosen.items() if key not in without})
+        except archspec.ArchError as error:
+            problem = error
+    raise problem
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", archspec.models())
+def test_builds_of_bundled_models_are_proven(name: str) -> None:
+    model = reduced(name)
+    found = equivalent(model, archspec.to_torch(model))
+    if name in UNPROVEN:
+        assert found.verdict == "not proven" and UNPROVEN[name] in found.reason
+    else:
+        assert found.verdict == "equal", found
+
+
+TIED = """
+dim batch
+block Net(n = 4)(ids int [batch]) -> [batch, n] {
+  words: unused param [n, n]
+  head: param [n, n]
+  tie head = words
+  return embedding(ids, .head)
+}
+"""
+
+
+def test_a_tie_that_is_undone_is_found() -> None:
+    model = load(TIED)
+    module: Any = archspec.to_torch(model)
+    assert module.head is module.words
+    module.head = torch.nn.Parameter(module.head.detach().clone())
+    assert equivalent(model, module).reason == "the tied tensors differ: `head`"
+
+
+class Scaled(torch.nn.Module):
+    """Multiplies by a weight, and does something else that a proof must not ignore."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(8))
+        self.what = what
+        self.counter = torch.nn.Buffer(torch.zeros(()), persistent=False)
+
+    def forward(self, x: Any) -> Any:
+        if self.what == "drops":
+            x = torch.nn.functional.dropout(x, 0.5)
+        if self.what == "wraps":
+            x = x + (x.long().to(torch.uint8) * 0).float()
+        if self.what == "counts":
+            self.counter += 1
+        if self.what == "branches" and x.shape[1] > 4:
+            x = x * 1.0
+        return x * self.weight
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("what", "reason"),
+    [
+        ("drops", "dropout"),
+        ("wraps", "it computes integers of the type torch.uint8"),
+        ("counts", "it changes its inputs or buffers"),
+        ("branches", "it can only be exported where `seq` is at"),
+    ],
+)
+def test_what_a_proof_would_ignore_is_refused(what: str, reason: str) -> None:
+    model = load("""
+dim batch, seq
+block Net()(x [batch, seq, 8]) -> [batch, seq, 8] {
+  weight: param [8]
+  return x * .weight
+}
+""")
+    found = equivalent(model, Scaled(what))
+    assert found.verdict != "equal" and reason in found.reason
+
+
+@pytest.mark.slow
+def test_generated_files_are_proven_without_values() -> None:
+    from archspec.equivalence.prove import prove_source
+
+    model = archspec.load("bert-base-uncased", layers=1)
+    assert prove_source(model, torch_source(model))
+    with pytest.raises(archspec.ArchError, match="is not proven to be equal to it") as caught:
+        prove_source(model, torch_source(model).replace("gelu(", "relu("))
+    assert caught.value.diagnostics[0].code == "unproven"
+    assert internals(model).body.inputs
