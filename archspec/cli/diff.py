@@ -8,6 +8,7 @@ from archspec.cli import write_diagnostics
 from archspec.cli.output import show
 from archspec.cli.side_by_side import save_pictures, wants_picture
 from archspec.diffs.api import diff
+from archspec.diffs.pictures import picture
 from archspec.overrides import overrides_for
 from archspec.pipeline.compile import model_of
 
@@ -19,8 +20,6 @@ def run(options: Namespace) -> int:
     a, b = model_of(options.a, ours), model_of(options.b, theirs)
     found = diff(a, b)
     if is_drawn:
-        from archspec.diffs.pictures import picture  # which tables do not need
-
         save_pictures(options, found, lambda theme: picture(found, a, b, theme=theme))
     show(found, options)
     write_diagnostics([*a.warnings, *(warning for warning in b.warnings if warning not in a.warnings)])

@@ -11,10 +11,9 @@ from archspec.model import Model, internals
 from archspec.pictures.api import opened, plan_of
 from archspec.pictures.correspondence import Correspondence, key_from
 from archspec.pictures.labels import annotate, setting, subtitle
-from archspec.pictures.layout import IsOpen
 from archspec.pictures.marks import Kind, Mark
 from archspec.pictures.panels import Panel, side_by_side
-from archspec.pictures.plan import Node, Plan
+from archspec.pictures.plan import Node
 from archspec.pictures.theme import THEMES
 from archspec.reporting.text import titles
 
@@ -24,37 +23,36 @@ DEEPEST = 16
 MOST_SETTINGS = 2
 """Hyperparameters that the text on a box names."""
 
+_KEY: list[tuple[Kind | None, str]] = [
+    ("removed", "only in A"),
+    ("added", "not in A"),
+    ("changed", "differs, or contains differences: type, sizes, hyperparameters, repetition"),
+    (None, "A: the counterpart in A"),
+]
+
 
 def picture(models: Sequence[Model], level: str = "layer", theme: str = "light") -> str:
     """Return the pictures of models side by side, as SVG; `level` is that of `Model.graph`."""
-    plans = [plan_of(model) for model in models]
     with uncollected():
-        found = Correspondence(plans, _Keys(models))
-        marks = [_marks(found, own) for own in range(len(plans))]
-        panels = [
-            Panel(f"{_letter(own)}: {title}", plan, _is_open(plan, level), marks[own])
-            for own, (plan, title) in enumerate(zip(plans, _titles(models), strict=True))
-        ]
-        return side_by_side(panels, found, _key(len(plans)), THEMES[theme])
+        panels, found = panels_of(models, level)
+        return side_by_side(panels, found, _KEY, THEMES[theme])
 
 
-def _is_open(plan: Plan, level: str) -> IsOpen:
-    return opened(plan, level, None)
+def panels_of(models: Sequence[Model], level: str) -> tuple[list[Panel], Correspondence]:
+    """Return the marked plans of models, and what corresponds in them."""
+    plans = [plan_of(model) for model in models]
+    found = Correspondence(plans, _Keys(models))
+    marks = [_marks(found, own) for own in range(len(plans))]
+    panels = [
+        Panel(f"{_letter(own)}: {title}", plan, opened(plan, level, None), marks[own])
+        for own, (plan, title) in enumerate(zip(plans, _titles(models), strict=True))
+    ]
+    return panels, found
 
 
 def _titles(models: Sequence[Model]) -> list[str]:
     tables = [internals(model).table for model in models]
     return titles((table.model, table.overrides) for table in tables)
-
-
-def _key(count: int) -> list[tuple[Kind | None, str]]:
-    others = "B" if count == 2 else "every other model"
-    return [
-        ("removed", f"only in A, not in {others}"),
-        ("added", "not in A"),
-        ("changed", "differs, or contains differences: type, sizes, hyperparameters, repetition"),
-        (None, "A: the counterpart in A"),
-    ]
 
 
 class _Keys:
@@ -84,25 +82,24 @@ def _marks(found: Correspondence, own: int) -> dict[int, Mark]:
     def visit(node: Node) -> None:
         for child in plan.children(node):
             known = {other: found.node(own, child.id, other) for other in others}
-            if child.kind in ("period", "group") or found.is_around(own, child):
+            if child.kind in ("period", "group") or found.is_around(own, child, others):
                 visit(child)
                 continue
-            missing = [_letter(other) for other, counterpart in known.items() if counterpart is None]
-            if missing:
-                kind: Kind = "removed" if own == 0 else "added"
-                marks[child.id] = Mark(kind, f"not in {', '.join(missing)}")
-            else:
-                before = len(marks)
-                visit(child)
-                is_same_inside = len(marks) == before
-                pairs = [(other, node) for other, node in known.items() if node is not None]
-                texts = {other: _differences(child, node, is_same_inside) for other, node in pairs}
-                differing = [f"{_letter(other)}: {', '.join(text)}" for other, text in texts.items() if text]
-                if differing:
-                    marks[child.id] = Mark("changed", "; ".join(differing))
-                first = known.get(0)
-                if first is not None and child.form == "box":
-                    _name_counterpart(child, first, texts[0])
+            missing = [f"not in {_letter(other)}" for other, counterpart in known.items() if counterpart is None]
+            if len(missing) == len(known):
+                marks[child.id] = Mark("removed" if own == 0 else "added", ", ".join(missing))
+                continue
+            before = len(marks)
+            visit(child)
+            is_same_inside = len(marks) == before
+            pairs = [(other, node) for other, node in known.items() if node is not None]
+            texts = {other: _differences(child, node, is_same_inside) for other, node in pairs}
+            differing = [f"{_letter(other)}: {', '.join(text)}" for other, text in texts.items() if text]
+            if differing or missing:
+                marks[child.id] = Mark("changed", "; ".join([*differing, *missing]))
+            first = known.get(0)
+            if first is not None and child.form == "box":
+                _name_counterpart(child, first, texts[0])
 
     visit(plan.nodes[0])
     return marks
@@ -145,7 +142,11 @@ def _settings(node: Node, other: Node) -> list[str]:
     found: list[str] = []
     for own, theirs in ((node.hyperparameters, other.hyperparameters), (node.constants, other.constants)):
         both = _plain(own).keys() & _plain(theirs).keys()
-        found += [setting(name, value) for name, value in _plain(theirs).items() if name in both and value != (own or {})[name]]
+        found += [
+            setting(name, value)
+            for name, value in _plain(theirs).items()
+            if name in both and value != (own or {})[name]
+        ]
     more = len(found) - MOST_SETTINGS
     return [*found[:MOST_SETTINGS], f"{more} more"] if more > 0 else found
 

@@ -21,7 +21,7 @@ from archspec.reporting.tables import shape
 from archspec.reporting.text import titles
 from archspec.table import Table
 
-KEY: list[tuple[Kind | None, str]] = [
+_KEY: list[tuple[Kind | None, str]] = [
     ("removed", "removed: only in A"),
     ("added", "added: only in B"),
     ("moved", "moved: other inputs and other readers"),
@@ -35,21 +35,21 @@ LONGEST = 400
 
 def picture(found: Difference, a: Model, b: Model, level: str = "layer", theme: str = "light") -> str:
     """Return the pictures of two models side by side, as SVG; `level` is that of `Model.graph`."""
-    plans = plan_of(a), plan_of(b)
-    names = _Names(found)
     with uncollected():
-        same = Correspondence(plans, names.key_of)
-        marks = [_Marking(plan, own, found, names).marks(same) for own, plan in enumerate(plans)]
-        letters = [f"{letter}: {title}" for letter, title in zip("AB", _titles(found), strict=True)]
-        panels = [
-            Panel(name, plan, opened(plan, level, None), own)
-            for name, plan, own in zip(letters, plans, marks, strict=True)
-        ]
-        return side_by_side(panels, same, KEY, THEMES[theme])
+        panels, same = panels_of(found, a, b, level)
+        return side_by_side(panels, same, _KEY, THEMES[theme])
 
 
-def _titles(found: Difference) -> list[str]:
-    return titles((table.model, table.overrides) for table in (found.before, found.after))
+def panels_of(found: Difference, a: Model, b: Model, level: str) -> tuple[list[Panel], Correspondence]:
+    """Return the marked plans of two models, and what corresponds in them."""
+    plans, names = (plan_of(a), plan_of(b)), _Names(found)
+    same = Correspondence(plans, names.key_of)
+    texts = titles((table.model, table.overrides) for table in (found.before, found.after))
+    panels = [
+        Panel(f"{'AB'[own]}: {text}", plan, opened(plan, level, None), _Marking(plan, own, found, names).marks(same))
+        for own, (plan, text) in enumerate(zip(plans, texts, strict=True))
+    ]
+    return panels, same
 
 
 class _Names:
@@ -132,7 +132,7 @@ class _Marking:
         """Return the kind of several changes: one that is only added or removed in part is changed."""
         if kinds <= {"added", "removed"} and node.id not in self.whole:
             return "changed"
-        return next((kind for kind in ("added", "removed", "moved") if kinds == {kind}), "changed")
+        return next(iter(kinds)) if len(kinds) == 1 else "changed"
 
     # Changes
 
@@ -241,7 +241,7 @@ class _Marking:
         """Mark operations without a counterpart, in the blocks whose computation differs and in the model."""
         changed = {address for change in self.found.operations for address in self._places(change)}
         for node in self.plan.nodes:
-            if node.kind not in ("op", "fn") or same.is_shared(self.own, node.id):
+            if node.kind not in ("op", "fn") or same.node(self.own, node.id, 1 - self.own) is not None:
                 continue
             if self._block_of(node) in changed:
                 self._record(node.id, f"{self.one_sided} {node.title}", self.one_sided)

@@ -14,96 +14,101 @@ class Correspondence:
     """Corresponding nodes have the same key.
 
     The roots correspond, and so do inputs and outputs with the same name. Nodes with an address have the key that they
-    are given, or None. Operations, functions and tensors without one correspond in order, within corresponding nodes.
+    are given, or None. Others correspond in order, within corresponding nodes: layers with the same role, operations of
+    the same type.
     """
 
     def __init__(self, plans: Sequence[Plan], key_of: KeyOf) -> None:
         self.plans = plans
-        self.keys: list[dict[int, Hashable]] = [{} for _ in plans]
+        self._given: list[dict[int, Hashable]] = []
         for own, plan in enumerate(plans):
-            for node in plan.nodes:
-                key = _given(own, node, key_of)
-                if key is not None:
-                    self.keys[own][node.id] = key
-        shared = Counter(key for keys in self.keys for key in {*keys.values()})
-        self._nodes: dict[Hashable, list[tuple[int, int]]] = {}
-        for own, keys in enumerate(self.keys):
-            self.keys[own] = {id: key for id, key in keys.items() if shared[key] > 1}
-            for id, key in self.keys[own].items():
-                self._nodes.setdefault(key, []).append((own, id))
+            keys = {node.id: _given(own, node, key_of) for node in plan.nodes}
+            self._given.append({id: key for id, key in keys.items() if key is not None})
+        models = Counter(key for keys in self._given for key in {*keys.values()})
+        self._keys = [{id: key for id, key in keys.items() if models[key] > 1} for keys in self._given]
+        self._nodes: list[dict[Hashable, list[int]]] = [{} for _ in plans]
+        for own, keys in enumerate(self._keys):
+            for id, key in keys.items():
+                self._nodes[own].setdefault(key, []).append(id)
+        self._inner: dict[tuple[int, int], tuple[Hashable, ...]] = {}
         self._match_inside()
 
     def node(self, own: int, id: int, other: int) -> Node | None:
-        """Return the first node of another model that corresponds to a node of one."""
-        key = self.keys[own].get(id)
-        if key is None:
+        """Return the node of another model that corresponds to a node of one; if there are several, the one in its
+        place among those of its model.
+        """
+        key = self._keys[own].get(id)
+        found = self._nodes[other].get(key, ())
+        if not found:
             return None
-        return next((self.plans[other].nodes[found] for model, found in self._nodes[key] if model == other), None)
+        place = self._nodes[own][key].index(id)
+        return self.plans[other].nodes[found[min(place, len(found) - 1)]]
 
-    def is_shared(self, own: int, id: int) -> bool:
-        """Whether a node corresponds to one of another model."""
-        key = self.keys[own].get(id)
-        return key is not None and any(model != own for model, _ in self._nodes[key])
+    def keys_inside(self, own: int, id: int) -> tuple[Hashable, ...]:
+        """Return the key of a node, or those of what is inside if it has none itself."""
+        if (own, id) not in self._inner:
+            key = self._keys[own].get(id)
+            plan = self.plans[own]
+            inside = [key for child in plan.children(plan.nodes[id]) for key in self.keys_inside(own, child.id)]
+            self._inner[own, id] = tuple(inside) if key is None else (key,)
+        return self._inner[own, id]
 
-    def keys_inside(self, own: int, id: int) -> Iterator[Hashable]:
-        """Yield the keys of a node and of what is inside it, as far as it has no corresponding node itself."""
-        if self.is_shared(own, id):
-            yield self.keys[own][id]
-            return
-        for child in self.plans[own].children(self.plans[own].nodes[id]):
-            yield from self.keys_inside(own, child.id)
-
-    def is_around(self, own: int, node: Node) -> bool:
-        """Whether a node has no corresponding one, but something inside has: it only groups."""
-        if self.is_shared(own, node.id):
+    def is_around(self, own: int, node: Node, others: Sequence[int]) -> bool:
+        """Whether a node has no counterpart in other models, but something inside has: it only groups."""
+        if any(self.node(own, node.id, other) is not None for other in others):
             return False
-        return any(
-            self.is_shared(own, child.id) or self.is_around(own, child) for child in self.plans[own].children(node)
+        children = self.plans[own].children(node)
+        return any(self.node(own, child.id, other) is not None for child in children for other in others) or any(
+            self.is_around(own, child, others) for child in children
         )
 
     def _match_inside(self) -> None:
-        waiting = [*self._nodes]
+        waiting = [*dict.fromkeys(key for nodes in self._nodes for key in nodes)]
         done: set[Hashable] = set()
         while waiting:
             key = waiting.pop(0)
             if key in done:
                 continue
             done.add(key)
-            (first, reference), *others = self._nodes[key]
+            (first, reference), *others = [
+                (own, id) for own, nodes in enumerate(self._nodes) for id in nodes.get(key, ())
+            ]
             for own, id in others:
                 waiting += self._match(first, reference, own, id)
 
     def _match(self, first: int, reference: int, own: int, id: int) -> list[Hashable]:
-        """Give keys to what corresponds inside of two nodes; return those that are new."""
-        ours, theirs = [*self._inside(first, reference)], [*self._inside(own, id)]
+        """Give keys to what corresponds inside of two nodes; return these keys."""
+        ours, theirs = [*self._inside(first, reference, own)], [*self._inside(own, id, first)]
+        tokens = [self._token(first, node, own) for node in ours], [self._token(own, node, first) for node in theirs]
+        pairs = common(*tokens, [_weight(node) for node in ours])
         found: list[Hashable] = []
-        tokens = [[self._token(model, node) for node in nodes] for model, nodes in ((first, ours), (own, theirs))]
-        weights = [_weight(node) for node in ours]
-        pairs = common(tokens[0], tokens[1], weights)
-        for one, other in [(ours[i], theirs[j]) for i, j in [*pairs, *_only(tokens[0], tokens[1], pairs)]]:
-            if other.id in self.keys[own]:
-                continue
-            key = self.keys[first].setdefault(one.id, ("inside", first, one.id))
-            if key not in self._nodes:
-                self._nodes[key] = [(first, one.id)]
+        for i, j in [*pairs, *_only(*tokens, pairs)]:
+            if theirs[j].id not in self._keys[own]:
+                key = self._keys[first].get(ours[i].id, ("inside", first, ours[i].id))
+                self._give(first, ours[i].id, key)
+                self._give(own, theirs[j].id, key)
                 found.append(key)
-            self.keys[own][other.id] = key
-            self._nodes[key].append((own, other.id))
         return found
 
-    def _inside(self, own: int, id: int) -> Iterator[Node]:
-        """Yield the children of a node, in place of those without a key that contain others."""
+    def _give(self, own: int, id: int, key: Hashable) -> None:
+        if id not in self._keys[own]:
+            self._keys[own][id] = key
+            self._nodes[own].setdefault(key, []).append(id)
+
+    def _inside(self, own: int, id: int, other: int) -> Iterator[Node]:
+        """Yield the children of a node, in place of blocks without a counterpart in another model."""
         plan = self.plans[own]
         for child in plan.children(plan.nodes[id]):
-            if child.kind in ("period", "group", "block") and not self.is_shared(own, child.id):
-                yield from self._inside(own, child.id)
+            has_counterpart = self._given[own].get(child.id) in self._nodes[other]
+            if child.kind in ("period", "group") or (child.kind == "block" and not has_counterpart):
+                yield from self._inside(own, child.id, other)
             else:
                 yield child
 
-    def _token(self, own: int, node: Node) -> Hashable:
-        """Return what two nodes that correspond have in common."""
-        key = self.keys[own].get(node.id)
-        if key is not None:
+    def _token(self, own: int, node: Node, other: int) -> Hashable:
+        """Return what a node has in common with one of another model that corresponds to it."""
+        key = self._given[own].get(node.id)
+        if key is not None and key in self._nodes[other]:
             return key
         if node.kind in ("op", "fn"):
             return (node.kind, node.type)
@@ -131,7 +136,9 @@ def common(ours: Sequence[Hashable], theirs: Sequence[Hashable], weights: Sequen
     return found
 
 
-def _only(ours: Sequence[Hashable], theirs: Sequence[Hashable], done: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+def _only(
+    ours: Sequence[Hashable], theirs: Sequence[Hashable], done: Sequence[tuple[int, int]]
+) -> Iterator[tuple[int, int]]:
     """Yield the positions of operations that are left over and the only ones of their type on both sides."""
     left = [{*range(len(side))} - {pair[own] for pair in done} for own, side in enumerate((ours, theirs))]
     counts = [Counter(side[place] for place in places) for side, places in zip((ours, theirs), left, strict=True)]

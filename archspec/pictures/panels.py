@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
+from typing import TypeAlias
 
 from archspec.pictures.correspondence import Correspondence
 from archspec.pictures.elements import number
@@ -95,50 +97,64 @@ def level(panels: Sequence[Panel], found: Correspondence) -> list[Frame]:
 def _lowered(
     panels: Sequence[Panel], found: Correspondence, roots: Sequence[Frame], floors: Sequence[dict[int, float]]
 ) -> bool:
-    """Move the first rows down that are above corresponding ones; return whether there are any."""
-    pairs: list[list[Frame | None]] = [[*roots]]
+    """Move the rows down that are above corresponding ones; return whether there are any."""
+    waiting: list[dict[int, Frame]] = [dict(enumerate(roots))]
+    done: set[tuple[tuple[int, int], ...]] = set()
     changed = False
-    while pairs:
-        frames = pairs.pop()
-        for group in _in_order(panels, found, frames):
-            tops = {own: y for own, (_, y) in group.items()}
-            lowest = max(tops.values())
-            for own, (frame, y) in group.items():
-                if lowest - FARTHEST < y < lowest - 0.5:
-                    floors[own][frame.node.id] = lowest
+    while waiting:
+        frames = waiting.pop()
+        ids = tuple([(own, frame.node.id) for own, frame in frames.items()])
+        if ids in done:  # a frame that only groups belongs to all groups inside it
+            continue
+        done.add(ids)
+        groups = _groups(found, frames)
+        for group in _in_order(groups):
+            lowest = max(item.y for item in group.values())
+            for own, item in group.items():
+                if lowest - FARTHEST < item.y < lowest - 0.5:
+                    floors[own][item.frame.node.id] = lowest
                     changed = True
-            opened = {own: frame for own, (frame, _) in group.items() if frame.is_open}
-            if len(opened) > 1:
-                pairs.append([opened.get(own) for own in range(len(panels))])
+        opened = [{own: item.frame for own, item in group.items() if item.frame.is_open} for group in groups]
+        waiting += [frames for frames in opened if len(frames) > 1]
     return changed
 
 
-def _in_order(
-    panels: Sequence[Panel], found: Correspondence, frames: Sequence[Frame | None]
-) -> list[dict[int, tuple[Frame, float]]]:
-    """Return the corresponding items of corresponding frames, as far as they are in the same order, by model."""
-    groups: dict[Hashable, dict[int, tuple[Frame, float, int]]] = {}
-    for own, frame in enumerate(frames):
-        if frame is None or frame.node.contents is None:
-            continue
+class _Item(Record):
+    """A box in a frame: its y, and its row."""
+
+    frame: Frame
+    y: float
+    row: int
+
+
+_Group: TypeAlias = dict[int, _Item]
+"""Corresponding boxes by model."""
+
+
+def _groups(found: Correspondence, frames: Mapping[int, Frame]) -> list[_Group]:
+    """Return the corresponding boxes in the rows of corresponding frames, those with the most parameters first."""
+    groups: dict[Hashable, _Group] = {}
+    for own, frame in frames.items():
+        assert frame.node.contents is not None
         rows = {id: row for row, entries in enumerate(frame.node.contents.rows) for id in entries}
-        for item, _, y in frame.items:
-            if item.node.id in rows:
-                for key in found.keys_inside(own, item.node.id):
-                    groups.setdefault(key, {}).setdefault(own, (item, y, rows[item.node.id]))
-    taken: list[dict[int, tuple[Frame, float, int]]] = []
+        times: Counter[Hashable] = Counter()
+        for inner, _, y in frame.items:
+            for key in found.keys_inside(own, inner.node.id) if inner.node.id in rows else ():
+                groups.setdefault((key, times[key]), {})[own] = _Item(inner, y, rows[inner.node.id])
+                times[key] += 1
     shared = [group for group in groups.values() if len(group) > 1]
-    for group in sorted(shared, key=lambda group: -max(frame.node.params for frame, _, _ in group.values())):
+    return sorted(shared, key=lambda group: -max(item.frame.node.params for item in group.values()))
+
+
+def _in_order(groups: Sequence[_Group]) -> list[_Group]:
+    """Return the first groups as far as they are in different rows, in the same order in all models."""
+    taken: list[_Group] = []
+    for group in groups:
         if all(_is_ordered(group, other) for other in taken):
             taken.append(group)
-    return [{own: (frame, y) for own, (frame, y, _) in group.items()} for group in taken]
+    return taken
 
 
-def _is_ordered(one: Mapping[int, tuple[Frame, float, int]], other: Mapping[int, tuple[Frame, float, int]]) -> bool:
-    """Whether two groups are in the same order in all models that have both."""
-    steps = {_sign(one[own][2] - other[own][2]) for own in one.keys() & other.keys()}
-    return len(steps) < 2
-
-
-def _sign(step: int) -> int:
-    return (step > 0) - (step < 0)
+def _is_ordered(one: _Group, other: _Group) -> bool:
+    steps = [one[own].row - other[own].row for own in one.keys() & other.keys()]
+    return all(step < 0 for step in steps) or all(step > 0 for step in steps)

@@ -264,7 +264,9 @@ def _data(value: object, key: str = "") -> Any:
 
 
 def _names(value: Plan | Node | Contents) -> list[str]:
-    return list(value.__slots__) if isinstance(value, Contents) else [name for name in vars(value) if name not in _OMITTED]
+    return (
+        list(value.__slots__) if isinstance(value, Contents) else [name for name in vars(value) if name not in _OMITTED]
+    )
 
 
 def _object(fields: dict[str, object]) -> dict[str, Any]:

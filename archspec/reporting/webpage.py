@@ -21,7 +21,9 @@ body { margin: 24px 26px; background: var(--paper); color: var(--ink);
   font: 14px/1.5 Helvetica, Arial, "Liberation Sans", sans-serif }
 h1 { font-size: 18px; margin: 0 0 14px }
 .wide { overflow-x: auto; margin: 0 -26px }
-.wide svg { display: block; max-width: max(100%, 1100px); height: auto }
+.wide svg { display: block }
+label { color: var(--dim); font-size: 12px }
+#fit:checked ~ .wide svg { max-width: 100%; height: auto }
 .dark { display: none }
 @media screen and (prefers-color-scheme: dark) { .dark { display: block } .light { display: none } }
 .table { overflow-x: auto; margin: 18px 0 }
@@ -52,6 +54,7 @@ def webpage(page: Page, light: str, dark: str) -> str:
         '<meta name="color-scheme" content="light dark">\n<link rel="icon" href="data:,">\n'
         f"<title>{_escaped(page.heading)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
         f"<h1>{_escaped(page.heading)}</h1>\n"
+        '<input type="checkbox" id="fit"><label for="fit"> Fit the picture to the window</label>\n'
         f'<div class="wide light">{light}</div>\n<div class="wide dark">{dark}</div>\n'
         + "".join(_block(block) for block in page.blocks if block)
         + "</body>\n</html>\n"
@@ -82,7 +85,9 @@ def _cell(row: Mapping[str, Cell], column: Column, is_number: bool) -> str:
     value = row[column.key]
     if isinstance(value, Bar):
         length = _BAR * value.value / value.most if value.most else 0
-        return f'<td><svg width="{_BAR}" height="12"><rect class="bar" y="1" width="{length:.2f}" height="11"/></svg></td>'
+        return (
+            f'<td><svg width="{_BAR}" height="12"><rect class="bar" y="1" width="{length:.2f}" height="11"/></svg></td>'
+        )
     names = ["number" if is_number else "", "wrap" if column.fit == "wrap" else ""]
     names.append("dim" if column.style in ("dim", "unit") else "")
     shown = _escaped(text(value) or column.blank)
