@@ -309,15 +309,22 @@ def _compare(parser: argparse.ArgumentParser) -> None:
     _set(parser, "[K:]NAME=VALUE", "override a hyperparameter of every model, or only of the K-th (`2:layers=6`)")
     parser.add_argument("--depth", metavar="N", type=_depth, default=1, help="expand components N levels deep (1)")
     _dims(parser)
-    parser.add_argument("--svg", metavar="FILE", help="write a bar chart of the components of two models to a file")
-    parser.add_argument("--force", action="store_true", help="let --svg overwrite a file")
+    _pictures(parser)
     _format(parser)
+
+
+def _pictures(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--svg", metavar="FILE", help="draw the models side by side, with what differs marked, as SVG")
+    parser.add_argument("--html", metavar="FILE", help="write a page with this picture and the tables")
+    parser.add_argument("--dark", action="store_true", help="use a dark background (--svg)")
+    parser.add_argument("--force", action="store_true", help="let --svg and --html overwrite files")
 
 
 def _diff(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("a", metavar="A", help=_SPEC)
     parser.add_argument("b", metavar="B", help="the model to compare it with, specified like A")
     _set(parser, "[K:]NAME=VALUE", "override a hyperparameter of every model, or only of the K-th (`2:layers=6`)")
+    _pictures(parser)
     _format(parser)
 
 
