@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
-from typing import Any
 
 from archspec import __version__
 from archspec.configuration import Configuration
@@ -22,7 +21,7 @@ _SPEC = (
     "a bundled name, a path (`file.arch`, or `-` for standard input), `file.arch:model name`, a configuration "
     "(`config.json`, or its directory), or a name on the hub (`owner/name`)"
 )
-_NAMES = ("spec", "a", "b", "others", "config")
+_NAMES = frozenset({"spec", "a", "b", "others", "config"})
 """The arguments that name models."""
 
 
@@ -75,9 +74,23 @@ def _configure(options: argparse.Namespace) -> None:
     def read_as(spec: str) -> Configuration:
         return Configuration(spec, options.type, tuple(options.ignore))
 
-    given: dict[str, Any] = {name: value for name, value in vars(options).items() if name in _NAMES}
-    for name, value in given.items():
-        setattr(options, name, [*map(read_as, value)] if isinstance(value, list) else read_as(value))
+    for name in _NAMES & vars(options).keys():
+        given: str | list[str] = getattr(options, name)
+        setattr(options, name, read_as(given) if isinstance(given, str) else [*map(read_as, given)])
+
+
+_INTRODUCTION = """\
+Exact parameter counts and graphs of neural network architectures.
+
+  archspec list                                        the bundled models
+  archspec count bert-base-uncased                     parameters of every layer
+  archspec cost bert-base-uncased --batch 1 --seq 512  FLOPs and memory
+  archspec graph bert-base-uncased -o bert.dot         the computation graph
+  archspec compare bert-base-uncased roberta-base      models side by side
+  archspec show bert-base-uncased                      the spec, as a pattern for others
+
+`archspec --help` lists all commands, and `archspec COMMAND --help` their options.
+"""
 
 
 def _introduce(options: argparse.Namespace) -> int:
