@@ -14,6 +14,7 @@ from archspec.comparisons.compare import DifferingHyperparameter as DifferingHyp
 from archspec.comparisons.compare import Figure as Figure
 from archspec.comparisons.components import Alignment as Alignment
 from archspec.comparisons.components import Component as Component
+from archspec.configuration import Configuration as Configuration
 from archspec.costs.api import cost as cost
 from archspec.costs.cost import Cost as Cost
 from archspec.costs.cost import Figures as Figures

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
+    from archspec.configuration import Configuration, ConfigurationData
     from archspec.elaborate.program import Program
     from archspec.elaborate.trace import Trace
     from archspec.graph.network import Graph
@@ -204,7 +205,7 @@ class Model:
         return pictures.picture(self, level, depth)
 
 
-ModelLike: TypeAlias = Model | str | os.PathLike[str]
+ModelLike: TypeAlias = "Model | str | os.PathLike[str] | Configuration | ConfigurationData"
 """What functions take as a model: a Model, or what `archspec.load` takes."""
 
 

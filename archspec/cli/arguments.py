@@ -11,15 +11,18 @@ from functools import partial
 from importlib import import_module
 
 from archspec import __version__
+from archspec.configuration import Configuration
 from archspec.counts.select import Rule
 from archspec.record import Record
 
 FORMATS = ("table", "json", "yaml", "csv", "markdown")
 
 _SPEC = (
-    "a bundled name, a path (`file.arch`, or `-` for standard input), `file.arch:model name`, or a configuration "
-    "(`config.json`)"
+    "a bundled name, a path (`file.arch`, or `-` for standard input), `file.arch:model name`, a configuration "
+    "(`config.json`, or its directory), or a name on the hub (`owner/name`)"
 )
+_NAMES = frozenset({"spec", "a", "b", "others", "config"})
+"""The arguments that name models."""
 
 
 class Command(Record):
@@ -59,7 +62,21 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         if name in arguments:
             command.arguments(parser)
     # `-:name` is not an option; a space in it keeps argparse from reading it as one.
-    return root.parse_args([f"-: {a[2:]}" if a.startswith("-:") else a for a in _with_values(arguments)])
+    options = root.parse_args([f"-: {a[2:]}" if a.startswith("-:") else a for a in _with_values(arguments)])
+    if getattr(options, "type", None) or getattr(options, "ignore", None):
+        _configure(options)
+    return options
+
+
+def _configure(options: argparse.Namespace) -> None:
+    """Let the names of models stand for configurations that are read as --type and --ignore specify."""
+
+    def read_as(spec: str) -> Configuration:
+        return Configuration(spec, options.type, tuple(options.ignore))
+
+    for name in _NAMES & vars(options).keys():
+        given: str | list[str] = getattr(options, name)
+        setattr(options, name, read_as(given) if isinstance(given, str) else [*map(read_as, given)])
 
 
 def _introduce(options: argparse.Namespace) -> int:
@@ -161,7 +178,10 @@ def _build(parser: argparse.ArgumentParser) -> None:
 
 
 def _import(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("config", metavar="CONFIG", help="a configuration file whose name ends in .json")
+    parser.add_argument(
+        "config", metavar="CONFIG", help="a `config.json`, its directory, `-` for standard input, or a name on the hub"
+    )
+    _reading(parser)
     _output(parser)
 
 
@@ -259,6 +279,18 @@ def _error(parser: argparse.ArgumentParser) -> None:
 def _spec(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("spec", metavar="SPEC", help=_SPEC)
     _set(parser, "NAME=VALUE", "override a hyperparameter")
+    _reading(parser)
+
+
+def _reading(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--type", help="`model_type` of a configuration that does not specify one")
+    parser.add_argument(
+        "--ignore",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="ignore an unknown field of a configuration, because it has no effect; `*` matches any characters",
+    )
 
 
 def _set(parser: argparse.ArgumentParser, metavar: str, help: str) -> None:
@@ -307,6 +339,7 @@ def _compare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("a", metavar="A", help=_SPEC)
     parser.add_argument("others", metavar="B", nargs="+", help="the models to compare it with, specified like A")
     _set(parser, "[K:]NAME=VALUE", "override a hyperparameter of every model, or only of the K-th (`2:layers=6`)")
+    _reading(parser)
     parser.add_argument("--depth", metavar="N", type=_depth, default=1, help="expand components N levels deep (1)")
     _dims(parser)
     _pictures(parser)
@@ -324,6 +357,7 @@ def _diff(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("a", metavar="A", help=_SPEC)
     parser.add_argument("b", metavar="B", help="the model to compare it with, specified like A")
     _set(parser, "[K:]NAME=VALUE", "override a hyperparameter of every model, or only of the K-th (`2:layers=6`)")
+    _reading(parser)
     _pictures(parser)
     _format(parser)
 
