@@ -9,6 +9,7 @@ from contextlib import suppress
 
 from archspec import cache, resources
 from archspec.elaborate.program import Program
+from archspec.pipeline.index import shipped
 from archspec.pipeline.spec import Spec, place
 from archspec.pipeline.trees import parsed
 from archspec.resolve.files import Library
@@ -183,6 +184,12 @@ def models() -> list[str]:
 
 def bundled_models() -> list[tuple[str, str]]:
     """The bundled models: (file, name), file by file."""
+    known = shipped()
+    return parse_bundled_models() if known is None else [(model.file, model.name) for model in known]
+
+
+def parse_bundled_models() -> list[tuple[str, str]]:
+    """The bundled models, as `bundled_models` returns them, from the specs themselves."""
     report = Report()
     specs = resources.specs_root()
     found = [
