@@ -19,7 +19,7 @@ MAY_IMPORT = {
     "ir": {"addresses", "algebra", "record", "source"},
     "reporting": {"record", "source"},
     "syntax": {"record", "resources", "source"},
-    "bodies": {"ir", "ops", "record", "source"},
+    "bodies": {"algebra", "ir", "ops", "record", "source", "table"},
     "counts": {"addresses", "record", "reporting", "table"},
     "ops": {"algebra", "ir", "record"},
     "overrides": {"table", "literals", "source"},
@@ -44,6 +44,7 @@ MAY_IMPORT = {
         "syntax",
     },
     "model": {
+        "bodies",
         "counts",
         "elaborate",
         "graph",
