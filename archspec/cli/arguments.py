@@ -196,6 +196,9 @@ def _cost(parser: argparse.ArgumentParser) -> None:
         choices=ATTENTION,
         help="include the memory of activations, with this attention implementation (requires torch)",
     )
+    parser.add_argument(
+        "--causal-half", action="store_true", help="count the products of causal attention as half (in full)"
+    )
     parser.add_argument("--depth", metavar="N", type=_depth, help="combine everything nested deeper than N levels")
     _format(parser)
 
