@@ -65,6 +65,7 @@ from archspec.source import Diagnostic as Diagnostic
 from archspec.source import Note as Note
 from archspec.source import Source as Source
 from archspec.source import Span as Span
+from archspec.table import Active as Active
 from archspec.table import Buffer as Buffer
 from archspec.table import ModuleRow as ModuleRow
 from archspec.table import Params as Params

@@ -7,6 +7,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, TypeAlias
 
+from archspec.bodies.choices import has_choices
 from archspec.counts.count import Count, count
 from archspec.counts.select import Rule
 from archspec.elaborate.models import Compiled, bare_body
@@ -221,6 +222,10 @@ def compiled_table(compiled: Compiled, overrides: Iterable[str]) -> Table:
     table = table_of(compiled.name, compiled.module, values, changed)
     if not table.is_sound():
         raise fail("internal", f"the tensors of {compiled.name} do not add up to its total; please report this")
+    if has_choices(compiled.body):
+        from archspec.bodies.active import active_parameters  # which few models need
+
+        table = table._replace(active=active_parameters(compiled.body, table))
     return table._replace(unchecked=compiled.expectations if changed else 0)
 
 

@@ -136,6 +136,13 @@ def _count(parser: argparse.ArgumentParser) -> None:
     _format(parser)
 
 
+def _list(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "word", metavar="WORD", nargs="?", default="", help="list the models and families with this name"
+    )
+    _format(parser)
+
+
 def _graph(parser: argparse.ArgumentParser) -> None:
     _spec(parser)
     parser.add_argument(
@@ -200,6 +207,9 @@ def _cost(parser: argparse.ArgumentParser) -> None:
         "--attention",
         choices=ATTENTION,
         help="include the memory of activations, with this attention implementation (requires torch)",
+    )
+    parser.add_argument(
+        "--causal-half", action="store_true", help="count the products of causal attention as half (in full)"
     )
     parser.add_argument("--depth", metavar="N", type=_depth, help="combine everything nested deeper than N levels")
     _format(parser)
@@ -363,7 +373,7 @@ def _diff(parser: argparse.ArgumentParser) -> None:
 
 
 _COMMANDS = {
-    "list": Command("list the bundled models and their parameter counts", _format, "list_models"),
+    "list": Command("list the bundled models and their parameter counts", _list, "list_models"),
     "show": Command("print the source of a bundled spec or definition", _show),
     "check": Command("report all errors in one or more files", _check),
     "count": Command("count parameters, as a tree or by tensor, layer, block or role", _count),

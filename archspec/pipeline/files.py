@@ -9,6 +9,7 @@ from contextlib import suppress
 from archspec import cache, resources
 from archspec.configuration import LARGEST_CONFIGURATION
 from archspec.elaborate.program import Program
+from archspec.pipeline.index import shipped
 from archspec.pipeline.locate import located, located_by_name
 from archspec.pipeline.spec import CONFIGURATION, Spec, place
 from archspec.pipeline.streams import is_stream, label_of, read_stream
@@ -224,6 +225,12 @@ def models() -> list[str]:
 
 def bundled_models() -> list[tuple[str, str]]:
     """The bundled models: (file, name), file by file."""
+    known = shipped()
+    return parse_bundled_models() if known is None else [(model.file, model.name) for model in known]
+
+
+def parse_bundled_models() -> list[tuple[str, str]]:
+    """The bundled models, as `bundled_models` returns them, from the specs themselves."""
     report = Report()
     specs = resources.specs_root()
     found = [
