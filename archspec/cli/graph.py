@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from archspec.algebra import symbols
 from archspec.cli.files import write_text
+from archspec.costs.dimension_sizes import given_sizes, parse_sizes
 from archspec.model import Model
 from archspec.overrides import parse_overrides
 from archspec.pictures.api import picture
@@ -82,7 +83,6 @@ def _sizes(options: Namespace, model: Model) -> Mapping[str, int]:
             raise fail("usage", f"--color {options.color} does not depend on sizes", help="use `--color flops`")
         return {}
     from archspec.costs.api import valid_sizes  # which takes long to import, and few pictures need
-    from archspec.costs.dimension_sizes import given_sizes, parse_sizes
 
     sizes = valid_sizes(model, given_sizes(parse_sizes(options.dims), options.batch, options.seq))
     dimensions = dict.fromkeys(name for type in model.inputs.values() for size in type.shape for name in symbols(size))

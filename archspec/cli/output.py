@@ -16,10 +16,9 @@ def show(found: Shown, options: Namespace) -> None:
     if format in documents.FORMATS:
         write(documents.write(contents_of(found), format))
         return
-    from archspec.cli.tables import page_text  # not at the top: a document needs no tables
-    from archspec.reporting.tables import csv
+    from archspec.cli.tables import csv_text, page_text  # not at the top: a document needs no tables
 
-    write(csv(rows_of(found)) if format == "csv" else page_text(page_of(found, format), options))
+    write(csv_text(rows_of(found)) if format == "csv" else page_text(page_of(found, format), options))
 
 
 def write(text: str) -> None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from argparse import Namespace
 
 from archspec.reporting.page import Page, render, render_markdown
+from archspec.reporting.tables import csv as csv_text
 from archspec.reporting.terminal import output_layout
+
+__all__ = ["csv_text", "page_text"]
 
 
 def page_text(page: Page, options: Namespace) -> str:
