@@ -52,6 +52,7 @@ from archspec.graph.network import Graph as Graph
 from archspec.ir import Type as Type
 from archspec.model import Model as Model
 from archspec.model import ModelLike as ModelLike
+from archspec.pictures.view import view as view
 from archspec.pipeline.compile import import_config as import_config
 from archspec.pipeline.compile import load as load
 from archspec.pipeline.compile import loads as loads

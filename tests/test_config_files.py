@@ -439,3 +439,11 @@ def test_the_data_of_a_family_is_consistent(type: str) -> None:
         }, field.name
         assert field.only is not None or field.values is not None or field.kind or field.among == [], field.name
         assert all(name in family.fields for names in field.needs.values() for name in names), field.name
+
+
+def test_an_object_without_a_type_of_rotary_positions_has_no_scaling(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text('{"model_type": "gpt_oss", "num_hidden_layers": 1}')
+    assert archspec.load(str(path)).hyperparameters["factor"] == 32.0
+    path.write_text('{"model_type": "gpt_oss", "num_hidden_layers": 1, "rope_parameters": {"rope_theta": 1000.0}}')
+    assert archspec.load(str(path)).hyperparameters["factor"] == 1.0

@@ -63,6 +63,7 @@ TOPICS = (
     "import",
     "scaffold",
     "compare",
+    "view",
     "python",
     "contributing",
 )

@@ -62,7 +62,7 @@ def test_results_are_shown_and_read_anywhere(
 ) -> None:
     make, words = RESULTS[name]
     found, command = make(checkpoint), [checkpoint if word == "CHECKPOINT" else word for word in words]
-    assert len(repr(found)) < 150 and repr(found).startswith("<") and "\n" not in repr(found)
+    assert len(repr(found)) < 200 and repr(found).startswith("<") and "\n" not in repr(found)
     fragment = ElementTree.fromstring(found._repr_html_())
     assert fragment.tag in (("div", SVG) if name in ("model", "graph") else ("div",))
     assert not {"script", "link", "img"} & {each.tag.rpartition("}")[2] for each in fragment.iter()}

@@ -33,7 +33,6 @@ EVERYDAY = [
     "gpt2",
     "llama-3.2-1b",
     "modernbert-base",
-    "t5-v1_1-base",
     "transformer-seq2seq",
 ]
 
@@ -98,9 +97,9 @@ def test_geometry_and_sums_of_all_models(name: str) -> None:
     check_model(name)
 
 
-@pytest.mark.parametrize("spec", ["mamba.arch", *[f"values.arch:{name}" for name in ("attention", "nested", "looped")]])
-def test_geometry_of_other_specs(spec: str) -> None:
-    model = archspec.load(f"{HERE / spec}")
+@pytest.mark.parametrize("name", ["attention", "nested", "looped"])
+def test_geometry_of_other_specs(name: str) -> None:
+    model = archspec.load(f"{HERE / 'values.arch'}:{name}")
     plan = plan_of(model)
     sizes = dict.fromkeys(plan.dimensions, 24)
     check(plan, evaluate(work_of(internals(model).body).flops, sizes), sizes)
@@ -207,3 +206,19 @@ def test_the_whole_model_is_one_box() -> None:
     texts = [element.text for element in ElementTree.fromstring(shown).iter() if element.tag.endswith("text")]
     assert texts.count("bert-base-uncased") == 2  # the title and the box
     assert {"input_ids", "token_type_ids", "attention_mask", "last_hidden_state", "pooler_output"} <= {*texts}
+
+
+@pytest.mark.parametrize("name", ["albert-base-v2", "transformer-base"])
+def test_pictures_with_every_layer(name: str) -> None:
+    plan = plan_of(archspec.load(name), fold=False)
+    assert plan.nodes[0].params == plan.total
+    for level, depth in (("layer", None), ("block", 2)):
+        root = layout(plan, opened(plan, level, depth))
+        assert picture_lint.faults(plan, root) == []
+        assert sum(node.params for node in closed_boxes(root)) == plan.total
+
+
+def test_a_picture_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("archspec.pictures.scope.LARGEST_PICTURE", 50)
+    with pytest.raises(archspec.ArchError, match="too many nodes for a picture: the limit is 50"):
+        plan_of(archspec.load("gpt2"))

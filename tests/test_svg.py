@@ -40,7 +40,7 @@ def test_the_plan_is_data() -> None:
     data = json.loads(json.dumps(plan.to_data()))
     sizes = {"batch": 3, "seq": 5, "target": 7}
     for node, found in zip(plan.nodes, data["nodes"], strict=True):
-        assert found["id"] == node.id
+        assert (found["id"], found.get("parent"), found.get("main")) == (node.id, node.parent, node.main)
         for key in ("macs", "elementwise", "bytes", "times"):
             exact = evaluate(getattr(node, key), sizes)
             assert value_of(found.get(key, 1 if key == "times" else 0), sizes) == exact
@@ -156,7 +156,7 @@ def test_the_extension_is_the_format(tmp_path: Path, capsys: pytest.CaptureFixtu
         (".svg", "<svg "),
         (".SVG", "<svg "),
         (".dot", "digraph"),
-        (".mmd", "%%"),
+        (".mmd", "---\ntitle"),
         (".json", "{"),
     ):
         path = tmp_path / f"bert{extension}"

@@ -62,23 +62,10 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     return root.parse_args([f"-: {a[2:]}" if a.startswith("-:") else a for a in _with_values(arguments)])
 
 
-_INTRODUCTION = """\
-Exact parameter counts and graphs of neural network architectures.
-
-  archspec list                                        the bundled models
-  archspec count bert-base-uncased                     parameters of every layer
-  archspec cost bert-base-uncased --batch 1 --seq 512  FLOPs and memory
-  archspec graph bert-base-uncased -o bert.dot         the computation graph
-  archspec compare bert-base-uncased roberta-base      models side by side
-  archspec show bert-base-uncased                      the spec, as a pattern for others
-
-`archspec --help` lists all commands, and `archspec COMMAND --help` their options.
-"""
-
-
 def _introduce(options: argparse.Namespace) -> int:
     """Write a short help, for a command line without a command. Returns the exit status."""
-    sys.stdout.write(_INTRODUCTION)
+    with open(os.path.join(os.path.dirname(__file__), "introduction.txt"), encoding="utf-8") as text:
+        sys.stdout.write(text.read())
     return 0
 
 
@@ -141,7 +128,7 @@ def _graph(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--to",
         "--format",
-        choices=("svg", "png", "pdf", "dot", "mermaid", "mmd", "json", "graphml", "gexf"),
+        choices=("svg", "png", "pdf", "html", "dot", "mermaid", "mmd", "json", "graphml", "gexf"),
         default="",
         help="output format (from the extension of FILE; otherwise dot)",
     )
@@ -159,6 +146,11 @@ def _graph(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dark", action="store_true", help="use a dark background (svg, png, pdf)")
     _dims(parser)
     _output(parser)
+
+
+def _view(parser: argparse.ArgumentParser) -> None:
+    _spec(parser)
+    parser.add_argument("--watch", action="store_true", help="renew the page whenever the spec is saved")
 
 
 def _build(parser: argparse.ArgumentParser) -> None:
@@ -337,6 +329,7 @@ _COMMANDS = {
     "cost": Command("compute multiply-accumulates, FLOPs, elementwise operations and memory", _cost),
     "formula": Command("derive the parameter count as a polynomial in open hyperparameters", _formula),
     "graph": Command("write the computation graph as a picture or as data", _graph),
+    "view": Command("open an interactive picture of a model in a browser", _view),
     "build": Command("generate PyTorch code", _build),
     "compare": Command("compare models side by side: hyperparameters, parameters, costs", _compare),
     "diff": Command("list the tensors and operations that differ between two models", _diff),

@@ -15,7 +15,7 @@ from archspec.pipeline.compile import model_of
 from archspec.source import Diagnostic, fail, suggest
 
 DRAWN = ("svg", "png", "pdf")
-FORMATS = (*DRAWN, "dot", "mermaid", "json", "graphml", "gexf")
+FORMATS = (*DRAWN, "html", "dot", "mermaid", "json", "graphml", "gexf")
 SOURCES = ("dot", "mermaid")
 """Formats that other programs draw."""
 EXTENSIONS = {"mmd": "mermaid", "gv": "dot"}
@@ -31,6 +31,8 @@ def run(options: Namespace) -> int:
     if format not in DRAWN and (options.color != "role" or options.dark):
         option = "--dark" if options.dark else "--color"
         raise fail("usage", f"{option} requires a picture", help=f"use `--to {', '.join(DRAWN)}`")
+    if format == "html" and (options.level or options.depth is not None or options.fold is not None):
+        raise fail("usage", "--level, --depth and --fold do not apply to html", help="open blocks on the page")
     if format in ("png", "pdf") and options.output in (None, "-"):
         raise fail("usage", f"{format.upper()} requires a file", help=f"use `-o FILE.{format}`")
 
@@ -93,22 +95,11 @@ def _sizes(options: Namespace, model: Model) -> Mapping[str, int]:
 
 
 def _data(options: Namespace, model: Model, format: str, level: str) -> str:
-    from archspec.graph.dot import dot
-    from archspec.graph.exchange import gexf_text, graphml_text
-    from archspec.graph.mermaid import mermaid
-    from archspec.graph.nodelink import nodelink
-    from archspec.reporting.documents import json
+    if format == "html":
+        from archspec.pictures.page import page  # which imports more than a static picture needs
+
+        return page(model)
+    from archspec.graph.formats import text_of  # with networkx, which takes longer to import than to draw a picture
 
     fold = format in SOURCES if options.fold is None else options.fold
-    graph = model.graph(level, options.depth, fold=fold)
-    match format:
-        case "dot":
-            return dot(graph, model.name)
-        case "mermaid":
-            return mermaid(graph, model.name)
-        case "graphml":
-            return graphml_text(graph)
-        case "gexf":
-            return gexf_text(graph)
-        case _:
-            return json(nodelink(graph))
+    return text_of(model.graph(level, options.depth, fold=fold), format, model.name)

@@ -24,7 +24,8 @@ class Field(NamedTuple):
     `among` lists patterns of the architectures that use the field. `only` lists the supported values. `kind` is
     integer, integers (one, or a list of them), number, positive (a number above 0), rate (a number from 0 to below 1),
     boolean, list (of integers), entries (an object whose number of entries is the value) or cycle; `least` is the
-    minimum. The value `unset` means null.
+    minimum. The value `unset` means null. `within` is the default where one of the `objects` is given that have the
+    field as a member, but without it.
     `optional` permits null: the hyperparameter is then equal to `like`, if that is given, keeps the default of its
     definition, if null is the default of the field, or is none. If it is equal to `unless`, it keeps its default.
     `needs` maps values to other fields that they require. A `cycle` is a list in which every n-th item is the first
@@ -36,6 +37,8 @@ class Field(NamedTuple):
     sets: str | None
     kind: str
     default: object
+    within: object
+    objects: frozenset[str]
     has_default: bool
     values: list[tuple[object, object]] | None
     only: list[object] | None
@@ -122,6 +125,8 @@ def _field(name: str, entry: _Mapping, shared: _Mapping) -> Field:
         entry.get("sets"),
         entry.get("kind") or ("cycle" if cycle else kinds.get(type(default).__name__, "")),
         default,
+        entry.get("within"),
+        frozenset([each.rpartition(".")[0] for each in (name, *entry.get("also", ()))]),
         "default" in entry,
         [(value, meaning) for value, meaning in values] if values is not None else None,
         entry.get("only"),

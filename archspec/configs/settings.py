@@ -33,6 +33,7 @@ class Settings:
         self.report = report
         self.found: dict[str, Setting] = {}
         self._given: dict[str, Member] = {}
+        self._objects: set[str] = set()  # nested objects that are given
         self._lists: list[tuple[str, Field, Member]] = []  # evaluated last: they depend on other fields
 
     def take(self, members: dict[str, Member], prefix: str) -> None:
@@ -50,6 +51,7 @@ class Settings:
             elif any(known.startswith(f"{full}.") for known in self.family.fields):
                 inner = member.value.plain
                 if isinstance(inner, dict):
+                    self._objects.add(full)
                     self.take(inner, f"{full}.")
                 elif inner is not None:
                     self._expects(full, "an object", member)
@@ -65,7 +67,8 @@ class Settings:
             # A list of the cycle is only a longer form of the hyperparameter, which another field may have set.
             is_set = field.kind == "cycle" and field.sets in self.found
             if field.name not in self._given and field.has_default and not is_set:
-                for name, value in _settings(field, field.default):
+                is_inside = field.within is not None and bool(self._objects & field.objects)
+                for name, value in _settings(field, field.within if is_inside else field.default):
                     self._set(field.name, name, value, None)
             self._check_needs(field)
         if self.report.failed:

@@ -13,7 +13,7 @@ def arrange(plan: Plan, node: Node) -> None:
 
 
 class _Arrangement:
-    """`sources` are the values that enter each child, with the port; `weighs` the children with parameters behind."""
+    """An arrangement under construction. `sides` are the children in columns, `ranks` the rows of the others."""
 
     def __init__(self, plan: Plan, node: Node, contents: Contents) -> None:
         self.plan = plan
@@ -214,7 +214,7 @@ class _Arrangement:
     def _pass_and_skip(self, rows: list[int]) -> None:
         """Tell skips, which have a longer way beside them, from values that pass straight through rows."""
         contents = self.contents
-        reach = self._reach(rows)
+        after = self._ways_down(rows)
         height = len(contents.rows)
         for index, value in enumerate(contents.values):
             start = -1 if value.source is None else self.ranks.get(value.source)
@@ -225,26 +225,34 @@ class _Arrangement:
                 if use.way != "down":
                     continue
                 end = height if use.to is None else self.ranks[use.to]
-                others = [other.to for other in value.uses if other.to != use.to and other.way == "down"]
-                if end - start > 1 and use.to is not None and any(use.to in reach.get(other, ()) for other in others):
+                targets = [other.to for other in value.uses if other.to != use.to and other.way == "down"]
+                others = [target for target in targets if target is not None]
+                if end - start > 1 and use.to is not None and self._is_reached(use.to, others, after):
                     value.uses[i] = use._replace(way="skip")
                 else:
                     passed = max(passed, end - start - 1)
             for row in range(start + 1, start + 1 + passed):
                 contents.rows[row].append(Passing(index))
 
-    def _reach(self, rows: list[int]) -> dict[int | None, set[int]]:
-        """Return the children that can be reached from each child, from row to row."""
+    def _ways_down(self, rows: list[int]) -> dict[int, set[int]]:
+        """Return the children that each child feeds from row to row."""
         after: dict[int, set[int]] = {id: set() for id in rows}
         for value in self.contents.values:
             if value.source in after:
-                after[value.source].update([use.to for use in value.uses if use.way == "down" and use.to is not None])
-        reach: dict[int | None, set[int]] = {}
-        for id in reversed(rows):
-            reach[id] = set(after[id])
-            for target in after[id]:
-                reach[id] |= reach.get(target, set())
-        return reach
+                after[value.source].update([use.to for use in value.uses if use.way == "down" and use.to in after])
+        return after
+
+    def _is_reached(self, target: int, starts: list[int], after: dict[int, set[int]]) -> bool:
+        """Whether a child is reached from one of others, from row to row."""
+        waiting, seen = [*starts], set(starts)
+        while waiting:
+            for id in after.get(waiting.pop(), ()):
+                if id == target:
+                    return True
+                if id not in seen and self.ranks[id] < self.ranks[target]:
+                    seen.add(id)
+                    waiting.append(id)
+        return False
 
     def _choose_out(self) -> None:
         """Set the output that leaves on the axis: the one computed last."""

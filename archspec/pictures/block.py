@@ -29,7 +29,7 @@ class Block:
 
     `x` are the axes of the entries of rows, `y` the tops of children. `turns` are inputs of circles that enter at the
     side, with the side. `tops` and `outs` are the x of the node's own ports. Channel c is above row c; `nets` are by
-    channel and value.
+    channel, value, and the side of the lane to which the value turns ("" for all other ways).
     """
 
     def __init__(self, node: Node, frames: dict[int, Frame]) -> None:
@@ -55,7 +55,7 @@ class Block:
         self.tops: dict[int, float] = {}
         self.outs: dict[int, float] = {}
         self.turns: dict[tuple[int, int], Edge] = {}
-        self.nets: dict[tuple[int, int], Net] = {}
+        self.nets: dict[tuple[int, int, str], Net] = {}
         self.turn_x: dict[tuple[int, int], float] = {}
         self.ends: dict[int, list[float]] = {}
         self.left: list[float] = []
@@ -69,7 +69,12 @@ class Block:
         own = {index for index, value in enumerate(self.values) if value.source is None}
         sides = {index for index in own if node.inputs[self.values[index].output].side != "top"}
         self.rails = rails_of(node.contents, frames, self.row_of, self.bordered | (own - sides))
-        self.slots = {place: self._slot(place[1]) for entries in self.rows for place in entries}
+        gaps: dict[int, dict[str, float]] = {}
+        for rail in self.rails:
+            for tap in rail.taps:
+                lanes = gaps.setdefault(tap.child, {})
+                lanes[rail.edge] = max(lanes.get(rail.edge, 0.0), LANE * tap.gap)
+        self.slots = {place: self._slot(place[1], gaps.get(place[1], {})) for row in self.rows for place in row}
 
     def _bordered(self) -> set[int]:
         """Return the values that enter at a side of the node and continue in channel 0."""
@@ -93,18 +98,14 @@ class Block:
                     frame.w, frame.axis = widest, widest / 2
                     spread_tops(frame, [*frame.tops])
 
-    def _slot(self, key: int) -> Slot:
+    def _slot(self, key: int, lanes: dict[str, float]) -> Slot:
+        """Return the room of an entry: with what stands beside it, and lanes in the gaps around it."""
         if key < 0:
             return Slot(4.0, 4.0)
         frame = self.frames[key]
         around = [self.frames[id].w + BESIDE for id in frame.node.beside or ()]
         right, left = (*around, 0.0, 0.0)[:2]
-        lanes = {"left": 0.0, "right": 0.0}
-        for rail in self.rails:
-            for tap in rail.taps:
-                if tap.child == key and tap.way == "gap":
-                    lanes[rail.edge] = max(lanes[rail.edge], LANE * tap.gap)
-        return Slot(frame.axis + left + lanes["left"], frame.w - frame.axis + right + lanes["right"])
+        return Slot(frame.axis + left + lanes.get("left", 0.0), frame.w - frame.axis + right + lanes.get("right", 0.0))
 
     def port_offset(self, id: int, port: int) -> float:
         """Return the x of a port at the top of a child, from the child's axis."""
@@ -192,6 +193,12 @@ class Block:
             return self.y[tap.child] + self.tap_offset(tap, rail.edge)
         return self.track_y(self.tap_channel(rail, tap), rail.value)
 
-    def track_y(self, channel: int, value: int) -> float:
-        """Return the y of the track of a value in a channel."""
-        return self.track_top[channel] + max(0, self.nets[channel, value].track) * TRACK
+    def start_y(self, rail: Rail, tap: Tap) -> float:
+        """Return the y at which a rail that begins in a channel turns aside, on its way to a tap."""
+        assert rail.start is not None
+        own = "" if rail.is_direct(tap) or rail.value in self.bordered else rail.edge
+        return self.track_y(rail.start, rail.value, own)
+
+    def track_y(self, channel: int, value: int, edge: str = "") -> float:
+        """Return the y of the track of a value in a channel; with an edge, of that to the lane on this side."""
+        return self.track_top[channel] + max(0, self.nets[channel, value, edge].track) * TRACK

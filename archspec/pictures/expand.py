@@ -210,7 +210,7 @@ class Expansion:
         frame.inputs = [first[own] for own in entered.values()]
         self._finish(inner)
         frame.role = self.holdings.common_role(frame)
-        set_sides(self.plan, frame, _weights(scope, entered), _nearness(scope, entered))
+        set_sides(self.plan, frame, _weights(scope, entered), _nearness(entered))
         arrange(self.plan, frame)
         for key, own in entered.items():
             scope.use(key, frame.id, own)
@@ -286,7 +286,7 @@ class Expansion:
             node.role = self.holdings.common_role(node)
         if any(weights) or node.params or node.tensors or (inner is not None and inner.weighs - set(_own(inner))):
             scope.weighs.update((node.id, i) for i in range(node.outputs))
-        set_sides(plan, node, weights, _nearness(scope, entering))
+        set_sides(plan, node, weights, _nearness(entering))
         if node.contents is not None:
             arrange(plan, node)
         for key, port in entering.items():
@@ -354,10 +354,9 @@ def _weights(scope: Scope, entering: dict[Key, int]) -> list[bool]:
     return [key in scope.weighs for key in entering]
 
 
-def _nearness(scope: Scope, entering: dict[Key, int]) -> list[int]:
+def _nearness(entering: dict[Key, int]) -> list[int]:
     """Return how near the producer of each entering value is: later children are nearer than earlier ones."""
-    places = {id: place for place, id in enumerate(scope.contents.children)}
-    return [-1 if source is None else places[source] for source, _ in entering]
+    return [-1 if source is None else source for source, _ in entering]
 
 
 def _range_of(addresses: Sequence[str]) -> str:

@@ -163,7 +163,10 @@ def _turned(block: Block, id: int, found: list[tuple[float, int]], taken: set[Ed
 
 def measure_rows(block: Block) -> None:
     """Set how far each row reaches to the left and to the right."""
-    for entries in block.rows:
-        turned = [x for (id, _), x in block.turn_x.items() if id in [key for _, key in entries]]
+    turns: dict[int, list[float]] = {}
+    for (id, _), x in block.turn_x.items():
+        turns.setdefault(block.row_of[id], []).append(x)
+    for row, entries in enumerate(block.rows):
+        turned = turns.get(row, [])
         block.left.append(min([block.x[place] - block.slots[place].left for place in entries] + turned))
         block.right.append(max([block.x[place] + block.slots[place].right for place in entries] + turned))

@@ -142,8 +142,8 @@ class _Drawing:
         block, value = self.block, self.block.values[rail.value]
         x = block.rail_x(rail)
         taps = sorted(rail.taps, key=lambda tap: block.tap_y(rail, tap))
-        start = self._rail_start(rail, value, taps, x)
         for number, tap in enumerate(taps):
+            start = self._rail_start(rail, value, taps[0], tap)
             y = block.tap_y(rail, tap)
             points = [*start]
             if not rail.is_direct(tap) and x is not None:
@@ -158,14 +158,15 @@ class _Drawing:
                 dot = start[-1]
             self._add(rail.value, value, use, points, stream, dot, branches)
 
-    def _rail_start(self, rail: Rail, value: Value, taps: list[Tap], x: float | None) -> list[Point]:
+    def _rail_start(self, rail: Rail, value: Value, first: Tap, tap: Tap) -> list[Point]:
+        """Return the first points of a rail to a tap."""
         block = self.block
         if value.source in block.column_x:
             return [(block.rail_x(rail) or 0.0, block.y[value.source] + block.frames[value.source].h)]
         if rail.start is not None:
-            points, channel = self._start(rail.value, value)
-            return [*points, (points[-1][0], block.track_y(channel, rail.value))]
-        y = block.tap_y(rail, taps[0])
+            points, _ = self._start(rail.value, value)
+            return [*points, (points[-1][0], block.start_y(rail, tap))]
+        y = block.tap_y(rail, first)
         (self.frame.lefts if rail.edge == "left" else self.frame.rights)[value.output] = y
         return [(self.left if rail.edge == "left" else self.right, y)]
 

@@ -13,7 +13,7 @@ Plan
     roles               [{role, params}] of all tensors, as `count --by role`; `role` is absent for tensors without one
     nodes               all nodes; the `id` of a node is its position in this list. Node 0 is the root
     ties                [[a, b], ...] pairs of nodes that use the same tensor: it is counted at `a`
-    sources             {file: text}, the files that `source` refers to
+    sources             {file: text}, the files that `source` refers to; only in a page
 
 Node
     id, parent          `parent` is absent for the root only
@@ -218,7 +218,6 @@ class Plan:
         self.roles: list[RoleShare] = []
         self.nodes: list[Node] = []
         self.ties: list[tuple[int, int]] = []
-        self.sources: dict[str, str] = {}
 
     def children(self, node: Node) -> list[Node]:
         """Return the children of a node, in program order."""
@@ -231,7 +230,7 @@ class Plan:
 
 _QUANTITIES = {"macs", "elementwise", "bytes", "times", "rounds"}
 _DEFAULTS: dict[str, object] = {"times": 1, "rounds": 1, "copies": 1, "outputs": 1, "out": 0}
-_KEPT = {"id", "total", "params", "output", "port", "value", "size"}
+_KEPT = {"id", "parent", "main", "again", "from", "to", "total", "params", "output", "port", "value", "size"}
 """Keys that are written even if the value is 0."""
 
 

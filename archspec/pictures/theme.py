@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from archspec.record import Record
+from archspec.reporting.roles import NO_ROLE, ROLES
 
 
 class Fill(Record):
@@ -51,7 +52,7 @@ LIGHT = Theme(
     pill="#ffffff",
     pill_line="#8d96a6",
     terminal="#eceff4",
-    plain=Fill("#e4e7ee", "#6d7688"),
+    plain=Fill(*NO_ROLE.light),
     main="#5d6677",
     skip="#161b26",
     side="#8a93a3",
@@ -59,14 +60,7 @@ LIGHT = Theme(
     tie="#8a5a00",
     badge="#1d2430",
     badge_ink="#ffffff",
-    roles={
-        "embedding": Fill("#fde0bd", "#b06a10"),
-        "attention": Fill("#c9dcfa", "#2a61bd"),
-        "feed_forward": Fill("#b9e6c3", "#217a3c"),
-        "norm": Fill("#fbf3bd", "#8f7d00"),
-        "pooler": Fill("#e3d3f5", "#7440b0"),
-        "head": Fill("#f8ccd3", "#b82f49"),
-    },
+    roles={role: Fill(*style.light) for role, style in ROLES.items()},
     others=(
         Fill("#c5e8ea", "#16757d"),
         Fill("#ead9cb", "#80532f"),
@@ -86,7 +80,7 @@ DARK = Theme(
     pill="#2b3341",
     pill_line="#7d889c",
     terminal="#2f3846",
-    plain=Fill("#333c4b", "#8f9ab0"),
+    plain=Fill(*NO_ROLE.dark),
     main="#9aa5b8",
     skip="#eef1f6",
     side="#7d889c",
@@ -94,14 +88,7 @@ DARK = Theme(
     tie="#e0a83c",
     badge="#e8ecf3",
     badge_ink="#161b26",
-    roles={
-        "embedding": Fill("#5c3c14", "#e59f45"),
-        "attention": Fill("#1f3f78", "#77a7f5"),
-        "feed_forward": Fill("#154a27", "#5cc27d"),
-        "norm": Fill("#4b450b", "#d6c544"),
-        "pooler": Fill("#472b6b", "#b68aec"),
-        "head": Fill("#6b2232", "#f08196"),
-    },
+    roles={role: Fill(*style.dark) for role, style in ROLES.items()},
     others=(
         Fill("#10494e", "#55bcc5"),
         Fill("#543823", "#cf9d74"),

@@ -15,7 +15,7 @@ TRACK_BOTTOM = 13.0
 
 def find_nets(block: Block) -> None:
     def net(channel: int, value: int) -> Net:
-        return block.nets.setdefault((channel, value), Net())
+        return block.nets.setdefault((channel, value, ""), Net())
 
     for index, value in enumerate(block.values):
         for row, place in block.chain(index).items():
@@ -43,12 +43,17 @@ def find_nets(block: Block) -> None:
 def _find_rail_nets(block: Block, rail: Rail) -> None:
     x = block.rail_x(rail)
     if rail.start is not None and rail.lane is not None:
-        block.nets[rail.start, rail.value].lowers.append(rail.lane)
+        if rail.value in block.bordered:
+            block.nets[rail.start, rail.value, ""].lowers.append(rail.lane)
+        else:  # a track of its own, so that what goes aside and what goes down are told apart
+            own = block.nets[rail.start, rail.value, rail.edge] = Net()
+            own.uppers.append(block.upper_x(rail.value, rail.start) or 0.0)
+            own.lowers.append(rail.lane)
     for tap in rail.taps:
         if tap.way == "row":
             continue
         channel = block.tap_channel(rail, tap)
-        net = block.nets.setdefault((channel, rail.value), Net())
+        net = block.nets.setdefault((channel, rail.value, ""), Net())
         if not rail.is_direct(tap):
             if x is None:
                 x = -FAR if rail.edge == "left" else FAR
@@ -60,8 +65,10 @@ def _find_rail_nets(block: Block, rail: Rail) -> None:
 
 def place_vertically(block: Block) -> None:
     y = 0.0 if block.is_bare else HEAD
-    for channel in range(block.height + 1):
-        nets = [net for (at, _), net in block.nets.items() if at == channel]
+    channels: list[list[Net]] = [[] for _ in range(block.height + 1)]
+    for (channel, _, _), net in block.nets.items():
+        channels[channel].append(net)
+    for channel, nets in enumerate(channels):
         y = max([y, *_floors(block, 2 * channel)])
         block.track_top.append(y + TRACK_TOP)
         y += _channel_height(block, channel, assign_tracks(nets), bool(nets))
@@ -89,7 +96,7 @@ def _channel_height(block: Block, channel: int, tracks: int, has_nets: bool) -> 
 
 def _column_top(block: Block, id: int) -> float:
     """Return the least y of a column: below the tracks of channel 0 if a value enters it from there."""
-    tracks = [net.track for (channel, _), net in block.nets.items() if channel == 0]
+    tracks = [net.track for (channel, _, _), net in block.nets.items() if channel == 0]
     below = block.track_top[0] + max(tracks, default=-1) * TRACK + TRACK_BOTTOM
     return max(below if tracks else 0.0, 0.0 if block.is_bare else HEAD + 8.0)
 

@@ -1,0 +1,149 @@
+// The plan that Python made, with what is looked up in it often. A node is known by its position in the plan.
+
+let plan;
+
+/** The plan of some data, with ways to look things up. */
+function planOf(data) {
+  const { nodes } = data;
+  for (const each of nodes) each.parent ??= 0; // that of the model itself, which has none
+  const node = (id) => nodes[id];
+  const kids = (id) => nodes[id].contents?.children ?? [];
+  const isBox = (id) => id !== null && id !== 0 && kids(id).length > 0 && nodes[id].kind !== "group";
+
+  const paths = nodes.map(() => null);
+  /** A node and what it is in, outermost first; without the model itself, and without groups, which are no boxes. */
+  function path(id) {
+    if (id === 0) return [];
+    paths[id] ??= nodes[id].kind === "group" ? path(nodes[id].parent) : [...path(nodes[id].parent), id];
+    return paths[id];
+  }
+
+  /** The producer of each input of a node, and the users of each output, among its siblings. */
+  const feeding = nodes.map(() => []);
+  const fed = nodes.map(() => []);
+  const returned = nodes.map(() => []);
+  nodes.forEach(({ contents }, id) => {
+    for (const value of contents?.values ?? []) {
+      value.owner = id;
+      if (value.from !== undefined) (fed[value.from][value.output] ??= []).push(value);
+      for (const { to, port } of value.uses) {
+        if (to === undefined) returned[id][port] = value;
+        else feeding[to][port] = value;
+      }
+    }
+  });
+
+  /** The node that computes a value, and which output it is: as deep inside as it is known. */
+  function origin(value) {
+    value.origin ??= findOrigin(value);
+    return value.origin;
+  }
+  function findOrigin({ owner, from, output }) {
+    if (from !== undefined) return returned[from][output] ? origin(returned[from][output]) : [from, output];
+    return feeding[owner][output] ? origin(feeding[owner][output]) : [owner, `in${output}`];
+  }
+  const keyOf = (value) => origin(value).join(".");
+
+  /** The child that computes a value; for an input of the model's own node, the node that it enters. */
+  function producer(value) {
+    let { owner, from, output } = value;
+    while (from === undefined) {
+      const outer = feeding[owner][output];
+      if (!outer) return owner;
+      ({ owner, from, output } = outer);
+    }
+    while (nodes[from].kind === "group" || (nodes[from].kind === "period" && returned[from][output]?.from !== undefined)) {
+      ({ from, output } = returned[from][output]);
+    }
+    return from;
+  }
+
+  /** The layer, block or input that a value comes from, and the functions and operations that it went through since. */
+  function maker(value) {
+    const through = [];
+    let from = producer(value);
+    while (isStep(from) && feeding[from].filter(Boolean).length === 1) {
+      through.unshift(from);
+      from = producer(feeding[from].find(Boolean));
+    }
+    return { from, through };
+  }
+
+  const isStep = (id) => ["fn", "op", "loop"].includes(nodes[id].kind);
+
+  /** The siblings that use an output of a node, or what uses it outside if the node around returns it. */
+  function users(id, output) {
+    const found = new Set();
+    for (const value of fed[id][output] ?? []) {
+      for (const { to, port } of value.uses) {
+        if (to === undefined) users(value.owner, port).forEach((user) => found.add(user));
+        else if (nodes[to].kind !== "group") found.add(to);
+        else usersInside(to, port).forEach((user) => found.add(user));
+      }
+    }
+    return [...found];
+  }
+  function usersInside(group, port) {
+    const inner = nodes[group].contents.values.filter((value) => value.from === undefined && value.output === port);
+    return inner.flatMap(({ uses }) => uses.map(({ to }) => to)).filter((to) => to !== undefined);
+  }
+
+  const factors = nodes.map(() => null);
+  /** How often a node is applied in the model: the polynomials to be multiplied. */
+  function applied(id) {
+    if (id === 0) return [];
+    const { parent, times } = nodes[id];
+    factors[id] ??= [...applied(parent), nodes[parent].rounds, times].filter((factor) => factor !== undefined);
+    return factors[id];
+  }
+
+  const ids = nodes.map((_, id) => id);
+  /** Periods, and the blocks of the two outermost levels; of those of one type that are together, the first. */
+  function openedAtFirst() {
+    const seen = new Set();
+    return new Set(ids.filter((id) => {
+      const { kind, type } = nodes[id];
+      if (!isBox(id) || path(id).length > 2 || (kind !== "block" && kind !== "period")) return false;
+      const around = path(id).filter((outer) => nodes[outer].kind !== "period").slice(0, -1).at(-1);
+      const key = `${around} ${type}`;
+      if (kind === "block" && seen.has(key)) return false;
+      seen.add(key);
+      return true;
+    }));
+  }
+
+  const byName = new Map(ids.map((id) => [nodes[id].name, id]));
+
+  return {
+    ties: [],
+    roles: [],
+    sources: {},
+    sizes: Object.fromEntries((data.dimensions ?? []).map((name) => [name, [1, null]])),
+    ...data,
+    node,
+    kids,
+    isBox,
+    path,
+    keyOf,
+    applied,
+    maker,
+    users,
+    nameOf: (id) => nodes[id].name,
+    /** The value that enters a node at one of its inputs. */
+    feeding: (id, port) => feeding[id][port],
+    /** The values that leave a node, by output. */
+    leaving: (id) => fed[id],
+    boxes: ids.filter(isBox),
+    opened: openedAtFirst(),
+    isInLayer: (id) => path(id).slice(0, -1).some((outer) => nodes[outer].kind === "layer"),
+    /** The node around one: null at the outermost level. */
+    around: (id) => path(id).at(-2) ?? null,
+    named: (name) => byName.get(name) || null,
+  };
+}
+
+/** A title that is clear without the picture: `+` is the sign of an operation. */
+const titleOf = (id) => {
+  const { form, title, type } = plan.node(id);
+  return form === "circle" ? `${type} ${title}` : title;
+};

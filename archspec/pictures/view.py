@@ -1,0 +1,94 @@
+"""`archspec.view`: the page of a model in a browser, written once or renewed while its spec is edited."""
+
+from __future__ import annotations
+
+import re
+import webbrowser
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from time import sleep
+from typing import TypeAlias
+
+from archspec.model import Model, ModelLike
+from archspec.pictures.page import page
+from archspec.pictures.server import PageServer
+from archspec.pipeline.compile import compile_spec, model_of
+from archspec.source import LARGEST_FILE, ArchError, Diagnostic
+from archspec.table import Plain
+
+INTERVAL = 0.2
+"""Seconds between two looks at the files of a spec."""
+
+Files: TypeAlias = Mapping[str, bytes | None]
+"""Contents of files by path; None for a file that cannot be read."""
+
+
+def view(model: ModelLike, /, **overrides: Plain) -> str:
+    """Write the page of a model to a temporary file, open it in a browser, and return the path of the file.
+
+    `model` is a Model, or what `archspec.load` takes with its overrides. The page is a single file that needs no
+    network, so it can be kept or sent. If there is no browser, the file is written all the same.
+
+    Raises ArchError as `archspec.load` does.
+    """
+    compiled = model_of(model, overrides)
+    name = re.sub(r"[^\w.-]+", "-", compiled.name, flags=re.ASCII).strip("-.")[:80] or "model"
+    with NamedTemporaryFile("wb", prefix=f"{name}-", suffix=".html", delete=False) as file:
+        file.write(page(compiled).encode())
+    webbrowser.open(Path(file.name).as_uri())
+    return file.name
+
+
+def watch(spec: str, overrides: Mapping[str, Plain]) -> Iterator[tuple[str, Sequence[Diagnostic]]]:
+    """Open the page of a spec in a browser, and renew it whenever one of the spec's files changes.
+
+    Yields the address of the page and the diagnostics of the files: at once, and after each change. If the files do not
+    compile, the page shows the errors above the last picture.
+
+    Raises ArchError if the spec does not compile at first.
+    """
+    model, files = _compile(spec, overrides)
+    server = PageServer(lambda version: page(model, version))
+    webbrowser.open(server.url)
+    try:
+        yield server.url, model.warnings
+        while True:
+            files = _changed(files)
+            try:
+                model, files = _compile(spec, overrides)
+            except ArchError as error:
+                server.report(str(error))
+                yield server.url, error.diagnostics
+            else:
+                server.renew(lambda version, model=model: page(model, version))
+                yield server.url, model.warnings
+    finally:
+        server.close()
+
+
+def _compile(spec: str, overrides: Mapping[str, Plain]) -> tuple[Model, Files]:
+    """Compile a spec; return its model, and the files that were read with their contents."""
+    model, loaded = compile_spec(spec, dict(overrides))
+    return model, dict(loaded.library.raw)
+
+
+def _changed(files: Files) -> Files:
+    """Wait until a file has changed, and then until it no longer does: some editors write a file in several steps."""
+    before, now = files, files
+    while now == files or now != before:
+        sleep(INTERVAL)
+        before, now = now, _contents(files)
+    return now
+
+
+def _contents(paths: Iterable[str]) -> Files:
+    return {path: _read(path) for path in paths}
+
+
+def _read(path: str) -> bytes | None:
+    try:
+        with open(path, "rb") as file:
+            return file.read(LARGEST_FILE + 1)
+    except OSError:
+        return None
