@@ -8,6 +8,7 @@ from archspec.reporting.documents import Document
 from archspec.reporting.page import Block, Page
 from archspec.reporting.tables import View, columns
 
+
 def contents(found: Equivalence) -> Document:
     """Return the content of JSON and YAML output."""
     unequal = found.unequal
