@@ -14,6 +14,7 @@ from archspec.comparisons.compare import DifferingHyperparameter as DifferingHyp
 from archspec.comparisons.compare import Figure as Figure
 from archspec.comparisons.components import Alignment as Alignment
 from archspec.comparisons.components import Component as Component
+from archspec.configuration import Configuration as Configuration
 from archspec.costs.api import cost as cost
 from archspec.costs.cost import Cost as Cost
 from archspec.costs.cost import Figures as Figures
@@ -64,6 +65,7 @@ from archspec.source import Diagnostic as Diagnostic
 from archspec.source import Note as Note
 from archspec.source import Source as Source
 from archspec.source import Span as Span
+from archspec.table import Active as Active
 from archspec.table import Buffer as Buffer
 from archspec.table import ModuleRow as ModuleRow
 from archspec.table import Params as Params

@@ -7,6 +7,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, TypeAlias
 
+from archspec.bodies.choices import has_choices
 from archspec.counts.count import Count, count
 from archspec.counts.select import Rule
 from archspec.elaborate.models import Compiled, bare_body
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
+    from archspec.configuration import Configuration, ConfigurationData
     from archspec.elaborate.program import Program
     from archspec.elaborate.trace import Trace
     from archspec.graph.network import Graph
@@ -204,7 +206,7 @@ class Model:
         return pictures.picture(self, level, depth)
 
 
-ModelLike: TypeAlias = Model | str | os.PathLike[str]
+ModelLike: TypeAlias = "Model | str | os.PathLike[str] | Configuration | ConfigurationData"
 """What functions take as a model: a Model, or what `archspec.load` takes."""
 
 
@@ -220,6 +222,10 @@ def compiled_table(compiled: Compiled, overrides: Iterable[str]) -> Table:
     table = table_of(compiled.name, compiled.module, values, changed)
     if not table.is_sound():
         raise fail("internal", f"the tensors of {compiled.name} do not add up to its total; please report this")
+    if has_choices(compiled.body):
+        from archspec.bodies.active import active_parameters  # which few models need
+
+        table = table._replace(active=active_parameters(compiled.body, table))
     return table._replace(unchecked=compiled.expectations if changed else 0)
 
 

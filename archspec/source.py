@@ -255,20 +255,27 @@ def unreadable(label: str, error: Exception, at: Span | None = None) -> ArchErro
     return fail("unreadable", f"cannot read {label}: {reason}", at)
 
 
-def read_bytes(path: str, label: str, report: Report, at: Span | None = None) -> bytes | None:
+def too_large(label: str, largest: int, at: Span | None = None) -> ArchError:
+    """Return the error to raise for a text that exceeds a size limit in bytes."""
+    return fail("budget", f"{label} exceeds the size limit of {largest // 1024:,} KiB", at)
+
+
+def read_bytes(
+    path: str, label: str, report: Report, at: Span | None = None, largest: int = LARGEST_FILE
+) -> bytes | None:
     """Read a file up to just over the size limit; None after a diagnostic (missing or unreadable)."""
     try:
         with opened(path, label, at) as file:
-            return file.read(LARGEST_FILE + 1)
+            return file.read(largest + 1)
     except ArchError as error:
         report.add(error.diagnostics[0])
         return None
 
 
-def decode(data: bytes, label: str, report: Report, at: Span | None = None) -> str | None:
+def decode(data: bytes, label: str, report: Report, at: Span | None = None, largest: int = LARGEST_FILE) -> str | None:
     """Decode the contents of a file; None after a diagnostic (too large or not text)."""
-    if len(data) > LARGEST_FILE:
-        report.error("budget", f"{label} exceeds the size limit of {LARGEST_FILE // 1024} KiB", at)
+    if len(data) > largest:
+        report.add(too_large(label, largest, at).diagnostics[0])
         return None
     try:
         text = data.decode("utf-8-sig")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from archspec.record import Record
@@ -55,11 +56,30 @@ class Params(Record):
     frozen: int
 
 
+class Active(Record):
+    """The parameters used for one token, if they are fewer than all; a table from which a token reads rows is used.
+
+    `without_tables` is the total without tables from which it only reads rows. `choices` are pairs of numbers: of the
+    experts that a token chooses, and of those among which it chooses. `by_tensor` has, for each tensor, the position of
+    its choice; -1 if all of it is used.
+    """
+
+    total: int
+    without_tables: int
+    choices: tuple[tuple[int, int], ...]
+    by_tensor: tuple[int, ...]
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the totals and choices for a document."""
+        return {"total": self.total, "without_tables": self.without_tables, "choices": list(map(list, self.choices))}
+
+
 class Table(Record):
     """The properties of a model that do not depend on input shapes, in program order.
 
     `buffer_ties` maps a tied buffer to the one stored. `unchecked` is the number of `expect` lines skipped,
-    because they apply to the model without overrides.
+    because they apply to the model without overrides. `active` is None if a token uses all parameters, or if the
+    number that it uses is unknown.
     """
 
     model: str
@@ -71,6 +91,7 @@ class Table(Record):
     modules: tuple[ModuleRow, ...]
     buffer_ties: dict[str, str]
     unchecked: int = 0
+    active: Active | None = None
 
     def to_data(self) -> list[object]:
         """Return the table as lists and dictionaries, for JSON."""
@@ -80,7 +101,7 @@ class Table(Record):
     def from_data(data: Any) -> Table | None:
         """Return the table that `to_data` converted; None for invalid data."""
         try:
-            model, hyperparameters, overrides, params, tensors, buffers, modules, ties, unchecked = data
+            model, hyperparameters, overrides, params, tensors, buffers, modules, ties, unchecked, active = data
             table = Table(
                 model,
                 dict(hyperparameters),
@@ -91,6 +112,7 @@ class Table(Record):
                 tuple([ModuleRow(*row) for row in modules]),
                 dict(ties),
                 unchecked,
+                _active(active),
             )
             return table if table.is_sound() else None
         except (TypeError, ValueError):
@@ -104,6 +126,15 @@ class Table(Record):
         texts += [text for t in self.tensors for text in (t.tied_to, t.role) if text is not None]
         numbers = [total, trainable, frozen, self.unchecked, *(n for b in self.buffers for n in b.shape)]
         numbers += [n for t in self.tensors for n in (t.params, t.size, *t.shape)]
+        if self.active is not None:
+            used, without_tables, choices, by_tensor = self.active
+            numbers += [used, without_tables, *by_tensor, *(n for choice in choices for n in choice)]
+            parts = Counter[tuple[int, int]]()
+            for tensor, choice in zip(self.tensors, by_tensor, strict=True):
+                if choice >= 0:
+                    parts[choices[choice]] += tensor.params
+            if used_parameters(total, parts) != used:
+                return False
         return (
             {type(text) for text in texts} == {str}
             and {type(number) for number in numbers} == {int}
@@ -111,3 +142,23 @@ class Table(Record):
             and sum(t.params for t in self.tensors) == total == trainable + frozen
             and sum(t.params for t in self.tensors if t.trainable) == trainable
         )
+
+
+def used_parameters(total: int, parts: Mapping[tuple[int, int], int]) -> int | None:
+    """Return the parameters of a total that are used, if `parts` has those of which only so many of so many are.
+
+    None if a part is not divisible.
+    """
+    for (number, of), params in parts.items():
+        used, rest = divmod(params * number, of)
+        if rest:
+            return None
+        total -= params - used
+    return total
+
+
+def _active(data: Any) -> Active | None:
+    if data is None:
+        return None
+    total, without_tables, choices, by_tensor = data
+    return Active(total, without_tables, tuple([(count, of) for count, of in choices]), tuple(by_tensor))

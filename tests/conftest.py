@@ -14,10 +14,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def cache_of_their_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Tests neither see nor fill the cache of whoever runs them, nor do they depend on the width of the terminal."""
+    """Tests neither see nor fill the caches of whoever runs them, use no network, and depend on no terminal's width."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         patch.setenv("COLUMNS", "100")
+        patch.setenv("HF_HOME", str(tmp_path_factory.mktemp("hub")))
+        patch.setenv("HF_HUB_OFFLINE", "1")
         yield
 
 

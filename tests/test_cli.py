@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,8 +12,11 @@ from pathlib import Path
 import pytest
 
 import archspec
+from archspec import resources
 from archspec.cli import main
 from archspec.cli.error import entries, split
+from archspec.pipeline import generate, index
+from archspec.pipeline.files import parse_bundled_models
 
 ROOT = Path(__file__).parent.parent
 GOOD = """
@@ -181,6 +185,54 @@ def test_list_has_every_bundled_model_with_its_totals(capsys: pytest.CaptureFixt
         assert main(["list", "--format", format]) == 0
         out = capsys.readouterr().out
         assert all(name in out for name in rows)
+
+
+@pytest.mark.parametrize(
+    ("word", "families"),
+    [("qwen", ["qwen2", "qwen3", "qwen3_moe"]), ("GPT-NeoX", ["gpt_neox"]), ("xlm-roberta-base", ["roberta"])],
+)
+def test_list_takes_a_word_to_search_for(word: str, families: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", word, "--format", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["models"]
+    assert list(dict.fromkeys(row["family"] for row in rows)) == families
+
+
+def test_list_names_each_family_once(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "llama"]) == 0
+    first, *others = capsys.readouterr().out.splitlines()[1:]
+    assert first.startswith("llama ") and others and all(line.startswith(" ") for line in others)
+
+
+def test_list_suggests_a_name_for_an_unknown_word(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "bret"]) == 2
+    assert "did you mean `bert`?" in capsys.readouterr().err
+
+
+def test_the_index_of_bundled_models_is_current() -> None:
+    assert index.shipped() is not None, "run `python -m archspec.pipeline.generate`"
+    models = [(model.file, model.name) for model in index.shipped() or []]
+    assert models == parse_bundled_models()
+    assert index.shipped()[0].params == archspec.load(models[0][1]).params  # pyright: ignore[reportOptionalSubscript]
+
+
+@pytest.mark.slow
+def test_the_index_has_the_counts_of_all_bundled_models() -> None:
+    assert generate.index_text() == (ROOT / "specs" / index.NAME).read_text(encoding="utf-8")
+
+
+def test_list_compiles_specs_that_are_not_those_of_the_index(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    shutil.copytree(ROOT / "specs", tmp_path / "specs")
+    for path in (tmp_path / "specs").glob("*.arch"):
+        if path.stem not in ("std", "bert"):
+            path.unlink()
+    spec = tmp_path / "specs" / "bert.arch"
+    spec.write_text(spec.read_text().replace('model "bert-base-uncased" ', 'model "another" '))
+    monkeypatch.setattr(resources, "specs_root", lambda: str(tmp_path / "specs"))
+    assert index.shipped() is None
+    assert main(["list", "another", "--format", "csv"]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == ["bert,another,109482240,109482240,0"]
 
 
 def test_show_prints_the_file_that_holds_the_model(capsys: pytest.CaptureFixture[str]) -> None:

@@ -305,7 +305,7 @@ def test_nothing_heavy_is_imported() -> None:
     assert out.splitlines()[-1] == "[]"
 
 
-# Pictures -------------------------------------------------------------------------------------------------------------
+# Bars -----------------------------------------------------------------------------------------------------------------
 
 
 def test_bars_in_a_terminal() -> None:
@@ -314,15 +314,6 @@ def test_bars_in_a_terminal() -> None:
     assert bar(1, 10**9, 10, "utf-8") == "▏"
     assert bar(50, 100, 10, "ascii") == "#####"
     assert [len(bar(n, 80, 10, "utf-8")) for n in range(81)] == [-(-n // 8) for n in range(81)]
-
-
-def test_the_picture_shown_is_as_it_was_looked_at(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], golden: Callable[[str, str], None]
-) -> None:
-    path = tmp_path / "two.svg"
-    words = ("bert-base-uncased", "albert-base-v2", "--depth", "2", "--svg", str(path))
-    assert run(capsys, *words)[0] == 0
-    golden("compare/two.svg", path.read_text(encoding="utf-8"))
 
 
 def test_parts_that_only_one_model_has() -> None:
@@ -357,45 +348,6 @@ def test_models_that_are_one_layer(tmp_path: Path, capsys: pytest.CaptureFixture
     status, out, _ = run(capsys, f"{path}:one", f"{path}:two")
     assert status == 0
     assert re.search(r"^\(the model\) +\(the model\) +20 +30 +10 +x 1\.5", out, re.MULTILINE), out
-
-
-def test_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "two.svg"
-    words = ("bert-base-uncased", "albert-base-v2", "--svg", str(path))
-    assert run(capsys, *words)[0] == 0
-    text = path.read_text(encoding="utf-8")
-    root = ElementTree.fromstring(text)
-    space = {"s": "http://www.w3.org/2000/svg"}
-    title, description = root.find("s:title", space), root.find("s:desc", space)
-    assert title is not None and title.text == "bert-base-uncased and albert-base-v2: parameters by component"
-    assert description is not None and "encoder.layer.* (12 x) of bert-base-uncased has 85,054,464" in str(
-        description.text
-    )
-    assert "prefers-color-scheme:dark" in text and not re.search(r"(href|src|url\()", text)
-    bars = {
-        re.sub(r" parameters$", "", str(group.findtext("s:title", "", space))): float(rect.attrib["width"])
-        for group in root.iterfind(".//s:g", space)
-        if (rect := group.find("s:rect", space)) is not None
-    }
-    most = max(bars.values())
-    for said, length in bars.items():
-        params = int(said.rpartition(" ")[2].replace(",", ""))
-        assert abs(length - most * params / 85_054_464) < 0.01
-    assert len(bars) == 7
-    assert run(capsys, *words[:2], "--depth", "2", "--svg", str(tmp_path / "deep.svg"))[0] == 0
-    deep = (tmp_path / "deep.svg").read_text(encoding="utf-8")
-    assert '<text x="20" y="82">embeddings</text>' in deep  # parts within parts are indented
-    assert re.search(r'<text x="20" y="\d+">\u00a0\u00a0word_embeddings</text>', deep)
-    status, out, err = run(capsys, *words)
-    assert (status, out) == (2, "") and "already exists" in err
-    path.write_text("old")
-    assert run(capsys, *words, "--force")[0] == 0 and path.read_text(encoding="utf-8") == text
-
-
-def test_a_picture_is_of_two_models(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "three.svg"
-    status, out, err = run(capsys, "bert-base-uncased", "roberta-base", "albert-base-v2", "--svg", str(path))
-    assert (status, out) == (2, "") and "two models" in err and not path.exists()
 
 
 def test_a_setting_may_be_for_the_first_model_alone(capsys: pytest.CaptureFixture[str]) -> None:

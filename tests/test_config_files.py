@@ -106,12 +106,12 @@ def test_a_configuration_goes_wherever_a_spec_does(tmp_path: Path, capsys: pytes
         assert tmp_path.name in said.out or command[0] in ("check", "formula")  # the folder gives the model its name
 
 
-def test_a_folder_is_no_spec_and_what_is_in_it_may_be(tmp_path: Path) -> None:
-    path = write(tmp_path, {"model_type": "bert"}, "config.json")
-    with pytest.raises(archspec.ArchError) as refused:
-        archspec.load(f"{tmp_path}{os.sep}")
-    (found,) = refused.value.diagnostics
-    assert (found.code, found.help) == ("unreadable", f"use the configuration in it: `{path}`")
+def test_a_folder_stands_for_the_configuration_in_it(tmp_path: Path) -> None:
+    path = write(tmp_path, {"model_type": "bert", "num_hidden_layers": 1}, "config.json")
+    for folder in (str(tmp_path), f"{tmp_path}{os.sep}", tmp_path):
+        assert archspec.load(folder).name == tmp_path.name
+        assert archspec.import_config(folder) == archspec.import_config(path)
+        assert table_of(folder)[0] == table_of(path)[0]
 
 
 def test_output_to_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

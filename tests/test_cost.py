@@ -9,7 +9,8 @@ from small import DENSE, load
 
 import archspec
 from archspec.algebra import Polynomial, factored, substitute, symbol
-from archspec.costs.attention import Context, Tracer
+from archspec.costs.attention import Context, Held, Part, Tracer, Use
+from archspec.costs.masks import ALL
 from archspec.costs.tree import tree
 from archspec.ir import Type
 from archspec.model import internals
@@ -347,6 +348,6 @@ def test_what_surrounds_a_body_decides() -> None:
     model = load("layer Net()(x [2, 3, 4]) -> [2, 3, 3] {\n  w: param []\n  return matmul(x, transpose(x)) * .w\n}\n")
     body = internals(model).body
     call = next(call for call in body.calls if call.type == "matmul")
-    assert Tracer().trace(body, Context()).part(call) == ""
-    assert Tracer().trace(body, Context(scored=frozenset([0]))).part(call) == "score"
-    assert Tracer().trace(body, Context(softmaxed=frozenset([0]))).part(call) == "mix"
+    assert Tracer().trace(body, Context()).part(call) is None
+    assert Tracer().trace(body, Context(uses=(Use(scored=True),))).part(call) == Part("score", ALL)
+    assert Tracer().trace(body, Context(held=(Held(softmaxed=True),))).part(call) == Part("mix", ALL)

@@ -241,6 +241,7 @@ def test_json_has_what_is_promised(capsys: pytest.CaptureFixture[str]) -> None:
         "hyperparameters",
         "overrides",
         "params",
+        "active",
         "selected",
         "tensors",
         "buffers",

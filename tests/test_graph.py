@@ -9,6 +9,7 @@ import pytest
 from bundled import each
 
 import archspec
+from archspec.graph.closed import closed
 from archspec.graph.nodelink import nodelink
 from archspec.graph.picture import Box, arrange
 
@@ -188,6 +189,34 @@ def test_layers_that_alternate_are_folded_by_their_numbers(tmp_path: Path) -> No
     spec.write_text(ODD.replace("BODY", body))
     graph = archspec.load(str(spec)).graph(fold=True)
     assert {"l.0,3.one", "l.1,4.one", "l.2,5"} <= set(graph)
+
+
+def test_a_tensor_that_all_iterations_use_is_not_repeated(tmp_path: Path) -> None:
+    spec = tmp_path / "net.arch"
+    spec.write_text("""
+block Inner(n)(x [n], outer [n]) -> [n] {
+  scale: param [n]
+  return x * .scale + outer
+}
+block Outer(n, times)(x [n], outer [n]) -> [n] {
+  inner: Inner(n)
+  return x |> .inner(_, outer) for i in 0..times |> * 0.5
+}
+block Net(n = 5, layers = 3, times = 4)(x [n]) -> [n] {
+  outer: param [n]
+  return x |> layers[i]: Outer(n, times)(_, .outer) for i in 0..layers
+}
+model "net" = Net()
+""")
+    model = archspec.load(str(spec))
+    graph = model.graph(fold=True)
+    repeats = dict(graph.nodes(data="repeat"))
+    assert (repeats["outer"], repeats["layers.*.inner.scale"], repeats["layers.*.inner#mul.0"]) == (None, 3, 12)
+    assert sum(repeat or 1 for repeat in repeats.values()) == len(model.graph())
+    assert (closed(graph, 0).nodes["layers.*"]["repeat"], closed(graph, 1).nodes["layers.*.inner"]["repeat"]) == (3, 12)
+    picture = arrange(graph)
+    lines = {node.lines[0]: node.lines[1:] for node in picture.nodes if node.kind == "param"}
+    assert lines == {"outer": ("real  5  25.0 %", "5"), "scale": ("real  3 x 5  75.0 %", "5")}
 
 
 FAULTS = Path(__file__).parent / "faults"

@@ -336,6 +336,24 @@ def test_a_broken_statement_leaves_the_others(text: str) -> None:
             assert set(changed.body) == set(item.body) - {statement}
 
 
+@pytest.mark.parametrize(
+    "line, count",
+    {
+        "?eturn x |> f, y": 1,
+        "retrun x |> f, y |> g": 1,
+        "return x |> f(a b) |> g, y": 1,
+        "return x |> f, y |> g(a b)": 1,
+        "return x |> f(a b), y |> g(c d), z z": 3,
+        'require x |> f(a b), "it holds"': 1,
+        "x = f(a b) |> g |> h(c d)": 2,
+        "return x |> f,": 1,
+        "return x |> f, , y": 1,
+    }.items(),
+)
+def test_values_after_a_chain_are_parsed_by_themselves(line: str, count: int) -> None:
+    assert len(messages(BODY % f"  {line}")) == count
+
+
 def test_broken_stretches_know_their_words() -> None:
     file, _ = parsed(BODY % "  a, b = f(x y)\n  q = a")
     assert file.broken[0].names == ("a", "b", "f", "x", "y")

@@ -5,7 +5,7 @@ import importlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import test_docs
 import torch_operations
@@ -23,9 +23,16 @@ OTHERS = [
     "test_language_tensors",
     "test_language_values",
 ]
-BERT = {"vocab": 30, "hidden": 12, "layers": 2, "heads": 2, "ffn": 16, "positions": 9}
-LLAMA = {"vocab": 30, "hidden": 16, "layers": 2, "heads": 4, "groups": 2, "ffn": 16}
-SMALL = {
+ENCODER = {"hidden": 12, "layers": 2, "heads": 2, "ffn": 16}
+BERT = {**ENCODER, "vocab": 30, "positions": 9}
+GPT = {"vocab": 30, "hidden": 16, "layers": 2, "heads": 2, "ffn": 16}
+LLAMA = {**GPT, "heads": 4, "groups": 2}
+LATENT = {"q_rank": 6, "kv_rank": 4, "nope_size": 4, "rope_size": 4, "value_size": 4, "expert_ffn": 8, "experts": 8}
+LATENT |= {"expert_groups": 4, "best_groups": 2, "best": 2}
+VIT = {**ENCODER, "image": 8, "patch": 4}
+SWIN = {"image": 16, "patch": 2, "hidden": 8, "depths": [2, 2], "heads": [2, 4], "window": 4}
+WAVES = {"widths": [8, 8], "kernels": [3, 2], "strides": [1, 2], "position_kernel": 4, "position_groups": 2}
+SMALL: dict[str, dict[str, Any]] = {
     "bert": BERT,
     "distilbert": BERT,
     "electra-base": BERT,
@@ -48,6 +55,41 @@ SMALL = {
     "phi-3": {**LLAMA, "window": 4},
     "albert": {"vocab": 30, "factor": 6, "hidden": 12, "layers": 3, "heads": 2, "ffn": 16, "positions": 9},
     "roberta": {"vocab": 30, "hidden": 12, "layers": 2, "heads": 2, "ffn": 16, "positions": 12, "types": 2},
+    "bloom": {"vocab": 30, "hidden": 12, "layers": 2, "heads": 3},
+    "clip-vit-base-patch32-text": BERT,
+    "clip-vit-base-patch32-vision": VIT,
+    "deberta": {**BERT, "buckets": 4},
+    "deepseek-v3": {**GPT, "dense_layers": 1, **LATENT},
+    "deit": {**VIT, "labels": 3},
+    "dinov2": {"image": 8, "patch": 4, "hidden": 12, "layers": 2, "heads": 2, "ratio": 2},
+    "ernie": {**BERT, "tasks": 7},
+    "esm2": {**BERT, "positions": 12, "mask_token": 3},
+    "eurobert": LLAMA,
+    "falcon": GPT,
+    "gemma-2": {**LLAMA, "size": 6, "window": 4},
+    "gemma-3": {**LLAMA, "size": 6, "window": 4, "period": 2},
+    "gpt-neox": GPT,
+    "pythia": GPT,
+    "gpt-oss": {**LLAMA, "size": 6, "experts": 4, "chosen": 2, "window": 4},
+    "gpt-j": {**GPT, "rotated": 4},
+    "layoutlm": {**BERT, "edges": 9},
+    "longformer": {**BERT, "positions": 12, "types": 2, "windows": [2]},
+    "m2m100": {**BERT, "positions": 12},
+    "nllb": {**BERT, "positions": 12},
+    "mamba": {"vocab": 30, "hidden": 12, "layers": 2, "states": 4, "rank": 3},
+    "opus-mt": BERT,
+    "mbart": BERT,
+    "mpnet": {**BERT, "positions": 12},
+    "nomic": {"vocab": 30, "hidden": 12, "layers": 2, "heads": 2, "ffn": 16, "multiple": 10},
+    "opt-125m": BERT,
+    "opt-350m": {**BERT, "word_hidden": 6},
+    "pegasus": BERT,
+    "swin-tiny-cls": {**SWIN, "labels": 3},
+    "swin": SWIN,
+    "vit-base-patch16-224-in21k": VIT,
+    "vit": {**VIT, "labels": 3},
+    "wav2vec2": {**ENCODER, **WAVES},
+    "whisper": {**ENCODER, "vocab": 30, "bins": 5, "frames": 4, "positions": 9},
     "transformer": {"words": 20, "hidden": 12, "layers": 2, "heads": 2, "inner": 16, "positions": 9},
     "small-decoder": {"vocab": 20, "hidden": 16, "heads": 4, "inner": 24},
     "small-vision": {"image": 8, "patch": 4, "hidden": 12, "layers": 2, "heads": 2, "inner": 16},
@@ -56,6 +98,36 @@ SMALL = {
     "small-speech": {"bins": 5, "vocab": 20, "hidden": 12, "layers": 2, "heads": 2, "inner": 16, "window": 2},
 }
 """Bundled models small enough to be tried, by the beginning of their names."""
+
+PAIRS = {"clip-vit-base-patch32": "small-clip", "siglip-base-patch16-224": "small-siglip"}
+"""Bundled models whose sizes are those of their parts, and the models of `pairs.arch` that are like them."""
+
+
+SIZES_ONLY = {
+    "bart-large": "bart-base",
+    "bert-base-chinese": "bert-base-uncased",
+    "bert-base-multilingual-cased": "bert-base-uncased",
+    "bert-large-uncased": "bert-base-uncased",
+    "camembert-base": "roberta-base",
+    "clip-vit-large-patch14": "clip-vit-base-patch32",
+    "electra-base-discriminator": "bert-base-uncased-nopooler",
+    "gemma-2-9b": "gemma-2-2b",
+    "gpt2-large": "gpt2",
+    "gpt2-medium": "gpt2",
+    "gpt2-xl": "gpt2",
+    "llama-3.1-405b": "llama-3.1-8b",
+    "llama-3.1-70b": "llama-3.1-8b",
+    "modernbert-large": "modernbert-base",
+    "modernbert-large-mlm": "modernbert-base-mlm",
+    "nllb-200-distilled-600M": "m2m100_418M",
+    "roberta-large": "roberta-base",
+    "t5-base": "t5-small",
+    "transformer-base": "transformer-seq2seq",
+    "whisper-base": "whisper-tiny",
+    "whisper-large-v3": "whisper-tiny",
+    "xlm-roberta-base": "roberta-base",
+}
+"""Bundled models that differ from another one in nothing but the sizes that `SMALL` sets."""
 
 
 class Text(NamedTuple):
@@ -75,12 +147,24 @@ class Text(NamedTuple):
         return archspec.load(f"{path}:{self.model}")
 
 
-def bundled() -> dict[str, tuple[str, dict[str, int]]]:
-    """Every bundled model, and the examples of the library, with small numbers: SPEC and overrides."""
-    found: dict[str, tuple[str, dict[str, int]]] = {}
+def small(name: str) -> dict[str, Any]:
+    return next(numbers for start, numbers in SMALL.items() if name.startswith(start))
+
+
+def bundled() -> dict[str, tuple[str, dict[str, Any]]]:
+    """The bundled models and the examples of the library with small numbers: SPEC and overrides.
+
+    Of models that have only other sizes, there is one.
+    """
+    found: dict[str, tuple[str, dict[str, Any]]] = {}
     examples = TESTS.parent / "specs" / "std" / "examples.arch"
     for name in archspec.models():
-        found[name] = (name, next(v for k, v in SMALL.items() if name.startswith(k)))
+        if name in SIZES_ONLY:
+            continue
+        if name in PAIRS:
+            found[name] = (f"{TESTS / 'pairs.arch'}:{PAIRS[name]}", {})
+        else:
+            found[name] = (name, small(name))
     for name in MODEL.findall(examples.read_text(encoding="utf-8")):
         found[name] = (f"{examples}:{name}", SMALL[name])
     return found

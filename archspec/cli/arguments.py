@@ -11,15 +11,18 @@ from functools import partial
 from importlib import import_module
 
 from archspec import __version__
+from archspec.configuration import Configuration
 from archspec.counts.select import Rule
 from archspec.record import Record
 
 FORMATS = ("table", "json", "yaml", "csv", "markdown")
 
 _SPEC = (
-    "a bundled name, a path (`file.arch`, or `-` for standard input), `file.arch:model name`, or a configuration "
-    "(`config.json`)"
+    "a bundled name, a path (`file.arch`, or `-` for standard input), `file.arch:model name`, a configuration "
+    "(`config.json`, or its directory), or a name on the hub (`owner/name`)"
 )
+_NAMES = frozenset({"spec", "a", "b", "others", "config"})
+"""The arguments that name models."""
 
 
 class Command(Record):
@@ -59,7 +62,21 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         if name in arguments:
             command.arguments(parser)
     # `-:name` is not an option; a space in it keeps argparse from reading it as one.
-    return root.parse_args([f"-: {a[2:]}" if a.startswith("-:") else a for a in _with_values(arguments)])
+    options = root.parse_args([f"-: {a[2:]}" if a.startswith("-:") else a for a in _with_values(arguments)])
+    if getattr(options, "type", None) or getattr(options, "ignore", None):
+        _configure(options)
+    return options
+
+
+def _configure(options: argparse.Namespace) -> None:
+    """Let the names of models stand for configurations that are read as --type and --ignore specify."""
+
+    def read_as(spec: str) -> Configuration:
+        return Configuration(spec, options.type, tuple(options.ignore))
+
+    for name in _NAMES & vars(options).keys():
+        given: str | list[str] = getattr(options, name)
+        setattr(options, name, read_as(given) if isinstance(given, str) else [*map(read_as, given)])
 
 
 def _introduce(options: argparse.Namespace) -> int:
@@ -119,6 +136,13 @@ def _count(parser: argparse.ArgumentParser) -> None:
     _format(parser)
 
 
+def _list(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "word", metavar="WORD", nargs="?", default="", help="list the models and families with this name"
+    )
+    _format(parser)
+
+
 def _graph(parser: argparse.ArgumentParser) -> None:
     _spec(parser)
     parser.add_argument(
@@ -161,7 +185,10 @@ def _build(parser: argparse.ArgumentParser) -> None:
 
 
 def _import(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("config", metavar="CONFIG", help="a configuration file whose name ends in .json")
+    parser.add_argument(
+        "config", metavar="CONFIG", help="a `config.json`, its directory, `-` for standard input, or a name on the hub"
+    )
+    _reading(parser)
     _output(parser)
 
 
@@ -180,6 +207,9 @@ def _cost(parser: argparse.ArgumentParser) -> None:
         "--attention",
         choices=ATTENTION,
         help="include the memory of activations, with this attention implementation (requires torch)",
+    )
+    parser.add_argument(
+        "--causal-half", action="store_true", help="count the products of causal attention as half (in full)"
     )
     parser.add_argument("--depth", metavar="N", type=_depth, help="combine everything nested deeper than N levels")
     _format(parser)
@@ -259,6 +289,18 @@ def _error(parser: argparse.ArgumentParser) -> None:
 def _spec(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("spec", metavar="SPEC", help=_SPEC)
     _set(parser, "NAME=VALUE", "override a hyperparameter")
+    _reading(parser)
+
+
+def _reading(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--type", help="`model_type` of a configuration that does not specify one")
+    parser.add_argument(
+        "--ignore",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="ignore an unknown field of a configuration, because it has no effect; `*` matches any characters",
+    )
 
 
 def _set(parser: argparse.ArgumentParser, metavar: str, help: str) -> None:
@@ -307,22 +349,31 @@ def _compare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("a", metavar="A", help=_SPEC)
     parser.add_argument("others", metavar="B", nargs="+", help="the models to compare it with, specified like A")
     _set(parser, "[K:]NAME=VALUE", "override a hyperparameter of every model, or only of the K-th (`2:layers=6`)")
+    _reading(parser)
     parser.add_argument("--depth", metavar="N", type=_depth, default=1, help="expand components N levels deep (1)")
     _dims(parser)
-    parser.add_argument("--svg", metavar="FILE", help="write a bar chart of the components of two models to a file")
-    parser.add_argument("--force", action="store_true", help="let --svg overwrite a file")
+    _pictures(parser)
     _format(parser)
+
+
+def _pictures(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--svg", metavar="FILE", help="draw the models side by side, with what differs marked, as SVG")
+    parser.add_argument("--html", metavar="FILE", help="write a page with this picture and the tables")
+    parser.add_argument("--dark", action="store_true", help="use a dark background (--svg)")
+    parser.add_argument("--force", action="store_true", help="let --svg and --html overwrite files")
 
 
 def _diff(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("a", metavar="A", help=_SPEC)
     parser.add_argument("b", metavar="B", help="the model to compare it with, specified like A")
     _set(parser, "[K:]NAME=VALUE", "override a hyperparameter of every model, or only of the K-th (`2:layers=6`)")
+    _reading(parser)
+    _pictures(parser)
     _format(parser)
 
 
 _COMMANDS = {
-    "list": Command("list the bundled models and their parameter counts", _format, "list_models"),
+    "list": Command("list the bundled models and their parameter counts", _list, "list_models"),
     "show": Command("print the source of a bundled spec or definition", _show),
     "check": Command("report all errors in one or more files", _check),
     "count": Command("count parameters, as a tree or by tensor, layer, block or role", _count),

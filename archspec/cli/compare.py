@@ -5,27 +5,29 @@ from __future__ import annotations
 from argparse import Namespace
 
 from archspec.cli import write_diagnostics
-from archspec.cli.files import refuse_existing, save
 from archspec.cli.output import show
+from archspec.cli.side_by_side import save_pictures, wants_picture
 from archspec.comparisons.api import compare_models
-from archspec.comparisons.report import picture
 from archspec.costs.dimension_sizes import given_sizes, parse_sizes
 from archspec.overrides import overrides_for
-from archspec.source import fail
 
 
 def run(options: Namespace) -> int:
     """Write the comparison of the models."""
     specs = [options.a, *options.others]
-    if options.svg is not None:
-        if len(specs) != 2:
-            raise fail("usage", "--svg requires exactly two models", help="name two models, or remove --svg")
-        refuse_existing(options.svg, options.force)
+    is_drawn = wants_picture(options)
     models = list(zip(specs, overrides_for(len(specs), options.settings), strict=True))
     sizes = given_sizes(parse_sizes(options.dims), options.batch, options.seq)
-    found, warnings = compare_models(models, options.depth, sizes)
-    if options.svg is not None:
-        save(options.svg, picture(found), options.force)
+    if is_drawn:
+        from archspec.comparisons.pictures import picture  # slow to import, because it compiles
+        from archspec.pipeline.compile import model_of
+
+        compiled = [model_of(spec, overrides) for spec, overrides in models]
+        found, _ = compare_models([(model, {}) for model in compiled], options.depth, sizes)
+        warnings = [warning for model in compiled for warning in model.warnings]
+        save_pictures(options, found, lambda theme: picture(compiled, theme=theme))
+    else:
+        found, warnings = compare_models(models, options.depth, sizes)
     show(found, options)
     write_diagnostics(list(dict.fromkeys(warnings)))
     return 0

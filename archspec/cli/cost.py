@@ -23,6 +23,7 @@ def run(options: Namespace) -> int:
         dims=sizes,
         dtype=options.dtype,
         attention=options.attention,
+        causal_half=options.causal_half,
         depth=options.depth,
     )
     show(found, options)

@@ -7,13 +7,11 @@ from collections.abc import Sequence
 from archspec.addresses import relative
 from archspec.comparisons.compare import Comparison, ComponentRow, Figure, Value
 from archspec.comparisons.components import Component
-from archspec.comparisons.svg import Pair, svg
 from archspec.reporting.documents import Document, finite, finite_value
 from archspec.reporting.page import Page
 from archspec.reporting.tables import Bar, Column, Row, View, columns
 from archspec.reporting.text import listed, literal, titles
 from archspec.reporting.units import beside, parameters
-from archspec.source import printable
 
 
 def page(found: Comparison, format: str = "table") -> Page:
@@ -30,16 +28,6 @@ def page(found: Comparison, format: str = "table") -> Page:
     counts = [beside(parameters(table.params.total)) for table in found.models]
     heading = listed([name + count for name, count in zip(names, counts, strict=True)])
     return Page(heading, [*(table for table in tables if table.rows), _notes(found, names)])
-
-
-def picture(found: Comparison) -> str:
-    """Render the components of two models as bars, in SVG."""
-    first, second = map(printable, _names(found))
-    pairs = [
-        Pair(part.row.level, (ours, theirs), (_number(part.params.values[0]), _number(part.params.values[1])))
-        for part, (ours, theirs) in zip(found.parts, _labels(found), strict=True)
-    ]
-    return svg((first, second), pairs)
 
 
 def _names(found: Comparison) -> list[str]:
@@ -139,11 +127,11 @@ def _label(component: Component, around: str) -> str:
 
 
 def _bars(found: Comparison, names: Sequence[str]) -> View:
-    """Return a bar for each component of two models, all to one scale; none for more models."""
+    """Return a bar for each component of each model, all to one scale."""
     most = max((_number(value) or 0 for part in found.parts for value in part.params.values), default=0)
     rows: list[Row] = []
-    for part, labels in zip(found.parts, _labels(found), strict=True) if len(names) == 2 else ():
-        label = "  " * part.row.level + (labels[0] or labels[1])
+    for part, labels in zip(found.parts, _labels(found), strict=True):
+        label = "  " * part.row.level + next(filter(None, labels))
         for name, value in zip(names, map(_number, part.params.values), strict=True):
             if value is not None:
                 rows.append({"part": label, "model": name, "bar": Bar(value, most), "params": value})

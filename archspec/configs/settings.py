@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from json import dumps
 from typing import NamedTuple, cast
@@ -27,10 +28,12 @@ class Setting(NamedTuple):
 class Settings:
     """Collector of the hyperparameters that a configuration sets."""
 
-    def __init__(self, family: Family, architecture: str, report: Report) -> None:
+    def __init__(self, family: Family, architecture: str, report: Report, ignore: Sequence[str] = ()) -> None:
         self.family = family
         self.architecture = architecture
         self.report = report
+        self.ignore = ignore
+        self.skipped: list[str] = []
         self.found: dict[str, Setting] = {}
         self._given: dict[str, Member] = {}
         self._objects: set[str] = set()  # nested objects that are given
@@ -55,8 +58,14 @@ class Settings:
                     self.take(inner, f"{full}.")
                 elif inner is not None:
                     self._expects(full, "an object", member)
+            elif any(full == pattern or fnmatchcase(full, pattern) for pattern in self.ignore):
+                self.skipped.append(full)
+                continue
             else:
                 self._unknown(full, member)
+            if full in self.ignore:
+                message = f"`{full}` cannot be ignored: it has an effect for model type `{self.family.type}`"
+                self.report.error("usage", message, member.name, help=f"remove `--ignore {full}`")
 
     def complete(self) -> None:
         """Apply the defaults of the family, and check the constraints between fields."""
@@ -182,7 +191,9 @@ class Settings:
     def _unknown(self, name: str, member: Member) -> None:
         inside = name.rpartition(".")[0]
         names = [n for n in (*self.family.fields, *self.family.ignored) if n.rpartition(".")[0] == inside]
-        help = suggest(name, names) or "remove it if it affects neither tensors nor outputs"
+        near = suggest(name, names)
+        ignore = f"use `--ignore {name}` if it affects neither tensors nor outputs"
+        help = f"{near} otherwise, {ignore}" if near else ignore
         message = f"unknown field `{name}` for model type `{self.family.type}`"
         self.report.error("unknown-name", message, member.name, help=help)
 

@@ -7,37 +7,51 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from archspec.configs.family import Family, known_types, read_family
-from archspec.configs.read import JsonValue, Member, read_json
+from archspec.configs.family import Family
+from archspec.configs.model_type import family_of
+from archspec.configs.read import Member, read_json
 from archspec.configs.settings import Setting, Settings, same
+from archspec.configuration import LARGEST_CONFIGURATION
 from archspec.reporting.text import literal
 from archspec.resolve.files import Library
 from archspec.resolve.unit import Definition, Unit
-from archspec.source import Report, Source, Span, decode, read_bytes, suggest
+from archspec.source import Report, Source, decode, escaped, read_bytes, suggest
 from archspec.syntax import tree
 
 WIDEST = 100
 
 
-def load_config(path: str, library: Library, report: Report) -> Unit | None:
+class Reading(NamedTuple):
+    """How to read a configuration: its model type if it states none, patterns of unknown fields to ignore."""
+
+    type: str | None = None
+    ignore: tuple[str, ...] = ()
+    has_path: bool = True  # which gives the model its name
+
+
+def load_config(path: str, label: str, library: Library, report: Report, reading: Reading = Reading()) -> Unit | None:
     """Load the unit that the configuration at `path` describes; None after diagnostics.
 
     The files read are added to `library.raw`.
     """
-    data = read_bytes(path, path, report)
-    text = decode(data, path, report) if data is not None else None
+    data = read_bytes(path, label, report, largest=LARGEST_CONFIGURATION)
+    text = decode(data, label, report, largest=LARGEST_CONFIGURATION) if data is not None else None
     if data is None or text is None:
         return None
     library.raw[os.path.abspath(path)] = data
-    spec = spec_of(Source(path, text), library, report)
+    return config_unit(Source(label, text), library, report, reading)
+
+
+def config_unit(source: Source, library: Library, report: Report, reading: Reading) -> Unit | None:
+    """Return the unit that a configuration describes; None after diagnostics. The files read are added to `library.raw`."""
+    spec = spec_of(source, library, report, reading)
     if spec is None:
         return None
-    return library.define(
-        Source(f"the spec of {path}", spec), report, folder=None, root=None, path=os.path.realpath(path)
-    )
+    label = f"the spec of {source.label}"
+    return library.define(Source(label, spec), report, folder=None, root=None, path=os.path.realpath(source.label))
 
 
-def spec_of(source: Source, library: Library, report: Report) -> str | None:
+def spec_of(source: Source, library: Library, report: Report, reading: Reading = Reading()) -> str | None:
     """Generate the source of a spec with one model, named after the file; None after diagnostics.
 
     The files read are added to `library.raw`. Raises ArchError if the source is not valid JSON.
@@ -46,12 +60,12 @@ def spec_of(source: Source, library: Library, report: Report) -> str | None:
     if not isinstance(root.plain, dict):
         report.error("wrong-kind", f"expected a JSON object, found {root.written()}", root.span)
         return None
-    family = _family(root, root.plain, library, report)
+    family = family_of(root, root.plain, reading.type, library, report)
     if family is None:
         return None
     architecture = _architecture(root.plain, family, report)
     members = {name: member for name, member in root.plain.items() if name not in ("model_type", "architectures")}
-    settings = Settings(family, architecture or "", report)
+    settings = Settings(family, architecture or "", report, reading.ignore)
     settings.take(members, "")
     settings.complete()
     if architecture is None or report.failed:
@@ -59,26 +73,9 @@ def spec_of(source: Source, library: Library, report: Report) -> str | None:
     unit = library.bundled(family.architectures[architecture].file, report)
     if unit is None:
         return None
-    return _text(source.label, family, architecture, unit, settings.found)
-
-
-def _family(root: JsonValue, members: dict[str, Member], library: Library, report: Report) -> Family | None:
-    known = known_types(library.specs)
-    member = members.get("model_type")
-    if member is None:
-        at = Span(root.span.source, root.span.start, root.span.start + 1)
-        help = f"supported: {', '.join(known)}"
-        report.error("missing-argument", "missing field `model_type`", at, help=help)
-        return None
-    type = member.value.plain
-    if not isinstance(type, str):
-        report.error("wrong-kind", f"`model_type` expects a string, found {member.value.written()}", member.value.span)
-        return None
-    if type not in known:
-        help = suggest(type, known) or f"supported: {', '.join(known)}"
-        report.error("unknown-name", f"unknown model type `{type}`", member.value.span, help=help)
-        return None
-    return read_family(library.specs, type, library.raw)
+    title = _title(source.label, family) if reading.has_path else family.type
+    heading = _heading(source.label, architecture, "model_type" in root.plain, reading, family, settings.skipped)
+    return heading + _text(title, family, architecture, unit, settings.found)
 
 
 def _architecture(members: dict[str, Member], family: Family, report: Report) -> str | None:
@@ -105,11 +102,23 @@ def _architecture(members: dict[str, Member], family: Family, report: Report) ->
 _WORDS = re.compile(r"[A-Za-z0-9][\w.+-]*", re.ASCII)
 
 
-def _text(label: str, family: Family, architecture: str, unit: Unit, found: dict[str, Setting]) -> str:
+def _heading(
+    label: str, architecture: str, has_type: bool, reading: Reading, family: Family, skipped: list[str]
+) -> str:
+    """Return the comments above the spec: what it was made from, and what the configuration did not decide."""
+    lines = [f"# {architecture}, from {os.path.basename(label)}."]
+    if not has_type:
+        why = "as specified" if reading.type is not None else f"the one with {architecture}"
+        lines.append(f"# Without `model_type`: {family.type}, {why}.")
+    lines += [f"# Ignored as specified: {escaped(name)}" for name in skipped]
+    return "\n".join(lines) + "\n\n"
+
+
+def _text(title: str, family: Family, architecture: str, unit: Unit, found: dict[str, Setting]) -> str:
     file, name, fixed = family.architectures[architecture]
     given = fixed | _given(unit, name, found)
     arguments = [f"{n} = {_argument(value)}" for n, value in given.items()]
-    model = f'model "{_title(label, family)}" = {name}('
+    model = f'model "{title}" = {name}('
     body = f"{model}{', '.join(arguments)})"
     if len(body) > WIDEST:
         body = model + "".join(f"\n  {line}" for line in _filled(arguments)) + "\n)"
@@ -118,8 +127,7 @@ def _text(label: str, family: Family, architecture: str, unit: Unit, found: dict
     imports = [f"import {file} {{ {', '.join([name, *sorted(own)])} }}"]
     if words - own:
         imports.insert(0, f"import std {{ {', '.join(sorted(words - own))} }}")
-    heading = f"# {architecture}, from {os.path.basename(label)}."
-    return "\n".join([heading, "", *imports, "", body]) + "\n"
+    return "\n".join([*imports, "", body]) + "\n"
 
 
 class _Part(NamedTuple):

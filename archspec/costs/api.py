@@ -22,6 +22,7 @@ def cost(
     dims: Mapping[str, int] | None = None,
     dtype: str = "float32",
     attention: str | None = None,
+    causal_half: bool = False,
     depth: int | None = None,
 ) -> Cost:
     """Compute the cost of a model: work (multiply-accumulates, FLOPs, elementwise operations) and memory in bytes.
@@ -29,7 +30,8 @@ def cost(
     `model` is a Model, or what `archspec.load` takes. `batch` and `seq` are the sizes of the dimensions of these names,
     `dims` those of any dimensions. A value that depends on other dimensions is a `Polynomial`: a formula, which `str`
     formats. `dtype` is the type of the weights: float64, float32, float16 or bfloat16. `attention` is "flash" or
-    "math": it adds the memory of activations with that implementation of attention, which requires PyTorch. `depth`
+    "math": it adds the memory of activations with that implementation of attention, which requires PyTorch. With
+    `causal_half`, the products of causal attention count as half. `depth`
     limits the nesting of the modules in the rows of the result, for example in `to_frame()`.
     `docs/costs.md` describes the counting rules.
 
@@ -41,7 +43,7 @@ def cost(
     compiled = model_of(model)
     body = internals(compiled).body
     values = valid_sizes(compiled, given_sizes(dims, batch, seq))
-    found = cost_of(internals(compiled).table, body, values, dtype).replace(depth=depth)
+    found = cost_of(internals(compiled).table, body, values, dtype, causal_half).replace(depth=depth)
     return found if attention is None else found.replace(activations=_activations(compiled, values, dtype, attention))
 
 

@@ -6,56 +6,98 @@ them. A matmul is a score only if a mix follows its softmax, so a final softmax 
 (`Op.attention` in the record of an operation states its part.) What a loop over a dimension carries is not followed: it
 may be different in the first and in the last iteration.
 
+Masks in between that depend on positions tell which keys a query sees (`masks`): those with `-inf` have no weight.
+
 Bodies are shared, and attention may extend over several of them, so each is analysed once per `Context`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, reduce
-from typing import NamedTuple
+from math import inf
+from typing import TypeVar
 
 from archspec.bodies.fold import Folded, arguments, fold_back, fold_body, yielded
 from archspec.bodies.step_budget import StepBudget
-from archspec.ir import Body, Call, Operand, Type
+from archspec.costs.masks import ALL, UNKNOWN, Masks, Positions, Seen, both, either
+from archspec.ir import Body, Call, Constant, Operand, Type
 from archspec.ops import OPS
-
-MIXED, SCORED = 1, 2
-"""Uses of a value: by a product, and by a softmax whose result a product uses."""
+from archspec.record import Record
 
 
-class Context(NamedTuple):
-    """The context of a body, by position: which inputs hold a softmax's result, and which outputs become the argument
-    of a matmul (`mixed`), or of a softmax whose result does (`scored`).
+class Held(Record):
+    """The content of a value: whether it is the result of a softmax, or of a product, changed elementwise or moved.
+
+    `seen` are the keys that the masks after the product show.
     """
 
-    softmaxed: frozenset[int] = frozenset()
-    mixed: frozenset[int] = frozenset()
-    scored: frozenset[int] = frozenset()
+    softmaxed: bool = False
+    product: bool = False
+    seen: Seen = ALL
 
 
-class Traced(NamedTuple):
-    """The facts of a `Context` for each slot of a body: whether it holds a softmax's result, and its uses."""
+class Use(Record):
+    """The uses of a value: by a product (`mixed`), and by a softmax whose result a product uses (`scored`).
 
-    softmaxed: Sequence[bool]
-    uses: Sequence[int]
+    `seen` are the keys that the masks before that softmax show.
+    """
 
-    def part(self, call: Call) -> str:
-        """Return "score", "mix" or "" for an operation of the body."""
+    mixed: bool = False
+    scored: bool = False
+    seen: Seen = ALL
+
+
+PLAIN, PRODUCT, UNUSED = Held(), Held(product=True), Use()
+V = TypeVar("V")
+
+
+class Context(Record):
+    """The context of a body: what its inputs hold, what is known of their positions, and the uses of its outputs; each
+    may be empty if there is nothing in it.
+    """
+
+    held: tuple[Held, ...] = ()
+    positions: tuple[Positions, ...] = ()
+    uses: tuple[Use, ...] = ()
+
+
+class Part(Record):
+    """The part of a product in attention: "score" or "mix", and the keys that a query sees."""
+
+    name: str
+    seen: Seen
+
+
+class Traced(Record):
+    """The facts of a `Context` for each slot of a body."""
+
+    held: Sequence[Held]
+    positions: Sequence[Positions]
+    uses: Sequence[Use]
+
+    def part(self, call: Call) -> Part | None:
+        """Return the part of an operation of the body in attention."""
         if OPS[call.type].attention != "product":
-            return ""
-        if any(self.softmaxed[operand] for _, operand in call.inputs if isinstance(operand, int)):
-            return "mix"
-        return "score" if self.uses[call.first] & SCORED else ""
+            return None
+        held = [self.held[operand] for _, operand in call.inputs if isinstance(operand, int)]
+        weights = [entry.seen for entry in held if entry.softmaxed]
+        if weights:
+            return Part("mix", reduce(either, weights))
+        use = self.uses[call.first]
+        return Part("score", use.seen) if use.scored else None
 
     def inside(self, call: Call) -> Context:
         """Return the context of the body that a call applies."""
-        given = [isinstance(operand, int) and self.softmaxed[operand] for _, operand in call.inputs]
-        uses = [(i, self.uses[slot]) for i, slot in yielded(call)]
+        operands = [operand for _, operand in call.inputs]
+        held = [self.held[operand] if isinstance(operand, int) else PLAIN for operand in operands]
+        uses = [UNUSED] * len(call.outputs)
+        for i, slot in yielded(call):
+            uses[i] = self.uses[slot]
         return Context(
-            _marked(arguments(call, given)),
-            frozenset([i for i, use in uses if use & MIXED]),
-            frozenset([i for i, use in uses if use & SCORED]),
+            _unless_all(PLAIN, arguments(call, held)),
+            _positions_inside(call, self.positions),
+            _unless_all(UNUSED, uses),
         )
 
 
@@ -64,67 +106,114 @@ class Tracer:
 
     def __init__(self) -> None:
         self._budget = StepBudget()
-        self._forward: Callable[[Body, frozenset[int]], Folded[bool]] = cache(self._softmaxed)
-        self._backward: Callable[[Body, tuple[int, ...]], list[int]] = cache(self._uses)
+        self._masks = Masks()
+        self._forward: Callable[[Body, Context], Folded[Held]] = cache(self._holds)
+        self._backward: Callable[[Body, Context], list[Use]] = cache(self._uses)
 
     def trace(self, body: Body, context: Context) -> Traced:
         """Return the slots of a body that take part in attention. Raises ArchError if that takes too many steps."""
         self._budget.spend(body)
-        uses = [MIXED * (i in context.mixed) | SCORED * (i in context.scored) for i in range(len(body.outputs))]
-        return Traced(self._forward(body, context.softmaxed).slots, self._backward(body, tuple(uses)))
+        uses = self._backward(body, context._replace(held=()))
+        positions = self._positions(body, context)
+        return Traced(self._forward(body, context._replace(uses=())).slots, positions, uses)
 
-    def _softmaxed(self, body: Body, inputs: frozenset[int]) -> Folded[bool]:
-        """Find the slots and outputs that hold a softmax's result."""
+    def _positions(self, body: Body, context: Context) -> list[Positions]:
+        return self._masks.slots(body, context.positions or (None,) * len(body.inputs)).slots
 
-        def visit_op(call: Call, given: list[bool]) -> list[bool]:
-            if OPS[call.type].attention == "weights":
-                return [True] * len(call.outputs)
-            passed = any(
-                is_result and passes for is_result, passes in zip(given, _passes(call, body.types), strict=True)
-            )
-            return [passed] * len(call.outputs)
+    def _holds(self, body: Body, context: Context) -> Folded[Held]:
+        """Find what the slots and outputs hold."""
+        positions = self._positions(body, context)
 
-        def visit_call(call: Call, given: list[bool]) -> list[bool]:
+        def visit_op(call: Call, given: list[Held]) -> list[Held]:
+            role = OPS[call.type].attention
+            if role == "product":
+                return [PRODUCT] * len(call.outputs)
+            if role == "weights":
+                return [Held(True, False, given[0].seen if _is_along_keys(call, body) else UNKNOWN)] * len(call.outputs)
+            followed = zip(given, _passes(call, body.types), strict=True)
+            # Other operands, such as biases and sinks, are not at keys, or are finite.
+            passed = [entry for entry, passes in followed if passes and (entry.softmaxed or entry.product)]
+            if not passed:
+                return [PLAIN] * len(call.outputs)
+            seen = both(reduce(either, [entry.seen for entry in passed]), self._shown(call, positions))
+            softmaxed, product = any(e.softmaxed for e in passed), any(e.product for e in passed)
+            return [Held(softmaxed, product, seen)] * len(call.outputs)
+
+        def visit_call(call: Call, given: list[Held]) -> list[Held]:
             assert call.body is not None
-            return self._forward(call.body, _marked(arguments(call, given))).outputs
+            inside = Context(_unless_all(PLAIN, arguments(call, given)), _positions_inside(call, positions))
+            return self._forward(call.body, inside).outputs
 
         carried = _carried(body)
-        start = [i in inputs and i >= carried for i in range(len(body.inputs))]
-        found = fold_body(body, start, visit_op, visit_call, False, budget=self._budget)
-        return found._replace(outputs=[flag and i >= carried for i, flag in enumerate(found.outputs)])
+        start = [PLAIN if i < carried else entry for i, entry in enumerate(context.held or [PLAIN] * len(body.inputs))]
+        found = fold_body(body, start, visit_op, visit_call, PLAIN, budget=self._budget)
+        return found._replace(outputs=[PLAIN if i < carried else entry for i, entry in enumerate(found.outputs)])
 
-    def _uses(self, body: Body, outputs: tuple[int, ...]) -> list[int]:
+    def _uses(self, body: Body, context: Context) -> list[Use]:
         """Derive the uses of each slot from those of the outputs."""
+        positions = self._positions(body, context)
 
-        def visit_op(call: Call, results: list[int]) -> list[int]:
-            part = OPS[call.type].attention
-            if part == "product":
-                return [MIXED] * len(call.inputs)
-            if part == "weights":
-                return [SCORED if results[0] & MIXED else 0] * len(call.inputs)
-            use = reduce(int.__or__, results)
-            return [use if passes else 0 for passes in _passes(call, body.types)]
+        def visit_op(call: Call, results: list[Use]) -> list[Use]:
+            role = OPS[call.type].attention
+            if role == "product":
+                return [Use(mixed=True)] * len(call.inputs)
+            if role == "weights":
+                seen = ALL if _is_along_keys(call, body) else UNKNOWN
+                return [Use(scored=results[0].mixed, seen=seen)] * len(call.inputs)
+            use = reduce(_joined, results)
+            if use.scored:
+                use = use._replace(seen=both(use.seen, self._shown(call, positions)))
+            return [use if passes else UNUSED for passes in _passes(call, body.types)]
 
-        def visit_call(call: Call, results: list[int]) -> list[int]:
+        def visit_call(call: Call, results: list[Use]) -> list[Use]:
             assert call.body is not None
-            slots = self._backward(call.body, tuple(results))
+            inside = Context((), _positions_inside(call, positions), _unless_all(UNUSED, results))
+            slots = self._backward(call.body, inside)
             inner = {name: slots[i] for i, (name, _) in enumerate(call.body.inputs)}  # inputs fill the first slots
-            return [inner.get(name, 0) for name, _ in call.inputs]
+            return [inner.get(name, UNUSED) for name, _ in call.inputs]
 
         carried = _carried(body)
-        followed = [use if i >= carried else 0 for i, use in enumerate(outputs)]
-        found = fold_back(body, followed, visit_op, visit_call, 0, int.__or__, self._budget)
-        found[:carried] = [0] * carried
+        outputs = context.uses or [UNUSED] * len(body.outputs)
+        followed = [UNUSED if i < carried else use for i, use in enumerate(outputs)]
+        found = fold_back(body, followed, visit_op, visit_call, UNUSED, _joined, self._budget)
+        found[:carried] = [UNUSED] * carried
         return found
+
+    def _shown(self, call: Call, positions: Sequence[Positions]) -> Seen:
+        """Return the keys that an operation lets a query see: those of the mask if it gives all others -inf."""
+        if OPS[call.type].attention != "mask" or len(call.inputs) != 3:
+            return ALL
+        condition, shown, hidden = (operand for _, operand in call.inputs)
+        if not isinstance(condition, int) or not isinstance(shown, int) or hidden != Constant(-inf):
+            return ALL
+        return self._masks.seen(positions[condition])
+
+
+def _joined(a: Use, b: Use) -> Use:
+    seen = either(a.seen, b.seen) if a.scored and b.scored else a.seen if a.scored else b.seen
+    return Use(a.mixed or b.mixed, a.scored or b.scored, seen)
+
+
+def _positions_inside(call: Call, positions: Sequence[Positions]) -> tuple[Positions, ...]:
+    given = [positions[operand] if isinstance(operand, int) else None for _, operand in call.inputs]
+    return _unless_all(None, arguments(call, given))
+
+
+def _unless_all(default: V, values: Sequence[V]) -> tuple[V, ...]:
+    """Return values for a context: none if all are the default, so that equal contexts are one."""
+    return () if all(value == default for value in values) else tuple(values)
+
+
+def _is_along_keys(call: Call, body: Body) -> bool:
+    """Whether weights are computed along the last axis, that of the keys in a mask."""
+    operand = call.inputs[0][1]
+    axis = OPS[call.type].settings(call.attributes)["axis"]
+    return isinstance(operand, int) and axis in (-1, len(body.types[operand].shape) - 1)
 
 
 def _carried(body: Body) -> int:
     """Return the number of inputs and outputs that iterations of a loop pass on: these are not followed."""
     return body.loop.carried if body.loop is not None else 0
-
-
-def _marked(flags: Iterable[bool]) -> frozenset[int]:
-    return frozenset([i for i, flag in enumerate(flags) if flag])
 
 
 def _passes(call: Call, types: list[Type]) -> list[bool]:

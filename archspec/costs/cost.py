@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from archspec.addresses import join
 from archspec.algebra import substitute, symbols, total
+from archspec.algebra.polynomial import ratio
 from archspec.costs.attention import Context, Tracer
 from archspec.costs.memory import Activations, Memory, memory_of
 from archspec.ir import Body, Type
@@ -66,6 +67,7 @@ class Cost(Result):
     """The cost of a model for sizes of its dimensions (None for a symbolic one), with all optional inputs given.
 
     `work` is the total, and `modules` has the work of each module in program order; `memory` is in bytes.
+    `causal` is whether the products of causal attention are counted in "full" or as "half"; "" if there are none.
     `activations` is set if an attention implementation was specified. `table` is the model's, and `depth` limits the
     nesting of what is shown.
     """
@@ -75,6 +77,7 @@ class Cost(Result):
     work: Figures
     modules: tuple[ModuleCost, ...]
     memory: Memory
+    causal: str = ""
     activations: Activations | None = None
     depth: int | None = None
 
@@ -89,10 +92,14 @@ class Cost(Result):
         return self.table.model
 
 
-def cost_of(table: Table, body: Body, values: Mapping[str, int], dtype: str) -> Cost:
-    """Compute the cost of a model; `values` are valid sizes, and `dtype` is one of `memory.BYTES`."""
+def cost_of(table: Table, body: Body, values: Mapping[str, int], dtype: str, causal_half: bool = False) -> Cost:
+    """Compute the cost of a model; `values` are valid sizes, and `dtype` is one of `memory.BYTES`.
+
+    With `causal_half`, the products of causal attention count as half.
+    """
     assert body.module is not None
-    found = _Work().by_address(body, Context())
+    work = _Work(causal_half)
+    found = work.by_address(body, Context())
     parameters: Counter[str] = Counter()
     trainable: Counter[str] = Counter()
     for tensor in table.tensors:
@@ -112,6 +119,7 @@ def cost_of(table: Table, body: Body, values: Mapping[str, int], dtype: str) -> 
         added((module.own, 1) for module in modules),
         tuple(modules),
         memory_of(body.module, dtype),
+        ("half" if causal_half else "full") if work.has_causal else "",
     )
 
 
@@ -132,7 +140,9 @@ def added(parts: Iterable[tuple[Figures, int]]) -> Figures:
 class _Work:
     """The work of modules by address; each body is computed once per context."""
 
-    def __init__(self) -> None:
+    def __init__(self, causal_half: bool) -> None:
+        self.has_causal = False
+        self._causal_half = causal_half
         self._tracer = Tracer()
         self.by_address: Callable[[Body, Context], dict[str, tuple[int, Figures]]] = cache(self._by_address)
 
@@ -149,9 +159,14 @@ class _Work:
                 nested[call.address, call.body, traced.inside(call)] += 1
                 continue
             work, part = call_work(call, body), traced.part(call)
-            if work.macs or work.elementwise:
-                scores, mixes = work.macs if part == "score" else 0, work.macs if part == "mix" else 0
-                here.append((Figures(work.macs, scores, mixes, work.elementwise), 1))
+            macs = work.macs
+            if part is not None and part.seen.causal:
+                self.has_causal = True
+                macs = ratio(macs, 2) if self._causal_half else macs
+            if macs or work.elementwise:
+                scores = macs if part is not None and part.name == "score" else 0
+                mixes = macs if part is not None and part.name == "mix" else 0
+                here.append((Figures(macs, scores, mixes, work.elementwise), 1))
         found: dict[str, tuple[int, Figures]] = {}
         for (address, inner, around), times in nested.items():
             for below, (applied, figures) in self.by_address(inner, around).items():

@@ -128,7 +128,7 @@ class _Check:
         for place, picked in zip(inputs, given, strict=False):
             if not place.indexes or picked is None:
                 continue
-            held = types[[i.name for i in inputs].index(place.indexes)]
+            held = types[[i.name for i in inputs].index(place.indexes.split()[0])]
             assert held is not None
             axis: int = call.attributes.get("axis", 0)
             rows = self._size(held.shape[axis])

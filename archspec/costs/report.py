@@ -11,7 +11,7 @@ from archspec.reporting.documents import Document, finite
 from archspec.reporting.page import Block, Page
 from archspec.reporting.tables import Column, Row, View, columns
 from archspec.reporting.text import title
-from archspec.reporting.units import beside, flops, size
+from archspec.reporting.units import active, beside, flops, size
 from archspec.work import Quantity
 
 # Documents ------------------------------------------------------------------------------------------------------------
@@ -28,6 +28,8 @@ def contents(cost: Cost) -> Document:
         "dims": cost.dims,
         "dtype": memory.dtype,
         "flops_per_mac": 2,
+        "causal": cost.causal or None,
+        "active": table.active and table.active.to_dict(),
         "work": _amounts(cost.work, ("macs", "flops", "score_flops", "mix_flops", "elementwise")),
         "memory": {
             "weights": memory.weights,
@@ -125,13 +127,23 @@ def _summary(cost: Cost) -> list[str]:
         f"{work.elementwise:,} elementwise operations, counted per element, not included in the FLOPs",
         "each row includes the modules inside it; " * (cost.depth != 0) + "all optional inputs are given",
     ]
+    if cost.causal:
+        lines.insert(2, _CAUSAL[cost.causal])
     if not work.score_macs and not work.mix_macs:
         del lines[1]
+    if cost.table.active is not None:
+        lines.append(active(*cost.table.active[:3]))
     kept = cost.activations
     if kept is not None and not isinstance(kept.bytes, int):
         where = ", ".join(f"{name} >= {size}" for name, size in kept.least.items())
         lines.append(f"{kept.bytes:,} bytes of {_kept(kept)}, where {where}")
     return lines
+
+
+_CAUSAL = {
+    "full": "causal attention: products counted in full, as they are computed; --causal-half counts them as half",
+    "half": "causal attention: products counted as half (--causal-half)",
+}
 
 
 def _kept(activations: Activations) -> str:

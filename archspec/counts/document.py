@@ -19,6 +19,7 @@ def contents(counted: Count) -> Document:
         "hyperparameters": finite(table.hyperparameters),
         "overrides": finite(table.overrides),
         "params": table.params._asdict(),
+        "active": table.active and table.active.to_dict(),
         "selected": selection.total,
         "tensors": tensors,
         "buffers": [buffer._asdict() for buffer in table.buffers],

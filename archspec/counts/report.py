@@ -13,7 +13,7 @@ from archspec.counts.tree import CountRow, tree
 from archspec.reporting.page import Block, Page
 from archspec.reporting.tables import Column, Row, View, percent, shape
 from archspec.reporting.text import number, title
-from archspec.reporting.units import beside, parameters
+from archspec.reporting.units import active, beside, parameters
 
 
 def page(counted: Count, format: str = "table") -> Page:
@@ -67,6 +67,8 @@ def summary(counted: Count) -> list[str]:
     lines = [f"{params.total:,} parameters{beside(parameters(params.total))} in {tensors}"]
     if params.frozen:
         lines.append(f"{params.trainable:,} trainable, {params.frozen:,} frozen")
+    if model.active is not None:
+        lines.append(active(*model.active[:3]))
     for role in ("head", "pooler"):
         found = "; ".join(map(_part, components_of_role(model, role)))
         lines += [f"{role} included: {found}"] if found else []

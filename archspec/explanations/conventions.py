@@ -143,6 +143,7 @@ def _removals(universe: TensorGroups) -> Iterator[tuple[str, int]]:
     role_texts = {role: f"the tensors with role `{role}`" for role in roles} | _ROLES
     if embeddings & ~tables:
         role_texts["embedding"] = "the tensors with role `embedding`"
+    yield "without the experts that a token does not use", universe.where(lambda group: group.share == "idle")
     heads = universe.heads
     if len(heads) > 1:
         yield "without the heads", sum(heads.values())

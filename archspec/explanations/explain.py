@@ -61,7 +61,7 @@ class Answer(NamedTuple):
     `matches` are all matches of the lowest rank that has any, and `more` is the number of matches of the next rank;
     both are limited to MOST_MATCHES. Without a match, `nearest` are the conventions of at most one adjustment with the
     next smaller and the next larger count. `cut_off` is whether the plain count, which does not match, gives the
-    number if it is truncated instead of rounded.
+    number if it is truncated instead of rounded; `active_cut_off` is the same for the parameters used for one token.
     """
 
     reading: Reading
@@ -69,10 +69,12 @@ class Answer(NamedTuple):
     more: int
     nearest: tuple[Match, ...]
     cut_off: bool = False
+    active_cut_off: bool = False
 
 
 class Explanation(Result):
-    """The answers for the readings of a number, coarsest first, and the `total` of the model.
+    """The answers for the readings of a number, coarsest first, and the `total` of the model. `active` is the number of
+    parameters used for one token; None if these are all, or unknown.
 
     `conventions` is the number of conventions tried: all of those with up to `depth` adjustments.
     """
@@ -83,6 +85,7 @@ class Explanation(Result):
     answers: tuple[Answer, ...]
     conventions: int
     depth: int
+    active: int | None = None
 
     def __repr__(self) -> str:
         matches = "matches" if self.fits else "no match"
@@ -125,20 +128,22 @@ class Explainer:
         answers = tuple([self._answer(reading) for reading in number.readings])
         levels = self.conventions.levels
         tried = sum(map(len, levels))
-        return Explanation(self.table.model, self.table.params.total, number, answers, tried, len(levels) - 1)
+        active = self.table.active and self.table.active.total
+        return Explanation(self.table.model, self.table.params.total, number, answers, tried, len(levels) - 1, active)
 
     def _answer(self, reading: Reading) -> Answer:
-        cut_off = reading.cuts(self.table.params.total)
+        active = self.table.active
+        cut_off = reading.cuts(self.table.params.total), active is not None and reading.cuts(active.total)
         found: list[Match] = []
         seen: set[Counted] = set()
         rank = 0
         while rank < len(self.conventions.levels) + 3:  # conventions of the last rank with two omissions, and one more
             level = list(islice(self._of_rank(rank, reading, seen), MOST_MATCHES))
             if found:
-                return Answer(reading, tuple(found), len(level), (), cut_off)
+                return Answer(reading, tuple(found), len(level), (), *cut_off)
             found = level
             rank += 1
-        return Answer(reading, (), 0, tuple(self._nearest(reading)), cut_off)
+        return Answer(reading, (), 0, tuple(self._nearest(reading)), *cut_off)
 
     def _of_rank(self, rank: int, reading: Reading, seen: set[Counted]) -> Iterator[Match]:
         """Yield the matches of exactly this rank."""

@@ -38,7 +38,8 @@ class Omissions:
     def __init__(self, conventions: Conventions) -> None:
         self.conventions = conventions
         self.universe = universe = conventions.universe
-        members = universe.members(universe.everything)
+        self._undivided = universe.where(lambda group: not group.share)
+        members = universe.members(self._undivided)
         self._everywhere = _by_params(_whole(members))
         self._once = _by_params(_single(members))
 
@@ -76,7 +77,7 @@ class Omissions:
             for omission in _layers(self.universe, convention.groups, number - convention.params):
                 yield convention, (omission,)
         for convention in self._few(rank - 2) if 2 <= rank <= 3 else ():
-            for pair in _pairs(self.universe.members(convention.groups), number - convention.params):
+            for pair in _pairs(self.universe.members(convention.groups & self._undivided), number - convention.params):
                 yield convention, pair
 
     def _few(self, rank: int) -> Sequence[Convention]:
@@ -154,6 +155,8 @@ def _arithmetic_errors(universe: TensorGroups, convention: Convention, differenc
         if times > 1:
             lines.setdefault((times, each), []).append(f"a layer of `{address}`")
     for _, group in universe.members(convention.groups):
+        if group.share:
+            continue
         lines.setdefault((group.times, group.each), []).append(f"`{group.name}`")
     for (times, meant), names in lines.items():
         written = meant + difference // times

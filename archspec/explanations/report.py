@@ -20,6 +20,7 @@ def contents(found: Explanation) -> Document:
         "format": 1,
         "model": found.model,
         "total": found.total,
+        "active": found.active,
         "number": {"text": found.number.text, "value": int(value) if value.denominator == 1 else float(value)},
         "tried": {"conventions": found.conventions, "deviations": found.depth},
         "answers": [
@@ -31,6 +32,7 @@ def contents(found: Explanation) -> Document:
                 "more": answer.more,
                 "nearest": list(map(_match, answer.nearest)),
                 "cut_off": answer.cut_off,
+                "active_cut_off": answer.active_cut_off,
             }
             for answer in found.answers
         ],
@@ -53,6 +55,8 @@ def rows(found: Explanation) -> View:
 def page(found: Explanation, format: str = "table") -> Page:
     """Return the report: the matches for each interpretation of the number."""
     total = f"{found.total:,} parameters{beside(parameters(found.total))}"
+    if found.active is not None:
+        total += f", {found.active:,} active{beside(parameters(found.active))}"
     heading = f"{found.model}, {total}: conventions for {found.number.text}"
     blocks: list[Block] = []
     for answer in found.answers:
@@ -85,11 +89,12 @@ _NEAREST = "; the nearest counts with at most one adjustment are"
 
 def _remarks(found: Explanation, answer: Answer) -> list[str]:
     lines: list[str] = []
-    if answer.cut_off and answer.reading.digits is not None:
-        digits = number(answer.reading.digits, "significant digit")
-        lines.append(
-            f"truncated rather than rounded to {digits}, the plain count {found.total:,} is {found.number.text}"
-        )
+    counts = [("plain count", found.total)] * answer.cut_off
+    if answer.active_cut_off and found.active is not None:
+        counts.append(("count of active parameters", found.active))
+    for what, count in counts if answer.reading.digits is not None else ():
+        digits = number(answer.reading.digits or 0, "significant digit")
+        lines.append(f"truncated rather than rounded to {digits}, the {what} {count:,} is {found.number.text}")
     if not answer.matches:
         tried = f"searched {found.conventions:,} conventions with up to {number(found.depth, 'adjustment')}"
         lines.append(

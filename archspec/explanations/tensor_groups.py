@@ -21,7 +21,9 @@ class TensorGroup(NamedTuple):
 
     `part` is "" for what the model has, the address of a head of its family, "buffer", or "use": further applications
     of what is owned once. `alias` says that the tensors are counted elsewhere, and these are further names or uses.
-    `is_table`: rows are looked up in them. `spread` is the number of their `TensorGroups.spreads`.
+    `is_table`: rows are looked up in them. `share` is "used" or "idle" if a token uses only a part of the tensors (the
+    experts that it chooses): the group is that part, or the rest. `spread` is the number of their
+    `TensorGroups.spreads`.
     """
 
     name: str
@@ -34,6 +36,7 @@ class TensorGroup(NamedTuple):
     part: str
     alias: bool
     is_table: bool
+    share: str = ""
     spread: int = 0
     times: int = 0
 
@@ -83,7 +86,7 @@ class TensorGroups:
         self.groups: list[TensorGroup] = []
         self.spreads: list[Counter[str]] = [Counter()]
         self._bits: dict[TensorGroup, int] = {}
-        own = self._grouped(table.tensors)
+        own = self._grouped(table)
         tensors = self._add(own)
         once = [buffer for buffer in table.buffers if buffer.name not in table.buffer_ties]
         buffers = self._add(
@@ -176,18 +179,18 @@ class TensorGroups:
             found |= bit
         return found
 
-    def _grouped(self, tensors: Sequence[Tensor], body: str = "", home: str = "") -> dict[TensorGroup, int]:
+    def _grouped(self, table: Table, body: str = "", home: str = "") -> dict[TensorGroup, int]:
         """Count the tensors of each group; addresses in `body` are moved to `home`.
 
         A group of a single tensor keeps that tensor's name.
         """
         names: dict[TensorGroup, tuple[str, str]] = {}
         spreads: dict[TensorGroup, Counter[str]] = {}
-        for tensor in tensors:
+        for tensor, choice in zip(table.tensors, _choices(table), strict=True):
             name, layer = _moved(tensor.name, body, home), _moved(tensor.layer, body, home)
-            group = self._group(tensor, name, layer)
-            names.setdefault(group, (name, layer))
-            spreads.setdefault(group, Counter())[_number(name)] += 1
+            for group in _parts(self._group(tensor, name, layer), choice):
+                names.setdefault(group, (name, layer))
+                spreads.setdefault(group, Counter())[_number(name)] += 1
         found: dict[TensorGroup, int] = {}
         for group, spread in spreads.items():
             if spread.total() == 1:
@@ -232,7 +235,7 @@ class TensorGroups:
         outermost = set(_outermost(other.table)) - {other.body}
         own_names = {group.name for group in own}
         found: dict[TensorGroup, int] = {}
-        for group, times in self._grouped(other.table.tensors, other.body, other.home).items():
+        for group, times in self._grouped(other.table, other.body, other.home).items():
             if own.get(group, times) != times or (group not in own and group.name in own_names):
                 return None
             part, *_ = *_around(group.name, outermost), group.layer or group.name
@@ -246,6 +249,24 @@ class TensorGroups:
         return Base(
             other.definition, other.models, counted, more, tuple(parts), tuple(missing), guess=int(other.guessed)
         )
+
+
+def _choices(table: Table) -> Sequence[tuple[int, int] | None]:
+    """Return, for each tensor, how many of how many equal parts a token uses; None for all of them."""
+    active = table.active
+    if active is None:
+        return [None] * len(table.tensors)
+    found = [active.choices[index] if index >= 0 else None for index in active.by_tensor]
+    divides = all(c is None or tensor.size % c[1] == 0 for tensor, c in zip(table.tensors, found, strict=True))
+    return found if divides else [None] * len(found)
+
+
+def _parts(group: TensorGroup, choice: tuple[int, int] | None) -> list[TensorGroup]:
+    """Divide a group into the part that a token uses and the rest."""
+    if choice is None:
+        return [group]
+    used = group.each // choice[1] * choice[0]
+    return [group._replace(share="used", each=used), group._replace(share="idle", each=group.each - used)]
 
 
 def _number(name: str) -> str:

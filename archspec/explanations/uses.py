@@ -36,7 +36,8 @@ def table_types(body: Body) -> frozenset[str]:
         for call in body.calls:
             if call.body is None:
                 operands = dict(call.inputs)
-                if any(operands.get(entry.indexes) in stored for entry in OPS[call.type].inputs if entry.indexes):
+                indexed = [name for entry in OPS[call.type].inputs for name in entry.indexes.split()]
+                if any(operands.get(name) in stored for name in indexed):
                     types.add(definition)
             elif call.body.loop is None:
                 types |= found(call.body, call.body.type, frozenset[int]())

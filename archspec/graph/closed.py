@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from archspec.graph.sheet import STORED
+
 if TYPE_CHECKING:
     from networkx import DiGraph
 
@@ -19,6 +21,7 @@ def closed(graph: DiGraph[str], depth: int) -> DiGraph[str]:
     """Return a graph in which the blocks with `depth` blocks around them are nodes; its `params` have the same sum."""
     blocks: dict[str, str] = graph.graph.get("blocks", {})
     shown: dict[str, str] = {}
+    repeats: dict[str, int] = {}
     made = graph.__class__()
     made.graph.update(graph.graph)
     for name in graph:
@@ -35,6 +38,13 @@ def closed(graph: DiGraph[str], depth: int) -> DiGraph[str]:
             made.add_node(block, **data)
             made.nodes[block].update(kind="block", type=blocks.get(block, ""), path=path[:depth], address=block)
             made.nodes[block].pop("shared_with", None)
+            made.nodes[block].pop("repeat", None)
+        if data["kind"] not in STORED:
+            repeat = data.get("repeat", 1)
+            repeats[block] = min(repeat, repeats.get(block, repeat))
+    for block, repeat in repeats.items():
+        if repeat > 1:
+            made.nodes[block]["repeat"] = repeat
     for source, target, data in graph.edges(data=True):
         a, b = shown[source], shown[target]
         if a != b and not made.has_edge(a, b):
@@ -54,5 +64,3 @@ def _join(block: NodeData, inner: NodeData) -> None:
     block["params"] += inner["params"]
     if "frozen" in block or "frozen" in inner:
         block["frozen"] = block.get("frozen", 0) + inner.get("frozen", 0)
-    if "repeat" in block or "repeat" in inner:
-        block["repeat"] = min(block.get("repeat", 1), inner.get("repeat", 1))

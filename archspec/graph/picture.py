@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from archspec.addresses import is_inside, relative
+from archspec.graph.sheet import STORED
 from archspec.reporting.tables import percent
 from archspec.reporting.units import beside, parameters
 
@@ -85,7 +86,8 @@ class _Drawing:
         for data in self.nodes.values():
             path, repeat = data["path"], data.get("repeat", 1)
             for end in range(1, len(path) + 1):
-                self.repeats[path[:end]] = min(repeat, self.repeats.get(path[:end], repeat))
+                if data["kind"] not in STORED:
+                    self.repeats[path[:end]] = min(repeat, self.repeats.get(path[:end], repeat))
                 self.inside[path[:end]] = self.inside.get(path[:end], 0) + data["params"]
 
     def box(self, path: tuple[str, ...]) -> Box:
@@ -119,7 +121,8 @@ class _Drawing:
 
     def _type(self, name: str, data: NodeData) -> str:
         around = self.box(data["path"])
-        own, label = _times(name, data.get("repeat", 1) // around.repeat, data["type"])
+        applied = around.copies if data["kind"] in STORED else around.repeat
+        own, label = _times(name, max(data.get("repeat", 1) // applied, 1), data["type"])
         copies = own * around.copies
         params, frozen = data["params"], data.get("frozen", 0)
         note = "" if not frozen else "  frozen" if frozen == params else f"  {frozen:,} frozen"

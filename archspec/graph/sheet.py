@@ -16,6 +16,9 @@ Iterations: TypeAlias = tuple[tuple[int, int], ...]
 
 Shape: TypeAlias = tuple[Dim, ...]
 
+STORED = frozenset(("param", "buffer", "const"))
+"""The kinds of the nodes of tensors, each of which is there once, however often it is used."""
+
 
 class Producer(NamedTuple):
     """The producer of a slot: an output of a node, or a stored tensor whose node is created when it is first used.
@@ -111,6 +114,7 @@ class Sheet:
         self.counted: dict[str, str] = {}
         self.total = 0
         self._tensors: dict[Body, dict[str, int]] = {}
+        self._stored: dict[str, set[str]] = {}  # the tensors of each node
 
     # Nodes and edges
 
@@ -177,20 +181,21 @@ class Sheet:
     def _tensor_node(self, node: str, name: str, weight: Weight, scope: Scope | None = None) -> NodeData:
         """Add the node of a stored tensor that a body reads directly, or nothing uses.
 
-        In another iteration, its parameters are added to the same node.
+        The tensors of other iterations are added to the same node; one that all of them use is not repeated.
         """
         counted = self._charge(name, weight.size, node, UNCOUNTED) if weight.kind == "param" else UNCOUNTED
+        names = self._stored.setdefault(node, set())
+        names.add(name)
         data = self.nodes.get(node)
         if data is not None:
             data["params"] += counted.params
             if counted.frozen:
                 data["frozen"] = data.get("frozen", 0) + counted.frozen
+            if len(names) > 1:
+                data["repeat"] = len(names)
             return data
         path = scope.path if scope is not None else ()
-        data = self.node(node, weight.kind, weight.type.dtype, (weight.type,), weight.span.place, path, counted)
-        if scope is not None and scope.repeat > 1:
-            data["repeat"] = scope.repeat
-        return data
+        return self.node(node, weight.kind, weight.type.dtype, (weight.type,), weight.span.place, path, counted)
 
     def add_unused(self) -> None:
         """Add nodes for parameters that the spec marks `unused`."""

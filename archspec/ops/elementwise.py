@@ -341,6 +341,7 @@ OPS = (
         "bool if both are, real if either is, else int; common shape of the three",
         _where,
         ("a b",),
+        attention="mask",
         work=1,
         torch=Torch(_choice),
         normal=forms.choose,

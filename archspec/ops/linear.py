@@ -295,7 +295,7 @@ OPS = (
         "broadcast, and 0 <= experts < n.",
         (
             Input("x", "number", "[..., in]"),
-            Input("experts", "int", indexes="weight"),
+            Input("experts", "int", indexes="weight bias"),
             Input("weight", "number", "[n, out, in]"),
             Input("bias", "number", "[n, out]", optional=True),
         ),

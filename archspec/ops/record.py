@@ -59,7 +59,7 @@ class Input(Record):
 
     `elements` are the accepted element types: "int", "bool", "number" (int or real) or "" (any; several such inputs
     are all boolean or all numbers). `shape` is for documentation. An `optional` input may be None; the last one may be
-    `variadic`: one or more tensors. If `indexes` is set, the elements are indices into the input of that name, along
+    `variadic`: one or more tensors. If `indexes` is set, the elements are indices into the inputs of these names, along
     the hyperparameter `axis`, or along the first axis if the operation has none.
 
     In an OpError the tensors of a variadic input `x` are called `x`, `x2`, `x3`, ...
@@ -135,8 +135,10 @@ class Op(Record):
     and the hyperparameters, and returns the interval of the result, whose ends are reached for some input; None if it
     is unknown. `casts` marks conversions of the element type, `widens` the one to reals of at least 32 bits, and
     `mixes` operations that apply weights to their input or mix positions. `trains` marks operations that only act in
-    training: in evaluation, they return their input. `attention` is its role in attention: a `product`, or the
-    `weights` between two products. `alone`: as an operand, its name alone is the operation applied to the first real
+    training: in evaluation, they return their input. `chooses` is the position of the result that contains indices of
+    different elements along `axis`. `rearranges`: each element of its tensors is in exactly one place of its results.
+    `attention` is its role in attention: a `product`, the
+    `weights` between two products, or the choice between products and a number by a `mask`. `alone`: as an operand, its name alone is the operation applied to the first real
     tensor among the other operands.
 
     Cost: `macs` takes the inputs' types, the first result's type and the hyperparameters, and returns sizes whose
@@ -168,7 +170,9 @@ class Op(Record):
     widens: bool = False
     mixes: bool = False
     trains: bool = False
-    attention: Literal["", "product", "weights"] = ""
+    chooses: int | None = None
+    rearranges: bool = False
+    attention: Literal["", "product", "weights", "mask"] = ""
     macs: Callable[[Sequence[Type | None], Type, Settings], Sequence[Dim]] | None = None
     alone: bool = False
     work: int = 0

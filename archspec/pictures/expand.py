@@ -267,6 +267,7 @@ class Expansion:
             self.applications[node.address] = count
             node.name = node.address if count == 1 else f"{node.address}@{count}"
             prefixes = [f"{prefix}{address}." for address in addresses for prefix in scope.prefixes]
+            node.addresses = [prefix[:-1] for prefix in prefixes]
             node.form = "box"
         else:
             number = scope.counts.get(call.type, 0)

@@ -17,6 +17,9 @@ BADGE = 12.0
 WIDEST = 300.0
 """The width at which texts are shortened."""
 
+WIDEST_NOTE = 200.0
+"""The width at which a text is shortened that only explains another one."""
+
 CIRCLE = 18.0
 TIMES = "\N{MULTIPLICATION SIGN}"
 ARROW = "\N{RIGHTWARDS ARROW}"
@@ -30,10 +33,11 @@ def label_children(plan: Plan, children: Sequence[Node]) -> None:
         if child.kind in ("layer", "param", "buffer"):
             others = [title for id, title in titles.items() if id != child.id]
             child.title = _short(child.title, others)
-        _measure(child)
+        measure(child)
 
 
-def _measure(node: Node) -> None:
+def measure(node: Node) -> None:
+    """Set the lines of a node and the size of its closed box, from its title, type and `differs`."""
     if node.times != 1 and node.form == "box":
         node.badge = _line(_badge(node), BADGE, True)
     if node.form == "circle":
@@ -58,6 +62,13 @@ def _measure(node: Node) -> None:
         if node.differs:
             parts.append(_line(node.differs, HEADING_TYPE))
         node.heading = parts
+
+
+def annotate(node: Node, text: str) -> None:
+    """Add a text to those that distinguish a node."""
+    text = fitted(text, SUBTITLE, WIDEST_NOTE)
+    node.differs = ", ".join([part for part in (node.differs, text) if part])
+    measure(node)
 
 
 def subtitle(node: Node) -> str:
@@ -125,7 +136,7 @@ def _distinguish(plan: Plan, children: Sequence[Node]) -> None:
         for node in nodes:
             node.differs = ", ".join(_differences(node, repeated))
             if plan.nodes[node.parent or 0].kind == "period":
-                _measure(node)
+                measure(node)
 
 
 def _differences(node: Node, repeated: Sequence[Node]) -> list[str]:
@@ -136,11 +147,12 @@ def _differences(node: Node, repeated: Sequence[Node]) -> list[str]:
         varies = any(other != usual[0] for other in usual)
         is_other = all(value != other for other in usual)
         if varies or is_other:
-            found.append(_setting(name, value))
+            found.append(setting(name, value))
     return found[:3]
 
 
-def _setting(name: str, value: object) -> str:
+def setting(name: str, value: object) -> str:
+    """Format a hyperparameter with its value."""
     if isinstance(value, bool):
         return name if value else f"not {name}"
     return f"{name} = {'none' if value is None else value}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from archspec.pictures.block import Block
@@ -16,15 +16,18 @@ from archspec.pictures.vertical import find_nets, place_beside, place_vertically
 IsOpen: TypeAlias = Callable[[Node], bool]
 
 
-def layout(plan: Plan, is_open: IsOpen) -> Frame:
-    """Return the frame of the root, with the contents of open nodes laid out."""
-    return _frame(plan, plan.nodes[0], is_open)
+def layout(plan: Plan, is_open: IsOpen, floors: Mapping[int, float] = {}) -> Frame:
+    """Return the frame of the root, with the contents of open nodes laid out.
+
+    `floors` are the least y of nodes in the frames around them, by id.
+    """
+    return _frame(plan, plan.nodes[0], is_open, floors)
 
 
-def _frame(plan: Plan, node: Node, is_open: IsOpen) -> Frame:
+def _frame(plan: Plan, node: Node, is_open: IsOpen, floors: Mapping[int, float]) -> Frame:
     if node.contents is None or not (node.kind in ("root", "group") or is_open(node)):
         return closed(node)
-    block = Block(node, {id: _frame(plan, plan.nodes[id], is_open) for id in node.contents.children})
+    block = Block(node, {id: _frame(plan, plan.nodes[id], is_open, floors) for id in node.contents.children})
     place_rows(block)
     place_ports(block)
     order_entries(block)
@@ -32,6 +35,6 @@ def _frame(plan: Plan, node: Node, is_open: IsOpen) -> Frame:
     place_lanes(block)
     place_columns(block)
     find_nets(block)
-    place_vertically(block)
+    place_vertically(block, floors)
     place_beside(block)
     return framed(block)

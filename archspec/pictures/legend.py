@@ -17,10 +17,10 @@ _ROW = 18.0
 _STEPS = 24
 
 
-def draw_title(plan: Plan, theme: Theme) -> tuple[str, float]:
-    """Return the title with the parameter counts, and its width."""
+def draw_title(plan: Plan, theme: Theme, name: str = "") -> tuple[str, float]:
+    """Return the title with the parameter counts, and its width. It is the model's name, unless there is another."""
     canvas = Canvas()
-    name = fitted(plan.model, 17.0, 600.0, True)
+    name = name or fitted(plan.model, 17.0, 600.0, True)
     counts = f"{plan.total:,} parameters" + (f", {plan.frozen:,} frozen" if plan.frozen else "")
     lines = [(name, width(name, 17.0, True)), (counts, width(counts, 11.0))]
     texts = canvas.text(0, 28, lines[0], theme.ink, 17.0, "700") + canvas.text(0, 46, lines[1], theme.dim, 11.0)

@@ -31,6 +31,7 @@ Node
     name                the full name, which is unique, also among applications of the same address (`layer@2`)
     address             the address in the checkpoint, `*` for the index of a repeated layer (`layer.1,4,...,19` for
                         some of them)
+    addresses           the addresses of all copies (in Python only, not in the data)
     type                name of the definition or operation
     source              file:line of the application
     role                the role of its tensors: of all, or for a block of at least 90 % of its parameters
@@ -159,6 +160,7 @@ class Node:
     """A node of the plan; the docstring of this module describes the attributes."""
 
     address: str | None = None
+    addresses: list[str] | None = None
     again: int | None = None
     badge: Line | None = None
     beside: list[int] | None = None
@@ -232,6 +234,8 @@ _QUANTITIES = {"macs", "elementwise", "bytes", "times", "rounds"}
 _DEFAULTS: dict[str, object] = {"times": 1, "rounds": 1, "copies": 1, "outputs": 1, "out": 0}
 _KEPT = {"id", "parent", "main", "again", "from", "to", "total", "params", "output", "port", "value", "size"}
 """Keys that are written even if the value is 0."""
+_OMITTED = {"addresses"}
+"""What only Python needs."""
 
 
 def _data(value: object, key: str = "") -> Any:
@@ -260,7 +264,9 @@ def _data(value: object, key: str = "") -> Any:
 
 
 def _names(value: Plan | Node | Contents) -> list[str]:
-    return list(value.__slots__) if isinstance(value, Contents) else list(vars(value))
+    return (
+        list(value.__slots__) if isinstance(value, Contents) else [name for name in vars(value) if name not in _OMITTED]
+    )
 
 
 def _object(fields: dict[str, object]) -> dict[str, Any]:

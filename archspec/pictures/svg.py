@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from archspec.pictures.elements import Canvas, number
 from archspec.pictures.frames import Frame, Path
 from archspec.pictures.labels import HEADING, HEADING_TYPE, PILL, SHAPE, SUBTITLE, TITLE
 from archspec.pictures.layout import IsOpen, layout
 from archspec.pictures.legend import draw_legend, draw_title
+from archspec.pictures.marks import Mark, mark_colors, sign
 from archspec.pictures.paint import Paint
 from archspec.pictures.plan import Node, Plan
 from archspec.pictures.theme import Theme
@@ -29,8 +30,14 @@ def svg(plan: Plan, is_open: IsOpen, paint: Paint) -> str:
     root = layout(plan, is_open)
     drawing.contents(root, 0.0, 0.0, 0)
     drawing.finish()
-    canvas, theme = drawing.canvas, paint.theme
-    lines = tie_lines(plan, drawing.placed)
+    left, has_ties = tied(drawing)
+    return _whole(plan, paint, drawing, root, left, has_ties)
+
+
+def tied(drawing: Drawing) -> tuple[float, bool]:
+    """Draw the lines between nodes with the same weights; return the left side of the picture, and if there are any."""
+    canvas, theme = drawing.canvas, drawing.theme
+    lines = tie_lines(drawing.plan, drawing.placed)
     for line in lines:
         canvas.over.append(_tie(line.points, line.ends, theme))
     left = min([0.0, *[x for line in lines for x, _ in line.points]]) - (16.0 if lines else 0.0)
@@ -41,10 +48,10 @@ def svg(plan: Plan, is_open: IsOpen, paint: Paint) -> str:
             f'<text transform="translate({number(left + 9)} {number(middle)}) rotate(-90)" font-size="10" '
             f'fill="{theme.tie}" text-anchor="middle">same weights</text>'
         )
-    return _document(plan, paint, drawing, root, left, bool(lines))
+    return left, bool(lines)
 
 
-def _document(plan: Plan, paint: Paint, drawing: Drawing, root: Frame, left: float, has_ties: bool) -> str:
+def _whole(plan: Plan, paint: Paint, drawing: Drawing, root: Frame, left: float, has_ties: bool) -> str:
     theme = paint.theme
     width = max(root.w - left + SHEET * 2, 300.0)
     title, room = draw_title(plan, theme)
@@ -52,15 +59,22 @@ def _document(plan: Plan, paint: Paint, drawing: Drawing, root: Frame, left: flo
     legend, height = draw_legend(plan, paint, sorted(drawing.streams), has_ties, width)
     w, h = width + 2 * MARGIN, TITLE_ROOM + root.h + 28.0 + height + 18.0
     body = "".join([*drawing.canvas.below, *drawing.canvas.over])
+    parts = (
+        f'<g transform="translate({number(MARGIN)} 0)">{title}</g>'
+        f'<g transform="translate({number(MARGIN - left)} {number(TITLE_ROOM)})">{body}</g>'
+        f'<g transform="translate({number(MARGIN)} {number(TITLE_ROOM + root.h + 28.0)})">{legend}</g>'
+    )
+    return document(plan.model, w, h, theme, parts)
+
+
+def document(title: str, w: float, h: float, theme: Theme, parts: str) -> str:
+    """Return an SVG document with a title, a size and a background."""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{number(w)}" height="{number(h)}" '
         f'viewBox="0 0 {number(w)} {number(h)}" role="img" '
         "font-family=\"Helvetica, Arial, 'Liberation Sans', sans-serif\">"
-        f"<title>{drawing.canvas.clean(plan.model)}</title>"
-        f'<rect width="{number(w)}" height="{number(h)}" fill="{theme.background}"/>'
-        f'<g transform="translate({number(MARGIN)} 0)">{title}</g>'
-        f'<g transform="translate({number(MARGIN - left)} {number(TITLE_ROOM)})">{body}</g>'
-        f'<g transform="translate({number(MARGIN)} {number(TITLE_ROOM + root.h + 28.0)})">{legend}</g></svg>\n'
+        f"<title>{Canvas.clean(title)}</title>"
+        f'<rect width="{number(w)}" height="{number(h)}" fill="{theme.background}"/>{parts}</svg>\n'
     )
 
 
@@ -73,10 +87,14 @@ def _tie(points: Sequence[tuple[float, float]], ends: Sequence[tuple[float, floa
 
 
 class Drawing:
-    """Draws frames onto a canvas; `placed` has the rectangles and lines, and `streams` the kinds of lines drawn."""
+    """Draws frames onto a canvas; `placed` has the rectangles and lines, and `streams` the kinds of lines drawn.
 
-    def __init__(self, plan: Plan, paint: Paint) -> None:
+    `marks` are those of nodes that differ from another model, by id.
+    """
+
+    def __init__(self, plan: Plan, paint: Paint, marks: Mapping[int, Mark] = {}) -> None:
         self.plan = plan
+        self.marks = marks
         self.paint = paint
         self.theme = paint.theme
         self.canvas = Canvas()
@@ -154,6 +172,7 @@ class Drawing:
         if self._is_frozen(node):
             self.canvas.over.append(Canvas.flake(at + 5, y + 14, theme.dim))
         self._badge(node, x + frame.w - 8, y + 1)
+        self._mark(node, x, y, frame.w, frame.h, 10)
 
     def _box(self, frame: Frame, x: float, y: float) -> None:
         node, _theme, canvas = frame.node, self.theme, self.canvas
@@ -162,6 +181,7 @@ class Drawing:
         canvas.below.append(f"<g>{canvas.tooltip(self._description(node))}")
         if node.form == "circle":
             self._circle(node, x + w / 2, y + h / 2, w / 2)
+            self._mark(node, x, y, w, h, w / 2)
             return
         colors = self.paint.fill_of(node)
         radius = _radius(frame)
@@ -194,6 +214,15 @@ class Drawing:
             canvas.below.append(Canvas.flake(x + w - 10, y + 10, colors.line))
         canvas.below.append("</g>")
         self._badge(node, x + w + 6, y - 1)
+        self._mark(node, x, y, w, h, radius)
+
+    def _mark(self, node: Node, x: float, y: float, w: float, h: float, radius: float) -> None:
+        """Mark a box or frame that differs from another model."""
+        mark = self.marks.get(node.id)
+        if mark is not None:
+            color = mark_colors(self.theme)[mark.kind].line
+            self.canvas.below.append(_rect(x, y, w, h, radius, "none", color, 2.2))
+            self.canvas.over.append(sign(mark.kind, x - 1, y - 1, self.theme))
 
     def _circle(self, node: Node, x: float, y: float, radius: float) -> None:
         theme = self.theme
@@ -234,7 +263,8 @@ class Drawing:
         if node.params:
             each = f"{node.copies} x {node.params // node.copies:,} = " if node.copies > 1 else ""
             parts.append(f"{each}{node.params:,} parameters")
-        return ", ".join([part for part in parts if part])
+        mark = self.marks.get(node.id)
+        return ", ".join([part for part in parts if part]) + (f"; {mark.kind}: {mark.text}" if mark is not None else "")
 
 
 def _radius(frame: Frame) -> float:

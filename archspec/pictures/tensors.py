@@ -124,6 +124,7 @@ class Holdings:
             node = scope.child(weight.kind, "")
             node.title, node.form, node.shape, node.dtype = name, "box", weight.shape, weight.type.dtype
             node.address = node.name = scope.shown + name
+            node.addresses = [prefix + name for prefix in scope.prefixes]
             node.copies = len(scope.prefixes)
             return node.id
         first = self._family(own)[0].name
@@ -140,7 +141,9 @@ class Holdings:
         family = self._family(own)
         node.title, node.form, node.shape, node.dtype = self._shown(own), "box", own.shape, dtype
         node.address = node.name = scope.shown + node.title
-        node.copies = len(scope.prefixes) * len(family)
+        length = len(scope.prefixes[0])
+        node.addresses = [prefix + member.name[length:] for prefix in scope.prefixes for member in family]
+        node.copies = len(node.addresses)
         node.role = own.role
         if scope.node.kind == "layer":
             held = {tensor.name: tensor for tensor in scope.node.tensors or ()}[node.title]
@@ -148,13 +151,11 @@ class Holdings:
             node.params = held.params * node.copies
             node.frozen = node.params if held.frozen else 0
             return node
-        length = len(scope.prefixes[0])
-        names = [prefix + member.name[length:] for prefix in scope.prefixes for member in family]
-        for name in names:
+        for name in node.addresses:
             self._node_of_tensor.setdefault(name, node.id)
             self._count(node, self._by_name[name])
-        if self._node_of_tensor[names[0]] != node.id:
-            node.again = self._node_of_tensor[names[0]]
+        if self._node_of_tensor[node.addresses[0]] != node.id:
+            node.again = self._node_of_tensor[node.addresses[0]]
         node.tensors = [self._described(node, own)]
         return node
 
@@ -172,6 +173,7 @@ class Holdings:
             if unread and len(unread) == len(tensors) and layer:
                 node = scope.child("layer", unread[0].type)
                 node.title = node.address = node.name = layer
+                node.addresses = [layer]
                 node.form = "box"
                 self.layer(node, [layer])
             else:

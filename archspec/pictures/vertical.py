@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from archspec.pictures.block import BESIDE, FAR, TRACK, TRACK_TOP, Block
-from archspec.pictures.frames import FOOT, HEAD
+from archspec.pictures.frames import FOOT, HEAD, Frame
 from archspec.pictures.taps import Rail
 from archspec.pictures.tracks import Net, assign_tracks
 
@@ -63,7 +63,7 @@ def _find_rail_nets(block: Block, rail: Rail) -> None:
         (net.lowers if channel == tap.row else net.uppers).append(end)
 
 
-def place_vertically(block: Block) -> None:
+def place_vertically(block: Block, floors: Mapping[int, float]) -> None:
     y = 0.0 if block.is_bare else HEAD
     channels: list[list[Net]] = [[] for _ in range(block.height + 1)]
     for (channel, _, _), net in block.nets.items():
@@ -73,7 +73,7 @@ def place_vertically(block: Block) -> None:
         block.track_top.append(y + TRACK_TOP)
         y += _channel_height(block, channel, assign_tracks(nets), bool(nets))
         if channel < block.height:
-            y = max([y, *_floors(block, 2 * channel + 1)])
+            y = max([y, *_floors(block, 2 * channel + 1), *_given(block, channel, floors)])
             block.row_top.append(y)
             y += _place_row(block, channel, y)
     block.bottom = y
@@ -111,14 +111,31 @@ def _floors(block: Block, level: int) -> Iterable[float]:
             yield _column_top(block, id) + block.frames[id].h + 14.0 - offset
 
 
-def _place_row(block: Block, row: int, y: float) -> float:
-    """Set the y of the children in a row, and return its height."""
+def _given(block: Block, row: int, floors: Mapping[int, float]) -> Iterable[float]:
+    """Yield the least y of a row at which its children are not above their floors."""
+    frames, tallest = _row_of(block, row)
+    for frame in frames:
+        if frame.node.id in floors:
+            yield floors[frame.node.id] - _below_top(frame, frames, tallest)
+
+
+def _row_of(block: Block, row: int) -> tuple[list[Frame], float]:
+    """Return the children in a row, and its height."""
     frames = [block.frames[key] for _, key in block.rows[row] if key >= 0]
     beside = [block.frames[id] for frame in frames for id in frame.node.beside or ()]
-    tallest = max([frame.h for frame in [*frames, *beside]], default=0.0)
-    is_open = any(frame.is_open for frame in frames)
+    return frames, max([frame.h for frame in [*frames, *beside]], default=0.0)
+
+
+def _below_top(frame: Frame, frames: Sequence[Frame], tallest: float) -> float:
+    """Return the distance of a child from the top of its row: closed ones are centered."""
+    return 0.0 if any(other.is_open for other in frames) else (tallest - frame.h) / 2
+
+
+def _place_row(block: Block, row: int, y: float) -> float:
+    """Set the y of the children in a row, and return its height."""
+    frames, tallest = _row_of(block, row)
     for frame in frames:
-        block.y[frame.node.id] = y if is_open else y + (tallest - frame.h) / 2
+        block.y[frame.node.id] = y + _below_top(frame, frames, tallest)
     for frame in frames:
         for id, _edge in zip(frame.node.beside or (), (frame.rights, frame.lefts), strict=False):
             middle = block.y[frame.node.id] + block.beside_offset(frame, id)

@@ -13,30 +13,35 @@ Each stage takes what the one before it returns. `tables.table_of` skips all but
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from archspec.elaborate.models import check_definitions, check_files, compile_model
 from archspec.elaborate.untaken import check_untaken
 from archspec.ir import uncollected
 from archspec.model import Compilation, Model, ModelLike
 from archspec.pipeline.files import Loaded, forget, fresh, load_file, model_in, open_spec
-from archspec.pipeline.spec import parse_spec, written
+from archspec.pipeline.locate import located
+from archspec.pipeline.spec import Spec, parse_spec, read_spec
 from archspec.source import ArchError, Enough, Report, Source, fail
 from archspec.syntax import tree
 from archspec.table import Plain
 
+if TYPE_CHECKING:
+    from archspec.pipeline.spec import SpecLike
+
 DEEPEST_LIST = 64
 
 
-def load(spec: str | os.PathLike[str], /, **overrides: Plain) -> Model:
+def load(spec: SpecLike, /, **overrides: Plain) -> Model:
     """Compile a model.
 
-    `spec` is a bundled name, a path to an `.arch` file, "path.arch:model name", or a path to a configuration that ends
-    in `.json`. `overrides` set hyperparameters instead of those in the spec: numbers, booleans, strings, lists, None; a
-    definition or function by its name in the spec's file or in the standard library.
+    `spec` is a bundled name, a path to an `.arch` file, "path.arch:model name", a configuration (a path that ends in
+    `.json`, a directory with a `config.json`, a dictionary, a configuration object of `transformers`, or a
+    `Configuration`), or a name on the hub (`owner/name`). `overrides` set hyperparameters instead of those in the spec:
+    numbers, booleans, strings, lists, None; a definition or function by its name in the spec's file or in the standard
+    library.
 
     Raises ArchError if the model does not exist, or the spec has an error.
     """
@@ -59,20 +64,20 @@ def model_of(model: ModelLike, overrides: Mapping[str, Plain] | None = None) -> 
 
     Raises TypeError for a Model with overrides, and ArchError as `load` does.
     """
-    if isinstance(model, str | os.PathLike):
-        return compile_spec(written(model), dict(overrides or {}))[0]
+    if not isinstance(model, Model):
+        return compile_spec(read_spec(model), dict(overrides or {}))[0]
     if overrides:
         raise TypeError("a compiled model takes no overrides; give them to `archspec.load`")
     return model
 
 
 @uncollected()
-def compile_spec(spec: str, overrides: dict[str, Plain]) -> tuple[Model, Loaded]:
+def compile_spec(spec: Spec, overrides: dict[str, Plain]) -> tuple[Model, Loaded]:
     """A model, with the file that it is in."""
     report = Report()
     _check_overrides(overrides)
-    loaded, node = open_spec(parse_spec(spec), spec, report)
-    return _compile_node(loaded, node, spec, overrides, report), loaded
+    loaded, node = open_spec(spec, report)
+    return _compile_node(loaded, node, str(spec), overrides, report), loaded
 
 
 @uncollected()
@@ -113,16 +118,23 @@ def _compile_node(loaded: Loaded, node: tree.Model, spec: str, overrides: dict[s
     return Model(Compilation(compiled, program, loaded.unit, node, overrides), tuple(report.diagnostics))
 
 
-def import_config(path: str | os.PathLike[str]) -> str:
+def import_config(source: SpecLike, /, type: str | None = None, ignore: Sequence[str] = ()) -> str:
     """The text of the spec that a configuration (a `config.json`, as `transformers` writes it) describes.
 
-    Raises ArchError if there is no such file, if it has a field that is not understood, or if what it describes does
-    not compile.
+    `source` is what `load` takes as a configuration. `type` is the `model_type` of one without it, and `ignore` are
+    patterns of unknown fields to ignore, because they have no effect.
+
+    Raises ArchError if there is no such configuration, if it has a field that is not understood, or if what it
+    describes does not compile.
     """
-    path = os.fspath(path)
-    if not path.endswith(".json"):
-        raise fail("usage", f"`{path}` is not a configuration: its name does not end in .json")
-    return compile_spec(path, {})[1].unit.source.text
+    spec = read_spec(source)
+    if type is not None or ignore:
+        spec = spec._replace(type=type, ignore=tuple(ignore))
+    _, loaded = compile_spec(spec, {})
+    if not loaded.is_configuration:
+        help = "expected a file whose name ends in .json, a directory with a config.json, or standard input (`-`)"
+        raise fail("usage", f"`{spec}` is not a configuration", help=help)
+    return loaded.unit.source.text
 
 
 def check(spec: str, root: str | None = None) -> Report:
@@ -131,12 +143,9 @@ def check(spec: str, root: str | None = None) -> Report:
     `root` is the directory from which it may import, by default that of the file.
     """
     report = Report()
-    named = parse_spec(spec)
     try:
-        if named.path is None:
-            loaded, _ = open_spec(named, spec, report)
-        else:
-            loaded = load_file(named.path, report, root)
+        named = located(parse_spec(spec))
+        loaded = open_spec(named, report)[0] if named.path is None else load_file(named, report, root)
     except ArchError as error:
         report.diagnostics = error.diagnostics
         return report

@@ -3,40 +3,54 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 
 from archspec import cache, resources
+from archspec.configuration import LARGEST_CONFIGURATION
 from archspec.elaborate.program import Program
-from archspec.pipeline.spec import Spec, place
+from archspec.pipeline.index import shipped
+from archspec.pipeline.locate import located, located_by_name
+from archspec.pipeline.spec import CONFIGURATION, Spec, place
+from archspec.pipeline.streams import is_stream, label_of, read_stream
 from archspec.pipeline.trees import parsed
 from archspec.resolve.files import Library
 from archspec.resolve.unit import Unit
-from archspec.source import LARGEST_FILE, ArchError, Enough, Report, Source, decode, fail, suggest
+from archspec.source import LARGEST_FILE, ArchError, Enough, Report, Source, decode, fail, suggest, too_large
 from archspec.syntax import tree
 
 MOST_PROGRAMS = 8
 
 
 class Loaded:
-    """A file with all it imports, and what was compiled from it in this process."""
+    """A file with all it imports, and what was compiled from it in this process.
+
+    `is_stable` is whether its path will mean the same file again, and `is_configuration` whether it is one.
+    """
 
     def __init__(self, library: Library, program: Program, unit: Unit) -> None:
         self.library = library
         self.program = program
         self.unit = unit
+        self.is_stable = True
+        self.is_configuration = False
 
 
 _loaded: dict[str, Loaded] = {}
 
 
-def open_spec(spec: Spec, text: str, report: Report) -> tuple[Loaded, tree.Model]:
+def open_spec(spec: Spec, report: Report) -> tuple[Loaded, tree.Model]:
     """The file of a spec and the model in it. Raises ArchError."""
-    if spec.path is None:
+    spec = located(spec)
+    if spec.path is None and spec.text is None:
         loaded = _find_bundled(spec.model or "", report)
+        other = located_by_name(spec) if loaded is None else spec
+        if other is None:
+            raise _unknown(spec.model or "", report)
+        if loaded is None:
+            return open_spec(other, report)
         return loaded, loaded.unit.models[spec.model or ""]
-    loaded = load_file(spec.path, report)
+    loaded = load_file(spec, report)
     return loaded, model_in(loaded, spec.model, report)
 
 
@@ -64,25 +78,20 @@ def _choices(found: dict[str, tree.Model], label: str = "") -> str | None:
     return f"name one: {names}" if found else None
 
 
-def load_file(path: str, report: Report, root: str | None = None) -> Loaded:
-    """The file at a path, or standard input. Raises ArchError if it cannot be read.
+def load_file(spec: Spec, report: Report, root: str | None = None) -> Loaded:
+    """The file of a spec that is not bundled, or standard input. Raises ArchError if it cannot be read.
 
     `root` is the directory from which it may import, by default that of the file.
     """
-    if path == "-":
-        return _load_stdin(report)
+    path = spec.path
+    if path is None:
+        return _load_configuration(Source(CONFIGURATION, spec.text or ""), spec, report)
     if "\0" in path:
         raise fail("missing-file", "invalid file name: it contains a NUL byte")
-    if os.path.isfile(config := os.path.join(path, "config.json")):
-        raise fail(
-            "unreadable",
-            f"expected a file, found the directory {path}",
-            help=f"use the configuration in it: `{config}`",
-        )
+    if is_stream(path):
+        return _load_stream(path, spec, report)
     if path.endswith(".json"):
-        from archspec.configs.spec import load_config
-
-        return _once(place(path), lambda library: load_config(path, library, report), report)
+        return _load_configuration(None, spec, report)
     key = os.path.realpath(path) if root is None else f"{os.path.realpath(path)}\0{root}"
     return _once(key, lambda library: library.load(path, report, label=path, root=root), report)
 
@@ -104,20 +113,47 @@ def _once(path: str, load: Callable[[Library], Unit | None], report: Report) -> 
     return loaded
 
 
-def _load_stdin(report: Report) -> Loaded:
-    if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]
-        raise fail("unreadable", "cannot read <stdin>: it is closed", help="pipe a spec into it, or name a file")
-    try:
-        data = sys.stdin.buffer.read(LARGEST_FILE + 1)
-    except OSError as problem:
-        raise fail("unreadable", f"cannot read <stdin>: {(problem.strerror or str(problem)).lower()}") from None
-    text = decode(data, "<stdin>", report)
+def _load_stream(path: str, spec: Spec, report: Report) -> Loaded:
+    """A spec or a configuration, which begins with a brace, from a stream."""
+    label = label_of(path)
+    data = read_stream(path, LARGEST_CONFIGURATION + 1)
+    is_configuration = data.lstrip(b" \t\r\n\xef\xbb\xbf").startswith(b"{")
+    text = decode(data, label, report, largest=LARGEST_CONFIGURATION if is_configuration else LARGEST_FILE)
     report.check()
     assert text is not None
+    source = Source(label, text)
+    if is_configuration:
+        return _load_configuration(source, spec, report)
+    return _load_text(report, lambda lib: lib.define(source, report, folder=None, root=None, path=label))
+
+
+def _load_configuration(source: Source | None, spec: Spec, report: Report) -> Loaded:
+    """A configuration with this source, or at the path of the spec."""
+    from archspec.configs.spec import Reading, config_unit, load_config
+
+    reading = Reading(spec.type, spec.ignore, has_path=source is None)
+    path = spec.path or ""
+    if source is None:
+        key = "\0".join((place(path), spec.label or "", spec.type or "", *spec.ignore))
+        loaded = _once(key, lambda library: load_config(path, spec.label or path, library, report, reading), report)
+        loaded.is_stable = spec.is_stable
+    elif len(source.text) > LARGEST_CONFIGURATION:
+        raise too_large(source.label, LARGEST_CONFIGURATION)
+    else:
+        loaded = _load_text(report, lambda library: config_unit(source, library, report, reading))
+    loaded.is_configuration = True
+    return loaded
+
+
+def _load_text(report: Report, load: Callable[[Library], Unit | None]) -> Loaded:
+    """What `load` makes of a text; nothing of it is kept."""
     library, program = fresh()
     with suppress(Enough):
-        unit = library.define(Source("<stdin>", text), report, folder=None, root=None, path="<stdin>")
-        return Loaded(library, program, unit)
+        unit = load(library)
+        if unit is not None:
+            loaded = Loaded(library, program, unit)
+            loaded.is_stable = False
+            return loaded
     raise ArchError(report.diagnostics)
 
 
@@ -125,7 +161,7 @@ _found: dict[tuple[str, str], str] = {}
 """The files in which bundled models were found: the first ones to look into."""
 
 
-def _find_bundled(name: str, report: Report) -> Loaded:
+def _find_bundled(name: str, report: Report) -> Loaded | None:
     specs = resources.specs_root()
     known = _found.get((specs, name))
     files = resources.bundled_files(specs) if known is None else [known, *resources.bundled_files(specs)]
@@ -140,10 +176,16 @@ def _find_bundled(name: str, report: Report) -> Loaded:
         if name in loaded.unit.models:
             _found[specs, name] = file
             return loaded
+    return None
+
+
+def _unknown(name: str, report: Report) -> ArchError:
     report.check()
     near = suggest(name, models())
+    if near is None and os.path.exists(name):
+        near = f"to name a file or directory, write `./{name}`"
     help = near or "run `archspec list` to show bundled models; to name a file, use a path with `/` or ending in .arch"
-    raise fail("unknown-model", f"unknown bundled model `{name}`", help=help)
+    return fail("unknown-model", f"unknown bundled model `{name}`", help=help)
 
 
 def _bundled_unit(specs: str, file: str, report: Report) -> Loaded:
@@ -183,6 +225,12 @@ def models() -> list[str]:
 
 def bundled_models() -> list[tuple[str, str]]:
     """The bundled models: (file, name), file by file."""
+    known = shipped()
+    return parse_bundled_models() if known is None else [(model.file, model.name) for model in known]
+
+
+def parse_bundled_models() -> list[tuple[str, str]]:
+    """The bundled models, as `bundled_models` returns them, from the specs themselves."""
     report = Report()
     specs = resources.specs_root()
     found = [

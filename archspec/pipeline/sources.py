@@ -28,7 +28,7 @@ def text_of(name: str) -> str:
     definitions = list(_definitions(specs, name)) if name.isidentifier() else []
     if definitions:
         return "\n".join(definitions)
-    loaded, _ = open_spec(Spec(None, name), name, Report())
+    loaded, _ = open_spec(Spec(None, name), Report())
     return loaded.unit.source.text
 
 

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from archspec import cache, resources
-from archspec.pipeline.spec import parse_spec, place, written
+from archspec.pipeline.locate import located
+from archspec.pipeline.spec import Spec, is_spec, place, read_spec
+from archspec.pipeline.streams import is_stream
 from archspec.source import Diagnostic
 from archspec.table import Table
 
@@ -18,11 +20,11 @@ if TYPE_CHECKING:
 
 def table_of(model: ModelLike, overrides: Mapping[str, Plain] | None = None) -> tuple[Table, tuple[Diagnostic, ...]]:
     """The table of a model and the warnings about it; from the cache if that is current. Raises as `model_of` does."""
-    if not isinstance(model, str | os.PathLike):
+    if not is_spec(model):
         from archspec.pipeline.compile import model_of
 
         return _table_of_model(model_of(model, overrides))
-    spec, overrides = written(model), dict(overrides or {})
+    spec, overrides = located(read_spec(model)), dict(overrides or {})
     key = _table_key(spec, overrides)
     stored = cache.read("table", key) if key is not None else None
     table = Table.from_data(stored) if stored is not None else None
@@ -32,7 +34,7 @@ def table_of(model: ModelLike, overrides: Mapping[str, Plain] | None = None) -> 
 
     compiled, loaded = compile_spec(spec, overrides)
     table, warnings = _table_of_model(compiled)
-    if key is not None and not warnings:
+    if key is not None and loaded.is_stable and not warnings:
         cache.write("table", key, table.to_data(), loaded.library.raw)
     return table, warnings
 
@@ -43,16 +45,15 @@ def _table_of_model(model: Model) -> tuple[Table, tuple[Diagnostic, ...]]:
     return internals(model).table, model.warnings
 
 
-def _table_key(spec: str, overrides: dict[str, Plain]) -> str | None:
+def _table_key(spec: Spec, overrides: dict[str, Plain]) -> str | None:
     """What a table depends on apart from the contents of files; None for what cannot be kept."""
     from json import dumps
 
-    named = parse_spec(spec)
-    if named.path == "-":
+    if spec.text is not None or not spec.is_stable or (spec.path is not None and is_stream(spec.path)):
         return None
     specs = resources.specs_root()
-    where = place(named.path) if named.path else sorted(os.listdir(specs))
+    where = place(spec.path) if spec.path else sorted(os.listdir(specs))
     try:
-        return dumps([specs, named.path, where, named.model, sorted(overrides.items())])
+        return dumps([specs, spec.path, where, spec.model, spec.type, spec.ignore, sorted(overrides.items())])
     except TypeError:
         return None

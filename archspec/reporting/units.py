@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 _PARAMETERS = ("", "K", "M", "B", "T")
 _SI = ("", "k", "M", "G", "T", "P", "E")
 
@@ -24,6 +26,15 @@ def size(count: object) -> str:
 def beside(rounded: str) -> str:
     """Format a rounded number to follow the exact one: ` (109M)`, or nothing if there is none."""
     return f" ({rounded})" if rounded else ""
+
+
+def active(total: int, without_tables: int, choices: Iterable[tuple[int, int]]) -> str:
+    """Describe the parameters that a model uses for one token."""
+    experts = ", ".join(f"{number} of {of}" for number, of in choices)
+    found = f"{total:,} active{beside(parameters(total))}: used for one token, with {experts} experts"
+    if without_tables != total:
+        found += f"; {without_tables:,}{beside(parameters(without_tables))} without the tables that are only indexed"
+    return found
 
 
 def _scaled(count: object, prefixes: tuple[str, ...], unit: str) -> str:

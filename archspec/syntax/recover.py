@@ -15,6 +15,7 @@ _ITEMS = frozenset(("import", "export", "dim", "fn", "layer", "block", "model"))
 _OPENERS = frozenset("([{")
 _CLOSERS = frozenset(")]}")
 _UNFINISHED = frozenset((",", "=", ":", "->", "+", "-", "*", "/", "//", "%", "**", "and", "or", "|>", "return"))
+_LISTED = frozenset(("return", "require"))
 _BODIED = frozenset(("fn", "layer", "block", "model", "if", "for"))
 
 
@@ -156,23 +157,39 @@ class Recovery:
         return () if ends < len(self._blanked) and self._blanked[ends] < following.start else (following,)
 
     def _each_step(self, tokens: list[Token], following: Sequence[Token], start: str) -> list[Fault]:
-        """Return the errors in the head and the steps of a chain, each parsed separately."""
+        """Return the errors in the head and the steps of a chain, each parsed separately.
+
+        So is each further value of a `return` or `require`, and of a statement that may be one because its head cannot
+        be parsed.
+        """
         depth = 0
         cuts = [0]
+        listed = tokens[0].kind in _LISTED
         for index, token in enumerate(tokens):
             depth += (token.kind in _OPENERS) - (token.kind in _CLOSERS)
-            if token.kind == "|>" and depth == 0 and index:
+            if depth or not index:
+                continue
+            if token.kind == "|>":
+                listed = listed or (len(cuts) == 1 and self._error(tokens[:index], start) is not None)
+                cuts.append(index)
+            elif token.kind == "," and listed and len(cuts) > 1 and _begins_value(tokens, index + 1):
                 cuts.append(index)
         if len(cuts) == 1 or start != "statement":
             return []
         found: list[Fault] = []
         for begin, end in pairwise((*cuts, len(tokens))):
-            piece = "step" if begin else start
-            error = self._error(tokens[begin:end], piece)
+            separator = begin > 0 and tokens[begin].kind == ","
+            piece = "expr" if separator else "step" if begin else start
+            error = self._error(tokens[begin + separator : end], piece)
             if error is not None and len(found) < MOST_FAULTS:
                 after = self._on_the_line(tokens[end - 1], tokens[end]) if end < len(tokens) else following
                 found.append(self._fault(error, piece, after))
         return found
+
+
+def _begins_value(tokens: Sequence[Token], index: int) -> bool:
+    """Whether the token after a comma, at `index`, may begin another value."""
+    return index < len(tokens) and tokens[index].kind not in (",", "|>")
 
 
 def _partners(tokens: Sequence[Token]) -> dict[int, int]:

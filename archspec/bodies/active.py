@@ -1,0 +1,268 @@
+"""The parameters that a model uses for one token: all, or of tensors that are divided among experts, those of a few.
+
+A tensor is divided if the computation reads it only where indices point, and if these are the result of a choice (of
+the `k` largest scores). A choice of one token has `k` different indices, so that `k` of the `n` parts along the first
+axis are read. On its way from the parameter to that place, the tensor may be part of others (a stack of experts) and
+be rearranged, as long as each of its elements occurs once. Nothing is concluded from names.
+
+Values are followed twice through every body: forward from inputs and parameters to find choices, and backward from the
+outputs to find out which part of each parameter is read.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, reduce
+from typing import Literal, TypeAlias
+
+from archspec.algebra import Dim, Expression, product, substitute, symbols
+from archspec.bodies.fold import Folded, arguments, fold_back, fold_body
+from archspec.bodies.step_budget import StepBudget
+from archspec.ir import Body, Call, Module, Operand, canonical
+from archspec.ops import OPS, Op
+from archspec.record import Record
+from archspec.source import ArchError
+from archspec.table import Active, Table, used_parameters
+
+Fact: TypeAlias = Literal["stored", "computed", "unclear"]
+"""What a value depends on: on parameters alone, on inputs too, or on indices that were chosen."""
+
+
+class Chosen(Record):
+    """A value with this many indices for each token, which are all different."""
+
+    number: int
+
+
+Content: TypeAlias = "Fact | Chosen"
+
+
+Read: TypeAlias = Literal["whole", "rows", "unknown"]
+"""The part of a value that is read for one token: all of it; a row of a table for each id; or it is unknown."""
+
+
+class Share(Record):
+    """So many of so many equal parts of a value are read for one token."""
+
+    number: int
+    of: int
+
+
+Part: TypeAlias = "Read | Share | None"
+"""The part of a value that is read; None if none is."""
+
+
+class _Reads(Record):
+    """The parts that a body reads: of its inputs, of tensors by relative name, and what the calls in it read."""
+
+    inputs: list[Part]
+    tensors: dict[str, Part]
+    calls: list[tuple[str, _Reads]]
+
+
+def active_parameters(body: Body, table: Table) -> Active | None:
+    """Return the parameters that a model uses for one token; None if these are all of them, or if it is unknown."""
+    try:
+        parts = _parts_read(body)
+    except ArchError:  # following values takes too many steps
+        return None
+    chosen: Counter[tuple[int, int]] = (
+        Counter()
+    )  # the parameters of the tensors of which so many of so many parts are read
+    by_tensor: list[tuple[int, int] | None] = []
+    tables = 0
+    for tensor in table.tensors:
+        part = parts.get(tensor.name) if tensor.params else None
+        if part == "unknown":
+            return None
+        choice = (part.number, part.of) if isinstance(part, Share) and part.number < part.of else None
+        by_tensor.append(choice)
+        if choice is not None:
+            chosen[choice] += tensor.params
+        tables += tensor.params if part == "rows" else 0
+    total = used_parameters(table.params.total, chosen)
+    if not chosen or total is None:
+        return None
+    choices = tuple(chosen)
+    indices = {None: -1, **{choice: i for i, choice in enumerate(choices)}}
+    return Active(total, total - tables, choices, tuple([indices[choice] for choice in by_tensor]))
+
+
+def _parts_read(body: Body) -> Mapping[str, Part]:
+    """Return the part of each tensor that a model reads for one token, by the name that is counted."""
+    assert body.module is not None
+    inputs: list[Content] = ["computed"] * len(body.inputs)
+    outputs: list[Part] = ["whole"] * len(body.outputs)
+    reads = _Reader().read(body, tuple(inputs), tuple(outputs))
+    found: dict[str, Part] = {}
+    _collect(reads, "", body.module, found)
+    return found
+
+
+def _collect(reads: _Reads, prefix: str, root: Module, found: dict[str, Part]) -> None:
+    """Add the parts that a body reads, whose tensors' names begin with `prefix`."""
+    for name, part in reads.tensors.items():
+        name = canonical(root, prefix + name)
+        found[name] = _joined(found[name], part) if name in found else part
+    for address, inner in reads.calls:
+        if inner.tensors or inner.calls:
+            _collect(inner, f"{prefix}{address}." if address else prefix, root, found)
+
+
+class _Reader:
+    """Follows values through bodies: each body once for the contents of its inputs and the parts of its results."""
+
+    def __init__(self) -> None:
+        self._budget = StepBudget()
+        self._contents: Callable[[Body, tuple[Content, ...]], Folded[Content]] = cache(self._find_contents)
+        self.read: Callable[[Body, tuple[Content, ...], tuple[Part, ...]], _Reads] = cache(self._read)
+
+    def _find_contents(self, body: Body, inputs: tuple[Content, ...]) -> Folded[Content]:
+        def visit_call(call: Call, given: list[Content]) -> list[Content]:
+            return self._contents(*self._inside(call, given)).outputs
+
+        def weight(name: str) -> Content:
+            return "stored"
+
+        found = fold_body(
+            body, inputs, _contents_of(body), visit_call, "stored", lambda _: "stored", weight, self._budget
+        )
+        return found._replace(outputs=["unclear"] * len(found.outputs)) if body.loop is not None else found
+
+    def _inside(self, call: Call, given: Sequence[Content]) -> tuple[Body, tuple[Content, ...]]:
+        """Return the body that a call applies, with the contents of its inputs. A loop changes what it carries."""
+        assert call.body is not None
+        loop = call.body.loop
+        inputs = arguments(call, given)
+        return call.body, tuple(["unclear" if loop and i < loop.carried else c for i, c in enumerate(inputs)])
+
+    def _read(self, body: Body, inputs: tuple[Content, ...], outputs: tuple[Part, ...]) -> _Reads:
+        contents = self._contents(body, inputs).slots
+        inner: list[tuple[str, _Reads]] = []
+
+        def content(operand: Operand) -> Content:
+            return contents[operand] if isinstance(operand, int) else "stored"
+
+        def visit_op(call: Call, results: list[Part]) -> list[Part]:
+            if not any(results):
+                return [None] * len(call.inputs)
+            return _parts_of(call, [content(operand) for _, operand in call.inputs], results, contents, body)
+
+        def visit_call(call: Call, results: list[Part]) -> list[Part]:
+            assert call.body is not None
+            within, given = self._inside(call, [content(operand) for _, operand in call.inputs])
+            reads = self.read(within, given, tuple(results))
+            inner.append((call.address, reads))
+            parts = dict(zip([name for name, _ in within.inputs], reads.inputs, strict=True))
+            repeats = within.loop is not None
+            found: list[Part] = [parts.get(name) for name, _ in call.inputs]
+            return ["unknown" if repeats and isinstance(part, Share) else part for part in found]
+
+        slots = fold_back(body, outputs, visit_op, visit_call, None, _joined, self._budget)
+        return _Reads(slots[: len(body.inputs)], {name: slots[slot] for name, slot in body.weights}, inner)
+
+
+def _contents_of(body: Body) -> Callable[[Call, list[Content]], list[Content]]:
+    def visit(call: Call, given: list[Content]) -> list[Content]:
+        op = OPS[call.type]
+        operands: list[Content] = [
+            content for (_, operand), content in zip(call.inputs, given, strict=True) if operand is not None
+        ]
+        unclear = any(isinstance(content, Chosen) or content == "unclear" for content in operands)
+        if op.chooses is not None:
+            found: list[Content] = ["computed"] * len(call.outputs)
+            found[op.chooses] = _chosen(call, body)
+            return found
+        if unclear:
+            moved = op.rearranges and len(operands) == len(call.outputs) == 1
+            kept: Content = operands[0] if moved else "unclear"
+            return [kept] * len(call.outputs)
+        result: Content = "stored" if all(content == "stored" for content in operands) else "computed"
+        return [result] * len(call.outputs)
+
+    return visit
+
+
+def _chosen(call: Call, body: Body) -> Content:
+    """Return the content of chosen indices: all are different if those of one token come from one choice."""
+    op = OPS[call.type]
+    operand = call.inputs[0][1]
+    result = call.outputs[op.chooses or 0]
+    if not isinstance(operand, int) or result is None:
+        return "unclear"
+    shape = body.types[operand].shape
+    axis = op.settings(call.attributes)["axis"]
+    assert isinstance(axis, int)
+    others = [size for i, size in enumerate(shape) if i != axis % len(shape)]
+    count = _for_one_token(result.shape)
+    return Chosen(count) if _for_one_token(others) == 1 and isinstance(count, int) else "unclear"
+
+
+def _for_one_token(shape: Sequence[Dim]) -> Expression | None:
+    """Return the number of elements if every symbolic dimension is 1."""
+    try:
+        sizes = [substitute(size, dict.fromkeys(symbols(size), 1)) for size in shape]
+    except (ArithmeticError, ValueError):
+        return None
+    return product(sizes) if all(isinstance(size, int) and size > 0 for size in sizes) else None
+
+
+def _parts_of(
+    call: Call, given: list[Content], results: list[Part], contents: Sequence[Content], body: Body
+) -> list[Part]:
+    """Return the part of each operand of an operation that is read, from those of its results."""
+    op = OPS[call.type]
+    indexed = _indexed(op, given)
+    result = contents[call.first]
+
+    def part(i: int) -> Part:
+        if given[i] != "stored":
+            return "whole"
+        index = indexed.get(op.input(i).name)
+        if index is not None:
+            return _selected(index, call.inputs[i][1], body)
+        if result != "stored":
+            return "whole"
+        return _kept(op, results)
+
+    return [part(i) for i in range(len(call.inputs))]
+
+
+def _indexed(op: Op, given: list[Content]) -> dict[str, Content]:
+    """Return the contents of the indices into each input that an operation reads at indices."""
+    by_axis = any(attribute.name == "axis" for attribute in op.attributes)  # such indices differ between other axes
+    return {
+        name: "unclear" if by_axis and content not in ("stored", "computed") else content
+        for entry, content in zip(op.inputs, given, strict=False)
+        for name in entry.indexes.split()
+    }
+
+
+def _selected(index: Content, operand: Operand, body: Body) -> Part:
+    if index == "unclear":
+        return "unknown"
+    if not isinstance(index, Chosen):
+        return "rows"
+    size = body.types[operand].shape[0] if isinstance(operand, int) else None
+    return Share(index.number, size) if isinstance(size, int) and index.number <= size else "unknown"
+
+
+def _kept(op: Op, results: list[Part]) -> Part:
+    """Return the part that is read of parameters from which others are computed."""
+    if op.rearranges or op.casts or op.widens or op.trains:
+        if len(set(results)) == 1:
+            return results[0]
+        shared = any(isinstance(result, Share) for result in results)
+        return "unknown" if shared else reduce(_joined, results)
+    whole = reduce(_joined, results)
+    return "unknown" if isinstance(whole, Share) or whole == "unknown" else "whole"
+
+
+def _joined(a: Part, b: Part) -> Part:
+    """Return the part that is read if these are read; two choices can be different or equal."""
+    if a is None or b is None:
+        return a or b
+    if "whole" in (a, b):
+        return "whole"
+    return "rows" if a == b == "rows" else "unknown"

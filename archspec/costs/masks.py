@@ -1,0 +1,145 @@
+"""Masks of attention: which keys a query does not see because of their positions, derived from the computation.
+
+Integers and booleans that depend on sizes alone (positions, and masks made of them) have a normal form
+(`archspec.normal`): the element of a mask at a query and a key as a formula in their positions. A mask is causal if it
+is false for every later key, and has a window if it is false for every key that is further back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import TYPE_CHECKING, TypeAlias, cast
+
+from archspec.algebra import Expression
+from archspec.algebra.polynomial import terms_of
+from archspec.bodies.fold import Folded, arguments, fold_body
+from archspec.bodies.step_budget import StepBudget
+from archspec.equivalence.bodies import apply
+from archspec.ir import Body, Call
+from archspec.normal.arrays import Array, Arrays
+from archspec.normal.elements import index_name
+from archspec.ops import OPS
+from archspec.ops import normal_forms as forms
+from archspec.record import Record
+
+if TYPE_CHECKING:
+    from archspec.normal.elements import Element
+
+
+class Seen(Record):
+    """The keys that a query sees: no later ones if `causal`, and earlier ones up to `window` positions away.
+
+    `exact` is whether positions hide no other keys that are earlier. If not `known`, the keys are not along the axis of
+    those in masks, so that masks tell nothing.
+    """
+
+    causal: bool = False
+    window: int | None = None
+    exact: bool = True
+    known: bool = True
+
+
+ALL, UNKNOWN = Seen(), Seen(exact=False, known=False)
+
+Positions: TypeAlias = "Array | Seen | None"
+"""What is known of integers or booleans: an array that depends on sizes alone; of a mask, what it lets a query see."""
+
+
+def both(a: Seen, b: Seen) -> Seen:
+    """Return the keys that two masks together let a query see."""
+    if not a.known or not b.known:
+        return UNKNOWN
+    windows = [seen.window for seen in (a, b) if seen.window is not None]
+    return Seen(a.causal or b.causal, min(windows, default=None), a.exact and b.exact)
+
+
+def either(a: Seen, b: Seen) -> Seen:
+    """Return the keys that at least one of two masks lets a query see, as far as known."""
+    windows = [seen.window for seen in (a, b) if seen.window is not None]
+    longest = max(windows) if len(windows) == 2 else None
+    return Seen(a.causal and b.causal, longest, a.exact and b.exact, a.known and b.known)
+
+
+class Masks:
+    """Finds the positions and masks in bodies, once for what is known of their inputs."""
+
+    def __init__(self) -> None:
+        self._arrays = Arrays()
+        self._budget = StepBudget()
+        self.slots: Callable[[Body, tuple[Positions, ...]], Folded[Positions]] = cache(self._slots)
+        self.seen: Callable[[Positions], Seen] = cache(self._seen)
+
+    def _slots(self, body: Body, inputs: tuple[Positions, ...]) -> Folded[Positions]:
+        carried = body.loop.carried if body.loop is not None else 0
+
+        def visit_op(call: Call, given: list[Positions]) -> list[Positions]:
+            return self._results(call, given, body)
+
+        def visit_call(call: Call, given: list[Positions]) -> list[Positions]:
+            assert call.body is not None
+            return self.slots(call.body, tuple(arguments(call, given))).outputs
+
+        known = [None if i < carried else entry for i, entry in enumerate(inputs)]
+        found = fold_body(body, known, visit_op, visit_call, None, self._constant, budget=self._budget)
+        return found if body.loop is None else found._replace(outputs=[None] * len(found.outputs))
+
+    def _constant(self, value: object) -> Positions:
+        if isinstance(value, float):
+            return None
+        return self._arrays.array((), forms.constant(self._arrays.elements, value))
+
+    def _results(self, call: Call, given: list[Positions], body: Body) -> list[Positions]:
+        op, types = OPS[call.type], [type for type in call.outputs if type is not None]
+        if any(type.dtype == "real" for type in types):
+            return [None] * len(call.outputs)
+        arrays = [entry for entry in given if isinstance(entry, Array)]
+        if len(arrays) == len(given):
+            return [*apply(self._arrays, call.type, arrays, dict(op.settings(call.attributes)), types)]
+        if op.normal is forms.both:
+            first, second = map(self.seen, given)
+            return [both(first, second)]
+        moved = op.torch is not None and op.torch.memory in ("whole", "view")
+        if moved and len(types) == len(given) == 1 and isinstance(given[0], Seen):
+            return [given[0] if _keeps_positions(call, body) else None]
+        return [None] * len(call.outputs)
+
+    def _seen(self, mask: Positions) -> Seen:
+        """Return the keys that a mask lets a query see; its last two axes are queries and keys."""
+        if not isinstance(mask, Array):
+            return mask or ALL
+        elements = self._arrays.elements
+        own = self._arrays.own(mask.shape)[-2:]
+        if len(own) < 2 or elements.dtype(mask.element) != "bool" or mask.shape[-1] != mask.shape[-2]:
+            return ALL
+        query, key = own
+        name = index_name(query)
+        if not name:
+            return ALL
+        distance = elements.axis("t", mask.shape[-1])  # any number of positions
+
+        def at(query: Expression) -> Element:
+            return elements.replace(mask.element, {name: query})
+
+        causal = at(key - 1 - distance) == elements.false
+        windows = sorted({w for n in self._numbers(mask.element) for w in (n - 1, n, n + 1) if w >= 0})
+        window = next((w for w in windows if at(key + w + 1 + distance) == elements.false), None)
+        back = distance if window is None else elements.axis("t", window + 1)
+        return Seen(causal, window, at(key + back) == elements.true)
+
+    def _numbers(self, element: Element) -> Iterator[int]:
+        """Yield the absolute values of the numbers in the comparisons of which a mask consists."""
+        node = self._arrays.elements.nodes[element]
+        for argument in node.arguments:
+            if node.kind in ("ge0", "eq0"):
+                terms = terms_of(cast("Expression", argument))
+                yield from (abs(int(number)) for monomial, number in [*terms, ((), 0)] if not monomial)
+            elif node.kind in ("and", "or", "not"):
+                yield from self._numbers(cast("Element", argument))
+
+
+def _keeps_positions(call: Call, body: Body) -> bool:
+    """Whether the result of a view has the queries and keys of a mask in its last two axes."""
+    operand, result = call.inputs[0][1], call.outputs[0]
+    assert isinstance(operand, int) and result is not None
+    return body.types[operand].shape[-2:] == result.shape[-2:]

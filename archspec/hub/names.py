@@ -1,0 +1,34 @@
+"""Names of models on the Hugging Face hub, and those that are bundled here."""
+
+from __future__ import annotations
+
+import os
+import re
+
+LONGEST_ID = 96
+
+_ID = re.compile(r"\w(?:[\w.-]*\w)?(?:/\w(?:[\w.-]*\w)?)?", re.ASCII)
+_FILES = (".arch", ".json", ".yaml", ".py", ".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".gguf")
+
+
+def is_id(name: str) -> bool:
+    """Whether a name can be that of a model on the hub: `owner/name`, or `name` alone for the oldest ones."""
+    fits = len(name) <= LONGEST_ID and _ID.fullmatch(name) is not None
+    return fits and "--" not in name and ".." not in name and not name.endswith(_FILES)
+
+
+def bundled_name(id: str, specs: str) -> str | None:
+    """Return the bundled model with an id on the hub, by the table `specs/hub.yaml`."""
+    return _table(specs)["bundled"].get(id)
+
+
+def full_id(id: str, specs: str) -> str:
+    """Return the id with its owner of one of the oldest models, which the hub also knows without; any other id as is."""
+    return _table(specs)["owners"].get(id, id)
+
+
+def _table(specs: str) -> dict[str, dict[str, str]]:
+    import yaml
+
+    with open(os.path.join(specs, "hub.yaml"), "rb") as file:
+        return yaml.load(file, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))

@@ -1,0 +1,160 @@
+"""Pictures of several models side by side: corresponding nodes at the same height, differences marked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TypeAlias
+
+from archspec.pictures.correspondence import Correspondence
+from archspec.pictures.elements import number
+from archspec.pictures.frames import Frame
+from archspec.pictures.layout import IsOpen, layout
+from archspec.pictures.legend import draw_legend, draw_title
+from archspec.pictures.marks import Kind, Mark, draw_key, shown_marks
+from archspec.pictures.metrics import fitted
+from archspec.pictures.paint import Paint
+from archspec.pictures.plan import Plan
+from archspec.pictures.svg import MARGIN, TITLE_ROOM, Drawing, document, tied
+from archspec.pictures.theme import Theme, role_styles
+from archspec.record import Record
+
+APART = 40.0
+"""Distance between two models."""
+
+NARROWEST = 260.0
+FARTHEST = 240.0
+"""Nodes that are farther apart than this are not made level."""
+
+MOST_ROUNDS = 40
+"""Rows are moved down until corresponding ones are level; after this number of rounds they stay where they are."""
+
+
+class Panel(Record):
+    """A model in a picture of several: its name, plan, which nodes are open, and the marks of nodes by id."""
+
+    name: str
+    plan: Plan
+    is_open: IsOpen
+    marks: Mapping[int, Mark]
+
+
+def side_by_side(
+    panels: Sequence[Panel], found: Correspondence, key: Sequence[tuple[Kind | None, str]], theme: Theme
+) -> str:
+    """Return the picture of several models, with a key to the marks at its foot."""
+    roots = level(panels, found)
+    names = list(dict.fromkeys(share.role for panel in panels for share in panel.plan.roles if share.role is not None))
+    styles = role_styles(theme, names)
+    tallest = max(root.h for root in roots)
+    parts: list[str] = []
+    kinds: set[Kind | None] = {None}
+    x, foot = MARGIN, 0.0
+    for panel, root in zip(panels, roots, strict=True):
+        plan = panel.plan
+        paint = Paint(plan, theme)
+        paint.styles = {role: style for role, style in styles.items() if role in paint.styles}
+        marks = shown_marks(plan, panel.is_open, panel.marks)
+        kinds.update(mark.kind for mark in marks.values())
+        drawing = Drawing(plan, paint, marks)
+        drawing.contents(root, 0.0, 0.0, 0)
+        drawing.finish()
+        left, has_ties = tied(drawing)
+        title, room = draw_title(plan, theme, fitted(panel.name, 17.0, max(root.w - left, NARROWEST), True))
+        width = max(root.w - left, room, NARROWEST)
+        legend, height = draw_legend(plan, paint, sorted(drawing.streams), has_ties, width)
+        body = "".join([*drawing.canvas.below, *drawing.canvas.over])
+        parts += [
+            f'<g transform="translate({number(x)} 0)">{title}</g>',
+            f'<g transform="translate({number(x - left)} {number(TITLE_ROOM)})">{body}</g>',
+            f'<g transform="translate({number(x)} {number(TITLE_ROOM + tallest + 28.0)})">{legend}</g>',
+        ]
+        x += width + APART
+        foot = max(foot, height)
+    w = x - APART + MARGIN
+    y = TITLE_ROOM + tallest + 28.0 + foot + 14.0
+    used = [entry for entry in key if entry[0] in kinds] if len(kinds) > 1 else [(None, "no differences")]
+    meaning, height = draw_key(theme, used, w - 2 * MARGIN)
+    parts.append(f'<g transform="translate({number(MARGIN)} {number(y)})">{meaning}</g>')
+    title = ", ".join(panel.name for panel in panels)
+    return document(title, w, y + height + 12.0, theme, "".join(parts))
+
+
+def level(panels: Sequence[Panel], found: Correspondence) -> list[Frame]:
+    """Return the layouts of models in which corresponding nodes have the same height in corresponding frames.
+
+    Nodes in a different order are not moved past each other: those with the most parameters are level.
+    """
+    floors: list[dict[int, float]] = [{} for _ in panels]
+    roots: list[Frame] = []
+    for _ in range(MOST_ROUNDS):
+        roots = [layout(panel.plan, panel.is_open, own) for panel, own in zip(panels, floors, strict=True)]
+        if not _lowered(panels, found, roots, floors):
+            break
+    return roots
+
+
+def _lowered(
+    panels: Sequence[Panel], found: Correspondence, roots: Sequence[Frame], floors: Sequence[dict[int, float]]
+) -> bool:
+    """Move the rows down that are above corresponding ones; return whether there are any."""
+    waiting: list[dict[int, Frame]] = [dict(enumerate(roots))]
+    done: set[tuple[tuple[int, int], ...]] = set()
+    changed = False
+    while waiting:
+        frames = waiting.pop()
+        ids = tuple([(own, frame.node.id) for own, frame in frames.items()])
+        if ids in done:  # a frame that only groups belongs to all groups inside it
+            continue
+        done.add(ids)
+        groups = _groups(found, frames)
+        for group in _in_order(groups):
+            lowest = max(item.y for item in group.values())
+            for own, item in group.items():
+                if lowest - FARTHEST < item.y < lowest - 0.5:
+                    floors[own][item.frame.node.id] = lowest
+                    changed = True
+        opened = [{own: item.frame for own, item in group.items() if item.frame.is_open} for group in groups]
+        waiting += [frames for frames in opened if len(frames) > 1]
+    return changed
+
+
+class _Item(Record):
+    """A box in a frame: its y, and its row."""
+
+    frame: Frame
+    y: float
+    row: int
+
+
+_Group: TypeAlias = dict[int, _Item]
+"""Corresponding boxes by model."""
+
+
+def _groups(found: Correspondence, frames: Mapping[int, Frame]) -> list[_Group]:
+    """Return the corresponding boxes in the rows of corresponding frames, those with the most parameters first."""
+    groups: dict[Hashable, _Group] = {}
+    for own, frame in frames.items():
+        assert frame.node.contents is not None
+        rows = {id: row for row, entries in enumerate(frame.node.contents.rows) for id in entries}
+        times: Counter[Hashable] = Counter()
+        for inner, _, y in frame.items:
+            for key in found.keys_inside(own, inner.node.id) if inner.node.id in rows else ():
+                groups.setdefault((key, times[key]), {})[own] = _Item(inner, y, rows[inner.node.id])
+                times[key] += 1
+    shared = [group for group in groups.values() if len(group) > 1]
+    return sorted(shared, key=lambda group: -max(item.frame.node.params for item in group.values()))
+
+
+def _in_order(groups: Sequence[_Group]) -> list[_Group]:
+    """Return the first groups as far as they are in different rows, in the same order in all models."""
+    taken: list[_Group] = []
+    for group in groups:
+        if all(_is_ordered(group, other) for other in taken):
+            taken.append(group)
+    return taken
+
+
+def _is_ordered(one: _Group, other: _Group) -> bool:
+    steps = [one[own].row - other[own].row for own in one.keys() & other.keys()]
+    return all(step < 0 for step in steps) or all(step > 0 for step in steps)

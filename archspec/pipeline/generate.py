@@ -1,0 +1,23 @@
+"""Writes the index of the bundled models: `python -m archspec.pipeline.generate`, after a change of a bundled spec."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from archspec import resources
+from archspec.pipeline.files import parse_bundled_models
+from archspec.pipeline.index import NAME, fingerprint
+from archspec.pipeline.tables import table_of
+
+
+def index_text() -> str:
+    """Return the contents of the index, one model per line."""
+    rows = [json.dumps([file, name, *table_of(name)[0].params]) for file, name in parse_bundled_models()]
+    models = ",\n  ".join(rows)
+    return f'{{"specs": {json.dumps(fingerprint(resources.specs_root()))},\n "models": [\n  {models}\n]}}\n'
+
+
+if __name__ == "__main__":
+    with open(os.path.join(resources.specs_root(), NAME), "w", encoding="utf-8", newline="\n") as file:
+        file.write(index_text())

@@ -1,0 +1,73 @@
+"""Files that can be read only once: pipes, process substitutions, standard input under its names as a file."""
+
+from __future__ import annotations
+
+import os
+import select
+import stat
+import sys
+
+from archspec.source import fail, unreadable
+
+WAIT = 5.0
+"""The seconds that a named pipe may be without a process that writes to it."""
+
+_DESCRIPTORS = ("/dev/fd/", "/proc/self/fd/")
+
+
+def is_stream(path: str) -> bool:
+    """Whether a path names a stream; a file whose name ends in `.arch` has to be a regular one."""
+    if path in ("-", "/dev/stdin") or path.startswith(_DESCRIPTORS):
+        return True
+    try:
+        return not path.endswith(".arch") and stat.S_ISFIFO(os.stat(path).st_mode)
+    except (OSError, ValueError):
+        return False
+
+
+def read_stream(path: str, most: int) -> bytes:
+    """Read a stream to its end, or `most` bytes of it. Raises ArchError if it cannot be read."""
+    label = label_of(path)
+    try:
+        if path in ("-", "/dev/stdin"):
+            if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]
+                help = "pipe a spec or a configuration into it, or name a file"
+                raise fail("unreadable", f"cannot read {label}: it is closed", help=help)
+            return sys.stdin.buffer.read(most)
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        with open(descriptor, "rb", buffering=0):
+            first = _first(descriptor, label)
+            os.set_blocking(descriptor, True)
+            return first + _read(descriptor, most - len(first))
+    except (OSError, ValueError) as error:
+        raise unreadable(label, error) from None
+
+
+def label_of(path: str) -> str:
+    """Return what diagnostics call a stream."""
+    return "<stdin>" if path in ("-", "/dev/stdin") else path
+
+
+def _first(descriptor: int, label: str) -> bytes:
+    """Wait until a named pipe has a writer; return the byte that was read to find out. Raises ArchError without one."""
+    if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+        return b""
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    if poll.poll(WAIT * 1000):
+        return b""
+    try:
+        first = os.read(descriptor, 1)
+    except BlockingIOError:  # there is a writer, which has not written yet
+        return b""
+    if not first:
+        raise fail("unreadable", f"cannot read {label}: no process writes to this pipe", help="start its writer first")
+    return first
+
+
+def _read(descriptor: int, most: int) -> bytes:
+    parts: list[bytes] = []
+    while most > 0 and (part := os.read(descriptor, min(most, 2**16))):
+        parts.append(part)
+        most -= len(part)
+    return b"".join(parts)

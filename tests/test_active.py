@@ -1,0 +1,210 @@
+"""Active parameters: those used for one token, found from the computation alone."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+import reference
+
+import archspec
+from archspec.cli import main
+from archspec.model import internals
+from archspec.ops import OPS
+from archspec.table import Active, Table
+
+
+def active(model: archspec.Model) -> Active | None:
+    return internals(model).table.active
+
+
+# Published figures ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "overrides", "total", "without_tables"),
+    [
+        ("mixtral-8x7b", {"joined": True}, 12_879_925_248, 12_748_853_248),  # "13B": the paper, section 1
+        ("qwen3-30b-a3b", {"joined": True}, 3_353_032_704, 3_041_867_776),  # "3.3B activated", truncated
+        ("deepseek-v3", {"joined": True}, 37_552_282_624, 36_625_603_584),  # "37B": without the word embeddings
+        ("gpt-oss-20b", {}, 4_187_440_704, 3_608_307_264),  # "3.6B": embeddings not counted, says the model card
+    ],
+)
+def test_published_figures(name: str, overrides: dict[str, Any], total: int, without_tables: int) -> None:
+    found = active(archspec.load(name, **overrides))
+    assert found is not None and (found.total, found.without_tables) == (total, without_tables)
+
+
+@pytest.mark.parametrize("name", ["mixtral-8x7b", pytest.param("deepseek-v3", marks=pytest.mark.slow)])
+def test_experts_one_by_one_are_as_active_as_joined_ones(name: str) -> None:
+    one_by_one, joined = active(archspec.load(name)), active(archspec.load(name, joined=True))
+    assert one_by_one is not None and joined is not None and one_by_one[:3] == joined[:3]
+
+
+def test_dense_models_have_no_separate_figure(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("bert-base-uncased", "llama-3.2-1b", "t5-small"):
+        assert active(archspec.load(name)) is None
+    assert main(["count", "bert-base-uncased", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["active"] is None
+
+
+def test_active_parameters_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("count", "cost"):
+        assert main([command, "gpt-oss-20b", "--depth", "0"]) == 0
+        assert "4,187,440,704 active (4.19B)" in capsys.readouterr().out
+        assert main([command, "gpt-oss-20b", "--format", "json"]) == 0
+        found = json.loads(capsys.readouterr().out)["active"]
+        assert found == {"total": 4187440704, "without_tables": 3608307264, "choices": [[4, 32]]}
+
+
+def test_the_table_keeps_them() -> None:
+    table = internals(archspec.load("gpt-oss-20b")).table
+    again = Table.from_data(json.loads(json.dumps(table.to_data())))
+    assert again == table
+    assert table.active is not None and max(table.active.by_tensor) == 0
+    wrong = table._replace(active=table.active._replace(total=1))
+    assert Table.from_data(json.loads(json.dumps(wrong.to_data()))) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "count", "step"),
+    [
+        ("mixtral-8x7b", "12.9B", 12_879_925_248, "without the experts that a token does not use"),
+        ("gpt-oss-20b", "3.6B", 3_608_307_264, "without the embedding tables"),
+        pytest.param("deepseek-v3", "37B", 36_625_603_584, "without the embedding tables", marks=pytest.mark.slow),
+    ],
+)
+def test_explain_finds_active_parameters(name: str, number: str, count: int, step: str) -> None:
+    (answer,) = archspec.explain(name, number).answers
+    assert (count, step) in [(match.params, match.steps[-1].text) for match in answer.matches]
+    for match in answer.matches:
+        assert sum(part.times * part.each for part in match.parts) == match.params
+
+
+def test_a_truncated_count_of_active_parameters(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "qwen3-30b-a3b", "3.3B", "--set", "joined=true"]) == 1
+    out = capsys.readouterr().out
+    assert "30,532,122,624 parameters (30.5B), 3,353,032,704 active (3.35B)" in out
+    assert "to 2 significant digits, the count of active parameters 3,353,032,704 is 3.3B" in out
+
+
+# The computation itself -----------------------------------------------------------------------------------------------
+
+TINY = """
+import std { Linear, Embedding, GatedExperts, top_experts }
+dim batch, seq
+layer Experts(hidden, ffn, experts, best, joined)(x [batch, seq, hidden]) -> [batch, seq, hidden] {
+  gate.weight: param [experts, hidden]
+  shares, chosen = linear(x, .gate.weight) |> top_experts(best)
+  return ..: GatedExperts(hidden, ffn, experts, joined = joined)(x, shares, chosen)
+}
+block Tiny(vocab = 7, hidden = 4, ffn = 3, joined = false)(ids int [batch, seq]) -> [batch, seq, vocab] {
+  x = words: Embedding(vocab, hidden)(ids)
+    |> first:  Experts(hidden, ffn, 5, 2, joined)
+    |> second: Experts(hidden, ffn, 3, 1, joined)
+  return x |> head: Linear(hidden, vocab)
+}
+model "tiny" = Tiny()
+"""
+
+
+@pytest.mark.parametrize("joined", [False, True])
+def test_all_others_do_not_affect_a_token(joined: bool) -> None:
+    """In the reference interpreter, the output for one token is finite although what is not active is NaN."""
+    model = archspec.loads(TINY, joined=joined)
+    body = internals(model).body
+    rng = np.random.default_rng(0)
+    weights = {t.name: rng.normal(size=t.shape) for t in model.tensors}
+    ids = np.array([[3]])
+    used = 0
+    for name, value in weights.items():
+        for row in range(len(value)):
+            poisoned = value.copy()
+            poisoned[row] = np.nan
+            found = reference.evaluate(body, {"ids": ids}, weights | {name: poisoned}).outputs["output"]
+            used += value[row].size * bool(np.isnan(found).any())
+    found = active(model)
+    assert found is not None and found.choices == ((2, 5), (1, 3))
+    assert found.without_tables == used - 4  # of the table, the token reads one row
+    assert found.total == found.without_tables + 7 * 4
+
+
+MIXTURE = """
+dim batch, seq
+layer Mixture(hidden = 4, experts = 6, best = 2)(x [batch, seq, hidden]) -> [batch, seq, best, hidden] {{
+  gate: param [experts, hidden]
+  weight: param [experts, hidden, hidden]
+  bias: param [experts, hidden]
+  _, chosen = linear(x, .gate) |> topk(best)
+  y = reshape([batch, seq, 1, hidden])(x)
+  {statements}
+}}
+block Around(n = 4)(x [batch, seq, n]) -> [batch, seq, 2, n] {{
+  {around}
+}}
+model "mixture" = Around()
+"""
+ONCE = "return mixture: Mixture()(x)"
+PLAIN = "return expert_linear(y, chosen, .weight, .bias)"
+
+
+@pytest.mark.parametrize(
+    ("statements", "around", "total"),
+    [
+        (PLAIN, ONCE, 24 + 2 * 16 + 2 * 4),
+        ("return expert_linear(y, transpose(transpose(chosen)), transpose(.weight), .bias)", ONCE, 24 + 2 * 16 + 2 * 4),
+        ("return expert_linear(y, chosen, float32(.weight), .bias)", ONCE, 24 + 2 * 16 + 2 * 4),
+        # the same tensor with other indices; scaled experts; changed indices; a layer applied twice
+        ("return expert_linear(expert_linear(y, chosen, .weight, .bias), chosen, .weight)", ONCE, None),
+        ("return expert_linear(y, chosen, .weight * 2.0, .bias)", ONCE, None),
+        ("return expert_linear(y, (chosen + 1) % experts, .weight, .bias)", ONCE, None),
+        (PLAIN, "h = mixture: Mixture()(x)\n return .mixture(sum(axis = 2)(h))", None),
+        # all weights are used, and the biases of a few
+        ("return expert_linear(linear(y, sum(axis = 0)(.weight)), chosen, .weight, .bias)", ONCE, 24 + 6 * 16 + 2 * 4),
+        # some of the choices
+        (
+            "one = slice(axis = 2, stop = 1)(chosen)\n"
+            "return expand([batch, seq, 2, hidden])(expert_linear(y, one, .weight, .bias))",
+            ONCE,
+            None,
+        ),
+        # a choice among tokens, from which experts are computed
+        (
+            "_, tokens = linear(x, .gate) |> topk(1, axis = 1)\n"
+            "return expert_linear(y, slice(axis = 2, stop = 2)(tokens % experts), .weight, .bias)",
+            ONCE,
+            None,
+        ),
+    ],
+)
+def test_what_is_unknown_has_no_figure(statements: str, around: str, total: int | None) -> None:
+    found = active(archspec.loads(MIXTURE.format(statements=statements, around=around)))
+    assert (found and found.total) == total
+
+
+# Records of operations ------------------------------------------------------------------------------------------------
+
+
+def test_operations_that_rearrange_have_each_element_once() -> None:
+    source = """
+fn all(x [4, 6]) -> ([24], [6, 4], [6, 4], [8, 6], [2, 4, 6], [4, 2], [4, 4], [4, 6]) {
+  a, b = split([2, 4])(x)
+  turned = permute([1, 0])(x)
+  return reshape([24])(x), transpose(x), turned, concat(axis = 0)(x, x), stack(axis = 0)(x, x), a, b, roll(1)(x)
+}
+layer All(n = 6)(x [4, n]) -> ([24], [6, 4], [6, 4], [8, 6], [2, 4, 6], [4, 2], [4, 4], [4, 6]) {
+  weight: param [4, n]
+  return all(x * .weight)
+}
+model "all" = All()
+"""
+    names = {name for name, op in OPS.items() if op.rearranges}
+    assert names == {"reshape", "transpose", "permute", "concat", "stack", "split", "roll"}
+    body = internals(archspec.loads(source)).body
+    x = np.arange(24.0).reshape(4, 6)
+    found = reference.evaluate(body, {"x": x}, {"weight": np.ones((4, 6))}).outputs
+    parts = list(found.values())
+    for times, part in zip((1, 1, 1, 2, 2, 0, 0, 1), parts, strict=True):
+        if times:
+            assert sorted(part.ravel()) == sorted([*range(24)] * times)
+    assert sorted([*parts[5].ravel(), *parts[6].ravel()]) == [*range(24)]

@@ -1,0 +1,141 @@
+"""Causal attention in costs: found by the masks between scores and their softmax, and counted in full or as half."""
+
+import json
+
+import pytest
+
+import archspec
+from archspec.cli import main
+from archspec.costs.attention import Context, Part, Traced, Tracer
+from archspec.costs.masks import Seen
+from archspec.ir import Body
+from archspec.model import internals
+
+SPEC = """
+import std {{ Linear, split_heads, merge_heads, attention, causal_mask, window_mask, key_mask }}
+dim batch, seq
+block Attend(hidden = 8, heads = 2)(x [batch, seq, hidden], tokens int [batch, seq]) -> [batch, seq, hidden] {{
+  keys = key_mask(tokens)
+  q = query: Linear(hidden, hidden)(x) |> split_heads(heads)
+  k = key:   Linear(hidden, hidden)(x) |> split_heads(heads)
+  v = value: Linear(hidden, hidden)(x) |> split_heads(heads)
+  {statements}
+}}
+block Outer(n = 8)(x [batch, seq, n], tokens int [batch, seq]) -> [batch, seq, n] {{
+  return attend: Attend(n)(x, tokens)
+}}
+model "attend" = Outer()
+"""
+
+
+def parts(model: archspec.Model) -> list[Part]:
+    """The parts of all products in attention."""
+    found: list[Part] = []
+
+    def visit(body: Body, traced: Traced) -> None:
+        for call in body.calls:
+            if call.body is not None:
+                visit(call.body, tracer.trace(call.body, traced.inside(call)))
+            elif (part := traced.part(call)) is not None:
+                found.append(part)
+
+    tracer = Tracer()
+    body = internals(model).body
+    visit(body, tracer.trace(body, Context()))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("statements", "seen"),
+    [
+        ("return attention(causal = true)(q, k, v, keys) |> merge_heads", Seen(causal=True)),
+        ("return attention(q, k, v, keys) |> merge_heads", Seen()),
+        ("return attention(q, k, v, keys and causal_mask(seq)) |> merge_heads", Seen(causal=True)),
+        ("return attention(q, k, v, keys or causal_mask(seq)) |> merge_heads", Seen()),
+        ("return attention(causal = true, window = 3)(q, k, v, keys) |> merge_heads", Seen(causal=True, window=3)),
+        ("return attention(window = 3)(q, k, v, keys) |> merge_heads", Seen(window=3)),
+        # the same masks, written in another way
+        (
+            "p = arange(seq)\n far = reshape([seq, 1])(p) - p\n"
+            "return attention(q, k, v, keys and (far > -1 and far < 4)) |> merge_heads",
+            Seen(causal=True, window=3),
+        ),
+        (
+            "m = reshape([1, 1, seq, seq])(causal_mask(seq))\n"
+            "return where(not m, -inf, matmul(q, transpose(k))) |> where(keys, _, -inf) |> where(m, _, -inf)\n"
+            "  |> softmax |> matmul(_, v) |> merge_heads",
+            Seen(causal=True),
+        ),
+        # later keys alone; one later key, too; every second key; the mask of what is not -inf; another softmax
+        ("return attention(q, k, v, keys and not causal_mask(seq)) |> merge_heads", Seen(window=0, exact=False)),
+        (
+            "p = arange(seq)\n return attention(q, k, v, keys and reshape([seq, 1])(p) + 1 >= p) |> merge_heads",
+            Seen(),
+        ),
+        (
+            "p = arange(seq)\n"
+            "return attention(causal = true)(q, k, v, keys and (reshape([seq, 1])(p) - p) % 2 == 0) |> merge_heads",
+            Seen(causal=True, exact=False),
+        ),
+        (
+            "return where(keys and causal_mask(seq), matmul(q, transpose(k)), 0.0) |> softmax |> matmul(_, v)\n"
+            "  |> merge_heads",
+            Seen(),
+        ),
+    ],
+)
+def test_masks_tell_which_keys_are_seen(statements: str, seen: Seen) -> None:
+    assert parts(archspec.loads(SPEC.format(statements=statements))) == [Part("score", seen), Part("mix", seen)]
+
+
+def test_weights_along_another_axis_are_not_causal() -> None:
+    statements = (
+        "return where(keys and causal_mask(seq), matmul(q, transpose(k)), -inf) |> softmax(axis = -2) |> matmul(_, v)\n"
+        "  |> merge_heads"
+    )
+    assert not any(part.seen.causal for part in parts(archspec.loads(SPEC.format(statements=statements))))
+
+
+@pytest.mark.parametrize(
+    ("name", "causal"),
+    [
+        ("gpt2", True),
+        ("llama-3.2-1b", True),
+        ("mistral-7b-v0.1", True),
+        ("bloom-560m", True),
+        ("gpt-oss-20b", True),
+        ("bert-base-uncased", False),
+        ("modernbert-base", False),
+    ],
+)
+def test_bundled_models(name: str, causal: bool) -> None:
+    model = archspec.load(name)
+    full, half = archspec.cost(model), archspec.cost(model, causal_half=True)
+    assert (full.causal, half.causal) == (("full", "half") if causal else ("", ""))
+    attention = full.work.score_macs + full.work.mix_macs
+    assert 2 * (full.work.macs - half.work.macs) == (attention if causal else 0)
+    assert 2 * half.work.score_macs == full.work.score_macs * (1 if causal else 2)
+    assert full.work.elementwise == half.work.elementwise
+
+
+def test_only_the_decoder_attends_causally() -> None:
+    full, half = (archspec.cost("t5-small", causal_half=choice).work.flops for choice in (False, True))
+    assert str(full - half) == "6144*batch*target**2"
+
+
+def test_the_choice_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cost", "gpt2", "--depth", "0"]) == 0
+    assert "causal attention: products counted in full" in capsys.readouterr().out
+    assert main(["cost", "gpt2", "--depth", "0", "--causal-half"]) == 0
+    assert "causal attention: products counted as half" in capsys.readouterr().out
+    assert main(["cost", "bert-base-uncased", "--depth", "0"]) == 0
+    assert "causal" not in capsys.readouterr().out
+    assert main(["cost", "gpt2", "--causal-half", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["causal"] == "half"
+
+
+def test_odd_products_have_exact_halves() -> None:
+    spec = SPEC.format(statements="return attention(causal = true)(q, k, v, keys) |> merge_heads")
+    model = archspec.loads(spec.replace("hidden = 8, heads = 2", "hidden = 8, heads = 1").replace("n = 8", "n = 3"))
+    work = archspec.cost(model, batch=1, seq=5, causal_half=True).work
+    assert work.score_flops == 3 * 25 and work.macs * 2 == work.flops

@@ -1,0 +1,308 @@
+"""Configurations as they come: folders, streams, data, objects; without a type, with fields that nobody knows."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import archspec
+from archspec.cli import main
+from archspec.configs.family import known_types, read_family
+from archspec.configs.model_type import family_of
+from archspec.configs.read import read_json
+from archspec.configuration import LARGEST_CONFIGURATION
+from archspec.pipeline import streams
+from archspec.pipeline.tables import table_of
+from archspec.pipeline.trees import parsed
+from archspec.resolve.files import Library
+from archspec.resources import specs_root
+from archspec.source import Report, Source
+
+SMALL: dict[str, Any] = {"model_type": "bert", "num_hidden_layers": 1, "vocab_size": 99}
+TOTAL = 8_150_784
+"""The parameters of SMALL."""
+
+with_pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+
+
+def error(spec: Any) -> archspec.Diagnostic:
+    with pytest.raises(archspec.ArchError) as caught:
+        archspec.load(spec)
+    return caught.value.diagnostics[0]
+
+
+def write(folder: Path, config: Any, name: str = "config.json") -> str:
+    (folder / name).write_text(config if isinstance(config, str) else json.dumps(config))
+    return str(folder / name)
+
+
+# Folders and streams --------------------------------------------------------------------------------------------------
+
+
+def test_a_linked_folder_gives_the_model_its_name(tmp_path: Path) -> None:
+    (tmp_path / "blob").write_text(json.dumps(SMALL))
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "config.json").symlink_to(tmp_path / "blob")
+    (tmp_path / "tiny").symlink_to(tmp_path / "real")
+    for name in ("real", "tiny", "real"):
+        assert archspec.load(tmp_path / name).name == name
+        assert table_of(tmp_path / name)[0].model == name
+
+
+def test_a_folder_that_changes_is_read_again(tmp_path: Path) -> None:
+    write(tmp_path, SMALL)
+    assert table_of(tmp_path)[0].params.total == archspec.load(tmp_path).params.total == TOTAL
+    write(tmp_path, SMALL | {"vocab_size": 100})
+    assert table_of(tmp_path)[0].params.total == archspec.load(tmp_path).params.total == TOTAL + 768
+
+
+def test_a_folder_without_a_configuration_is_refused(tmp_path: Path) -> None:
+    assert error(tmp_path).code == "unreadable"
+    (tmp_path / "config.json").mkdir()
+    assert error(tmp_path).code == "unreadable"
+
+
+@pytest.mark.parametrize("space", ["", "\n \t", "\ufeff"])
+def test_a_configuration_on_standard_input(space: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for path in ("-", "/dev/stdin"):
+        data = (space + json.dumps(SMALL)).encode()
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+        model = archspec.load(path)
+        assert (model.name, model.params.total) == ("bert", TOTAL)
+
+
+def test_standard_input_is_read_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    for layers in (1, 2, 1):
+        data = json.dumps(SMALL | {"num_hidden_layers": layers}).encode()
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+        assert table_of("/dev/stdin")[0].params.total == TOTAL + (layers - 1) * 7_087_872
+
+
+def test_a_spec_on_standard_input_by_its_other_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = 'import bert { Bert }\nmodel "b" = Bert(layers = 1, vocab = 99)\n'
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    assert archspec.load("/dev/stdin").params.total == TOTAL
+
+
+def run(command: str) -> subprocess.CompletedProcess[str]:
+    line = f"{command.replace('archspec', f'{sys.executable} -m archspec', 1)}"
+    return subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=60, check=False)
+
+
+@with_pipes
+@pytest.mark.parametrize("redirected", ["/dev/stdin < {}", "<(cat {})", "/dev/fd/7 7< {}", "- < {}"])
+def test_redirections_of_a_shell(redirected: str, tmp_path: Path) -> None:
+    path = write(tmp_path, SMALL)
+    done = run("archspec count --depth 0 " + redirected.format(path))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"{TOTAL:,} parameters" in done.stdout and done.stdout.startswith("bert\n")
+
+
+@with_pipes
+def test_a_pipe_with_a_name(tmp_path: Path) -> None:
+    path = str(tmp_path / "config.json")
+    os.mkfifo(path)
+    writer = threading.Thread(target=Path(path).write_text, args=(json.dumps(SMALL),))
+    writer.start()
+    assert archspec.load(path).params.total == TOTAL
+    writer.join()
+
+
+@with_pipes
+def test_a_pipe_without_a_writer_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "WAIT", 0.05)
+    os.mkfifo(tmp_path / "config.json")
+    found = error(tmp_path / "config.json")
+    assert (found.code, "no process writes" in found.message) == ("unreadable", True)
+
+
+@with_pipes
+def test_a_slow_writer_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "WAIT", 0.01)
+    os.mkfifo(tmp_path / "slow")
+    writer = subprocess.Popen(["bash", "-c", f"exec > {tmp_path}/slow; sleep 0.3; echo '{json.dumps(SMALL)}'"])
+    reader = os.open(tmp_path / "slow", os.O_RDONLY)  # waits until the other process has opened it
+    assert archspec.load(f"/dev/fd/{reader}").params.total == TOTAL
+    os.close(reader)
+    assert writer.wait(10) == 0
+
+
+@with_pipes
+@pytest.mark.parametrize(("endless", "code"), [("yes", "budget"), ("yes '{'", "budget"), ("cat /dev/zero", "budget")])
+def test_a_stream_that_never_ends(endless: str, code: str) -> None:
+    done = run(f"archspec count <({endless})")
+    assert done.returncode == 1 and f"error[{code}]" in done.stderr
+
+
+def test_a_closed_or_empty_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    assert [error(path).code for path in ("-", "/dev/stdin")] == ["unreadable"] * 2
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    assert error("-").code == "no-model"
+    assert error("/dev/fd/987").code == "unreadable"
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b'{"model_type": "b\xff')))
+    assert error("-").code == "not-text"
+
+
+# Data and objects -----------------------------------------------------------------------------------------------------
+
+
+class Object:
+    """What the configurations of `transformers` have."""
+
+    def __init__(self, fields: Any) -> None:
+        self.model_type = "bert"
+        self.fields = fields
+
+    def to_dict(self) -> Any:
+        return self.fields
+
+
+class ReadOnly(Mapping[str, Any]):
+    def __getitem__(self, name: str) -> Any:
+        return SMALL[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(SMALL)
+
+    def __len__(self) -> int:
+        return len(SMALL)
+
+
+@pytest.mark.parametrize("config", [SMALL, Object(SMALL), ReadOnly(), archspec.Configuration(SMALL)])
+def test_functions_take_data(config: Any) -> None:
+    assert archspec.load(config).params.total == TOTAL
+    assert archspec.load(config, layers=2).params.total == TOTAL + 7_087_872
+    assert archspec.cost(config, batch=1, seq=2).model == "bert"
+    assert archspec.compare(config, SMALL | {"num_hidden_layers": 2}).models[0].params.total == TOTAL
+    assert not archspec.diff(config, SMALL)
+    assert archspec.explain(config, TOTAL).fits
+    assert archspec.formula(config, "layers").at(layers=1) == TOTAL
+    assert archspec.import_config(config).splitlines()[0] == "# BertModel, from <configuration>."
+
+
+def test_data_that_no_configuration_has() -> None:
+    circle: dict[str, Any] = {"model_type": "bert"}
+    circle["a"] = circle
+    deep: Any = 1
+    for _ in range(5_000):
+        deep = [deep]
+    for wrong in (circle, {"a": deep}, {"a": {1, 2}}, {"a": float("nan")}, {(1, 2): 3}, Object([1]), {"a": b"x"}):
+        assert error(wrong).code == "wrong-kind"
+    assert error({"model_type": "bert", "a": "x" * LARGEST_CONFIGURATION}).code == "budget"
+    assert error({"model_type": "bert", 1: 2, "1": 3}).code == "duplicate-name"
+    assert error({"model_type": "bert", "vocab_sise": 3}).code == "unknown-name"
+    with pytest.raises((TypeError, AttributeError, AssertionError)):
+        archspec.load(3)  # pyright: ignore[reportArgumentType]
+
+
+def test_thousands_of_labels_are_no_reason_to_refuse(tmp_path: Path) -> None:
+    names = [f"label number {i}, with a name of usual length" for i in range(21_841)]
+    config = {
+        "model_type": "vit",
+        "architectures": ["ViTForImageClassification"],
+        "id2label": dict(enumerate(names)),
+        "label2id": {name: i for i, name in enumerate(names)},
+    }
+    assert archspec.load(write(tmp_path, config)).hyperparameters["labels"] == 21_841
+
+
+# Types and unknown fields ---------------------------------------------------------------------------------------------
+
+
+def family_without_type(name: str) -> tuple[str | None, list[archspec.Diagnostic]]:
+    source, report = Source("config.json", json.dumps({"architectures": [name]})), Report()
+    root = read_json(source)
+    assert isinstance(root.plain, dict)
+    family = family_of(root, root.plain, None, Library(specs_root(), parsed), report)
+    return family.type if family is not None else None, report.diagnostics
+
+
+@pytest.mark.parametrize("type", known_types(specs_root()))
+def test_a_missing_type_is_that_of_the_architecture(type: str) -> None:
+    """Where an architecture is one of several types, the error names them all."""
+    name = [*read_family(specs_root(), type, {}).architectures][-1]
+    found, wrong = family_without_type(name)
+    if found is None:
+        assert wrong[0].code == "missing-argument" and f"`{type}`" in wrong[0].message
+    else:
+        assert (found, wrong) == (type, [])
+
+
+def test_the_text_says_where_the_type_is_from() -> None:
+    config = {"architectures": ["BertForMaskedLM"], "num_hidden_layers": 1}
+    lines = ["# BertForMaskedLM, from <configuration>.", "# Without `model_type`: bert, the one with BertForMaskedLM."]
+    assert archspec.import_config(config).splitlines()[:2] == lines
+    assert "# Without `model_type`: bert, as specified.\n" in archspec.import_config(config, type="bert")
+
+
+def test_a_type_that_nothing_shows() -> None:
+    for config in (
+        {},
+        {"architectures": None},
+        {"architectures": ["Foo"]},
+        {"architectures": [3]},
+        {"hidden_size": 48},
+    ):
+        found = error(config)
+        assert found.code == "missing-argument" and "`--type bert`" in (found.help or "")
+        assert archspec.load(archspec.Configuration({**config, "architectures": []}, "bert")).name == "bert"
+
+
+def test_a_type_against_that_of_the_configuration() -> None:
+    for type, code in (("roberta", "unsupported"), ("brt", "usage")):
+        assert error(archspec.Configuration(SMALL, type)).code == code
+    assert archspec.load(archspec.Configuration(SMALL, "bert")).params.total == TOTAL
+
+
+def test_unknown_fields_are_ignored_only_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path, SMALL | {"foo_a": 1, "foo_b": {"hidden_size": 3}, "bar[1]": 2})
+    assert main(["count", path]) == 1
+    assert "use `--ignore foo_a` if it affects neither" in capsys.readouterr().err
+    assert main(["count", path, "--ignore", "foo_*"]) == 1
+    assert "bar[1]" in capsys.readouterr().err
+    for command in (["count", path], ["import", path], ["diff", path, path], ["compare", path, "bert-base-uncased"]):
+        assert main([*command, "--ignore", "foo_*", "--ignore", "bar[1]"]) == 0
+    lines = archspec.import_config(path, ignore=["foo_*", "bar[1]"]).splitlines()
+    assert lines[1:4] == [f"# Ignored as specified: {name}" for name in ("foo_a", "foo_b", "bar[1]")]
+    assert archspec.load(archspec.Configuration(path, ignore=("*",))).params.total == TOTAL
+
+
+def test_what_has_an_effect_is_never_ignored(tmp_path: Path) -> None:
+    config = SMALL | {"hidden_size": 64, "position_embedding_type": "relative_key"}
+    assert error(archspec.Configuration(config, ignore=("*",))).code == "unsupported"
+    found = error(archspec.Configuration(config, ignore=("hidden_size",)))
+    assert (found.code, "cannot be ignored" in found.message) == ("usage", True)
+    rope = {"model_type": "llama", "rope_scaling": {"rope_type": "foo", "factor": 2.0}}
+    for name in ("rope_scaling", "rope_scaling.factor", "*"):
+        assert error(archspec.Configuration(rope, ignore=(name,))).code in ("usage", "unsupported")
+
+
+def test_a_name_cannot_leave_the_comment() -> None:
+    name = 'x\nmodel "evil" = Bert()\r\u2028'
+    lines = archspec.import_config(SMALL | {name: 1}, ignore=[name]).splitlines()
+    assert [line for line in lines if "evil" in line] == [lines[1]] and lines[1].startswith("# ")
+
+
+def test_options_are_part_of_what_is_kept(tmp_path: Path) -> None:
+    path = write(tmp_path, {"num_hidden_layers": 1, "foo": 2})
+    for type in ("bert", "electra", "bert"):
+        config = archspec.Configuration(path, type, ("foo",))
+        assert table_of(config)[0].hyperparameters == archspec.load(config).hyperparameters
+    with pytest.raises(archspec.ArchError):
+        table_of(path)
+    with pytest.raises(archspec.ArchError):
+        table_of(archspec.Configuration(path, "bert"))
+
+
+def test_only_configurations_are_imported() -> None:
+    for spec in ("bert-base-uncased", "google-bert/bert-base-uncased"):
+        with pytest.raises(archspec.ArchError, match="is not a configuration"):
+            archspec.import_config(spec)

@@ -1,0 +1,416 @@
+"""Several models in one picture: what corresponds is level, what differs is marked, nothing overlaps."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Callable, Sequence
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import picture_lint
+import pytest
+from test_svg import HOSTILE
+
+import archspec
+from archspec.addresses import pattern_of
+from archspec.cli import main
+from archspec.comparisons import pictures as comparisons
+from archspec.diffs import pictures as diffs
+from archspec.model import Model
+from archspec.pictures.correspondence import common
+from archspec.pictures.frames import Frame
+from archspec.pictures.marks import mark_colors, shown_marks, sign
+from archspec.pictures.paint import Paint
+from archspec.pictures.panels import Panel, level
+from archspec.pictures.plan import Node
+from archspec.pictures.svg import Drawing
+from archspec.pictures.theme import DARK, LIGHT, Theme, contrast
+from archspec.pictures.ties import tie_lines
+
+MODELS = (
+    "albert-base-v2",
+    "bart-base",
+    "bert-base-uncased",
+    "bert-base-uncased-mlm",
+    "deepseek-v3",
+    "gpt2",
+    "llama-3.2-1b",
+    "modernbert-base",
+    "swin-tiny",
+    "t5-small",
+    "t5-v1_1-base",
+    "transformer-base",
+    "whisper-tiny",
+)
+"""One of each kind of structure."""
+
+EVERYDAY = [
+    ("bert-base-uncased", "gpt2"),
+    ("albert-base-v2", "modernbert-base"),
+    ("bart-base", "transformer-base"),
+    ("bert-base-uncased", "bert-base-uncased-mlm"),
+]
+
+LAYER = """
+import std {{ Linear, LayerNorm, {activation} }}
+dim batch
+block Layer(hidden, inner)(x [batch, hidden]) -> [batch, hidden] {{
+  return x |> norm: LayerNorm(hidden) |> up: Linear(hidden, inner) |> {activation} |> down: Linear(inner, hidden) |> + x
+}}
+block Net(hidden = 8, inner = {inner}, layers = {layers})(x [batch, hidden]) -> [batch, hidden] {{
+  return x |> layers[i]: Layer(hidden, inner) for i in 0..layers |> {last}: Linear(hidden, hidden)
+}}
+model {name} = Net()
+"""
+
+
+def net(name: str, activation: str = "gelu", inner: int = 16, layers: int = 2, last: str = "out") -> Model:
+    quoted = json.dumps(name, ensure_ascii=False)
+    return archspec.loads(LAYER.format(name=quoted, activation=activation, inner=inner, layers=layers, last=last))
+
+
+def pairs() -> list[Any]:
+    rest = [pair for pair in itertools.combinations(MODELS, 2) if pair not in EVERYDAY]
+    return [*EVERYDAY, *[pytest.param(pair, marks=pytest.mark.slow) for pair in rest]]
+
+
+def compared(*models: Model) -> Sequence[Panel]:
+    return comparisons.panels_of(models, "layer")[0]
+
+
+def differing(a: Model, b: Model) -> Sequence[Panel]:
+    return diffs.panels_of(archspec.diff(a, b), a, b, "layer")[0]
+
+
+def marked(panel: Panel) -> dict[str, str]:
+    shown = shown_marks(panel.plan, panel.is_open, panel.marks)
+    return {panel.plan.nodes[id].name: mark.kind for id, mark in shown.items()}
+
+
+# Geometry
+
+
+@pytest.mark.parametrize("pair", pairs())
+def test_nothing_overlaps(pair: tuple[str, str]) -> None:
+    a, b = map(archspec.load, pair)
+    for panels, found in (comparisons.panels_of([a, b], "layer"), diffs.panels_of(archspec.diff(a, b), a, b, "layer")):
+        for panel, root in zip(panels, level(panels, found), strict=True):
+            assert picture_lint.faults(panel.plan, root) == []
+            assert picture_lint.text_faults(root) == []
+            drawing = Drawing(panel.plan, Paint(panel.plan, LIGHT))
+            drawing.contents(root, 0.0, 0.0, 0)
+            assert picture_lint.tie_faults(drawing.placed, tie_lines(panel.plan, drawing.placed)) == []
+
+
+def heights(root: Frame) -> dict[str, float]:
+    return {box.frame.node.name: box.y for box in picture_lint.boxes_of(root)}
+
+
+def test_what_corresponds_is_level() -> None:
+    models = [archspec.load(name) for name in ("bert-base-uncased", "roberta-base", "albert-base-v2")]
+    a, b, c = map(heights, level(*comparisons.panels_of(models, "layer")))
+    layer, shared = "encoder.layer.*", "encoder.albert_layer_groups.0.albert_layers.0"
+    for name in (layer, f"{layer}.attention.self.query", f"{layer}.intermediate.dense", f"{layer}.output.LayerNorm"):
+        assert a[name] == pytest.approx(b[name], abs=0.5), name
+    assert a[layer] == pytest.approx(c[shared], abs=0.5)
+    assert a[f"{layer}.intermediate.dense"] == pytest.approx(c[f"{shared}.ffn"], abs=0.5)
+    assert a["pooler.dense"] == pytest.approx(c["pooler"], abs=0.5)
+
+
+def test_panels_are_apart() -> None:
+    shown = ElementTree.fromstring(comparisons.picture([archspec.load("gpt2"), archspec.load("t5-small")]))
+    width = float(shown.attrib["width"])
+    xs = [float(re.findall(r"-?[\d.]+", group.attrib["transform"])[0]) for group in shown.iterfind("{*}g")]
+    assert xs[0] == xs[2] < xs[1] + 1 and xs[2] + 500 < xs[3] == xs[5] < width - 500  # title, model and legend of each
+
+
+# Marks of comparisons
+
+
+def test_equal_models_have_no_marks() -> None:
+    model = archspec.load("transformer-base")
+    assert [panel.marks for panel in compared(model, model, model)] == [{}, {}, {}]
+    assert "no differences" in comparisons.picture([model, model])
+
+
+def test_marks_of_a_comparison() -> None:
+    a, b = compared(net("a"), net("b", "relu", inner=32, layers=3, last="end"))
+    layer = "layers.*"
+    assert marked(a) == {
+        layer: "changed",
+        f"{layer}.up": "changed",
+        f"{layer}#gelu.0": "removed",
+        f"{layer}.down": "changed",
+    }
+    assert marked(b) == {
+        **{name: kind for name, kind in marked(a).items() if "gelu" not in name},
+        f"{layer}#relu.0": "added",
+    }
+    texts = {
+        node.name: node.differs for node in b.plan.nodes if node.differs and node.form == "box" and node.kind != "param"
+    }
+    assert texts == {
+        layer: "A: \N{MULTIPLICATION SIGN} 2",
+        f"{layer}.up": "A: 8 \N{RIGHTWARDS ARROW} 16",
+        f"{layer}.down": "A: 16 \N{RIGHTWARDS ARROW} 8",
+        "end": "A: out",
+    }
+    assert not any(node.differs for node in a.plan.nodes)
+
+
+def test_marks_of_bert_and_roberta() -> None:
+    a, b = (marked(panel) for panel in compared(archspec.load("bert-base-uncased"), archspec.load("roberta-base")))
+    assert a.pop("#arange.0") == "removed" and b.pop("#positions_after.0") == "added"
+    embeddings = {f"embeddings.{name}_embeddings" for name in ("word", "position", "token_type")}
+    layer = "encoder.layer.*"
+    norms = {"embeddings.LayerNorm", f"{layer}.attention.output.LayerNorm", f"{layer}.output.LayerNorm"}
+    assert a == b == dict.fromkeys(embeddings | norms, "changed")
+
+
+def test_a_part_that_some_models_lack() -> None:
+    bert, gpt, albert = compared(*map(archspec.load, ("bert-base-uncased", "gpt2", "albert-base-v2")))
+    node = next(node for node in bert.plan.nodes if node.name == "pooler.dense")
+    assert bert.marks[node.id] == ("changed", "not in B")
+    assert "pooler" not in marked(albert) and marked(gpt)["lm_head"] == "added"
+    assert marked(albert)["encoder.embedding_hidden_mapping_in"] == "added"
+
+
+def test_counterparts_are_in_order_and_have_the_same_role() -> None:
+    _, found = comparisons.panels_of([archspec.load("bert-base-uncased"), archspec.load("gpt2")], "layer")
+    names: list[dict[str, Node]] = [{node.name: node for node in plan.nodes} for plan in found.plans]
+    layer = "encoder.layer.*"
+    for ours, theirs in (
+        ("embeddings.position_embeddings", "transformer.wpe"),
+        (f"{layer}.attention.output.dense", "transformer.h.*.attn.c_proj"),
+        (f"{layer}.intermediate.dense", "transformer.h.*.mlp.c_fc"),
+        (f"{layer}.output.dense", "transformer.h.*.mlp.c_proj"),
+    ):
+        assert found.node(0, names[0][ours].id, 1) is names[1][theirs]
+        assert found.node(1, names[1][theirs].id, 0) is names[0][ours]
+
+
+def test_the_heaviest_common_subsequence() -> None:
+    assert common("abcd", "xbxd", [1, 1, 1, 1]) == [(1, 1), (3, 3)]
+    assert common("ab", "ba", [1, 4]) == [(1, 0)] and common("ab", "ba", [4, 1]) == [(0, 1)]
+    assert common("", "a", []) == []
+
+
+# Marks of differences
+
+PRENORM = """
+import std {{ Linear, LayerNorm }}
+dim batch
+block Net(hidden = 8)(x [batch, hidden]) -> [batch, hidden] {{
+  return x {steps}
+}}
+model "net" = Net()
+"""
+
+
+def test_marks_of_a_difference() -> None:
+    a, b = differing(net("a"), net("b", "relu", inner=32, layers=3, last="end"))
+    layer = "layers.*"
+    changed = (layer, f"{layer}.up", f"{layer}.down", "output:output")
+    common = dict.fromkeys(changed, "changed")
+    assert marked(a) == {**common, f"{layer}#gelu.0": "removed", "out": "removed"}
+    assert marked(b) == {**common, f"{layer}#relu.0": "added", "end": "added"}
+
+
+def test_moved_parts_are_marked() -> None:
+    post, pre = (
+        "|> up: Linear(hidden, hidden) |> norm: LayerNorm(hidden)",
+        "|> norm: LayerNorm(hidden) |> up: Linear(hidden, hidden)",
+    )
+    a, b = differing(
+        *[archspec.loads(PRENORM.format(steps=f"{steps} |> down: Linear(hidden, hidden)")) for steps in (post, pre)]
+    )
+    assert marked(a) == marked(b) and marked(a)["norm"] == "moved"
+
+
+def test_models_without_differences_have_no_marks() -> None:
+    a, b = archspec.load("gpt2"), archspec.load("gpt2")
+    assert [panel.marks for panel in differing(a, b)] == [{}, {}]
+    assert "no differences" in diffs.picture(archspec.diff(a, b), a, b)
+
+
+@pytest.mark.parametrize("pair", [*EVERYDAY, ("bert-base-uncased", "bert-large-uncased"), ("t5-small", "t5-v1_1-base")])
+def test_exactly_the_layers_that_differ_are_marked(pair: tuple[str, str]) -> None:
+    """By the names of tensors alone, without the code that places changes."""
+    a, b = map(archspec.load, pair)
+    found = archspec.diff(a, b)
+    added, removed = found.prefix
+    changed = {change.name.rpartition(".")[0] for change in found.tensors}
+    words = {name for change in found.operations for name in change.fold.names}
+    operated = {pattern_of(name) for name in words} | {pattern_of(added + name) for name in words}
+    for own, panel in enumerate(differing(a, b)):
+        for node in panel.plan.nodes:
+            if node.kind != "layer" or not node.addresses:
+                continue
+            names = [added + address.removeprefix(removed) if own == 0 else address for address in node.addresses]
+            is_operated = bool({pattern_of(name) for name in names} & operated)
+            if changed.issuperset(names):
+                assert any(id in panel.marks for id in ids_around(panel, node)), node.name
+            elif not changed.intersection(names) and not is_operated:
+                assert node.id not in panel.marks, node.name
+
+
+def ids_around(panel: Panel, node: Node) -> list[int]:
+    """The ids of a node and of those around it."""
+    found = [node.id]
+    while node.parent is not None:
+        node = panel.plan.nodes[node.parent]
+        found.append(node.id)
+    return found
+
+
+# How they look
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
+def test_marks_are_legible_and_distinguished_without_color(theme: Theme) -> None:
+    colors = mark_colors(theme)
+    for color in colors.values():
+        assert contrast(color.fill, color.line) >= 4.5
+        assert all(contrast(color.line, around) >= 4.5 for around in (theme.background, *theme.frames))
+    paths = [re.findall(r'<path d="([^"]+)"', sign(kind, 0, 0, theme)) for kind in colors]
+    assert len({*map(str, paths)}) == len(colors) == 4
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_stay_inert_and_inside(name: str, tmp_path: Path) -> None:
+    long = "very_" * 40 + "long"
+    a, b = net(name), net(f"{name} 2", inner=12, last=long)
+    for shown in (comparisons.picture([a, b]), diffs.picture(archspec.diff(a, b), a, b, theme="dark")):
+        root = ElementTree.fromstring(shown)
+        assert not [element for element in root.iter() if element.tag.endswith("script")]
+        assert "\u202e" not in "".join(root.itertext())
+    for panels, found in (comparisons.panels_of([a, b], "layer"), diffs.panels_of(archspec.diff(a, b), a, b, "layer")):
+        assert [picture_lint.text_faults(root) for root in level(panels, found)] == [[], []]
+
+
+def test_small_pictures_are_as_they_were_looked_at(golden: Callable[[str, str], None]) -> None:
+    a, b = net("a"), net("b", "relu", inner=32, layers=3, last="end")
+    golden("compare/pictures.svg", comparisons.picture([a, b]))
+    golden("compare/diff-pictures.svg", diffs.picture(archspec.diff(a, b), a, b))
+
+
+def test_svg_is_self_contained() -> None:
+    models = [archspec.load(name) for name in ("bert-base-uncased", "transformer-base", "gpt2")]
+    root = ElementTree.fromstring(comparisons.picture(models))
+    assert {element.tag.rpartition("}")[2] for element in root.iter()} <= {
+        "svg",
+        "title",
+        "rect",
+        "g",
+        "path",
+        "text",
+        "circle",
+    }
+    names = {name for element in root.iter() for name in element.attrib}
+    assert not [name for name in names if "href" in name or name.startswith("on") or name in ("id", "style")]
+
+
+# The commands
+
+
+class Seen(HTMLParser):
+    """The elements and attributes of a page, and its text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: dict[str, set[str]] = {}
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        for name, value in attrs:
+            self.attributes.setdefault(name, set()).add(value or "")
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_compare_writes_pictures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    svg, page = tmp_path / "models.svg", tmp_path / "models.html"
+    words = ["compare", "bert-base-uncased", "gpt2", "albert-base-v2", "--svg", str(svg), "--html", str(page)]
+    assert main([*words, "--depth", "2"]) == 0
+    table = capsys.readouterr().out
+    assert main([*words[:4], "--depth", "2"]) == 0 and capsys.readouterr().out == table
+    assert svg.read_text() == comparisons.picture([archspec.load(name) for name in words[1:4]])
+    seen = Seen(page.read_text())
+    assert svg.read_text() in page.read_text() and not seen.tags & {"script", "img", "iframe", "object", "form"}
+    assert not {"style", "src", "onclick"} & {*seen.attributes} and seen.attributes["href"] == {"data:,"}
+    (policy,) = [value for value in seen.attributes["content"] if "default-src" in value]
+    assert policy.startswith("default-src 'none'; style-src 'sha256-")
+    numbers = {*re.findall(r"\d+(?:,\d{3})+", table)}
+    assert len(numbers) > 10 and not [number for number in numbers if number not in seen.text]
+    assert main(words) == 2 and "already exists" in capsys.readouterr().err
+    assert main([*words, "--force", "--dark"]) == 0
+    assert svg.read_text() == comparisons.picture([archspec.load(name) for name in words[1:4]], theme="dark")
+
+
+def test_diff_writes_pictures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    svg, page = tmp_path / "two.svg", tmp_path / "two.html"
+    words = ["diff", "bert-base-uncased", "bert-base-uncased", "--set", "2:layers=6"]
+    assert main([*words, "--svg", str(svg), "--html", str(page)]) == 1
+    table = capsys.readouterr().out
+    assert main(words) == 1 and capsys.readouterr().out == table
+    assert "12 times" in svg.read_text() and svg.read_text() in page.read_text()
+    assert "bert-base-uncased, with layers = 6" in Seen(page.read_text()).text
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--dark"], "--dark requires --svg"),
+        (["--svg", "x", "--html", "x"], "name the same file"),
+        (["--svg", "missing/x.svg"], "cannot write"),
+    ],
+)
+def test_options_that_do_not_fit(
+    options: list[str],
+    message: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for command in ("compare", "diff"):
+        assert main([command, "bert-base-uncased", "roberta-base", *options]) == 2
+        assert message in capsys.readouterr().err and not [*tmp_path.iterdir()]
+
+
+def test_names_are_escaped_on_a_page(tmp_path: Path) -> None:
+    spec, page = tmp_path / "odd.arch", tmp_path / "odd.html"
+    text = "block It(n = 4)(x [n]) -> [n] {\n  w: param [n]\n  return x * .w\n}\n"
+    name = json.dumps(HOSTILE[0])
+    spec.write_text(f'{text}model {name} = It()\nmodel "c" = It(n = 5)\n')
+    assert main(["compare", f"{spec}:{HOSTILE[0]}", f"{spec}:c", "--html", str(page)]) == 0
+    seen = Seen(page.read_text())
+    assert "script" not in seen.tags and HOSTILE[0] in seen.text
+
+
+def test_a_page_makes_no_requests(tmp_path: Path) -> None:
+    browser = pytest.importorskip("browser")
+    if browser.executable() is None:
+        pytest.skip("no browser")
+    page = tmp_path / "two.html"
+    assert main(["compare", "bert-base-uncased", "gpt2", "--html", str(page)]) == 0
+    running = browser.Browser(browser.executable())
+    try:
+        for dark in (False, True):
+            opened = running.page(page.as_uri(), dark=dark)
+            assert opened.events("Log.entryAdded") == []
+            assert [event["request"]["url"] for event in opened.events("Network.requestWillBeSent")] == [page.as_uri()]
+            shown = "getComputedStyle(document.querySelector('.{}')).display"
+            assert [opened.run(shown.format(name)) for name in ("dark", "light")] == (
+                ["block", "none"] if dark else ["none", "block"]
+            )
+    finally:
+        running.close()
