@@ -26,31 +26,44 @@ SIZES = {"batch": 3, "seq": 4}
 WIDTH = 6
 
 REAL = """
-x|y|full([batch, seq, 6], 0.5)|-2.0 * R|real(I)|float32(R)|real(B)|-R|abs(R)|sqrt(R)|sqrt(abs(R))|sqrt(x * x + 1.0)|exp(x)|tanh(R)|sin(x)|dropout(0.1)(R)
-R + R|R - R|R * R|R * R|x / x|x / y * y|sqrt(x) * sqrt(x)|sqrt(x) ** 2|R / (abs(R) + 0.5)|max(R, 0.5) / max(R, 0.5)|R / 2.0|3.0 * R|R + 1|R * I|R ** 2|R ** 3|R ** 0.5|abs(R) ** 1.5|(abs(R) + 0.5) ** -1|(abs(R) + 0.5) ** -0.5|x ** -1|x ** -0.5|R ** R
-min(R, R)|max(R, R)|max(R, 0.0)|where(B, R, R)|where(B, R, 0.0)|where(B, 1.0, R)|where(B, R, -inf)|y // 2.0|(x + y) % 2.0
-sum(axis = AXIS, keep = true)(R) + R|sum(axis = [0, 2], keep = true)(R * y) + R|amax(axis = AXIS, keep = true)(R) - R
-softmax(axis = AXIS)(R)|softmax(where(B, R, -inf))|softmax(R + sum(axis = -1, keep = true)(x))|cumsum(axis = AXIS)(R)
-transpose(1, 2)(transpose(1, 2)(R))|permute([2, 0, 1])(permute([1, 2, 0])(R))|reshape([batch, seq, 6])(reshape([batch, seq, 2, 3])(R))
-reshape([batch, seq, 6])(transpose(2, 3)(reshape([batch, seq, 2, 3])(R)))|reshape([batch, seq, 6])(reshape([batch * 2, seq, 3])(R))
-concat(axis = -1)(slice(axis = -1, stop = 2)(R), slice(axis = -1, start = 2)(R))|concat(axis = 2)(slice(axis = 2, start = 4)(R), slice(axis = 2, stop = 4)(R))
-concat(axis = 2)(slice(axis = 2, step = 2)(R), slice(axis = 2, start = 1, step = 2)(R))|roll(2, axis = AXIS)(R)|roll(-1)(R)
-pick(0, 1)(stack(axis = 0)(R, R))|pick(-1, 0)(stack(axis = -1)(R, I))|slice(axis = 2, start = 1, stop = 7)(pad(axis = 2, before = 2, after = 1, value = 1.0)(R))
-expand([batch, seq, 6])(pick(1, 0)(R) |> reshape([batch, 1, 6]))|full([batch, seq, 6], 2.5)|layer_norm(eps = 1e-3)(R, .scale)|layer_norm(eps = 1e-3)(R)
-transpose(1, 2)(group_norm(groups = 3, eps = 1e-3)(transpose(1, 2)(R), .scale))|linear(R, .square)|linear(R, .square, .scale)|matmul(R, .square)
-matmul(softmax(matmul(R, transpose(y))), R)|embedding(pick(-1, 0)(I) % 5, .table)|gather(axis = 2)(R, I % 6)|expert_linear(R, pick(-1, 0)(n) % 5, .experts)|in_order(real(I) - y)
-transpose(1, 2)(conv(padding = 1)(transpose(1, 2)(R), .kernel, .scale))|transpose(1, 2)(max_pool(kernel = 3, stride = 1, padding = 1)(transpose(1, 2)(R)))
-transpose(1, 2)(mean_pool(kernel = 3, stride = 1, padding = 1)(transpose(1, 2)(R)))|transpose(1, 2)(conv(groups = 2)(transpose(1, 2)(R), .grouped))
+x|y|full([batch, seq, 6], 0.5)|-2.0 * R|real(I)|float32(R)|real(B)|-R|abs(R)|sqrt(R)|sqrt(abs(R))|sqrt(x * x + 1.0)
+exp(x)|tanh(R)|sin(x)|dropout(0.1)(R)|R + R|R - R|R * R|R * R|x / x|x / y * y|sqrt(x) * sqrt(x)|sqrt(x) ** 2
+R / (abs(R) + 0.5)|max(R, 0.5) / max(R, 0.5)|R / 2.0|3.0 * R|R + 1|R * I|R ** 2|R ** 3|R ** 0.5|abs(R) ** 1.5
+(abs(R) + 0.5) ** -1|(abs(R) + 0.5) ** -0.5|x ** -1|x ** -0.5|R ** R|min(R, R)|max(R, R)|max(R, 0.0)|where(B, R, R)
+where(B, R, 0.0)|where(B, 1.0, R)|where(B, R, -inf)|y // 2.0|(x + y) % 2.0|sum(axis = AXIS, keep = true)(R) + R
+sum(axis = [0, 2], keep = true)(R * y) + R|amax(axis = AXIS, keep = true)(R) - R|softmax(axis = AXIS)(R)
+softmax(where(B, R, -inf))|softmax(R + sum(axis = -1, keep = true)(x))|cumsum(axis = AXIS)(R)
+transpose(1, 2)(transpose(1, 2)(R))|permute([2, 0, 1])(permute([1, 2, 0])(R))
+reshape([batch, seq, 6])(reshape([batch, seq, 2, 3])(R))
+reshape([batch, seq, 6])(transpose(2, 3)(reshape([batch, seq, 2, 3])(R)))
+reshape([batch, seq, 6])(reshape([batch * 2, seq, 3])(R))
+concat(axis = -1)(slice(axis = -1, stop = 2)(R), slice(axis = -1, start = 2)(R))
+concat(axis = 2)(slice(axis = 2, start = 4)(R), slice(axis = 2, stop = 4)(R))
+concat(axis = 2)(slice(axis = 2, step = 2)(R), slice(axis = 2, start = 1, step = 2)(R))|roll(2, axis = AXIS)(R)
+roll(-1)(R)|pick(0, 1)(stack(axis = 0)(R, R))|pick(-1, 0)(stack(axis = -1)(R, I))
+slice(axis = 2, start = 1, stop = 7)(pad(axis = 2, before = 2, after = 1, value = 1.0)(R))
+expand([batch, seq, 6])(pick(1, 0)(R) |> reshape([batch, 1, 6]))|full([batch, seq, 6], 2.5)
+layer_norm(eps = 1e-3)(R, .scale)|layer_norm(eps = 1e-3)(R)
+transpose(1, 2)(group_norm(groups = 3, eps = 1e-3)(transpose(1, 2)(R), .scale))|linear(R, .square)
+linear(R, .square, .scale)|matmul(R, .square)|matmul(softmax(matmul(R, transpose(y))), R)
+embedding(pick(-1, 0)(I) % 5, .table)|gather(axis = 2)(R, I % 6)|expert_linear(R, pick(-1, 0)(n) % 5, .experts)
+in_order(real(I) - y)|transpose(1, 2)(conv(padding = 1)(transpose(1, 2)(R), .kernel, .scale))
+transpose(1, 2)(max_pool(kernel = 3, stride = 1, padding = 1)(transpose(1, 2)(R)))
+transpose(1, 2)(mean_pool(kernel = 3, stride = 1, padding = 1)(transpose(1, 2)(R)))
+transpose(1, 2)(conv(groups = 2)(transpose(1, 2)(R), .grouped))
 """
 INTEGER = """
-n + arange(6)|arange(6) + 0 * n|n + reshape([seq, 1])(arange(seq)) + arange(6)|I + I|I - I|I * I|I // 2|I // -3|I % 4|I % 3|(I * 4 + 1) // 2|I // (I % 3 + 1)
-min(I, I)|max(I, 1)|abs(I)|where(B, I, I)|where(B, I, 0)|-I|I ** 2|int(x)|int(B)|floor(y)|sum(axis = AXIS, keep = true)(I) + I|amax(axis = AXIS, keep = true)(I) - I
-one_hot(6)(pick(-1, 0)(n))|cumsum(axis = AXIS)(I)|concat(axis = 2)(slice(axis = 2, start = 3)(I), slice(axis = 2, stop = 3)(I))|argmax(axis = 2, keep = true)(x) + I
-6 * (I // 6) + I % 6|table([3, 1, 4, 1, 5, 9]) + I|(I - I % 2) // 2|roll(1, axis = 1)(I)|pad(axis = 2, after = 1)(slice(axis = 2, stop = 5)(I))
+n + arange(6)|arange(6) + 0 * n|n + reshape([seq, 1])(arange(seq)) + arange(6)|I + I|I - I|I * I|I // 2|I // -3|I % 4
+I % 3|(I * 4 + 1) // 2|I // (I % 3 + 1)|min(I, I)|max(I, 1)|abs(I)|where(B, I, I)|where(B, I, 0)|-I|I ** 2|int(x)
+int(B)|floor(y)|sum(axis = AXIS, keep = true)(I) + I|amax(axis = AXIS, keep = true)(I) - I|one_hot(6)(pick(-1, 0)(n))
+cumsum(axis = AXIS)(I)|concat(axis = 2)(slice(axis = 2, start = 3)(I), slice(axis = 2, stop = 3)(I))
+argmax(axis = 2, keep = true)(x) + I|6 * (I // 6) + I % 6|table([3, 1, 4, 1, 5, 9]) + I|(I - I % 2) // 2
+roll(1, axis = 1)(I)|pad(axis = 2, after = 1)(slice(axis = 2, stop = 5)(I))
 """
 BOOLEAN = """
-x > y|x >= 0.5|y < 0.0|y <= x|x == y|x != 1.0|I > I|I >= 2|I < I|I <= 0|I == I|I != 1|I == 0|not B|B and B|B or B|B == B|B != B
-m and x > 0.0|arange(6) < 9 or m|reshape([seq, 1])(arange(seq)) >= arange(6)|arange(6) // 2 == I % 3|where(B, B, B)|2.0 * x > y + y|x - y >= 0.0
+x > y|x >= 0.5|y < 0.0|y <= x|x == y|x != 1.0|I > I|I >= 2|I < I|I <= 0|I == I|I != 1|I == 0|not B|B and B|B or B
+B == B|B != B|m and x > 0.0|arange(6) < 9 or m|reshape([seq, 1])(arange(seq)) >= arange(6)|arange(6) // 2 == I % 3
+where(B, B, B)|2.0 * x > y + y|x - y >= 0.0
 """
 CHOICES = {kind: text.replace("\n", "|").strip("|").split("|") for kind, text in {"I": INTEGER, "B": BOOLEAN}.items()}
 CHOICES["R"] = [
@@ -65,34 +78,36 @@ def expression(kind: str, depth: int, generator: random.Random) -> str:
     return "".join(f"({expression(c, depth - 1, generator)})" if c in "RIB" else c for c in made)
 
 
+NET = """
+dim batch, seq
+fn in_order(x [batch, seq, 6]) -> [batch, seq, 6] {{
+  values, _ = topk(6)(x)
+  return values
+}}
+block Net()(x [batch, seq, 6], y [batch, seq, 6], n int [batch, seq, 1], m bool [batch, seq, 6])
+          -> ({types}) {{
+  square: unused param [6, 6]
+  scale: unused param [6]
+  table: unused param [5, 6]
+  experts: unused param [5, 6, 6]
+  kernel: unused param [6, 6, 3]
+  grouped: unused param [6, 3, 1]
+{lines}
+  return {names}
+}}
+"""
+
+
 def net(expressions: list[tuple[str, str]]) -> str:
+    """A spec with an output for each expression."""
     types = {"R": "", "I": "int ", "B": "bool "}
-    outputs = ", ".join(f"o{i} {types[kind]}[batch, seq, 6]" for i, (kind, _) in enumerate(expressions))
+    names = [f"v{i}" for i in range(len(expressions))]
     lines = [
-        f"  v{i} = expand([batch, seq, 6])({ZERO[kind].format(text)})" for i, (kind, text) in enumerate(expressions)
+        f"  {name} = expand([batch, seq, 6])({ZERO[kind].format(text)})"
+        for name, (kind, text) in zip(names, expressions, strict=True)
     ]
-    results = ", ".join(f"v{i}" for i in range(len(expressions)))
-    return "\n".join(
-        [
-            "dim batch, seq",
-            "fn in_order(x [batch, seq, 6]) -> [batch, seq, 6] {",
-            *["  values, _ = topk(6)(x)", "  return values", "}"],
-            f"block Net()(x [batch, seq, 6], y [batch, seq, 6], n int [batch, seq, 1], m bool [batch, seq, 6]) -> ({outputs}) {{",
-            *[
-                "  square: unused param [6, 6]",
-                "  scale: unused param [6]",
-                "  table: unused param [5, 6]",
-                "  experts: unused param [5, 6, 6]",
-            ],
-            *[
-                "  kernel: unused param [6, 6, 3]",
-                "  grouped: unused param [6, 3, 1]",
-                *lines,
-                f"  return {results}",
-                "}",
-            ],
-        ]
-    )
+    outputs = [f"o{i} {types[kind]}[batch, seq, 6]" for i, (kind, _) in enumerate(expressions)]
+    return NET.format(types=", ".join(outputs), lines="\n".join(lines), names=", ".join(names))
 
 
 ZERO = {"R": "{} + 0.0 * x", "I": "{} + 0 * n", "B": "m and ({})"}
@@ -114,8 +129,10 @@ def check(seed: int, count: int) -> None:
     ]
     body = internals(load(net(chosen))).body
     numbers = np.random.default_rng(seed)
-    inputs = {name: values(tuple(size if isinstance(size, int) else size.at(SIZES) for size in type.shape), type.dtype, numbers)
-              for name, type in body.inputs}  # fmt: skip
+    inputs: dict[str, Any] = {}
+    for name, type in body.inputs:
+        shape = tuple(size if isinstance(size, int) else size.at(SIZES) for size in type.shape)
+        inputs[name] = values(shape, type.dtype, numbers)
     assert body.module is not None
     weights = {name: values(leaf.weight.shape, "real", numbers) for name, leaf in leaves(body.module)}
     with np.errstate(all="ignore"):

@@ -90,7 +90,7 @@ class Evaluation:
             values = values if dtype == "real" else values.long() if dtype == "int" else values.bool()
             return self._squeezed(values, values.shape)
         values = self.array(arrays[0])
-        ordered = values.sort(dim=settings, descending=True, stable=True)
+        ordered: Any = values.sort(dim=settings, descending=True, stable=True)
         if name == "sort":
             return self._squeezed(ordered[output], arrays[0].shape)
         axis = settings % len(arrays[0].shape)

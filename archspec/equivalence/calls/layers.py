@@ -30,10 +30,10 @@ def _reduction(function: Callable[..., Array]) -> Handler:
 
 
 def _mean(n: Arrays, types: Sequence[Type], x: Array, dim: Any = None, keepdim: bool = False, **rest: Any) -> Array:
-    axes = list(range(len(x.shape))) if dim is None or dim == [] else dim
+    axes: list[int] = list(range(len(x.shape))) if dim is None or dim == [] else listed(dim)
     e = n.elements
     summed = along.total(n, n.array(x.shape, e.real(x.element)), axes, keepdim)
-    count = product([x.shape[axis] for axis in listed(axes)])
+    count = product([x.shape[axis] for axis in axes])
     return n.array(summed.shape, e.product([(summed.element, 1.0), (e.real(e.integer(count)), -1.0)]))
 
 
