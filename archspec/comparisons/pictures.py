@@ -7,7 +7,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from archspec.addresses import pattern_of
 from archspec.comparisons.components import align, components
 from archspec.ir import uncollected
-from archspec.model import Model, internals
+from archspec.model import Model, ModelLike, internals
 from archspec.pictures.api import opened, plan_of
 from archspec.pictures.correspondence import Correspondence, key_from
 from archspec.pictures.labels import annotate, setting, subtitle
@@ -15,7 +15,9 @@ from archspec.pictures.marks import Kind, Mark
 from archspec.pictures.panels import Panel, side_by_side
 from archspec.pictures.plan import Node
 from archspec.pictures.theme import THEMES
+from archspec.pipeline.compile import model_of
 from archspec.reporting.text import titles
+from archspec.table import Plain
 
 DEEPEST = 16
 """Components are aligned down to this level."""
@@ -29,6 +31,11 @@ _KEY: list[tuple[Kind | None, str]] = [
     ("changed", "differs, or contains differences: type, sizes, hyperparameters, repetition"),
     (None, "A: the counterpart in A"),
 ]
+
+
+def compiled(models: Sequence[tuple[ModelLike, Mapping[str, Plain]]]) -> list[Model]:
+    """Return models with their overrides."""
+    return [model_of(model, overrides) for model, overrides in models]
 
 
 def picture(models: Sequence[Model], level: str = "layer", theme: str = "light") -> str:
