@@ -19,12 +19,12 @@ def run(options: Namespace) -> int:
     models = list(zip(specs, overrides_for(len(specs), options.settings), strict=True))
     sizes = given_sizes(parse_sizes(options.dims), options.batch, options.seq)
     if is_drawn:
-        from archspec.comparisons.pictures import compiled, picture  # slow to import, because it compiles
+        from archspec.comparisons.pictures import compiled_models, picture  # slow to import, because it compiles
 
-        drawn = compiled(models)
-        found, _ = compare_models([(model, {}) for model in drawn], options.depth, sizes)
-        warnings = [warning for model in drawn for warning in model.warnings]
-        save_pictures(options, found, lambda theme: picture(drawn, theme=theme))
+        compiled = compiled_models(models)
+        found, _ = compare_models([(model, {}) for model in compiled], options.depth, sizes)
+        warnings = [warning for model in compiled for warning in model.warnings]
+        save_pictures(options, found, lambda theme: picture(compiled, theme=theme))
     else:
         found, warnings = compare_models(models, options.depth, sizes)
     show(found, options)

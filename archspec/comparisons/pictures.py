@@ -33,8 +33,8 @@ _KEY: list[tuple[Kind | None, str]] = [
 ]
 
 
-def compiled(models: Sequence[tuple[ModelLike, Mapping[str, Plain]]]) -> list[Model]:
-    """Return models with their overrides."""
+def compiled_models(models: Sequence[tuple[ModelLike, Mapping[str, Plain]]]) -> list[Model]:
+    """Compile models with their overrides."""
     return [model_of(model, overrides) for model, overrides in models]
 
 
