@@ -38,20 +38,20 @@ def compiled_models(models: Sequence[tuple[ModelLike, Mapping[str, Plain]]]) -> 
     return [model_of(model, overrides) for model, overrides in models]
 
 
-def picture(models: Sequence[Model], level: str = "layer", theme: str = "light") -> str:
-    """Return the pictures of models side by side, as SVG; `level` is that of `Model.graph`."""
+def picture(models: Sequence[Model], theme: str = "light") -> str:
+    """Return the pictures of models side by side, as SVG."""
     with uncollected():
-        panels, found = panels_of(models, level)
+        panels, found = panels_of(models)
         return side_by_side(panels, found, _KEY, THEMES[theme])
 
 
-def panels_of(models: Sequence[Model], level: str) -> tuple[list[Panel], Correspondence]:
+def panels_of(models: Sequence[Model]) -> tuple[list[Panel], Correspondence]:
     """Return the marked plans of models, and what corresponds in them."""
     plans = [plan_of(model) for model in models]
     found = Correspondence(plans, _Keys(models))
     marks = [_marks(found, own) for own in range(len(plans))]
     panels = [
-        Panel(f"{_letter(own)}: {title}", plan, opened(plan, level, None), marks[own])
+        Panel(f"{_letter(own)}: {title}", plan, opened(plan, "layer", None), marks[own])
         for own, (plan, title) in enumerate(zip(plans, _titles(models), strict=True))
     ]
     return panels, found
@@ -125,11 +125,10 @@ def _differences(node: Node, other: Node, is_same_inside: bool) -> list[str]:
     The hyperparameters of a block matter only if nothing inside it differs, because that is what they act on.
     """
     found: list[str] = []
-    if node.kind in ("layer", "param", "buffer", "input", "output"):
-        if node.kind != other.kind or _stored(node) != _stored(other) or node.dtype != other.dtype:
-            found.append(subtitle(other).removeprefix(f"{node.type} "))
-        elif node.type != other.type and node.kind == "layer":
-            found.append(subtitle(other))
+    if node.kind in ("layer", "param", "buffer"):
+        found += _tensors(node, other)
+    elif node.kind in ("input", "output") and (node.dtype, _sizes(node)) != (other.dtype, _sizes(other)):
+        found.append(" ".join([other.dtype or "", *[line for line, _ in (other.lines or ())[1:]]]))
     if (node.times, node.same) != (other.times, other.same):
         found.append(other.badge[0] if other.badge is not None else "once")
     if not found and (is_same_inside or node.kind != "block"):
@@ -137,10 +136,36 @@ def _differences(node: Node, other: Node, is_same_inside: bool) -> list[str]:
     return found
 
 
-def _stored(node: Node) -> object:
-    """Return what is stored in a node, or the sizes of an input or output; names of dimensions are not compared."""
-    if node.tensors is not None:
-        return sorted([(t.shape, t.copies, t.frozen, t.tied_to is not None) for t in node.tensors])
+def _tensors(node: Node, other: Node) -> list[str]:
+    """Describe how `other` differs in its type and in what it stores."""
+    if (node.type, _shapes(node), node.dtype) != (other.type, _shapes(other), other.dtype):
+        text = subtitle(other)
+        if text != subtitle(node):
+            return [text.removeprefix(f"{node.type} ")]
+        ours, theirs = ({tensor.name for tensor in each.tensors or ()} for each in (node, other))
+        words = [f"with {name}" for name in sorted(theirs - ours)] + [
+            f"without {name}" for name in sorted(ours - theirs)
+        ]
+        return words or ["other sizes"]
+    found: list[str] = []
+    for word, flags in (("frozen", _flags(node, other, "frozen")), ("tied", _flags(node, other, "tied_to"))):
+        if flags[0] != flags[1]:
+            found.append(word if all(flags[1]) else f"not {word}" if not any(flags[1]) else f"{word} in part")
+    return found
+
+
+def _shapes(node: Node) -> object:
+    return sorted([(t.shape, t.copies) for t in node.tensors]) if node.tensors is not None else _sizes(node)
+
+
+def _flags(node: Node, other: Node, name: str) -> tuple[list[bool], list[bool]]:
+    """Return which tensors of two nodes are frozen or tied."""
+    ours, theirs = (sorted(bool(getattr(tensor, name)) for tensor in each.tensors or ()) for each in (node, other))
+    return ours, theirs
+
+
+def _sizes(node: Node) -> list[int | str]:
+    """Return the sizes of an input, output or buffer; names of dimensions are not compared."""
     return [size if isinstance(size, int) else "" for size in node.shape or ()]
 
 

@@ -33,20 +33,20 @@ LONGEST = 400
 """The limit on the length of a tooltip."""
 
 
-def picture(found: Difference, a: Model, b: Model, level: str = "layer", theme: str = "light") -> str:
-    """Return the pictures of two models side by side, as SVG; `level` is that of `Model.graph`."""
+def picture(found: Difference, a: Model, b: Model, theme: str = "light") -> str:
+    """Return the pictures of two models side by side, as SVG."""
     with uncollected():
-        panels, same = panels_of(found, a, b, level)
+        panels, same = panels_of(found, a, b)
         return side_by_side(panels, same, _KEY, THEMES[theme])
 
 
-def panels_of(found: Difference, a: Model, b: Model, level: str) -> tuple[list[Panel], Correspondence]:
+def panels_of(found: Difference, a: Model, b: Model) -> tuple[list[Panel], Correspondence]:
     """Return the marked plans of two models, and what corresponds in them."""
     plans, names = (plan_of(a), plan_of(b)), _Names(found)
     same = Correspondence(plans, names.key_of)
     texts = titles((table.model, table.overrides) for table in (found.before, found.after))
     panels = [
-        Panel(f"{'AB'[own]}: {text}", plan, opened(plan, level, None), _Marking(plan, own, found, names).marks(same))
+        Panel(f"{'AB'[own]}: {text}", plan, opened(plan, "layer", None), _Marking(plan, own, found, names).marks(same))
         for own, (plan, text) in enumerate(zip(plans, texts, strict=True))
     ]
     return panels, same
