@@ -15,7 +15,7 @@ MAY_IMPORT = {
     "source": {"record"},
     "table": {"record"},
     "cache": {"resources"},
-    "checkpoints": {"algebra", "reporting", "source"},
+    "checkpoints": {"algebra", "hub", "reporting", "source"},
     "ir": {"addresses", "algebra", "record", "source"},
     "reporting": {"record", "source"},
     "syntax": {"record", "resources", "source"},
