@@ -59,7 +59,7 @@ class Table(Record):
     """The properties of a model that do not depend on input shapes, in program order.
 
     `buffer_ties` maps a tied buffer to the one stored. `unchecked` is the number of `expect` lines skipped,
-    because they apply to the model without overrides.
+    because they apply to the model without overrides. `notes` are remarks on what was counted.
     """
 
     model: str
@@ -71,6 +71,7 @@ class Table(Record):
     modules: tuple[ModuleRow, ...]
     buffer_ties: dict[str, str]
     unchecked: int = 0
+    notes: tuple[str, ...] = ()
 
     def to_data(self) -> list[object]:
         """Return the table as lists and dictionaries, for JSON."""
@@ -80,7 +81,7 @@ class Table(Record):
     def from_data(data: Any) -> Table | None:
         """Return the table that `to_data` converted; None for invalid data."""
         try:
-            model, hyperparameters, overrides, params, tensors, buffers, modules, ties, unchecked = data
+            model, hyperparameters, overrides, params, tensors, buffers, modules, ties, unchecked, notes = data
             table = Table(
                 model,
                 dict(hyperparameters),
@@ -91,6 +92,7 @@ class Table(Record):
                 tuple([ModuleRow(*row) for row in modules]),
                 dict(ties),
                 unchecked,
+                tuple(notes),
             )
             return table if table.is_sound() else None
         except (TypeError, ValueError):
@@ -99,7 +101,7 @@ class Table(Record):
     def is_sound(self) -> bool:
         """Whether the fields have the right types and the tensors add up to the totals."""
         total, trainable, frozen = self.params
-        texts = [self.model, *(text for row in (*self.modules, *self.buffer_ties.items()) for text in row)]
+        texts = [self.model, *self.notes, *(text for row in (*self.modules, *self.buffer_ties.items()) for text in row)]
         texts += [text for t in self.tensors for text in (t.name, t.layer, t.type)] + [b.name for b in self.buffers]
         texts += [text for t in self.tensors for text in (t.tied_to, t.role) if text is not None]
         numbers = [total, trainable, frozen, self.unchecked, *(n for b in self.buffers for n in b.shape)]

@@ -15,7 +15,7 @@ MAY_IMPORT = {
     "source": {"record"},
     "table": {"record"},
     "cache": {"resources"},
-    "checkpoints": {"algebra", "hub", "reporting", "source"},
+    "checkpoints": {"addresses", "algebra", "hub", "reporting", "source", "table"},
     "ir": {"addresses", "algebra", "record", "source"},
     "reporting": {"record", "source"},
     "syntax": {"record", "resources", "source"},
@@ -60,6 +60,7 @@ MAY_IMPORT = {
     },
     "pipeline": {
         "cache",
+        "checkpoints",
         "configs",
         "configuration",
         "elaborate",
@@ -116,7 +117,10 @@ MAY_IMPORT = {
         "syntax",
     },
     "pytorch": {
+        "addresses",
+        "checkpoints",
         "table",
+        "verification",
         "algebra",
         "bodies",
         "elaborate",
