@@ -59,6 +59,7 @@ from archspec.pipeline.compile import load as load
 from archspec.pipeline.compile import loads as loads
 from archspec.pipeline.files import models as models
 from archspec.pytorch.build import to_torch as to_torch
+from archspec.pytorch.weights import load_weights as load_weights
 from archspec.scaffolds.api import scaffold as scaffold
 from archspec.source import ArchError as ArchError
 from archspec.source import Diagnostic as Diagnostic

@@ -79,7 +79,7 @@ class Table(Record):
 
     `buffer_ties` maps a tied buffer to the one stored. `unchecked` is the number of `expect` lines skipped,
     because they apply to the model without overrides. `active` is None if a token uses all parameters, or if the
-    number that it uses is unknown.
+    number that it uses is unknown. `notes` are remarks on what was counted.
     """
 
     model: str
@@ -92,6 +92,7 @@ class Table(Record):
     buffer_ties: dict[str, str]
     unchecked: int = 0
     active: Active | None = None
+    notes: tuple[str, ...] = ()
 
     def to_data(self) -> list[object]:
         """Return the table as lists and dictionaries, for JSON."""
@@ -101,7 +102,7 @@ class Table(Record):
     def from_data(data: Any) -> Table | None:
         """Return the table that `to_data` converted; None for invalid data."""
         try:
-            model, hyperparameters, overrides, params, tensors, buffers, modules, ties, unchecked, active = data
+            model, hyperparameters, overrides, params, tensors, buffers, modules, ties, unchecked, active, notes = data
             table = Table(
                 model,
                 dict(hyperparameters),
@@ -113,6 +114,7 @@ class Table(Record):
                 dict(ties),
                 unchecked,
                 _active(active),
+                tuple(notes),
             )
             return table if table.is_sound() else None
         except (TypeError, ValueError):
@@ -121,7 +123,7 @@ class Table(Record):
     def is_sound(self) -> bool:
         """Whether the fields have the right types and the tensors add up to the totals."""
         total, trainable, frozen = self.params
-        texts = [self.model, *(text for row in (*self.modules, *self.buffer_ties.items()) for text in row)]
+        texts = [self.model, *self.notes, *(text for row in (*self.modules, *self.buffer_ties.items()) for text in row)]
         texts += [text for t in self.tensors for text in (t.name, t.layer, t.type)] + [b.name for b in self.buffers]
         texts += [text for t in self.tensors for text in (t.tied_to, t.role) if text is not None]
         numbers = [total, trainable, frozen, self.unchecked, *(n for b in self.buffers for n in b.shape)]

@@ -19,7 +19,7 @@ from archspec.checkpoints.entries import Checkpoint
 
 Shapes = Mapping[str, tuple[int, ...]]
 SHAPES = {"b": (3,), "w": (2, 3), "scale": (), "none": (0, 4)}
-WIDTHS = {"F32": 4, "F16": 2, "BF16": 2, "I64": 8, "U8": 1, "F4": 0.5}
+WIDTHS = {"F32": 4, "I32": 4, "F16": 2, "BF16": 2, "I64": 8, "U8": 1, "F4": 0.5}
 
 
 def header(shapes: Shapes, dtype: str = "F32") -> dict[str, Any]:

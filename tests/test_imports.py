@@ -15,7 +15,7 @@ MAY_IMPORT = {
     "source": {"record"},
     "table": {"record"},
     "cache": {"resources"},
-    "checkpoints": {"algebra", "reporting", "source"},
+    "checkpoints": {"addresses", "algebra", "hub", "reporting", "source", "table"},
     "ir": {"addresses", "algebra", "record", "source"},
     "reporting": {"record", "source"},
     "syntax": {"record", "resources", "source"},
@@ -62,6 +62,7 @@ MAY_IMPORT = {
     },
     "pipeline": {
         "cache",
+        "checkpoints",
         "configs",
         "configuration",
         "elaborate",
@@ -133,7 +134,10 @@ MAY_IMPORT = {
         "syntax",
     },
     "pytorch": {
+        "addresses",
+        "checkpoints",
         "table",
+        "verification",
         "algebra",
         "bodies",
         "elaborate",

@@ -113,7 +113,7 @@ class Models:
         spec = parse_spec(line.spec)
         if spec.path is None:
             return line.spec
-        path = os.path.join(self.folder, spec.path)
+        path = os.path.join(self.folder or os.curdir, spec.path)  # never a name on the hub
         inside = os.path.realpath(path).startswith(os.path.realpath(self.folder) + os.sep)
         if spec.path == "-" or "\0" in path or not inside:
             help = "use a bundled name, or a file in the directory of the audit or below it"

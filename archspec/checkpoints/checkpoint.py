@@ -1,15 +1,17 @@
-"""Reading a checkpoint from a path: a file, an index of shards, or a directory that contains either."""
+"""Reading a checkpoint: a file, an index of shards, a directory that contains either, or a model of the hub."""
 
 from __future__ import annotations
 
 import os
 import re
-from typing import cast
 
-from archspec.checkpoints import safetensors, strictjson, torchfile
+from archspec.checkpoints import safetensors, torchfile
 from archspec.checkpoints.entries import Checkpoint, Entry
-from archspec.checkpoints.faults import Faults, damaged
-from archspec.reporting.text import number
+from archspec.checkpoints.faults import damaged
+from archspec.checkpoints.hub import read_remote
+from archspec.checkpoints.shards import LARGEST_INDEX, check_presence, read_index, read_shards
+from archspec.hub.local import snapshot
+from archspec.hub.names import is_id
 from archspec.source import fail, opened, unreadable
 
 USUAL = (
@@ -22,9 +24,6 @@ USUAL = (
 
 ENDINGS = (".safetensors", ".safetensors.index.json", ".bin", ".bin.index.json", ".pt", ".pth", ".ckpt")
 """Extensions of other checkpoint files; a directory with exactly one such file is also accepted."""
-
-LARGEST_INDEX = 100_000_000
-MOST_SHARDS = 10_000
 
 _SHARD = re.compile(r"-[0-9]{1,9}-of-([0-9]{1,9})\.[a-z]+$")
 """Pattern of shard names: `model-00001-of-00003.safetensors`."""
@@ -43,10 +42,12 @@ _OTHER_FORMATS = {
 
 
 def read(path: str) -> Checkpoint:
-    """Read the tensors of the checkpoint at `path` from its headers.
+    """Read the tensors of the checkpoint at `path` from its headers; `path` can also be a name on the hub.
 
     Raises ArchError if the checkpoint is unreadable or inconsistent.
     """
+    if "/" in path and is_id(path) and not os.path.lexists(path):
+        return _read_hub(path)
     if os.path.isdir(path):
         path = _in_directory(path)
     if path.endswith(".json"):
@@ -94,78 +95,21 @@ def _read_file(path: str) -> tuple[list[Entry], list[str]]:
         return safetensors.read(file, size, path), []
 
 
-# Sharded checkpoints
+def _read_hub(id: str) -> Checkpoint:
+    """Read the checkpoint of a model from the local cache, or else from the hub."""
+    folder = snapshot(id)
+    if folder is not None and any(os.path.isfile(os.path.join(folder, name)) for name in USUAL):
+        return read(folder)._replace(label=id)
+    return read_remote(id)
 
 
 def _read_sharded(path: str) -> Checkpoint:
     """Read the shards listed in an index, and check that each holds exactly the tensors listed for it."""
-    weight_map, total_size = _read_index(path)
-    directory = os.path.dirname(path)
-    shards = {shard: os.path.join(directory, shard) for shard in dict.fromkeys(weight_map.values())}
-    _check_presence(path, shards, weight_map)
-    entries: list[Entry] = []
-    notes: list[str] = []
-    holders: dict[str, str] = {}
-    faults = Faults(path)
-    for shard, location in shards.items():
-        found, shard_notes = _read_file(location)
-        notes += [f"{shard}: {note}" for note in shard_notes]
-        for entry in found:
-            if entry.name in holders:
-                faults.add("duplicate", f"`{entry.name}` is in two shards, {holders[entry.name]} and {shard}")
-                continue
-            holders[entry.name] = shard
-            entries.append(entry)
-            if entry.name not in weight_map:
-                faults.add("unlisted", f"`{entry.name}` is in {shard} but not in the index")
-    for name, shard in weight_map.items():
-        if name not in holders:
-            faults.add("missing", f"expected `{name}` in {shard}, found no such tensor")
-        elif holders[name] != shard:
-            faults.add("misplaced", f"expected `{name}` in {shard}, found it in {holders[name]}")
-    faults.check()
-    return Checkpoint(path, tuple(entries), len(shards), total_size, tuple(notes))
-
-
-def _read_index(path: str) -> tuple[dict[str, str], int | None]:
-    """Return the shard of each tensor, and the total size in bytes if the index states it."""
     with opened(path, path) as file:
         size = os.fstat(file.fileno()).st_size
         if size > LARGEST_INDEX:
             raise damaged(path, f"index of {size:,} bytes exceeds the limit of {LARGEST_INDEX:,}")
-        data = file.read(LARGEST_INDEX)
-    index = strictjson.parse(data, path, "the index")
-    faults = Faults(path)
-    weight_map: object = index.get("weight_map")
-    if not isinstance(weight_map, dict):
-        raise damaged(path, "not an index of shards: missing `weight_map`")
-    for name, shard in cast("dict[str, object]", weight_map).items():
-        if faults.has_name(name) and not (isinstance(shard, str) and _is_inside(shard)):
-            message = f"invalid shard of `{name}`: {shard!r:.80} is not a file in the directory of the index"
-            faults.add("outside", message)
-    metadata: object = index.get("metadata", {})
-    claimed: object = cast("dict[str, object]", metadata).get("total_size") if isinstance(metadata, dict) else None
-    total: int | None = None
-    if type(claimed) is int or (isinstance(claimed, float) and claimed.is_integer()):  # some programs write a float
-        total = int(claimed)
-    if claimed is not None and (total is None or total < 0):
-        faults.add("total", "invalid `total_size`: expected a number of bytes")
-    faults.check()
-    placed = cast("dict[str, str]", weight_map)
-    if len(set(placed.values())) > MOST_SHARDS:
-        raise damaged(path, f"too many shards: the limit is {MOST_SHARDS:,}")
-    return placed, total
-
-
-def _is_inside(shard: str) -> bool:
-    """Whether a name stays inside the directory. Links may lead outside, as in the Hugging Face cache."""
-    parts = shard.replace("\\", "/").split("/")
-    return not (os.path.isabs(shard) or ":" in shard or "\0" in shard or {"", ".", ".."} & set(parts))
-
-
-def _check_presence(path: str, shards: dict[str, str], weight_map: dict[str, str]) -> None:
-    missing = dict.fromkeys(shard for shard, location in shards.items() if not os.path.exists(location))
-    if missing:
-        tensors = number(sum(shard in missing for shard in weight_map.values()), "tensor")
-        more = f" (and {len(missing) - 1:,} more like it)" if len(missing) > 1 else ""
-        raise fail("missing-file", f"file not found: {next(iter(missing))}{more}, where {path} places {tensors}")
+        index = read_index(path, file.read(LARGEST_INDEX))
+    directory = os.path.dirname(path)
+    check_presence(path, directory, index)
+    return read_shards(path, index, lambda shard: _read_file(os.path.join(directory, shard)))

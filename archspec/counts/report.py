@@ -77,6 +77,7 @@ def summary(counted: Count) -> list[str]:
         lines.append(f"tied: {len(ties) - _MOST_TIES:,} more names; use --by tensor to show all")
     if model.buffers:
         lines.append(f"not counted: {number(len(model.buffers), 'buffer')} (stored, not parameters)")
+    lines += model.notes
     if model.unchecked:
         lines.append("overridden: `expect` statements, which hold without overrides, were not checked")
     if counted.rules:

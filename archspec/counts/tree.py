@@ -79,7 +79,7 @@ def _row(row: TreeRow[Own, int]) -> CountRow:
         level=row.level,
         label=row.label,
         address=row.address,
-        type=node.type or ("parameter" if own else ""),
+        type=node.type or ("parameter" if any(not name for _, _, name in node.own) else ""),
         times=row.times,
         each=node.each,
         total=node.each * row.times * row.copies,

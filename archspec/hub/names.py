@@ -23,7 +23,7 @@ def bundled_name(id: str, specs: str) -> str | None:
 
 
 def full_id(id: str, specs: str) -> str:
-    """Return the id with its owner of one of the oldest models, which the hub also knows without; any other id as is."""
+    """Return the id of one of the oldest models with its owner, without which the hub knows it too; others as is."""
     return _table(specs)["owners"].get(id, id)
 
 

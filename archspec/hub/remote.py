@@ -15,6 +15,10 @@ class Unavailable(Exception):
     """Raised with the reason for which a file cannot be had."""
 
 
+class NoSuchFile(Unavailable):
+    """Raised if the model has no such file."""
+
+
 class Start(NamedTuple):
     """The first bytes of a file, and the size of all of it."""
 
@@ -79,7 +83,7 @@ def _reason(problem: Exception, file: str) -> Unavailable:
     if isinstance(problem, errors.RepositoryNotFoundError):
         return Unavailable("it has no public model of this name")
     if isinstance(problem, errors.EntryNotFoundError) and not isinstance(problem, errors.LocalEntryNotFoundError):
-        return Unavailable(f"the model has no file {file}")
+        return NoSuchFile(f"the model has no file {file}")
     status = getattr(getattr(problem, "response", None), "status_code", None)
     what = f"it answered with status {status}" if status is not None else "it cannot be reached"
     return Unavailable(f"{what} ({problem.__class__.__name__})")

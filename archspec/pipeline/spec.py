@@ -53,9 +53,13 @@ def is_spec(given: object) -> TypeGuard[SpecLike]:
     return isinstance(given, str | os.PathLike | Configuration) or is_data(given)
 
 
+CHECKPOINTS = (".safetensors", ".safetensors.index.json", ".bin", ".bin.index.json", ".pt", ".pth", ".ckpt")
+"""Extensions of checkpoints, of which there are tables but no models."""
+
+
 def parse_spec(spec: str) -> Spec:
-    """Takes a SPEC apart: `name`, `path.arch`, `path.arch:model name`, `-`, `path.json`."""
-    if spec == "-" or spec.endswith((".arch", ".json")):
+    """Takes a SPEC apart: `name`, `path.arch`, `path.arch:model name`, `-`, `path.json`, `path.safetensors`."""
+    if spec == "-" or spec.endswith((".arch", ".json", *CHECKPOINTS)):
         return Spec(spec, None)
     if spec.startswith("-:"):
         return Spec("-", spec[2:].strip())

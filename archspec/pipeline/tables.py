@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from archspec import cache, resources
 from archspec.pipeline.locate import located
-from archspec.pipeline.spec import Spec, is_spec, place, read_spec
+from archspec.pipeline.spec import CHECKPOINTS, Spec, is_spec, place, read_spec
 from archspec.pipeline.streams import is_stream
-from archspec.source import Diagnostic
+from archspec.source import Diagnostic, fail
 from archspec.table import Table
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ def table_of(model: ModelLike, overrides: Mapping[str, Plain] | None = None) -> 
 
         return _table_of_model(model_of(model, overrides))
     spec, overrides = located(read_spec(model)), dict(overrides or {})
+    if spec.path is not None and spec.path.endswith(CHECKPOINTS):
+        return _table_of_checkpoint(spec.path, overrides), ()
     key = _table_key(spec, overrides)
     stored = cache.read("table", key) if key is not None else None
     table = Table.from_data(stored) if stored is not None else None
@@ -37,6 +39,14 @@ def table_of(model: ModelLike, overrides: Mapping[str, Plain] | None = None) -> 
     if key is not None and loaded.is_stable and not warnings:
         cache.write("table", key, table.to_data(), loaded.library.raw)
     return table, warnings
+
+
+def _table_of_checkpoint(path: str, overrides: Mapping[str, Plain]) -> Table:
+    from archspec.checkpoints.table import table_of_checkpoint  # which few commands need
+
+    if overrides:
+        raise fail("usage", f"{path} is a checkpoint, which has no hyperparameters", help="remove the overrides")
+    return table_of_checkpoint(path)
 
 
 def _table_of_model(model: Model) -> tuple[Table, tuple[Diagnostic, ...]]:

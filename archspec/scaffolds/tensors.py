@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from archspec.addresses import last, parent
+from archspec.addresses import last
 from archspec.checkpoints.entries import Entry
+from archspec.checkpoints.kinds import STATISTICS, buffer_names
 
 
 class Tensor(NamedTuple):
@@ -19,10 +20,6 @@ class Tensor(NamedTuple):
     type: str
     axes: int
     remark: str = ""
-
-
-STATISTICS = ("running_mean", "running_var")
-"""The buffers of batch normalization in PyTorch."""
 
 
 def tensors(entries: Sequence[Entry]) -> dict[str, Tensor]:
@@ -40,8 +37,8 @@ def tensors(entries: Sequence[Entry]) -> dict[str, Tensor]:
             found[name] = found[name]._replace(remark="unknown: a linear map stored as [in, out]?")
         elif any_turned:
             found[name] = found[name]._replace(remark="unknown: stored as [in, out] or [out, in]?")
-    for name in shapes:
-        if last(name) in STATISTICS and all(f"{parent(name)}.{other}" in shapes for other in STATISTICS):
+    for name in buffer_names(entries):
+        if found[name].kind == "param" and last(name) in STATISTICS:
             found[name] = found[name]._replace(kind="buffer", remark="unknown: a buffer according to its name")
     return found
 

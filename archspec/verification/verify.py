@@ -86,15 +86,8 @@ class Verification(Result):
 
 def compare(table: Table, checkpoint: Checkpoint, renames: Sequence[Rename] = ()) -> Verification:
     """Compare names, shapes and ties. Raises ArchError if a renaming maps two names to one."""
-    specified = {t.name: ("param", t.shape) for t in table.tensors}
-    specified |= {b.name: ("buffer", b.shape) for b in table.buffers}
-    norms = {t.name for t in table.tensors if t.role == "norm"}
-    names = [entry.name for entry in checkpoint.entries]
-    ours, spellings, unmatched = respell(names, specified.keys(), norms, renames)
-    for family in names_of(table.modules[0].type, specs_root()) if len(ours) < len(names) else ():
-        live = respell_live(names, specified.keys(), norms, renames, family)
-        if len(live[0]) > len(ours):
-            ours, spellings, unmatched = live
+    specified = _specified(table)
+    ours, spellings, unmatched = match_names(table, checkpoint, renames)
     found = {ours[entry.name]: entry for entry in checkpoint.entries if entry.name in ours}
     groups = _groups(table)
     whole = stored(checkpoint.entries)
@@ -119,6 +112,26 @@ def compare(table: Table, checkpoint: Checkpoint, renames: Sequence[Rename] = ()
         notes=(*checkpoint.notes, *_notes(groups, found), *_overlaps(checkpoint.entries)),
         unmatched=tuple(unmatched),
     )
+
+
+def match_names(
+    table: Table, checkpoint: Checkpoint, renames: Sequence[Rename]
+) -> tuple[dict[str, str], list[NamingVariant], list[Rename]]:
+    """Map the names in a checkpoint to those of the spec, as `respell` does; those of live models are tried, too."""
+    specified = _specified(table)
+    norms = {t.name for t in table.tensors if t.role == "norm"}
+    names = [entry.name for entry in checkpoint.entries]
+    best = respell(names, specified.keys(), norms, renames)
+    for family in names_of(table.modules[0].type, specs_root()) if len(best[0]) < len(names) else ():
+        live = respell_live(names, specified.keys(), norms, renames, family)
+        if len(live[0]) > len(best[0]):
+            best = live
+    return best
+
+
+def _specified(table: Table) -> dict[str, _Fact]:
+    specified: dict[str, _Fact] = {t.name: ("param", t.shape) for t in table.tensors}
+    return specified | {b.name: ("buffer", b.shape) for b in table.buffers}
 
 
 def stored(entries: Iterable[Entry]) -> StoredTotals:

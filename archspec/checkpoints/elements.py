@@ -1,0 +1,55 @@
+"""The elements of a checkpoint as PyTorch tensors. Files that are read here have been checked by their headers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, cast
+
+from archspec.checkpoints.entries import BITS, Entry
+from archspec.checkpoints.faults import damaged
+from archspec.checkpoints.torchfile import WRAPPERS
+from archspec.source import fail, opened
+
+
+def elements_of(entries: Mapping[str, Entry], torch: Any) -> dict[str, Any]:
+    """Return the elements of entries, which may be of several files, on the CPU. Raises ArchError."""
+    files: dict[str, dict[str, Entry]] = {}
+    for name, entry in entries.items():
+        files.setdefault(entry.file, {})[name] = entry
+    found: dict[str, Any] = {}
+    for file, part in files.items():
+        if not os.path.isfile(file):
+            raise fail("missing-file", f"{file} is not a local file", help="download the checkpoint first")
+        is_torch_file = any(entry.storage for entry in part.values())
+        found |= _of_torch_file(file, part, torch) if is_torch_file else _of_safetensors(file, part, torch)
+    return {name: found[name] for name in entries}
+
+
+def _of_safetensors(path: str, entries: Mapping[str, Entry], torch: Any) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    with opened(path, path) as file:
+        begin = 8 + int.from_bytes(file.read(8), "little")
+        for name, entry in entries.items():
+            if BITS[entry.dtype] < 8:
+                raise fail("unsupported", f"`{entry.name}` is of type {entry.dtype}, which PyTorch packs differently")
+            data = bytearray(entry.bytes)
+            file.seek(begin + entry.start)
+            if file.readinto(data) != entry.bytes:
+                raise damaged(path, f"file changed while it was read: `{entry.name}` is incomplete")
+            dtype = getattr(torch, entry.dtype)
+            flat = torch.frombuffer(data, dtype=dtype) if data else torch.empty(0, dtype=dtype)
+            found[name] = flat.reshape(entry.shape)
+    return found
+
+
+def _of_torch_file(path: str, entries: Mapping[str, Entry], torch: Any) -> dict[str, Any]:
+    try:
+        root = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as problem:  # of any class
+        raise damaged(path, f"PyTorch cannot load it: {problem.__class__.__name__}: {problem}") from None
+    mappings = [root, *(cast("dict[str, Any]", root).get(wrapper) for wrapper in WRAPPERS)]
+    for mapping in (cast("dict[str, Any]", each) for each in mappings if isinstance(each, dict)):
+        if all(isinstance(mapping.get(entry.name), torch.Tensor) for entry in entries.values()):
+            return {name: mapping[entry.name] for name, entry in entries.items()}
+    raise damaged(path, "PyTorch does not load the tensors that the file lists")

@@ -1,0 +1,267 @@
+"""Names as the hub has them: bundled models, the local cache, and a server that behaves as the hub does."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hub_server import COMMIT, Hub, serving
+
+import archspec
+from archspec.hub.names import is_id
+from archspec.pipeline.tables import table_of
+from archspec.resources import specs_root
+
+TABLE = yaml.safe_load((Path(specs_root()) / "hub.yaml").read_text())
+SMALL = {"model_type": "bert", "num_hidden_layers": 1, "vocab_size": 99}
+TOTAL = 8_150_784
+
+
+def safetensors(shapes: dict[str, tuple[int, ...]], more: str = "") -> bytes:
+    header: dict[str, Any] = {"__metadata__": {"made by": "a test" + more}}
+    end = 0
+    for name, shape in shapes.items():
+        size = 4
+        for n in shape:
+            size *= n
+        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [end, end + size]}
+        end += size
+    text = json.dumps(header).encode()
+    return len(text).to_bytes(8, "little") + text + bytes(end)
+
+
+def bert() -> dict[str, tuple[int, ...]]:
+    return {tensor.name: tensor.shape for tensor in archspec.load(SMALL).tensors}
+
+
+# The table ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_table_names_bundled_models() -> None:
+    assert set(TABLE["bundled"].values()) <= set(archspec.models())
+    assert all(is_id(name) and name.count("/") == 1 for name in TABLE["bundled"])
+    assert all(full.endswith(f"/{name}") and is_id(full) for name, full in TABLE["owners"].items())
+    for name, full in TABLE["owners"].items():  # a name has one meaning
+        if name in archspec.models():
+            assert TABLE["bundled"][full] == name
+
+
+def test_a_name_on_the_hub_is_the_bundled_model() -> None:
+    for name in ("google-bert/bert-base-uncased", "bert-base-uncased"):
+        assert table_of(name)[0] == table_of("bert-base-uncased")[0]
+        assert archspec.load(name, layers=2).name == "bert-base-uncased"
+
+
+def test_another_owner_is_not_the_bundled_model() -> None:
+    with pytest.raises(archspec.ArchError, match="unknown model `somebody/bert-base-uncased`"):
+        archspec.load("somebody/bert-base-uncased")
+
+
+def test_a_folder_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "google-bert" / "bert-base-uncased").mkdir(parents=True)
+    (tmp_path / "google-bert" / "bert-base-uncased" / "config.json").write_text(json.dumps(SMALL))
+    monkeypatch.chdir(tmp_path)
+    assert archspec.load("google-bert/bert-base-uncased").params.total == TOTAL
+
+
+@pytest.mark.parametrize(
+    "name", ["../a", "a/../b", "a//b", "/a/b", "a/b/c", "a--b/c", "a/b\0", "a/.b", "a/" + "b" * 99, "a/b.arch", "é/b"]
+)
+def test_what_is_no_name(name: str) -> None:
+    assert not is_id(name)
+    with pytest.raises(archspec.ArchError) as caught:
+        archspec.load(name)
+    assert caught.value.diagnostics[0].code in ("missing-file", "unreadable", "unknown-model")
+
+
+# The local cache ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    return tmp_path / "hub"
+
+
+def fill(cache: Path, id: str, files: dict[str, bytes], commit: str = COMMIT) -> Path:
+    folder = cache / f"models--{id.replace('/', '--')}"
+    snapshot = folder / "snapshots" / commit
+    for path in (folder / "refs", folder / "blobs", snapshot):
+        path.mkdir(parents=True, exist_ok=True)
+    (folder / "refs" / "main").write_text(commit)
+    for name, data in files.items():
+        (folder / "blobs" / f"{commit}-{name}").write_bytes(data)
+        (snapshot / name).unlink(missing_ok=True)
+        (snapshot / name).symlink_to(folder / "blobs" / f"{commit}-{name}")
+    return folder
+
+
+def test_a_model_of_the_cache(cache: Path) -> None:
+    fill(cache, "me/tiny", {"config.json": json.dumps(SMALL).encode()})
+    before = sorted((path, path.lstat().st_mtime_ns) for path in cache.rglob("*"))
+    model = archspec.load("me/tiny")
+    assert (model.name, model.params.total) == ("tiny", TOTAL)
+    assert archspec.import_config("me/tiny").startswith("# BertModel, from config.json.\n")
+    assert table_of("me/tiny")[0].params.total == TOTAL
+    assert sorted((path, path.lstat().st_mtime_ns) for path in cache.rglob("*")) == before
+
+
+def test_a_newer_commit_is_seen(cache: Path) -> None:
+    for layers, commit in ((1, "a" * 40), (2, "b" * 40), (1, "a" * 40)):
+        fill(cache, "me/tiny", {"config.json": json.dumps(SMALL | {"num_hidden_layers": layers}).encode()}, commit)
+        for total in (table_of("me/tiny")[0].params.total, archspec.load("me/tiny").params.total):
+            assert total == TOTAL + (layers - 1) * 7_087_872
+
+
+def test_the_oldest_names_have_no_owner(cache: Path) -> None:
+    fill(cache, "google-bert/bert-base-cased", {"config.json": json.dumps(SMALL).encode()})
+    fill(cache, "t5-large", {"config.json": json.dumps({"model_type": "t5", "num_layers": 1}).encode()})
+    assert archspec.load("bert-base-cased").name == "bert-base-cased"
+    assert archspec.load("t5-large").name == "t5-large"
+    with pytest.raises(archspec.ArchError, match="did you mean"):
+        archspec.load("bert-base-case")
+
+
+@pytest.mark.parametrize("commit", ["", "..", "../../../../outside", "A" * 40, "a" * 41, "\xff"])
+def test_a_reference_stays_in_the_cache(commit: str, cache: Path) -> None:
+    folder = fill(cache, "me/tiny", {"config.json": json.dumps(SMALL).encode()})
+    (cache.parent / "outside").mkdir()
+    (cache.parent / "outside" / "config.json").write_text(json.dumps(SMALL))
+    (folder / "refs" / "main").write_bytes(commit.encode("latin-1"))
+    with pytest.raises(archspec.ArchError, match="not in the local cache"):
+        archspec.load("me/tiny")
+
+
+def test_a_checkpoint_of_the_cache(cache: Path) -> None:
+    fill(cache, "me/tiny", {"config.json": json.dumps(SMALL).encode(), "model.safetensors": safetensors(bert())})
+    found = archspec.verify("me/tiny", "me/tiny")
+    assert found.is_exact and found.checkpoint == "me/tiny"
+
+
+def test_the_error_says_what_was_tried(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def tried() -> tuple[str | None, list[str]]:
+        with pytest.raises(archspec.ArchError) as caught:
+            archspec.load("me/none")
+        (found,) = caught.value.diagnostics
+        assert found.code == "unknown-model"
+        return found.help, [note.text for note in found.notes]
+
+    help, notes = tried()
+    assert notes[:2] == [
+        "neither a file nor a bundled model: `me/none`",
+        f"not in the local cache of the hub: {cache}",
+    ]
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    help, notes = tried()
+    assert notes[2] == "not from the hub (https://huggingface.co): the package huggingface_hub is not installed"
+    assert help == "run `pip install 'archspec-dsl[hub]'`"
+
+
+def test_an_audit_reads_no_hub(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(cache, "me/tiny", {"config.json": json.dumps(SMALL).encode()})
+    monkeypatch.chdir(tmp_path)
+    Path("a.yaml").write_text("title: t\nlines:\n  - {name: n, spec: me/tiny, says: 8150784, select: '*'}\n")
+    with pytest.raises(archspec.ArchError) as caught:
+        archspec.audit("a.yaml")
+    assert "hub" not in str(caught.value)
+
+
+# The hub --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def hub() -> Iterator[Hub]:
+    pytest.importorskip("huggingface_hub")
+    with serving(Hub()) as hub:
+        hub.models["me/tiny"] = {"config.json": json.dumps(SMALL).encode()}
+        yield hub
+
+
+def run(hub: Hub, home: Path, *command: str) -> tuple[int, str]:
+    environment = {**os.environ, "HF_ENDPOINT": hub.url, "HF_HOME": str(home), "HF_HUB_OFFLINE": "0", "NO_PROXY": "*"}
+    environment |= {"PYTHONPATH": str(Path(__file__).parent.parent), "HF_HUB_DISABLE_TELEMETRY": "1"}
+    done = subprocess.run(
+        [sys.executable, "-m", "archspec", *command], env=environment, capture_output=True, text=True, timeout=120
+    )
+    assert "Traceback" not in done.stderr
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_a_configuration_of_the_hub(hub: Hub, tmp_path: Path) -> None:
+    for command in (["count"], ["import"], ["count"]):
+        status, said = run(hub, tmp_path, *command, "me/tiny")
+        assert status == 0 and re.search("^(tiny|# BertModel)", said)
+    assert len([path for method, path, _ in hub.requests if method == "GET" and path.endswith("config.json")]) == 1
+
+
+@pytest.mark.slow
+def test_what_the_hub_does_not_have(hub: Hub, tmp_path: Path) -> None:
+    hub.gated.add("me/gated")
+    hub.models["me/empty"] = {}
+    hub.models["me/large"] = {"config.json": b" " * (5 * 2**20)}
+    for name, reason in {
+        "me/none": "it has no public model of this name",
+        "me/gated": "the model is gated",
+        "me/empty": "the model has no file config.json",
+        "me/large": "config.json exceeds the size limit of 4,096 KiB",
+    }.items():
+        status, said = run(hub, tmp_path, "count", name)
+        assert status == 2 and f"not from the hub ({hub.url}): {reason}" in said
+    assert hub.sent < 2**20
+    hub.url = "http://127.0.0.1:9"
+    status, said = run(hub, tmp_path, "count", "me/tiny")
+    assert status == 2 and "it cannot be reached" in said
+
+
+@pytest.mark.slow
+def test_only_the_header_of_a_checkpoint_is_read(hub: Hub, tmp_path: Path) -> None:
+    hub.models["me/tiny"]["model.safetensors"] = safetensors(bert())
+    assert run(hub, tmp_path, "verify", "me/tiny", "me/tiny")[0] == 0
+    ranges = [asked for _, path, asked in hub.requests if path.startswith("storage")]
+    assert ranges == ["bytes=0-65535"] and hub.sent < 100_000
+    hub.models["me/tiny"]["model.safetensors"] = safetensors(bert(), "x" * 100_000)  # a header of several requests
+    status, said = run(hub, tmp_path, "verify", "me/tiny", "me/tiny")
+    assert (status, "me/tiny matches tiny exactly" in said) == (0, True)
+    hub.has_ranges = False
+    assert run(hub, tmp_path, "verify", "me/tiny", "me/tiny")[0] == 0
+
+
+@pytest.mark.slow
+def test_shards_on_the_hub(hub: Hub, tmp_path: Path) -> None:
+    tensors = list(bert().items())
+    files = {
+        "model-00001-of-00002.safetensors": dict(tensors[:9]),
+        "model-00002-of-00002.safetensors": dict(tensors[9:]),
+    }
+    index = {"weight_map": {name: file for file, part in files.items() for name in part}}
+    hub.models["me/tiny"] |= {file: safetensors(part) for file, part in files.items()}
+    hub.models["me/tiny"]["model.safetensors.index.json"] = json.dumps(index).encode()
+    assert run(hub, tmp_path, "verify", "me/tiny", "me/tiny")[0] == 0
+    index["weight_map"][tensors[0][0]] = "../../etc/passwd"
+    hub.models["me/tiny"]["model.safetensors.index.json"] = json.dumps(index).encode()
+    status, said = run(hub, tmp_path / "new", "verify", "me/tiny", "me/tiny")
+    assert status == 2 and "not a file in the directory" in said
+
+
+@pytest.mark.slow
+def test_a_checkpoint_that_is_not_what_it_says(hub: Hub, tmp_path: Path) -> None:
+    whole = safetensors(bert())
+    for data, said in {
+        b"": "too short",
+        whole[:-4]: "truncated",
+        (10**9).to_bytes(8, "little") + whole[8:]: "exceeds the limit",
+        b"<!DOCTYPE html>" + b" " * 70_000: "not a safetensors file",
+    }.items():
+        hub.models["me/tiny"]["model.safetensors"] = data
+        status, text = run(hub, tmp_path, "verify", "bert-base-uncased", "me/tiny")
+        assert status == 2 and said in text, text
+    del hub.models["me/tiny"]["model.safetensors"]
+    status, text = run(hub, tmp_path, "verify", "bert-base-uncased", "me/tiny")
+    assert status == 2 and "the model has neither model.safetensors nor" in text
