@@ -18,13 +18,13 @@ from archspec.bodies.step_budget import StepBudget
 from archspec.equivalence.bodies import apply
 from archspec.ir import Body, Call
 from archspec.normal.arrays import Array, Arrays
-from archspec.normal.elements import index_name
+from archspec.normal.table import index_name
 from archspec.ops import OPS
-from archspec.ops import normal_forms as forms
+from archspec.ops.forms import elementwise as forms
 from archspec.record import Record
 
 if TYPE_CHECKING:
-    from archspec.normal.elements import Element
+    from archspec.normal.table import Element
 
 
 class Seen(Record):
@@ -116,15 +116,15 @@ class Masks:
         name = index_name(query)
         if not name:
             return ALL
-        distance = elements.axis("t", mask.shape[-1])  # any number of positions
+        distance = elements.axes.index("t", mask.shape[-1])  # any number of positions
 
         def at(query: Expression) -> Element:
-            return elements.replace(mask.element, {name: query})
+            return self._arrays.replace(mask.element, {name: query})
 
         causal = at(key - 1 - distance) == elements.false
         windows = sorted({w for n in self._numbers(mask.element) for w in (n - 1, n, n + 1) if w >= 0})
         window = next((w for w in windows if at(key + w + 1 + distance) == elements.false), None)
-        back = distance if window is None else elements.axis("t", window + 1)
+        back = distance if window is None else elements.axes.index("t", window + 1)
         return Seen(causal, window, at(key + back) == elements.true)
 
     def _numbers(self, element: Element) -> Iterator[int]:
