@@ -6,6 +6,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 
 from archspec.cli.files import write_text
+from archspec.cli.proofs import prover
 from archspec.overrides import parse_overrides
 from archspec.pipeline.compile import model_of
 from archspec.pytorch.build import torch_source
@@ -19,9 +20,7 @@ def run(options: Namespace) -> int:
         model = model_of(options.spec, parse_overrides(options.settings))
         text = torch_source(model)
         if options.prove:
-            from archspec.equivalence.prove import prove_source  # which imports torch
-
-            prove_source(model, text)
+            prover().prove_source(model, text)
         return text, model.warnings
 
     write_text(options, source)

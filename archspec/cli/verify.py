@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from typing import TYPE_CHECKING
 
 from archspec.cli import write_diagnostics
 from archspec.cli.output import show
+from archspec.cli.proofs import prover
 from archspec.overrides import parse_overrides
 from archspec.pipeline.compile import model_of
 from archspec.pipeline.tables import table_of
 from archspec.source import Diagnostic, fail
 from archspec.verification.api import verify_table
 from archspec.verification.naming import Rename, parse_rename
+
+if TYPE_CHECKING:
+    from archspec.equivalence.api import Equivalence
 
 
 def run(options: Namespace) -> int:
@@ -30,11 +35,8 @@ def run(options: Namespace) -> int:
 
 def _prove(options: Namespace) -> int:
     """Write whether a PyTorch module is equal to the model; the exit status is 1 unless that is proven."""
-    from archspec.equivalence.api import equivalent  # which imports torch, as does the file
-    from archspec.equivalence.factories import module_from
-
     model = model_of(options.spec, parse_overrides(options.settings))
-    found = equivalent(model, module_from(options.module))
+    found: Equivalence = prover().compare_file(model, options.module)
     show(found, options)
     write_diagnostics(model.warnings)
     return 0 if found else 1

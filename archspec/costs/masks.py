@@ -24,7 +24,7 @@ from archspec.ops.forms import elementwise as forms
 from archspec.record import Record
 
 if TYPE_CHECKING:
-    from archspec.normal.elements import Element
+    from archspec.normal.table import Element
 
 
 class Seen(Record):
@@ -109,20 +109,22 @@ class Masks:
         if not isinstance(mask, Array):
             return mask or ALL
         elements = self._arrays.elements
-        *others, query, key = (0, 0, *self._arrays.own(mask.shape))
-        if len(mask.shape) < 2 or elements.dtype(mask.element) != "bool" or mask.shape[-1] != mask.shape[-2]:
+        own = self._arrays.own(mask.shape)[-2:]
+        if len(own) < 2 or elements.dtype(mask.element) != "bool" or mask.shape[-1] != mask.shape[-2]:
             return ALL
-        if not index_name(query):
+        query, key = own
+        name = index_name(query)
+        if not name:
             return ALL
-        distance = self._arrays.axes.index("t", mask.shape[-1])  # any number of positions
+        distance = elements.axes.index("t", mask.shape[-1])  # any number of positions
 
         def at(query: Expression) -> Element:
-            return self._arrays.at(mask, [*others[2:], query, key])
+            return self._arrays.replace(mask.element, {name: query})
 
         causal = at(key - 1 - distance) == elements.false
         windows = sorted({w for n in self._numbers(mask.element) for w in (n - 1, n, n + 1) if w >= 0})
         window = next((w for w in windows if at(key + w + 1 + distance) == elements.false), None)
-        back = distance if window is None else self._arrays.axes.index("t", window + 1)
+        back = distance if window is None else elements.axes.index("t", window + 1)
         return Seen(causal, window, at(key + back) == elements.true)
 
     def _numbers(self, element: Element) -> Iterator[int]:

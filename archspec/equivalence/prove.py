@@ -1,15 +1,21 @@
-"""Proofs of generated PyTorch files."""
+"""Proofs of PyTorch files."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from archspec.equivalence.api import Equivalence, equivalent
+from archspec.equivalence.factories import module_from
 from archspec.equivalence.report import verdict
 from archspec.ir import leaves
 from archspec.model import Model, internals
 from archspec.pytorch.build import torch_or_fail
 from archspec.source import fail
+
+
+def compare_file(model: Model, text: str) -> Equivalence:
+    """Compare a model with the module from `FILE.py[:factory]`, which is run. Raises ArchError if that fails."""
+    return equivalent(model, module_from(text))
 
 
 def prove_source(model: Model, text: str) -> Equivalence:

@@ -9,6 +9,7 @@ from archspec.algebra import Polynomial, symbols
 from archspec.equivalence.bodies import Bodies
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.equivalence.capture import Capture, exported
+from archspec.equivalence.evaluate import Evaluation
 from archspec.equivalence.places import Places
 from archspec.ir import Body, Type, canonical
 from archspec.normal.arrays import Array, Arrays
@@ -79,8 +80,6 @@ def are_possible(sizes: Mapping[str, int], body: Body, least: int = 1) -> bool:
 
 def check_table(arrays: Arrays, table: Array, value: Any, name: str) -> None:
     """Raise Untranslatable unless a constant table has the values that a module computed."""
-    from archspec.equivalence.evaluate import Evaluation
-
     if value is None or value.device.type == "meta":
         raise Untranslatable(f"the constant table `{name}` has no values")
     expected = Evaluation(arrays, {}, {}).array(table)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from archspec.algebra import Dim, Expression, product
 from archspec.normal.axes import Indices
 from archspec.normal.elements import Elements
-from archspec.normal.replacing import Replacing
+from archspec.normal.replacing import Replacing, Values
 from archspec.normal.table import Dtype, Element, Names, index_name
 from archspec.normal.walking import names_in_order
 from archspec.record import Record
@@ -57,6 +57,10 @@ class Arrays:
         values = {index_name(name): value for name, value in zip(own, indices, strict=True) if name != value}
         values.pop("", None)
         return self._replacing.element(array.element, values)
+
+    def replace(self, element: Element, values: Values) -> Element:
+        """Return an element with other integers in the place of indices."""
+        return self._replacing.element(element, values)
 
     def stretched(self, array: Array, indices: Sequence[Expression]) -> Element:
         """Return the element of an array at the indices of a shape that it broadcasts to."""
