@@ -111,7 +111,7 @@ def test_weights_along_another_axis_are_not_causal() -> None:
 def test_bundled_models(name: str, causal: bool) -> None:
     model = archspec.load(name)
     full, half = archspec.cost(model), archspec.cost(model, causal_half=True)
-    assert (full.causal, half.causal) == (("full", "half") if causal else ("", ""))
+    assert (full.causal, half.causal) == (("whole", "half") if causal else ("", ""))
     attention = full.work.score_macs + full.work.mix_macs
     assert 2 * (full.work.macs - half.work.macs) == (attention if causal else 0)
     assert 2 * half.work.score_macs == full.work.score_macs * (1 if causal else 2)

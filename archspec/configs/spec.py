@@ -29,7 +29,10 @@ class Reading(NamedTuple):
     has_path: bool = True  # which gives the model its name
 
 
-def load_config(path: str, label: str, library: Library, report: Report, reading: Reading = Reading()) -> Unit | None:
+AS_WRITTEN = Reading()
+
+
+def load_config(path: str, label: str, library: Library, report: Report, reading: Reading = AS_WRITTEN) -> Unit | None:
     """Load the unit that the configuration at `path` describes; None after diagnostics.
 
     The files read are added to `library.raw`.
@@ -43,7 +46,10 @@ def load_config(path: str, label: str, library: Library, report: Report, reading
 
 
 def config_unit(source: Source, library: Library, report: Report, reading: Reading) -> Unit | None:
-    """Return the unit that a configuration describes; None after diagnostics. The files read are added to `library.raw`."""
+    """Return the unit that a configuration describes; None after diagnostics.
+
+    The files read are added to `library.raw`.
+    """
     spec = spec_of(source, library, report, reading)
     if spec is None:
         return None
@@ -51,7 +57,7 @@ def config_unit(source: Source, library: Library, report: Report, reading: Readi
     return library.define(Source(label, spec), report, folder=None, root=None, path=os.path.realpath(source.label))
 
 
-def spec_of(source: Source, library: Library, report: Report, reading: Reading = Reading()) -> str | None:
+def spec_of(source: Source, library: Library, report: Report, reading: Reading = AS_WRITTEN) -> str | None:
     """Generate the source of a spec with one model, named after the file; None after diagnostics.
 
     The files read are added to `library.raw`. Raises ArchError if the source is not valid JSON.

@@ -141,7 +141,7 @@ def _summary(cost: Cost) -> list[str]:
 
 
 _CAUSAL = {
-    "full": "causal attention: products counted in full, as they are computed; --causal-half counts them as half",
+    "whole": "causal attention: products counted in full, as they are computed; --causal-half counts them as half",
     "half": "causal attention: products counted as half (--causal-half)",
 }
 

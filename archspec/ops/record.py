@@ -137,8 +137,8 @@ class Op(Record):
     `mixes` operations that apply weights to their input or mix positions. `trains` marks operations that only act in
     training: in evaluation, they return their input. `chooses` is the position of the result that contains indices of
     different elements along `axis`. `rearranges`: each element of its tensors is in exactly one place of its results.
-    `attention` is its role in attention: a `product`, the
-    `weights` between two products, or the choice between products and a number by a `mask`. `alone`: as an operand, its name alone is the operation applied to the first real
+    `attention` is its role in attention: a `product`, the `weights` between two products, or the choice between
+    products and a number by a `mask`. `alone`: as an operand, its name alone is the operation applied to the first real
     tensor among the other operands.
 
     Cost: `macs` takes the inputs' types, the first result's type and the hyperparameters, and returns sizes whose

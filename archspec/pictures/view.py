@@ -14,6 +14,7 @@ from archspec.model import Model, ModelLike
 from archspec.pictures.page import page
 from archspec.pictures.server import PageServer
 from archspec.pipeline.compile import compile_spec, model_of
+from archspec.pipeline.spec import read_spec
 from archspec.source import LARGEST_FILE, ArchError, Diagnostic
 from archspec.table import Plain
 
@@ -69,7 +70,7 @@ def watch(spec: str, overrides: Mapping[str, Plain]) -> Iterator[tuple[str, Sequ
 
 def _compile(spec: str, overrides: Mapping[str, Plain]) -> tuple[Model, Files]:
     """Compile a spec; return its model, and the files that were read with their contents."""
-    model, loaded = compile_spec(spec, dict(overrides))
+    model, loaded = compile_spec(read_spec(spec), dict(overrides))
     return model, dict(loaded.library.raw)
 
 
