@@ -30,7 +30,6 @@ class Correspondence:
         for own, keys in enumerate(self._keys):
             for id, key in keys.items():
                 self._nodes[own].setdefault(key, []).append(id)
-        self._inner: dict[tuple[int, int], tuple[Hashable, ...]] = {}
         self._match_inside()
 
     def node(self, own: int, id: int, other: int) -> Node | None:
@@ -44,14 +43,9 @@ class Correspondence:
         place = self._nodes[own][key].index(id)
         return self.plans[other].nodes[found[min(place, len(found) - 1)]]
 
-    def keys_inside(self, own: int, id: int) -> tuple[Hashable, ...]:
-        """Return the key of a node, or those of what is inside if it has none itself."""
-        if (own, id) not in self._inner:
-            key = self._keys[own].get(id)
-            plan = self.plans[own]
-            inside = [key for child in plan.children(plan.nodes[id]) for key in self.keys_inside(own, child.id)]
-            self._inner[own, id] = tuple(inside) if key is None else (key,)
-        return self._inner[own, id]
+    def key(self, own: int, id: int) -> Hashable:
+        """Return the key of a node; None for one that corresponds to no other."""
+        return self._keys[own].get(id)
 
     def is_around(self, own: int, node: Node, others: Sequence[int]) -> bool:
         """Whether a node has no counterpart in other models, but something inside has: it only groups."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from archspec.pictures.correspondence import Correspondence
@@ -99,20 +99,14 @@ def _lowered(
 ) -> bool:
     """Move the rows down that are above corresponding ones; return whether there are any."""
     waiting: list[dict[int, Frame]] = [dict(enumerate(roots))]
-    done: set[tuple[tuple[int, int], ...]] = set()
     changed = False
     while waiting:
-        frames = waiting.pop()
-        ids = tuple([(own, frame.node.id) for own, frame in frames.items()])
-        if ids in done:  # a frame that only groups belongs to all groups inside it
-            continue
-        done.add(ids)
-        groups = _groups(found, frames)
+        groups = _groups(found, waiting.pop())
         for group in _in_order(groups):
             lowest = max(item.y for item in group.values())
             for own, item in group.items():
                 if lowest - FARTHEST < item.y < lowest - 0.5:
-                    floors[own][item.frame.node.id] = lowest
+                    floors[own][item.frame.node.id] = lowest - item.outer
                     changed = True
         opened = [{own: item.frame for own, item in group.items() if item.frame.is_open} for group in groups]
         waiting += [frames for frames in opened if len(frames) > 1]
@@ -120,11 +114,12 @@ def _lowered(
 
 
 class _Item(Record):
-    """A box in a frame: its y, and its row."""
+    """A box in a frame, or in frames inside it that only group: its y, theirs (`outer`), and its row in each."""
 
     frame: Frame
     y: float
-    row: int
+    outer: float
+    rows: tuple[int, ...]
 
 
 _Group: TypeAlias = dict[int, _Item]
@@ -135,15 +130,29 @@ def _groups(found: Correspondence, frames: Mapping[int, Frame]) -> list[_Group]:
     """Return the corresponding boxes in the rows of corresponding frames, those with the most parameters first."""
     groups: dict[Hashable, _Group] = {}
     for own, frame in frames.items():
-        assert frame.node.contents is not None
-        rows = {id: row for row, entries in enumerate(frame.node.contents.rows) for id in entries}
         times: Counter[Hashable] = Counter()
-        for inner, _, y in frame.items:
-            for key in found.keys_inside(own, inner.node.id) if inner.node.id in rows else ():
-                groups.setdefault((key, times[key]), {})[own] = _Item(inner, y, rows[inner.node.id])
-                times[key] += 1
+        for key, item in _items(found, own, frame, 0.0, ()):
+            groups.setdefault((key, times[key]), {})[own] = item
+            times[key] += 1
     shared = [group for group in groups.values() if len(group) > 1]
     return sorted(shared, key=lambda group: -max(item.frame.node.params for item in group.values()))
+
+
+def _items(
+    found: Correspondence, own: int, frame: Frame, outer: float, above: tuple[int, ...]
+) -> Iterator[tuple[Hashable, _Item]]:
+    """Yield the boxes in the rows of a frame with their keys; those in frames without a key as if they were in it."""
+    assert frame.node.contents is not None
+    rows = {id: row for row, entries in enumerate(frame.node.contents.rows) for id in entries}
+    for inner, _, y in frame.items:
+        row = rows.get(inner.node.id)
+        if row is None:
+            continue
+        key = found.key(own, inner.node.id)
+        if key is not None:
+            yield key, _Item(inner, outer + y, outer, (*above, row))
+        elif inner.is_open:
+            yield from _items(found, own, inner, outer + y, (*above, row))
 
 
 def _in_order(groups: Sequence[_Group]) -> list[_Group]:
@@ -156,5 +165,5 @@ def _in_order(groups: Sequence[_Group]) -> list[_Group]:
 
 
 def _is_ordered(one: _Group, other: _Group) -> bool:
-    steps = [one[own].row - other[own].row for own in one.keys() & other.keys()]
-    return all(step < 0 for step in steps) or all(step > 0 for step in steps)
+    rows = [(one[own].rows, other[own].rows) for own in one.keys() & other.keys()]
+    return all(ours < theirs for ours, theirs in rows) or all(ours > theirs for ours, theirs in rows)
