@@ -64,4 +64,8 @@ def test_no_configuration_class_declares_what_is_ignored_everywhere() -> None:
     for type in OBJECTS:
         family = read_family(specs_root(), type, {})
         declared = set(inspect.signature(transformers.models.auto.CONFIG_MAPPING[type].__init__).parameters)
-        assert declared & family.ignored & set(COMMON["ignored"]) <= harmless | {"layerdrop", "prefix"}, type
+        assert declared & family.ignored & set(COMMON["ignored"]) <= harmless | {
+            "layerdrop",
+            "prefix",
+            "mask_token_id",
+        }, type
