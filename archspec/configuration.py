@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard, cast, runtime_checkable
+from typing import TYPE_CHECKING, cast
 
 from archspec.record import Record
 from archspec.source import fail
 
 if TYPE_CHECKING:
-    ConfigurationData: TypeAlias = "Mapping[str, Any] | ConfigurationObject"
+    import os
+    from collections.abc import Mapping
+    from typing import Any, Protocol, TypeAlias, TypeGuard
+
+    class ConfigurationObject(Protocol):
+        """What a configuration object of `transformers` has; archspec does not import `transformers`."""
+
+        model_type: Any
+
+        def to_dict(self) -> dict[str, Any]:
+            """Return the fields as data."""
+            ...
+
+    ConfigurationData: TypeAlias = Mapping[str, Any] | ConfigurationObject
     """The contents of a configuration."""
 
 
 LARGEST_CONFIGURATION = 4 * 2**20
 """The limit on the size of a configuration in bytes; those with tens of thousands of labels are large."""
-
-
-@runtime_checkable
-class ConfigurationObject(Protocol):
-    """What a configuration object of `transformers` has; archspec does not import `transformers`."""
-
-    model_type: Any
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as data."""
-        ...
 
 
 class Configuration(Record):
@@ -42,19 +42,28 @@ class Configuration(Record):
 
 
 def is_data(value: object) -> TypeGuard[ConfigurationData]:
-    """Whether a value is the contents of a configuration."""
-    return isinstance(value, Mapping | ConfigurationObject) and not isinstance(value, type)
+    """Whether a value is the contents of a configuration: a mapping, or an object of `transformers`."""
+    if isinstance(value, dict):
+        return True
+    is_object = hasattr(value, "to_dict") and hasattr(value, "model_type") and not isinstance(value, type)
+    return is_object or _is_mapping(value)
 
 
 def text_of(data: ConfigurationData) -> str:
     """Return a configuration as JSON. Raises ArchError for values that JSON does not have."""
     from json import dumps
 
-    fields: Any = data if isinstance(data, Mapping) else data.to_dict()
+    fields: object = data if _is_mapping(data) else cast("ConfigurationObject", data).to_dict()
     try:
-        if not isinstance(fields, Mapping):
+        if not _is_mapping(fields):
             raise TypeError(f"`to_dict()` returned {fields.__class__.__name__}")
-        return dumps(dict(cast("Mapping[str, object]", fields)), indent=2, allow_nan=False)
+        return dumps(dict(fields), indent=2, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as problem:
         help = "use strings, numbers, booleans, None, lists and dictionaries"
         raise fail("wrong-kind", f"configuration cannot be written as JSON: {problem}", help=help) from None
+
+
+def _is_mapping(value: object) -> TypeGuard[Mapping[str, Any]]:
+    from collections.abc import Mapping
+
+    return isinstance(value, Mapping)

@@ -81,3 +81,10 @@ def test_a_checkpoint_is_no_model(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert main(["count", str(tmp_path / "missing.safetensors")]) == 2
     (tmp_path / "model.safetensors").write_bytes(b"\xff" * 20)
     assert main(["count", path]) == 2
+
+
+def test_two_checkpoints_are_verified_against_each_other(tmp_path: Path) -> None:
+    one = write(tmp_path / "one.safetensors", SHAPES)
+    other = write(tmp_path / "other.safetensors", {f"bert.{name}": shape for name, shape in SHAPES.items()})
+    assert archspec.verify(str(one), other).is_exact
+    assert not archspec.verify(str(one), write(other, {"a": (2,)})).is_exact

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import select
 import stat
 import sys
 
@@ -52,6 +51,8 @@ def _first(descriptor: int, label: str) -> bytes:
     """Wait until a named pipe has a writer; return the byte that was read to find out. Raises ArchError without one."""
     if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
         return b""
+    import select
+
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
     if poll.poll(WAIT * 1000):

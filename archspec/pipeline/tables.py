@@ -20,20 +20,18 @@ if TYPE_CHECKING:
 
 def table_of(model: ModelLike, overrides: Mapping[str, Plain] | None = None) -> tuple[Table, tuple[Diagnostic, ...]]:
     """The table of a model and the warnings about it; from the cache if that is current. Raises as `model_of` does."""
-    if not is_spec(model):
-        from archspec.pipeline.compile import model_of
-
-        return _table_of_model(model_of(model, overrides))
-    spec, overrides = located(read_spec(model)), dict(overrides or {})
-    if spec.path is not None and spec.path.endswith(CHECKPOINTS):
+    spec, overrides = located(read_spec(model)) if is_spec(model) else None, dict(overrides or {})
+    if spec is not None and spec.path is not None and spec.path.endswith(CHECKPOINTS):
         return _table_of_checkpoint(spec.path, overrides), ()
-    key = _table_key(spec, overrides)
+    key = _table_key(spec, overrides) if spec is not None else None
     stored = cache.read("table", key) if key is not None else None
     table = Table.from_data(stored) if stored is not None else None
     if table is not None:
         return table, ()
-    from archspec.pipeline.compile import compile_spec  # the compiler, which a cached table does without
+    from archspec.pipeline.compile import compile_spec, model_of  # the compiler, which a cached table does without
 
+    if spec is None:
+        return _table_of_model(model_of(model, overrides))
     compiled, loaded = compile_spec(spec, overrides)
     table, warnings = _table_of_model(compiled)
     if key is not None and loaded.is_stable and not warnings:

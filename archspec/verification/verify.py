@@ -122,7 +122,8 @@ def match_names(
     norms = {t.name for t in table.tensors if t.role == "norm"}
     names = [entry.name for entry in checkpoint.entries]
     best = respell(names, specified.keys(), norms, renames)
-    for family in names_of(table.modules[0].type, specs_root()) if len(best[0]) < len(names) else ():
+    definition = table.modules[0].type  # none for a checkpoint
+    for family in names_of(definition, specs_root()) if definition and len(best[0]) < len(names) else ():
         live = respell_live(names, specified.keys(), norms, renames, family)
         if len(live[0]) > len(best[0]):
             best = live

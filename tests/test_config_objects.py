@@ -1,0 +1,71 @@
+"""Configuration objects of `transformers`, and the fields that it knows to change nothing."""
+
+import dataclasses
+import inspect
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import archspec
+from archspec.configs.family import known_types, read_family
+from archspec.resources import specs_root
+
+transformers = pytest.importorskip("transformers")
+pytestmark = pytest.mark.slow
+
+COMMON = yaml.safe_load((Path(specs_root()) / "configs" / "_common.yaml").read_text())
+KNOWN = {*COMMON["ignored"], *COMMON["fields"], "model_type", "architectures"}
+OBJECTS = [type for type in known_types(specs_root()) if type in transformers.models.auto.CONFIG_MAPPING]
+
+
+@pytest.mark.parametrize("type", OBJECTS)
+def test_an_object_is_what_it_writes(type: str, tmp_path: Path) -> None:
+    made = transformers.models.auto.CONFIG_MAPPING[type]()
+    made.to_json_file(tmp_path / "short.json")
+    made.to_json_file(tmp_path / "long.json", use_diff=False)
+    written = [archspec.import_config(tmp_path / name).splitlines() for name in ("short.json", "long.json")]
+    text = archspec.import_config(made).splitlines()
+    assert [line for line in text if not line.startswith(("#", "model "))] == [
+        line for line in written[1] if not line.startswith(("#", "model "))
+    ]
+    assert archspec.load(made).tensors == archspec.load(tmp_path / "short.json").tensors
+    assert archspec.load(made.to_dict()).tensors == archspec.load(json.loads(made.to_json_string())).tensors
+
+
+def generation() -> set[str]:
+    return set(transformers.GenerationConfig().to_dict())
+
+
+def training() -> set[str]:
+    return {field.name for field in dataclasses.fields(transformers.TrainingArguments)}
+
+
+def configuration() -> set[str]:
+    return set(transformers.PretrainedConfig().to_dict())
+
+
+def tokenizers() -> set[str]:
+    from transformers.tokenization_utils_base import PreTrainedTokenizerBase as Base
+
+    return {*Base.SPECIAL_TOKENS_ATTRIBUTES, "padding_side", "truncation_side", "model_input_names", "chat_template"}
+
+
+@pytest.mark.parametrize("fields", [generation, training, configuration, tokenizers])
+def test_the_fields_of_others_are_known(fields: Any) -> None:
+    assert fields() - KNOWN == set()
+
+
+def test_no_configuration_class_declares_what_is_ignored_everywhere() -> None:
+    """What a class declares may have an effect there; then its family declares it, too."""
+    harmless = configuration() | generation() | tokenizers() | {"initializer_range", "gradient_checkpointing"}
+    for type in OBJECTS:
+        family = read_family(specs_root(), type, {})
+        declared = set(inspect.signature(transformers.models.auto.CONFIG_MAPPING[type].__init__).parameters)
+        assert declared & family.ignored & set(COMMON["ignored"]) <= harmless | {
+            "layerdrop",
+            "prefix",
+            "mask_token_id",
+        }, type
