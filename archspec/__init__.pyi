@@ -19,6 +19,8 @@ from archspec.costs.api import cost as cost
 from archspec.costs.cost import Cost as Cost
 from archspec.costs.cost import Figures as Figures
 from archspec.costs.cost import ModuleCost as ModuleCost
+from archspec.costs.decoding import CachePart as CachePart
+from archspec.costs.decoding import Decoding as Decoding
 from archspec.costs.memory import Activations as Activations
 from archspec.costs.memory import Memory as Memory
 from archspec.costs.memory import Scheme as Scheme

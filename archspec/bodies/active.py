@@ -64,7 +64,7 @@ class _Reads(Record):
 def active_parameters(body: Body, table: Table) -> Active | None:
     """Return the parameters that a model uses for one token; None if these are all of them, or if it is unknown."""
     try:
-        parts = _parts_read(body)
+        parts = parts_read(body)
     except ArchError:  # following values takes too many steps
         return None
     chosen: Counter[tuple[int, int]] = (
@@ -89,7 +89,7 @@ def active_parameters(body: Body, table: Table) -> Active | None:
     return Active(total, total - tables, choices, tuple([indices[choice] for choice in by_tensor]))
 
 
-def _parts_read(body: Body) -> Mapping[str, Part]:
+def parts_read(body: Body) -> Mapping[str, Part]:
     """Return the part of each tensor that a model reads for one token, by the name that is counted."""
     assert body.module is not None
     inputs: list[Content] = ["computed"] * len(body.inputs)

@@ -198,11 +198,19 @@ def _output(parser: argparse.ArgumentParser) -> None:
 
 
 def _cost(parser: argparse.ArgumentParser) -> None:
-    from archspec.costs.memory import ATTENTION, BYTES
+    from archspec.costs.memory import ATTENTION, BITS
 
     _spec(parser)
     _dims(parser)
-    parser.add_argument("--dtype", choices=(*BYTES,), default="float32", help="data type of the weights (float32)")
+    parser.add_argument("--dtype", choices=(*BITS,), default="float32", help="data type of the weights (float32)")
+    parser.add_argument(
+        "--past", metavar="N", type=_past, help="the cost of a decoding step: one position after N others, with a cache"
+    )
+    parser.add_argument(
+        "--cache-dtype",
+        choices=(*BITS,),
+        help="data type of the cache (as the weights; bfloat16 if they are quantized)",
+    )
     parser.add_argument(
         "--attention",
         choices=ATTENTION,
@@ -322,6 +330,10 @@ def _depth(text: str) -> int:
 
 def _size(text: str) -> int:
     return _integer(text, 1, 2**63 - 1, f"expected a size from 1 to 2^63 - 1, found {text[:40]!r}")
+
+
+def _past(text: str) -> int:
+    return _integer(text, 0, 2**63 - 2, f"expected a number of positions from 0 to 2^63 - 2, found {text[:40]!r}")
 
 
 def _integer(text: str, least: int, most: float, message: str) -> int:

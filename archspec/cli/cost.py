@@ -10,10 +10,13 @@ from archspec.costs.api import cost
 from archspec.costs.dimension_sizes import parse_sizes
 from archspec.overrides import parse_overrides
 from archspec.pipeline.compile import model_of
+from archspec.source import fail
 
 
 def run(options: Namespace) -> int:
     """Write the cost of a model."""
+    if options.cache_dtype is not None and options.past is None:
+        raise fail("usage", "--cache-dtype has no effect without --past", help="use --past N for a decoding step")
     sizes = parse_sizes(options.dims)
     model = model_of(options.spec, parse_overrides(options.settings))
     found = cost(
@@ -22,6 +25,8 @@ def run(options: Namespace) -> int:
         options.seq,
         dims=sizes,
         dtype=options.dtype,
+        past=options.past,
+        cache_dtype=options.cache_dtype,
         attention=options.attention,
         causal_half=options.causal_half,
         depth=options.depth,

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
+from archspec.algebra import LARGEST
 from archspec.costs.cost import Cost, cost_of, dimensions
 from archspec.costs.dimension_sizes import given_sizes
 from archspec.costs.index_ranges import check_sizes, chosen
-from archspec.costs.memory import ATTENTION, BYTES, Activations
+from archspec.costs.memory import ATTENTION, BITS, FLOATS, Activations
+from archspec.ir import Body
 from archspec.model import Model, ModelLike, internals
 from archspec.pipeline.compile import model_of
 from archspec.source import fail, suggest
+
+if TYPE_CHECKING:
+    from archspec.costs.decoding import Decoding
 
 
 def cost(
@@ -21,6 +27,8 @@ def cost(
     *,
     dims: Mapping[str, int] | None = None,
     dtype: str = "float32",
+    past: int | None = None,
+    cache_dtype: str | None = None,
     attention: str | None = None,
     causal_half: bool = False,
     depth: int | None = None,
@@ -29,21 +37,26 @@ def cost(
 
     `model` is a Model, or what `archspec.load` takes. `batch` and `seq` are the sizes of the dimensions of these names,
     `dims` those of any dimensions. A value that depends on other dimensions is a `Polynomial`: a formula, which `str`
-    formats. `dtype` is the type of the weights: float64, float32, float16 or bfloat16. `attention` is "flash" or
-    "math": it adds the memory of activations with that implementation of attention, which requires PyTorch. With
-    `causal_half`, the products of causal attention count as half. `depth`
-    limits the nesting of the modules in the rows of the result, for example in `to_frame()`.
+    formats. `dtype` is the type of the weights: float64, float32, float16, bfloat16, fp8, int8 or int4. `past` adds the
+    cost of a decoding step after so many positions, with a cache of type `cache_dtype` (by default that of the weights,
+    or bfloat16 if these are quantized). `attention` is "flash" or "math": it adds the memory of activations with that
+    implementation of attention, which requires PyTorch. With `causal_half`, the products of causal attention count as
+    half. `depth` limits the nesting of the modules in the rows of the result, for example in `to_frame()`.
     `docs/costs.md` describes the counting rules.
 
     Raises ArchError for a dimension that the model does not have, a size that is not from 1 to 2^63 - 1 or that the
     model cannot run with, an unknown dtype, and as `archspec.load` does.
     """
-    if dtype not in BYTES:
-        raise fail("usage", f"unknown dtype `{dtype}`", help=suggest(dtype, [*BYTES]) or ", ".join(BYTES))
+    for name in (dtype, cache_dtype or dtype):
+        if name not in BITS:
+            raise fail("usage", f"unknown dtype `{name}`", help=suggest(name, [*BITS]) or ", ".join(BITS))
     compiled = model_of(model)
     body = internals(compiled).body
     values = valid_sizes(compiled, given_sizes(dims, batch, seq))
     found = cost_of(internals(compiled).table, body, values, dtype, causal_half).replace(depth=depth)
+    if past is not None:
+        cache = cache_dtype or (dtype if dtype in FLOATS else "bfloat16")
+        found = found.replace(decoding=_decoding(body, values, past, dtype, cache))
     return found if attention is None else found.replace(activations=_activations(compiled, values, dtype, attention))
 
 
@@ -55,9 +68,19 @@ def valid_sizes(model: Model, given: Mapping[str, int]) -> dict[str, int]:
     return values
 
 
+def _decoding(body: Body, values: Mapping[str, int], past: int, dtype: str, cache_dtype: str) -> Decoding:
+    from archspec.costs.decoding import decoding_of  # which few calls need
+
+    if not 0 <= past < LARGEST:
+        raise fail("usage", f"expected a number of past positions from 0 to 2^63 - 2, found {past!r:.40}")
+    return decoding_of(body, values, past, dtype, cache_dtype)
+
+
 def _activations(model: Model, values: Mapping[str, int], dtype: str, attention: str) -> Activations:
     from archspec.pytorch.activations import activation_bytes  # optional, and slow to import
 
+    if dtype not in FLOATS:
+        raise fail("usage", f"models are not trained with weights of type {dtype}", help="omit --attention")
     if attention not in ATTENTION:
         raise fail("usage", f"unknown attention implementation `{attention}`", help=f"use {' or '.join(ATTENTION)}")
     return Activations(attention, *activation_bytes(model, values, dtype, attention))

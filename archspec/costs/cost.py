@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from archspec.addresses import join
 from archspec.algebra import substitute, symbols, total
@@ -19,6 +19,9 @@ from archspec.ir import Body, Type
 from archspec.reporting.results import Result
 from archspec.table import Table
 from archspec.work import Quantity, call_work, repeated
+
+if TYPE_CHECKING:
+    from archspec.costs.decoding import Decoding
 
 
 class Figures(NamedTuple):
@@ -68,7 +71,8 @@ class Cost(Result):
 
     `work` is the total, and `modules` has the work of each module in program order; `memory` is in bytes.
     `causal` is whether the products of causal attention are counted as "whole" or as "half"; "" if there are none.
-    `activations` is set if an attention implementation was specified. `table` is the model's, and `depth` limits the
+    `activations` is set if an attention implementation was specified, `decoding` if a number of past positions was.
+    `table` is the model's, and `depth` limits the
     nesting of what is shown.
     """
 
@@ -79,6 +83,7 @@ class Cost(Result):
     memory: Memory
     causal: str = ""
     activations: Activations | None = None
+    decoding: Decoding | None = None
     depth: int | None = None
 
     def __repr__(self) -> str:
@@ -93,7 +98,7 @@ class Cost(Result):
 
 
 def cost_of(table: Table, body: Body, values: Mapping[str, int], dtype: str, causal_half: bool = False) -> Cost:
-    """Compute the cost of a model; `values` are valid sizes, and `dtype` is one of `memory.BYTES`.
+    """Compute the cost of a model; `values` are valid sizes, and `dtype` is one of `memory.BITS`.
 
     With `causal_half`, the products of causal attention count as half.
     """

@@ -8,14 +8,22 @@ from typing import NamedTuple
 from archspec.ir import Module, leaves
 from archspec.work import Quantity
 
-BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
-"""Bytes per element, by element type."""
+BITS = {"float64": 64, "float32": 32, "float16": 16, "bfloat16": 16, "fp8": 8, "int8": 8, "int4": 4}
+"""Bits per element, by element type."""
+
+FLOATS = ("float64", "float32", "float16", "bfloat16")
+"""The element types that models are trained with."""
 
 ATTENTION = ("flash", "math")
 """Implementations of attention: PyTorch's fused kernel, which does not save scores, and separate operations."""
 
 _STORED = {"int": 8, "bool": 1}
 """Bytes per element of types other than reals: integers are stored with 64 bits."""
+
+
+def in_bytes(count: int, dtype: str) -> int:
+    """Return the bytes of so many elements of a type, rounded up to whole bytes."""
+    return -(-count * BITS[dtype] // 8)
 
 
 class Scheme(NamedTuple):
@@ -36,7 +44,8 @@ class Scheme(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """Memory in bytes: `weights` of all parameters at `dtype`, each tensor once; `buffers`; the training `schemes`.
+    """Memory in bytes: `weights` of all parameters at `dtype`, each tensor once; `buffers`; the training `schemes`, of
+    which there are none for types that models are not trained with.
 
     Only trainable parameters have gradients and optimizer state.
     """
@@ -59,13 +68,16 @@ class Activations(NamedTuple):
 
 
 def memory_of(module: Module, dtype: str) -> Memory:
-    """Compute the memory of a module with weights of type `dtype`, one of `BYTES`."""
-    size = BYTES[dtype]
+    """Compute the memory of a module with weights of type `dtype`, one of `BITS`."""
     buffers = 0
     for name, leaf in leaves(module):
         if leaf.weight.kind != "param" and name not in module.aliases:
-            buffers += leaf.weight.size * _STORED.get(leaf.weight.type.dtype, size)
+            size = _STORED.get(leaf.weight.type.dtype)
+            buffers += in_bytes(leaf.weight.size, dtype) if size is None else leaf.weight.size * size
     stored, trained = module.total, module.total - module.frozen
+    if dtype not in FLOATS:
+        return Memory(dtype, in_bytes(stored, dtype), buffers, ())
+    size = BITS[dtype] // 8
     plain = [("SGD", "no state", 0), ("SGD with momentum", "momentum", 1), ("Adam", "first and second moment", 2)]
     schemes = [
         Scheme(name, f"{dtype}: {state}", stored * size, trained * size, numbers * trained * size)

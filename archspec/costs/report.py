@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from archspec.costs import decoding_report
 from archspec.costs.cost import Cost, Figures
-from archspec.costs.memory import BYTES, Activations
+from archspec.costs.memory import Activations, in_bytes
 from archspec.costs.tree import CostRow, tree
 from archspec.reporting.documents import Document, finite
 from archspec.reporting.page import Block, Page
@@ -37,21 +38,26 @@ def contents(cost: Cost) -> Document:
             "activations": kept and kept._asdict() | {"bytes": _plain(kept.bytes)},
             "training": [scheme._asdict() | {"total": scheme.total} for scheme in memory.schemes],
         },
-        "rows": list(rows(cost).rows),
+        "decoding": cost.decoding and decoding_report.contents(cost.decoding),
+        "rows": list(_module_rows(cost).rows),
     }
 
 
 def rows(cost: Cost) -> View:
-    """Return the rows of the csv output: one for each module."""
-    bytes = BYTES[cost.memory.dtype]
+    """Return the rows of the csv output: one for each module, or for each part of the cache of a decoding step."""
+    return _module_rows(cost) if cost.decoding is None else decoding_report.rows(cost.decoding)
+
+
+def _module_rows(cost: Cost) -> View:
+    dtype = cost.memory.dtype
     found: list[Row] = [
         {
             "address": line.address,
             "type": line.type,
             "applied": line.applied,
             **_amounts(line.work, ("macs", "flops", "elementwise")),
-            "weights": line.parameters * bytes,
-            "gradients": line.trainable * bytes,
+            "weights": in_bytes(line.parameters, dtype),
+            "gradients": in_bytes(line.trainable, dtype) if cost.memory.schemes else None,
         }
         for line in tree(cost, cost.depth, fold=False)
     ]
@@ -71,6 +77,10 @@ def _plain(amount: Quantity, digits: str = "") -> int | str:
 
 def page(cost: Cost, format: str = "table") -> Page:
     """Return the report. At depth 0, it consists of the totals."""
+    if cost.decoding is not None:
+        heading = f"{title(cost.model, cost.table.overrides)}, a decoding step"
+        totals = decoding_report.summary(cost.decoding, cost.memory.dtype)
+        return Page(heading, [decoding_report.cache(cost.decoding), totals])
     blocks: list[Block] = [_summary(cost), _memory(cost)]
     if cost.depth != 0:
         blocks.insert(0, _tree(cost, tree(cost, cost.depth), whole_addresses=format == "markdown"))
@@ -96,7 +106,7 @@ def _tree(cost: Cost, lines: list[CostRow], *, whole_addresses: bool) -> View:
             "type": line.type,
             **_amounts(work, ("macs", "flops", "elementwise"), ","),
             "share": work.macs / macs if isinstance(work.macs, int) and isinstance(macs, int) and macs else None,
-            "weights": line.parameters * BYTES[cost.memory.dtype],
+            "weights": in_bytes(line.parameters, cost.memory.dtype),
             "notes": "" if line.applied == line.around else f"applied {line.applied} x",
         }
 

@@ -1,0 +1,138 @@
+"""The values that a decoding step keeps for each attention.
+
+An attention reads keys and values at all positions. Any set of values from which these can be computed could be kept.
+Those that are kept are, among the values that only serve the keys and values of this attention, the smallest set: the
+keys and values themselves, before they are repeated for groups of heads; or a narrower latent vector from which both
+are computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import inf
+from typing import TypeAlias
+
+from archspec.algebra import product, substitute, symbols
+from archspec.costs.steps import Node, Reading, Steps, Value
+
+
+End: TypeAlias = "tuple[Value | None, str]"
+"""A node of a flow: where a value is computed ("in"), or where it is used ("out"); without a value, source or sink."""
+
+Flow: TypeAlias = dict[End, dict[End, float]]
+"""The capacities that are left between nodes."""
+
+SOURCE: End = (None, "source")
+SINK: End = (None, "sink")
+
+
+class Kept:
+    """The values kept for an attention, and the operations that compute keys and values from them at all positions."""
+
+    def __init__(self, reading: Reading, values: list[Value], again: set[Node]) -> None:
+        self.reading = reading
+        self.values = values
+        self.again = again
+
+
+def kept_values(steps: Steps) -> dict[int, Kept]:
+    """Return what is kept for each attention, by its number."""
+    readers = _readers(steps)
+    return {number: _kept(number, reading, readers) for number, reading in steps.readings.items()}
+
+
+def _readers(steps: Steps) -> Mapping[Value, frozenset[int]]:
+    """Return, for each value, the attentions whose keys or values it serves; -1 for any other use."""
+    readers: dict[Value, frozenset[int]] = {}
+
+    def of(value: Value) -> frozenset[int]:
+        found = set[int]()
+        for node, i in value.users:
+            if node.attention >= 0 and i == 1:
+                found.add(node.attention)
+            else:
+                found |= frozenset().union(*[readers.get(result, {-1}) for result in node.results]) or {-1}
+        return frozenset(found or {-1})
+
+    for node in reversed(steps.nodes):
+        for value in node.results:
+            readers[value] = of(value)
+    return readers
+
+
+def _kept(number: int, reading: Reading, readers: Mapping[Value, frozenset[int]]) -> Kept:
+    """Find the smallest cut between the values that serve this attention alone and its keys and values."""
+    flow: Flow = {}
+    for value in reading.values:
+        _connect(flow, (value, "out"), SINK, inf)
+    pending = list(dict.fromkeys(reading.values))
+    for value in pending:
+        _connect(flow, (value, "in"), (value, "out"), _size(value))
+        before = _inputs(value)
+        serving = [operand for operand in before if readers.get(operand) == frozenset([number])]
+        if len(serving) < len(before) or not before:
+            _connect(flow, SOURCE, (value, "in"), inf)
+        for operand in serving:
+            _connect(flow, (operand, "out"), (value, "in"), inf)
+            if operand not in pending:
+                pending.append(operand)
+    late = _after_cut(flow)
+    values = [value for value in pending if (value, "in") not in late and (value, "out") in late]
+    return Kept(reading, values, {value.node for value in pending if (value, "in") in late and value.node is not None})
+
+
+def _connect(flow: Flow, start: End, end: End, capacity: float) -> None:
+    flow.setdefault(start, {})[end] = capacity
+    flow.setdefault(end, {}).setdefault(start, 0)
+
+
+def _after_cut(flow: Flow) -> set[End]:
+    """Return the nodes after the smallest cut, the last of several, by augmenting paths (Edmonds and Karp, 1972)."""
+    while True:
+        before = _reached(flow)
+        if SINK not in before:
+            break
+        path = [SINK]
+        while path[-1] != SOURCE:
+            path.append(before[path[-1]])
+        edges = list(zip(path[1:], path, strict=False))
+        least = min(flow[start][end] for start, end in edges)
+        for start, end in edges:
+            flow[start][end] -= least
+            flow[end][start] += least
+    late = {SINK}
+    pending = [SINK]
+    for end in pending:
+        for start in flow[end]:
+            if start not in late and flow[start][end] > 0:
+                late.add(start)
+                pending.append(start)
+    return late
+
+
+def _reached(flow: Flow) -> dict[End, End]:
+    """Return the nodes to which more can flow from the source, each with the one before it."""
+    before: dict[End, End] = {SOURCE: SOURCE}
+    pending = [SOURCE]
+    for start in pending:
+        for end, capacity in flow[start].items():
+            if capacity > 0 and end not in before:
+                before[end] = start
+                pending.append(end)
+    return before
+
+
+def _inputs(value: Value) -> Sequence[Value]:
+    """Return the values from which a value is computed, apart from parameters and tables."""
+    node = value.node
+    if node is None:
+        return []
+    return [operand for operand in node.operands if operand is not None and not operand.is_static]
+
+
+def _size(value: Value) -> int:
+    """Return the elements of a value for one position, with all sizes that are not fixed at 1."""
+    sizes = [substitute(size, dict.fromkeys(symbols(size), 1)) for size in value.shape]
+    found = product(sizes)
+    assert isinstance(found, int)
+    return found
