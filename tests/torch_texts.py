@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import test_docs
 import torch_operations
+from bundled import SIZES_ONLY
 
 import archspec
 from archspec import Model
@@ -101,33 +102,6 @@ SMALL: dict[str, dict[str, Any]] = {
 
 PAIRS = {"clip-vit-base-patch32": "small-clip", "siglip-base-patch16-224": "small-siglip"}
 """Bundled models whose sizes are those of their parts, and the models of `pairs.arch` that are like them."""
-
-
-SIZES_ONLY = {
-    "bart-large": "bart-base",
-    "bert-base-chinese": "bert-base-uncased",
-    "bert-base-multilingual-cased": "bert-base-uncased",
-    "bert-large-uncased": "bert-base-uncased",
-    "camembert-base": "roberta-base",
-    "clip-vit-large-patch14": "clip-vit-base-patch32",
-    "electra-base-discriminator": "bert-base-uncased-nopooler",
-    "gemma-2-9b": "gemma-2-2b",
-    "gpt2-large": "gpt2",
-    "gpt2-medium": "gpt2",
-    "gpt2-xl": "gpt2",
-    "llama-3.1-405b": "llama-3.1-8b",
-    "llama-3.1-70b": "llama-3.1-8b",
-    "modernbert-large": "modernbert-base",
-    "modernbert-large-mlm": "modernbert-base-mlm",
-    "nllb-200-distilled-600M": "m2m100_418M",
-    "roberta-large": "roberta-base",
-    "t5-base": "t5-small",
-    "transformer-base": "transformer-seq2seq",
-    "whisper-base": "whisper-tiny",
-    "whisper-large-v3": "whisper-tiny",
-    "xlm-roberta-base": "roberta-base",
-}
-"""Bundled models that differ from another one in nothing but the sizes that `SMALL` sets."""
 
 
 class Text(NamedTuple):
