@@ -2,6 +2,8 @@
 except those of experts; with `-m slow` the others, of which those that differ in their sizes only are left out.
 """
 
+from itertools import product
+
 import pytest
 
 import archspec
@@ -53,6 +55,18 @@ def each(*others: object) -> list[object]:
     """The parameters of a test of the bundled models, and of others."""
     names = [name for name in archspec.models() if name not in SIZES_ONLY]
     return [*[n if n in EVERYDAY else pytest.param(n, marks=pytest.mark.slow) for n in names], *others]
+
+
+def pairs() -> list[object]:
+    """The parameters of a test of pairs of models: all pairs of the everyday ones, and each of the others with the next
+    one and with an everyday one, in both orders, and with itself. All pairs of all models are too many.
+    """
+    others = [name for name in archspec.models() if name not in EVERYDAY and name not in SIZES_ONLY]
+    found = [*zip(others, [*others[1:], others[0]], strict=True)]
+    found += [(name, EVERYDAY[i % len(EVERYDAY)]) for i, name in enumerate(others)]
+    both = [*found, *[(b, a) for a, b in found], *[(name, name) for name in others]]
+    everyday = [*product(EVERYDAY, repeat=2)]
+    return [pytest.param(everyday, id="everyday"), pytest.param(both, id="others", marks=pytest.mark.slow)]
 
 
 def groups() -> list[object]:
