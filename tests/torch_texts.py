@@ -28,8 +28,8 @@ ENCODER = {"hidden": 12, "layers": 2, "heads": 2, "ffn": 16}
 BERT = {**ENCODER, "vocab": 30, "positions": 9}
 GPT = {"vocab": 30, "hidden": 16, "layers": 2, "heads": 2, "ffn": 16}
 LLAMA = {**GPT, "heads": 4, "groups": 2}
-LATENT = {"q_rank": 6, "kv_rank": 4, "nope_size": 4, "rope_size": 4, "value_size": 4, "expert_ffn": 8, "experts": 8}
-LATENT |= {"expert_groups": 4, "best_groups": 2, "best": 2}
+RANKS = {"q_rank": 6, "kv_rank": 4, "nope_size": 4, "rope_size": 4, "value_size": 4}
+EXPERTS = {"expert_ffn": 8, "experts": 8, "expert_groups": 4, "best_groups": 2, "best": 2}
 VIT = {**ENCODER, "image": 8, "patch": 4}
 SWIN = {"image": 16, "patch": 2, "hidden": 8, "depths": [2, 2], "heads": [2, 4], "window": 4}
 WAVES = {"widths": [8, 8], "kernels": [3, 2], "strides": [1, 2], "position_kernel": 4, "position_groups": 2}
@@ -60,7 +60,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "clip-vit-base-patch32-text": BERT,
     "clip-vit-base-patch32-vision": VIT,
     "deberta": {**BERT, "buckets": 4},
-    "deepseek-v3": {**GPT, "dense_layers": 1, **LATENT},
+    "deepseek-v3": {**GPT, "dense_layers": 1, **RANKS, **EXPERTS},
     "deit": {**VIT, "labels": 3},
     "dinov2": {"image": 8, "patch": 4, "hidden": 12, "layers": 2, "heads": 2, "ratio": 2},
     "ernie": {**BERT, "tasks": 7},
