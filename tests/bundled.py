@@ -1,6 +1,8 @@
 """The bundled models that tests go through: everyday a few that use every operation and kind of tensor between them,
-with `-m slow` the others.
+except those of experts; with `-m slow` the others, of which those that differ in their sizes only are left out.
 """
+
+from itertools import product
 
 import pytest
 
@@ -10,20 +12,61 @@ EVERYDAY = (
     "albert-base-v2",
     "bart-base",
     "bert-base-uncased",
-    "electra-small-discriminator",
+    "clip-vit-base-patch32",
+    "deberta-v3-base",
     "gpt2",
     "llama-3.2-1b",
+    "longformer-base-4096",
     "modernbert-base",
-    "roberta-base-mlm",
+    "swin-tiny",
     "t5-small",
     "transformer-seq2seq",
+    "wav2vec2-base",
 )
+
+SIZES_ONLY = {
+    "bart-large": "bart-base",
+    "bert-base-chinese": "bert-base-uncased",
+    "bert-base-multilingual-cased": "bert-base-uncased",
+    "bert-large-uncased": "bert-base-uncased",
+    "camembert-base": "roberta-base",
+    "clip-vit-large-patch14": "clip-vit-base-patch32",
+    "electra-base-discriminator": "bert-base-uncased-nopooler",
+    "gemma-2-9b": "gemma-2-2b",
+    "gpt2-large": "gpt2",
+    "gpt2-medium": "gpt2",
+    "gpt2-xl": "gpt2",
+    "llama-3.1-405b": "llama-3.1-8b",
+    "llama-3.1-70b": "llama-3.1-8b",
+    "modernbert-large": "modernbert-base",
+    "modernbert-large-mlm": "modernbert-base-mlm",
+    "nllb-200-distilled-600M": "m2m100_418M",
+    "roberta-large": "roberta-base",
+    "t5-base": "t5-small",
+    "transformer-base": "transformer-seq2seq",
+    "whisper-base": "whisper-tiny",
+    "whisper-large-v3": "whisper-tiny",
+    "xlm-roberta-base": "roberta-base",
+}
+"""Bundled models that differ from another one in nothing but its sizes."""
 
 
 def each(*others: object) -> list[object]:
-    """The parameters of a test of every bundled model, and of others."""
-    names = archspec.models()
+    """The parameters of a test of the bundled models, and of others."""
+    names = [name for name in archspec.models() if name not in SIZES_ONLY]
     return [*[n if n in EVERYDAY else pytest.param(n, marks=pytest.mark.slow) for n in names], *others]
+
+
+def pairs() -> list[object]:
+    """The parameters of a test of pairs of models: all pairs of the everyday ones, and each of the others with the next
+    one and with an everyday one, in both orders, and with itself. All pairs of all models are too many.
+    """
+    others = [name for name in archspec.models() if name not in EVERYDAY and name not in SIZES_ONLY]
+    found = [*zip(others, [*others[1:], others[0]], strict=True)]
+    found += [(name, EVERYDAY[i % len(EVERYDAY)]) for i, name in enumerate(others)]
+    both = [*found, *[(b, a) for a, b in found], *[(name, name) for name in others]]
+    everyday = [*product(EVERYDAY, repeat=2)]
+    return [pytest.param(everyday, id="everyday"), pytest.param(both, id="others", marks=pytest.mark.slow)]
 
 
 def groups() -> list[object]:

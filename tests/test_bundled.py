@@ -9,10 +9,13 @@ import archspec
 from archspec.ir import Body
 from archspec.model import internals
 
+EXPERTS = {"expert_linear", "stack", "topk", "one_hot"}
+
 
 @pytest.mark.slow
 def test_the_everyday_models_use_what_any_bundled_model_uses() -> None:
-    assert features(archspec.models()) <= features(EVERYDAY)
+    """Except those of experts: a model with experts has thousands of tensors, or operations."""
+    assert features(archspec.models()) - EXPERTS <= features(EVERYDAY)
 
 
 def features(names: Iterable[str]) -> set[str]:

@@ -117,9 +117,14 @@ def test_entries_are_json_and_private_whatever_the_umask(home: Home) -> None:
         assert b"pickle" not in path.read_bytes()
 
 
+def hyperparameters(name: str) -> set[str]:
+    return set(dict(internals(archspec.load(name)).compiled.module.hyperparameters))
+
+
 @pytest.mark.parametrize("overrides", [{}, {"layers": 3}], ids=str)
 def test_what_is_kept_is_what_would_be_made(overrides: dict[str, Any], home: Home) -> None:
-    made = {name: internals(archspec.load(name, **overrides)).table for name in EVERYDAY}
+    names = [name for name in EVERYDAY if overrides.keys() <= hyperparameters(name)]
+    made = {name: internals(archspec.load(name, **overrides)).table for name in names}
     for _ in range(2):
         for name in made:
             files._loaded.clear()

@@ -7,11 +7,12 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from itertools import chain
 from pathlib import Path
 
 import pytest
 import yaml
-from bundled import groups
+from bundled import pairs
 from small import DENSE, load
 
 import archspec
@@ -68,21 +69,20 @@ def matched(found: Comparison) -> list[tuple[int, tuple[str, ...], str]]:
 # Parts ----------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("models", groups())
-def test_the_parts_of_any_bundled_models_are_all_of_them(models: Sequence[str]) -> None:
-    tables = [table_of(name, {})[0] for name in models]
-    for table in tables:
-        for other in tables:
-            found = compare_tables([table, other], 2)
-            for i, model in enumerate((table, other)):
-                outer = [part for part in found.parts if part.row.level == 0]
-                assert sum(part.params.values[i] or 0 for part in outer) == model.params.total  # type: ignore[misc]
-                assert sum(figure.values[i] for figure in found.roles) == model.params.total  # type: ignore[misc]
-                names = [c.address for part in outer for c in part.row.groups[i]]
-                assert len(names) == len(set(names))
-            same = [group for part in found.parts for group in part.row.groups]
-            if table is other:
-                assert same[::2] == same[1::2] and not found.settings
+@pytest.mark.parametrize("pairs", pairs())
+def test_the_parts_of_two_bundled_models_are_all_of_them(pairs: Sequence[tuple[str, str]]) -> None:
+    tables = {name: table_of(name, {})[0] for name in dict.fromkeys(chain(*pairs))}
+    for table, other in ((tables[a], tables[b]) for a, b in pairs):
+        found = compare_tables([table, other], 2)
+        for i, model in enumerate((table, other)):
+            outer = [part for part in found.parts if part.row.level == 0]
+            assert sum(part.params.values[i] or 0 for part in outer) == model.params.total  # type: ignore[misc]
+            assert sum(figure.values[i] for figure in found.roles) == model.params.total  # type: ignore[misc]
+            names = [c.address for part in outer for c in part.row.groups[i]]
+            assert len(names) == len(set(names))
+        same = [group for part in found.parts for group in part.row.groups]
+        if table is other:
+            assert same[::2] == same[1::2] and not found.settings
 
 
 def test_layers_line_up_by_what_they_consist_of() -> None:

@@ -65,12 +65,12 @@ def names(node: Any) -> Iterator[tree.Name]:
 
 
 def restored(value: Any) -> Any:
-    """The data of a table, with the old names wherever the new ones stand."""
+    """The data of a table, with the old names wherever the new ones stand, as in `Part(n = 4)`."""
     if isinstance(value, dict):
         return {key: restored(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [restored(item) for item in value]
-    return OLD.get(value, value) if isinstance(value, str) else value
+    return re.sub(r"\w+", lambda word: OLD.get(word[0], word[0]), value) if isinstance(value, str) else value
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch_compare
 import torch_texts
+from bundled import SIZES_ONLY
 from small import DENSE, SCALE, load
 
 import archspec
@@ -31,14 +32,14 @@ def test_modules_of_bundled_models_compute_what_the_spec_says(name: str) -> None
     torch_compare.agrees(archspec.load(spec, **small))
 
 
-@pytest.mark.parametrize("name", [name for name in torch_texts.SIZES_ONLY if name != "clip-vit-large-patch14"])
+@pytest.mark.parametrize("name", [name for name in SIZES_ONLY if name != "clip-vit-large-patch14"])
 def test_models_that_are_left_out_have_only_other_sizes(name: str) -> None:
     """With the same sizes, they have the same code, but for the name in its first docstring.
 
     CLIP's sizes are those of its parts, which are not overridden.
     """
     small = torch_texts.small(name)
-    sources = (torch_source(archspec.load(each, **small)) for each in (name, torch_texts.SIZES_ONLY[name]))
+    sources = (torch_source(archspec.load(each, **small)) for each in (name, SIZES_ONLY[name]))
     one, other = (ast.dump(ast.Module(ast.parse(source).body[1:], [])) for source in sources)
     assert one == other
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import torch_compare
 import torch_texts
+from bundled import SIZES_ONLY
 from small import load
 
 import archspec
@@ -144,7 +145,7 @@ def meta_inputs(model: Model) -> dict[str, Any]:
 FEWER_LAYERS = {"deepseek-v3": 5, "qwen3-30b-a3b": 2}
 """Models with tens of thousands of modules, because they store every expert by itself: layers that are enough."""
 
-WHOLE = [name for name in archspec.models() if name not in torch_texts.SIZES_ONLY or name == "llama-3.1-405b"]
+WHOLE = [name for name in archspec.models() if name not in SIZES_ONLY or name == "llama-3.1-405b"]
 
 
 @pytest.mark.parametrize("name", WHOLE)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import test_docs
 import torch_operations
+from bundled import SIZES_ONLY
 
 import archspec
 from archspec import Model
@@ -27,8 +28,8 @@ ENCODER = {"hidden": 12, "layers": 2, "heads": 2, "ffn": 16}
 BERT = {**ENCODER, "vocab": 30, "positions": 9}
 GPT = {"vocab": 30, "hidden": 16, "layers": 2, "heads": 2, "ffn": 16}
 LLAMA = {**GPT, "heads": 4, "groups": 2}
-LATENT = {"q_rank": 6, "kv_rank": 4, "nope_size": 4, "rope_size": 4, "value_size": 4, "expert_ffn": 8, "experts": 8}
-LATENT |= {"expert_groups": 4, "best_groups": 2, "best": 2}
+RANKS = {"q_rank": 6, "kv_rank": 4, "nope_size": 4, "rope_size": 4, "value_size": 4}
+EXPERTS = {"expert_ffn": 8, "experts": 8, "expert_groups": 4, "best_groups": 2, "best": 2}
 VIT = {**ENCODER, "image": 8, "patch": 4}
 SWIN = {"image": 16, "patch": 2, "hidden": 8, "depths": [2, 2], "heads": [2, 4], "window": 4}
 WAVES = {"widths": [8, 8], "kernels": [3, 2], "strides": [1, 2], "position_kernel": 4, "position_groups": 2}
@@ -59,7 +60,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "clip-vit-base-patch32-text": BERT,
     "clip-vit-base-patch32-vision": VIT,
     "deberta": {**BERT, "buckets": 4},
-    "deepseek-v3": {**GPT, "dense_layers": 1, **LATENT},
+    "deepseek-v3": {**GPT, "dense_layers": 1, **RANKS, **EXPERTS},
     "deit": {**VIT, "labels": 3},
     "dinov2": {"image": 8, "patch": 4, "hidden": 12, "layers": 2, "heads": 2, "ratio": 2},
     "ernie": {**BERT, "tasks": 7},
@@ -101,33 +102,6 @@ SMALL: dict[str, dict[str, Any]] = {
 
 PAIRS = {"clip-vit-base-patch32": "small-clip", "siglip-base-patch16-224": "small-siglip"}
 """Bundled models whose sizes are those of their parts, and the models of `pairs.arch` that are like them."""
-
-
-SIZES_ONLY = {
-    "bart-large": "bart-base",
-    "bert-base-chinese": "bert-base-uncased",
-    "bert-base-multilingual-cased": "bert-base-uncased",
-    "bert-large-uncased": "bert-base-uncased",
-    "camembert-base": "roberta-base",
-    "clip-vit-large-patch14": "clip-vit-base-patch32",
-    "electra-base-discriminator": "bert-base-uncased-nopooler",
-    "gemma-2-9b": "gemma-2-2b",
-    "gpt2-large": "gpt2",
-    "gpt2-medium": "gpt2",
-    "gpt2-xl": "gpt2",
-    "llama-3.1-405b": "llama-3.1-8b",
-    "llama-3.1-70b": "llama-3.1-8b",
-    "modernbert-large": "modernbert-base",
-    "modernbert-large-mlm": "modernbert-base-mlm",
-    "nllb-200-distilled-600M": "m2m100_418M",
-    "roberta-large": "roberta-base",
-    "t5-base": "t5-small",
-    "transformer-base": "transformer-seq2seq",
-    "whisper-base": "whisper-tiny",
-    "whisper-large-v3": "whisper-tiny",
-    "xlm-roberta-base": "roberta-base",
-}
-"""Bundled models that differ from another one in nothing but the sizes that `SMALL` sets."""
 
 
 class Text(NamedTuple):
