@@ -237,7 +237,7 @@ def test_progress_is_for_terminals_and_vanishes(monkeypatch: pytest.MonkeyPatch,
     time.sleep(0.05)
     line.end()
     line.end()
-    assert stream.getvalue() == (f"{progress.CLEAR}archspec count, 0 s{progress.CLEAR}" if is_terminal else "")
+    assert stream.getvalue() == (f"\rarchspec count, 0 s\r{' ' * 19}\r" if is_terminal else "")
 
 
 def test_what_is_fast_shows_no_progress(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

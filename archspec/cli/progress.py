@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 FIRST, EVERY = 1.0, 0.2
 """Seconds until the first line, and between two."""
 
-CLEAR = "\r\x1b[K"
-
 
 class Progress:
     """A line that says what is being done, and for how long; it vanishes when there is something to print."""
@@ -46,10 +44,12 @@ class Progress:
     def _run(self, over: Event, start: float) -> None:
         if over.wait(FIRST):
             return
+        line = ""
         while not over.is_set():
-            _write(f"{CLEAR}{self.what}, {monotonic() - start:.0f} s")
+            line = f"{self.what}, {monotonic() - start:.0f} s"  # never shorter than the one before
+            _write(f"\r{line}")
             over.wait(EVERY)
-        _write(CLEAR)
+        _write(f"\r{' ' * len(line)}\r")
 
 
 def _write(text: str) -> None:

@@ -15,7 +15,6 @@ from typing import TypeAlias
 from archspec.algebra import product, substitute, symbols
 from archspec.costs.steps import Node, Reading, Steps, Value
 
-
 End: TypeAlias = "tuple[Value | None, str]"
 """A node of a flow: where a value is computed ("in"), or where it is used ("out"); without a value, source or sink."""
 
