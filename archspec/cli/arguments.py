@@ -250,7 +250,10 @@ def _formula(parser: argparse.ArgumentParser) -> None:
 def _verify(parser: argparse.ArgumentParser) -> None:
     _spec(parser)
     parser.add_argument(
-        "checkpoint", metavar="CHECKPOINT", nargs="?", help="a file, an index of shards, or their directory"
+        "checkpoint",
+        metavar="CHECKPOINT",
+        nargs="?",
+        help="a file, an index of shards, their directory, or a name on the hub",
     )
     parser.add_argument(
         "--module",
@@ -274,7 +277,9 @@ def _scaffold(parser: argparse.ArgumentParser) -> None:
 
 
 def _checkpoint(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("checkpoint", metavar="CHECKPOINT", help="a file, an index of shards, or their directory")
+    parser.add_argument(
+        "checkpoint", metavar="CHECKPOINT", help="a file, an index of shards, their directory, or a name on the hub"
+    )
 
 
 def _show(parser: argparse.ArgumentParser) -> None:
