@@ -24,6 +24,14 @@ EVERYDAY = (
     "wav2vec2-base",
 )
 
+SLOW = frozenset(EVERYDAY) | {
+    *("bloom-560m", "distilbert-base-uncased", "electra-small-discriminator-pretraining", "esm2_t6_8M-mlm"),
+    *("falcon-7b", "gemma-3-1b", "gpt-oss-20b", "mamba-130m", "mixtral-8x7b", "modernbert-base-mlm"),
+    *("mpnet-base-mlm", "nomic-embed-text-v1.5", "opt-350m", "phi-3-mini-4k", "qwen3-0.6b", "roberta-base-mlm"),
+    *("siglip-base-patch16-224", "vit-base-patch16-224", "whisper-tiny", "wav2vec2-base-960h-ctc"),
+}
+"""The bundled models of the slow tests; the rest is for `-m exhaustive`."""
+
 SIZES_ONLY = {
     "bart-large": "bart-base",
     "bert-base-chinese": "bert-base-uncased",

@@ -3,13 +3,32 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import bundled
 import pytest
+
+import archspec
 
 GOLDEN = Path(__file__).parent / "golden"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write tests/golden anew from what is produced now")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave slow tests of further bundled models and further random configurations to `-m exhaustive`."""
+    models = frozenset(archspec.models()) - bundled.SLOW
+    for item in items:
+        values = (
+            item.callspec.params.values() if isinstance(item, pytest.Function) and hasattr(item, "callspec") else ()
+        )
+        if item.get_closest_marker("slow") and any(isinstance(value, str) and value in models for value in values):
+            item.add_marker("exhaustive")
+    if "exhaustive" in config.option.markexpr:
+        return
+    left = [item for item in items if item.get_closest_marker("exhaustive")]
+    config.hook.pytest_deselected(items=left)
+    items[:] = [item for item in items if not item.get_closest_marker("exhaustive")]
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -23,9 +23,13 @@ transformers = pytest.importorskip("transformers")
 
 torch.set_num_threads(1)  # the models are tiny
 
-CONFIGURATIONS = 25
+CONFIGURATIONS, EACH = 25, 3
 TYPES = known_types(specs_root())
-CASES = [(type, seed) for type in TYPES for seed in range(CONFIGURATIONS)]
+CASES = [
+    pytest.param(type, seed, marks=pytest.mark.exhaustive if seed >= EACH else ())
+    for type in TYPES
+    for seed in range(CONFIGURATIONS)
+]
 
 Draw = Callable[[random.Random], dict[str, Any]]
 

@@ -14,7 +14,8 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 pytestmark = pytest.mark.slow
 
-SEEDS = range(9)  # each architecture of each family at least once
+SEEDS = [0, *[pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(1, 9)]]
+"""Each architecture of each family at least once."""
 STEPS = 20
 
 TINY = {

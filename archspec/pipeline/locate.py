@@ -27,7 +27,8 @@ def located(spec: Spec) -> Spec:
 def located_by_name(spec: Spec) -> Spec | None:
     """Return the model of the hub with a name that is not bundled, if it is in the local cache; otherwise None."""
     name = spec.model or ""
-    return _of_hub(spec, name, may_download=False) if "/" not in name else None
+    found = _of_hub(spec, name, may_download=False) if "/" not in name else None
+    return None if found == spec else found
 
 
 def _of_hub(spec: Spec, name: str, *, may_download: bool = True) -> Spec | None:
