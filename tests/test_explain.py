@@ -85,7 +85,31 @@ def test_a_number_that_is_right_at_two_digits_and_no_count_at_three() -> None:
     two, three = archspec.explain("bert-large-uncased", "340M").answers
     assert {335_141_888, 336_226_108} <= {match.params for match in two.matches}
     assert three.matches == ()
-    assert [match.params for match in three.nearest] == [336_256_630, 366_428_986]
+    assert [match.params for match in three.nearest] == [336_256_630]  # the other is more than 2 % off
+
+
+@pytest.mark.parametrize(
+    ("model", "number", "steps"),
+    [
+        ("bert-base-uncased", "108310272", ["with the vocabulary of BERT, cased, 28,996 instead of 30,522"]),
+        ("bert-base-uncased", "108M", ["with the vocabulary of BERT, cased, 28,996 instead of 30,522"]),
+        ("bert-base-uncased", "335,141,888", ["instead the model `bert-large-uncased`"]),
+        ("roberta-base", "278,043,648", ["instead the model `xlm-roberta-base`"]),
+    ],
+)
+def test_siblings_and_published_vocabularies_come_first(model: str, number: str, steps: list[str]) -> None:
+    (answer,) = archspec.explain(model, number).answers
+    assert (answer.matches[0].kind, texts(answer.matches[0])) == ("variant", steps)
+    assert all(sum(step.params for step in match.steps) == match.params for match in answer.matches)
+
+
+def test_nothing_that_is_far_off_is_the_nearest() -> None:
+    for number in ("170M", "3B", "12345678901"):
+        for answer in archspec.explain("bert-base-uncased", number).answers:
+            middle = (answer.reading.low + answer.reading.high) / 2
+            assert all(abs(match.params - middle) <= middle / 50 for match in answer.nearest)
+    out, status = printed("explain", "bert-base-uncased", "3B")
+    assert status == 1 and "no count with at most one adjustment is within 2 %" in out
 
 
 def test_a_number_that_was_cut_off_and_not_rounded_is_said_and_is_no_match() -> None:

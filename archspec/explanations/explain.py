@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from fractions import Fraction
 from itertools import islice
 from typing import NamedTuple
 
@@ -13,11 +14,15 @@ from archspec.explanations.numbers import PublishedNumber, Reading
 from archspec.explanations.omissions import Counted, Omission, Omissions, one_layer
 from archspec.explanations.tensor_groups import TensorGroups
 from archspec.explanations.uses import table_types, uses
+from archspec.explanations.variants import Variant, variants
 from archspec.model import Model, internals
 from archspec.reporting.results import Result
 from archspec.table import Table
 
 NEAREST_RANK = 1
+FARTHEST = Fraction(2, 100)
+"""The largest relative difference of a count that is shown as the nearest one."""
+VARIANT_RANK = 1
 ONE_LAYER_RANK = 2
 """The rank at which a rounded number may be one layer of a stack; at higher ranks, many would match by chance."""
 MOST_MATCHES = 100
@@ -43,9 +48,10 @@ class Addend(NamedTuple):
 class Match(NamedTuple):
     """A combination of adjustments that gives `params`.
 
-    `kind` is "convention", "omission" (a small one, in addition to a convention) or "arithmetic error"; the last two
-    are guesses. `rank` is the number of adjustments to a plain count of the model, or of a relative of it. The `steps`
-    sum to `params`, and so do the `parts`, except for the last step of an arithmetic error.
+    `kind` is "convention", "variant" (a similar published model), "omission" (a small one, in addition to a convention)
+    or "arithmetic error"; the last two are guesses. `rank` is the number of adjustments to a plain count of the model,
+    or of a relative of it. The `steps` sum to `params`, and so do the `parts`, except for the last step of an
+    arithmetic error.
     """
 
     kind: str
@@ -122,6 +128,7 @@ class Explainer:
         self.universe = TensorGroups(table, relatives, uses, tables)
         self.conventions = Conventions(self.universe)
         self.omissions = Omissions(self.conventions)
+        self.variants = variants(table, self.universe)
 
     def explain(self, number: PublishedNumber) -> Explanation:
         """Explain a parameter count."""
@@ -147,6 +154,10 @@ class Explainer:
 
     def _of_rank(self, rank: int, reading: Reading, seen: set[Counted]) -> Iterator[Match]:
         """Yield the matches of exactly this rank."""
+        for variant in self.variants if rank == VARIANT_RANK else ():
+            is_candidate = reading.digits is None or variant.is_close
+            if is_candidate and reading.fits(self.universe.total(variant.base.counted) + variant.params):
+                yield self._variant(variant)
         for convention in self.conventions.of_rank(rank) if reading.digits is None else self.conventions.settled(rank):
             if reading.fits(convention.params):
                 yield self._match("convention", rank, convention)
@@ -168,14 +179,22 @@ class Explainer:
         known = [c for rank in range(NEAREST_RANK + 1) for c in self.conventions.of_rank(rank)]
         below = max((c for c in known if c.params < reading.low), key=lambda c: (c.params, -c.rank), default=None)
         above = min((c for c in known if c.params > reading.high), key=lambda c: (c.params, c.rank), default=None)
+        value = (reading.low + reading.high) / 2
         for nearest in (below, above):
-            if nearest is not None:
+            if nearest is not None and abs(nearest.params - value) <= FARTHEST * value:
                 yield self._match("convention", nearest.rank, nearest)
 
     def _match(self, kind: str, rank: int, convention: Convention, omitted: Sequence[Omission] = ()) -> Match:
         steps = [*self._steps(convention), *(CountStep(o.text, o.params) for o in omitted)]
         parts = self._parts(convention.groups, omitted)
         return Match(kind, rank, sum(step.params for step in steps), tuple(steps), tuple(parts))
+
+    def _variant(self, variant: Variant) -> Match:
+        """Return the match of a variant; it is one addend, since its tensors are not those of the model."""
+        base = variant.base
+        steps = [*self._steps(Convention(base, (), base.counted, 0, 0)), CountStep(variant.text, variant.params)]
+        params = sum(step.params for step in steps)
+        return Match("variant", VARIANT_RANK, params, tuple(steps), (Addend("", 1, params),))
 
     def _steps(self, convention: Convention) -> Iterator[CountStep]:
         total, base = self.universe.total, convention.base

@@ -60,7 +60,8 @@ def page(found: Explanation, format: str = "table") -> Page:
     heading = f"{found.model}, {total}: conventions for {found.number.text}"
     blocks: list[Block] = []
     for answer in found.answers:
-        blocks += [_heading(found, answer), View(_COLUMNS[1:], _once(_rows(answer))), _remarks(found, answer)]
+        shown = [View(_COLUMNS[1:], _once(_rows(answer)))] if answer.matches or answer.nearest else []
+        blocks += [_heading(found, answer), *shown, _remarks(found, answer)]
     return Page(heading, blocks)
 
 
@@ -69,12 +70,12 @@ def _heading(found: Explanation, answer: Answer) -> str:
     if answer.reading.digits is None:
         exactly = f"for exactly {int(published.value):,}"
         if not answer.matches:
-            return f"no match {exactly}{_NEAREST}"
+            return f"no match {exactly}{_nearest(answer)}"
         return f"{len(answer.matches)} match{'es' if len(answer.matches) > 1 else ''} {exactly}"
     low, high = _bounds(answer)
     digits = number(answer.reading.digits, "significant digit")
     if not answer.matches:
-        return f"at {digits}, {low:,} to {high:,}: no match{_NEAREST}"
+        return f"at {digits}, {low:,} to {high:,}: no match{_nearest(answer)}"
     shown = ", ".join(dict.fromkeys(rounded(m.params, published, answer.reading.digits + 2) for m in answer.matches))
     return f"at {digits}, {low:,} to {high:,}: {shown}"
 
@@ -84,7 +85,10 @@ def _bounds(answer: Answer) -> tuple[int, int]:
     return ceil(answer.reading.low), floor(answer.reading.high)
 
 
-_NEAREST = "; the nearest counts with at most one adjustment are"
+def _nearest(answer: Answer) -> str:
+    if not answer.nearest:
+        return "; no count with at most one adjustment is within 2 %"
+    return "; the nearest counts with at most one adjustment are"
 
 
 def _remarks(found: Explanation, answer: Answer) -> list[str]:
@@ -102,7 +106,7 @@ def _remarks(found: Explanation, answer: Answer) -> list[str]:
         )
     if len(answer.matches) > 1:
         lines.append("the matches are equally simple: the number alone does not determine which was meant")
-    if any(match.kind != "convention" for match in answer.matches):
+    if any(match.kind in ("omission", "arithmetic error") for match in answer.matches):
         lines.append("an omission or an arithmetic error is a guess, not evidence")
     if len(answer.matches) == MOST_MATCHES:
         lines.append(f"there may be more: at most {MOST_MATCHES} are shown")
@@ -144,4 +148,5 @@ def _once(rows: list[Row]) -> list[Row]:
 
 
 def _part(part: Addend) -> str:
-    return f"{part.times} x {part.each:,} ({part.address})" if part.times > 1 else f"{part.each:,} ({part.address})"
+    where = f" ({part.address})" if part.address else ""
+    return f"{part.times} x {part.each:,}{where}" if part.times > 1 else f"{part.each:,}{where}"
