@@ -97,6 +97,7 @@ MAY_IMPORT = {
         "ops",
         "pipeline",
         "reporting",
+        "resources",
         "resolve",
         "resources",
         "source",
