@@ -47,6 +47,10 @@ from archspec.explanations.explain import Explanation as Explanation
 from archspec.explanations.explain import Match as Match
 from archspec.explanations.numbers import PublishedNumber as PublishedNumber
 from archspec.explanations.numbers import Reading as Reading
+from archspec.flop_explanations.api import FlopAnswer as FlopAnswer
+from archspec.flop_explanations.api import FlopConvention as FlopConvention
+from archspec.flop_explanations.api import FlopExplanation as FlopExplanation
+from archspec.flop_explanations.api import explain_flops as explain_flops
 from archspec.formulas.api import Formula as Formula
 from archspec.formulas.api import formula as formula
 from archspec.formulas.restarts import Assumption as Assumption

@@ -104,6 +104,7 @@ MAY_IMPORT = {
         "syntax",
         "table",
     },
+    "flop_explanations": {"costs", "explanations", "model", "pipeline", "reporting", "source"},
     "pictures": {
         "addresses",
         "algebra",
@@ -231,6 +232,7 @@ MAY_IMPORT = {
         "diffs",
         "equivalence",
         "explanations",
+        "flop_explanations",
         "formulas",
         "graph",
         "model",
@@ -256,6 +258,7 @@ MAY_IMPORT = {
         "diffs",
         "equivalence",
         "explanations",
+        "flop_explanations",
         "formulas",
         "graph",
         "ir",

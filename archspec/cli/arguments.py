@@ -354,6 +354,8 @@ def _integer(text: str, least: int, most: float, message: str) -> int:
 def _explain(parser: argparse.ArgumentParser) -> None:
     _spec(parser)
     parser.add_argument("number", metavar="NUMBER", help="exact (108808704; 108,808,704) or rounded (110M, 0.34B)")
+    parser.add_argument("--flops", action="store_true", help="explain a number of FLOPs instead of parameters")
+    _dims(parser)
     _format(parser)
 
 

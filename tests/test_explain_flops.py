@@ -1,0 +1,52 @@
+"""`archspec explain --flops`: the counting conventions behind a number of operations."""
+
+import json
+
+import pytest
+
+import archspec
+from archspec.cli import main
+
+
+@pytest.mark.parametrize(
+    ("model", "number", "seq", "text", "flops"),
+    [
+        ("bert-base-uncased", "96.6G", 512, "matrix products, 2 per multiply-accumulate", 96_637_943_808),
+        ("bert-base-uncased", "11174215680", 128, "matrix products, 1 per multiply-accumulate", 11_174_215_680),
+        (
+            "bert-base-uncased",
+            "22.5G",
+            128,
+            "estimate: 2 x parameters without embedding tables x tokens and the products of attention",
+            22_529_507_328,
+        ),
+        ("bert-base-uncased", "112,109,813,760", 512, "estimate: 2 x all parameters x tokens", 112_109_813_760),
+        ("gpt2", "126496014336", 512, "matrix products, causal attention as half, 2 per multiply-accumulate", None),
+    ],
+)
+def test_published_figures(model: str, number: str, seq: int, text: str, flops: int | None) -> None:
+    if flops is None:
+        flops = archspec.cost(model, batch=1, seq=seq, causal_half=True).work.flops
+        number = str(flops)
+    (answer,) = archspec.explain_flops(model, number, seq=seq).answers
+    assert (text, flops) in [(match.text, match.flops) for match in answer.matches]
+
+
+def test_nothing_that_is_far_off_is_the_nearest() -> None:
+    (answer,) = archspec.explain_flops("bert-base-uncased", "22348431361", seq=128).answers
+    assert answer.matches == () and answer.nearest[0].flops == 22_348_431_360
+    (answer,) = archspec.explain_flops("bert-base-uncased", "1000", seq=128).answers
+    assert answer == (answer.reading, (), ())
+
+
+def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "bert-base-uncased", "22.5G", "--flops", "--seq", "128"]) == 0
+    assert "22,529,507,328" in capsys.readouterr().out
+    for format in ("csv", "yaml", "markdown"):
+        assert main(["explain", "bert-base-uncased", "22.5G", "--flops", "--seq", "128", "--format", format]) == 0
+        assert "22529507328" in capsys.readouterr().out.replace(",", "")
+    assert main(["explain", "bert-base-uncased", "5", "--flops", "--seq", "128", "--format", "json"]) == 1
+    assert json.loads(capsys.readouterr().out)["flops"] == 22_348_431_360
+    assert main(["explain", "bert-base-uncased", "22.5G", "--flops"]) == 2
+    assert "FLOPs depend on the dimension `seq`" in capsys.readouterr().err
+    assert main(["explain", "bert-base-uncased", "110M", "--seq", "128"]) == 2
