@@ -405,18 +405,21 @@ def test_the_probes_give_what_they_are_meant_to(probes: dict[Path, list[Probe]])
         assert codes == ({"require"} if fails else set()), (spec, result)
 
 
-FIRST = "bert"
-"""The family whose file is taken apart every day, besides the library."""
+EVERYDAY = ("activation", "dropout", "ffn", "linear", "mask", "pooling")
+"""The files of the library that are taken apart every day."""
 
-OFTEN = [
-    path
-    if (path.parent != SPECS and path.stem != "examples") or path.stem == FIRST
-    else pytest.param(path, marks=pytest.mark.slow)
-    for path in FILES
-]
+SLOW = ("bert", "clip", "llama", "mixtral", "t5", "transformer")
+"""The families that are taken apart in the slow tests, besides the library; the others are for `-m exhaustive`."""
 
 
-@pytest.mark.parametrize("path", OFTEN, ids=lambda p: p.stem)
+def marked(path: Path) -> object:
+    if path.stem in EVERYDAY:
+        return path
+    is_slow = path.parent != SPECS or path.stem in SLOW
+    return pytest.param(path, marks=[pytest.mark.slow, *([] if is_slow else [pytest.mark.exhaustive])])
+
+
+@pytest.mark.parametrize("path", [*map(marked, FILES)], ids=lambda p: p.stem)
 def test_every_statement_matters(path: Path, copy: Path, probes: dict[Path, list[Probe]]) -> None:
     target = copy / path.relative_to(SPECS)
     text = target.read_text(encoding="utf-8")

@@ -321,7 +321,9 @@ def test_files_with_several_mistakes(golden: Callable[[str, str], None]) -> None
 # One mistake is told once, and nothing else is lost -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", SPECS, ids=range(len(SPECS)))
+@pytest.mark.parametrize(
+    "text", [pytest.param(text, marks=pytest.mark.slow if i % 4 else (), id=str(i)) for i, text in enumerate(SPECS)]
+)
 def test_a_broken_statement_leaves_the_others(text: str) -> None:
     whole, _ = parsed(text)
     for item in whole.items:
