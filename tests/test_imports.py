@@ -99,7 +99,6 @@ MAY_IMPORT = {
         "reporting",
         "resources",
         "resolve",
-        "resources",
         "source",
         "syntax",
         "table",
