@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import os
 import re
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -40,8 +41,10 @@ def exported(module: torch.nn.Module, inputs: Mapping[str, Type], sizes: Mapping
         for name, type in inputs.items()
     }
     try:
-        program = torch.export.export(module, (), arguments, dynamic_shapes=free, strict=False)
-        return cast("Any", program).run_decompositions({})
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # those of PyTorch about its own code
+            program = torch.export.export(module, (), arguments, dynamic_shapes=free, strict=False)
+            return cast("Any", program).run_decompositions({})
     except Exception as error:
         message = str(error).strip().splitlines()
         raise Untranslatable(f"torch.export fails: {message[0] if message else type(error).__name__}") from error
