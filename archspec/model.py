@@ -162,8 +162,9 @@ class Model:
 
         Edges have `shape`, `dtype` and `uses`: pairs of output index and argument name, with the `positions` of these
         arguments. The graph's own attributes are `model` (its name), `params` (in total), `roles` (the parameters of
-        each role, "" for none) and `blocks`: the type of each application of a block by its name in `path`s. At every
-        level `params` sum to `params.total`, and the work to that of the whole model.
+        each role, "" for none), `blocks` (the type of each application of a block by its name in `path`s), and with
+        `fold`, if any is drawn for several, `repeats` (how often it is applied). At every level `params` sum to
+        `params.total`, and the work to that of the whole model.
 
         Raises ValueError for another level, a negative depth, or a depth with a level other than "block".
         """

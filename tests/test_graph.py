@@ -7,9 +7,11 @@ from typing import Any
 import networkx as nx
 import pytest
 from bundled import each
+from small import load
 
 import archspec
 from archspec.graph.closed import closed
+from archspec.graph.dot import dot
 from archspec.graph.nodelink import nodelink
 from archspec.graph.picture import Box, arrange
 
@@ -323,3 +325,21 @@ def test_hyperparameters_of_a_graph_are_fresh() -> None:
     node = next(n for n, data in model.graph("op").nodes(data=True) if data["type"] == "layer_norm")
     model.graph("op").nodes[node]["hyperparameters"]["eps"] = 1
     assert model.graph("op").nodes[node]["hyperparameters"] == {"eps": 1e-12}
+
+
+def test_a_block_that_contains_only_a_repeated_one_is_counted_by_itself() -> None:
+    """Three wrappers of four blocks each, in the titles of DOT and in a closed graph."""
+    model = load(
+        """
+import std { Linear }
+dim batch
+block Inner()(x [batch, 4]) -> [batch, 4] { return x |> l: Linear(4, 4) }
+block Wrap()(x [batch, 4]) -> [batch, 4] { return x |> inner[j]: Inner() for j in 0..4 }
+block Net()(x [batch, 4]) -> [batch, 4] { return x |> layers[i]: Wrap() for i in 0..3 }
+"""
+    )
+    graph = model.graph(fold=True)
+    assert graph.graph["repeats"] == {"layers.*": 3, "layers.*.inner.*": 12}
+    text = dot(graph, "nested")
+    assert "3 x Wrap" in text and "4 x Inner" in text
+    assert closed(graph, 0).nodes["layers.*"]["repeat"] == 3

@@ -49,6 +49,7 @@ STACKED = graph(
     ("output:y", {"kind": "output", "type": "real"}),
     blocks={"layer.*": "Layer", "layer.*.inner": "Inner"},
 )
+STACKED.graph["repeats"] = {"layer.*": 12, "layer.*.inner": 12}
 
 
 def boxes(box: Box) -> list[Box]:

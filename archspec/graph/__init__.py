@@ -34,6 +34,8 @@ def graph_of(body: Body, table: Table, level: str = "layer", depth: int | None =
         for tensor in table.tensors:
             roles[tensor.role or ""] = roles.get(tensor.role or "", 0) + tensor.params
         graph = Graph(blocks=dict(walker.blocks), model=table.model, params=table.params.total, roles=roles)
+        if walker.repeats:
+            graph.graph["repeats"] = dict(walker.repeats)
         graph.add_nodes_from(cast("dict[str, dict[str, object]]", walker.sheet.nodes).items())  # copied by networkx
         for _, data in graph.nodes(data=True):
             for key in data.keys() & _MUTABLE:

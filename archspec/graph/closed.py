@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from archspec.graph.sheet import STORED
-
 if TYPE_CHECKING:
     from networkx import DiGraph
 
@@ -21,7 +19,7 @@ def closed(graph: DiGraph[str], depth: int) -> DiGraph[str]:
     """Return a graph in which the blocks with `depth` blocks around them are nodes; its `params` have the same sum."""
     blocks: dict[str, str] = graph.graph.get("blocks", {})
     shown: dict[str, str] = {}
-    repeats: dict[str, int] = {}
+    repeats: dict[str, int] = graph.graph.get("repeats", {})
     made = graph.__class__()
     made.graph.update(graph.graph)
     for name in graph:
@@ -39,12 +37,8 @@ def closed(graph: DiGraph[str], depth: int) -> DiGraph[str]:
             made.nodes[block].update(kind="block", type=blocks.get(block, ""), path=path[:depth], address=block)
             made.nodes[block].pop("shared_with", None)
             made.nodes[block].pop("repeat", None)
-        if data["kind"] not in STORED:
-            repeat = data.get("repeat", 1)
-            repeats[block] = min(repeat, repeats.get(block, repeat))
-    for block, repeat in repeats.items():
-        if repeat > 1:
-            made.nodes[block]["repeat"] = repeat
+            if block in repeats:
+                made.nodes[block]["repeat"] = repeats[block]
     for source, target, data in graph.edges(data=True):
         a, b = shown[source], shown[target]
         if a != b and not made.has_edge(a, b):

@@ -82,12 +82,10 @@ class _Drawing:
         self.inside: dict[tuple[str, ...], int] = {}
         self.types: dict[str, str] = graph.graph.get("blocks", {})
         self.boxes: dict[tuple[str, ...], Box] = {(): Box("b0", "", [])}
-        self.repeats: dict[tuple[str, ...], int] = {}
+        self.repeats: dict[str, int] = graph.graph.get("repeats", {})
         for data in self.nodes.values():
-            path, repeat = data["path"], data.get("repeat", 1)
+            path = data["path"]
             for end in range(1, len(path) + 1):
-                if data["kind"] not in STORED:
-                    self.repeats[path[:end]] = min(repeat, self.repeats.get(path[:end], repeat))
                 self.inside[path[:end]] = self.inside.get(path[:end], 0) + data["params"]
 
     def box(self, path: tuple[str, ...]) -> Box:
@@ -95,7 +93,7 @@ class _Drawing:
         box = self.boxes.get(path)
         if box is None:
             around = self.box(path[:-1])
-            name, repeat = _within(path[-1], path[:-1]), self.repeats[path]
+            name, repeat = _within(path[-1], path[:-1]), self.repeats.get(path[-1], 1)
             copies, label = _times(name, repeat // around.repeat, self.types.get(path[-1], ""))
             title = visible("   ".join(part for part in (name, label, self.share(self.inside[path])) if part))
             box = self.boxes[path] = Box(f"b{len(self.boxes)}", title, [], repeat, around.copies * copies)

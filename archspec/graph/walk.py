@@ -41,9 +41,10 @@ def traverse(body: Body, level: str, depth: int | None, fold: bool = False, *, t
 class Walker:
     """Traversal of a body in program order, which adds its nodes and edges to `sheet`.
 
-    `blocks` maps the name of each application of a block to its type, and `applications` each address to the number of
-    its applications. Blocks that are applied more than once are copied from a template: the traversal of their body
-    alone, whose names are relative to the block. `outputs` are the producers of a template's outputs.
+    `blocks` maps the name of each application of a block to its type, `repeats` to how often it is applied if it is
+    drawn once, and `applications` each address to the number of its applications. Blocks that are applied more than
+    once are copied from a template: the traversal of their body alone, whose names are relative to the block. `outputs`
+    are the producers of a template's outputs.
     """
 
     def __init__(self, module: Module, level: str, depth: int | None, fold: bool) -> None:
@@ -53,6 +54,7 @@ class Walker:
         self.depth = depth if level == "block" else None
         self.fold = fold
         self.blocks: dict[str, str] = {}
+        self.repeats: dict[str, int] = {}
         self.applications: dict[str, int] = {}
         self.outputs: list[Slot] = []
         self._runs = 0
@@ -147,6 +149,8 @@ class Walker:
         is_first = name == scope.prefix + call.address and call.address in members
         if opened and kind == "block":
             self.blocks[name] = call.type
+            if self.fold and scope.repeat > 1:
+                self.repeats[name] = scope.repeat
         if body is None or not opened:
             outputs = self._leaf(call, scope, name, shown)
         elif kind == "block" and not self.fold and is_first and name not in self._not_copied:
