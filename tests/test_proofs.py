@@ -17,7 +17,11 @@ SMALL = {"vocab": 97, "words": 97, "hidden": 32, "layers": 2, "heads": 4, "ffn":
 SMALL |= {"inner": 48, "groups": 2, "size": 8, "window": 4, "experts": 4, "best": 2}
 """Small values of hyperparameters that many families have."""
 
+DEBERTA = {"vocab": 97, "hidden": 32, "layers": 2, "heads": 4, "ffn": 48, "positions": 20, "buckets": 4}
 OTHER: dict[str, dict[str, Any]] = {
+    "deberta-v2-xlarge": DEBERTA,
+    "deberta-v3-base": DEBERTA,
+    "deberta-v3-base-mlm": DEBERTA,
     "gpt-j-6B": {"vocab": 97, "hidden": 256, "layers": 2, "heads": 2},
     "nomic-embed-text-v1.5": {"vocab": 128, "hidden": 32, "layers": 2, "heads": 4, "size": 8, "ffn": 48},
     "swin-tiny": {"hidden": 12, "depths": [2, 2], "heads": [2, 4]},
@@ -44,8 +48,14 @@ def reduced(name: str) -> archspec.Model:
     raise problem
 
 
+OFTEN = {"bert-base-uncased", "gpt2", "llama-3.2-1b", "mixtral-8x7b", "modernbert-base", "t5-small", "swin-tiny"}
+"""The models of the slow tests; the others are for `-m exhaustive`."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", archspec.models())
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=() if n in OFTEN else pytest.mark.exhaustive) for n in archspec.models()]
+)
 def test_builds_of_bundled_models_are_proven(name: str) -> None:
     model = reduced(name)
     found = equivalent(model, archspec.to_torch(model))
