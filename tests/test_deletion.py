@@ -408,15 +408,10 @@ def test_the_probes_give_what_they_are_meant_to(probes: dict[Path, list[Probe]])
 EVERYDAY = ("activation", "dropout", "ffn", "linear", "mask", "pooling")
 """The files of the library that are taken apart every day."""
 
-SLOW = ("bert", "clip", "llama", "mixtral", "t5", "transformer")
-"""The families that are taken apart in the slow tests, besides the library; the others are for `-m exhaustive`."""
-
 
 def marked(path: Path) -> object:
-    if path.stem in EVERYDAY:
-        return path
-    is_slow = path.parent != SPECS or path.stem in SLOW
-    return pytest.param(path, marks=[pytest.mark.slow, *([] if is_slow else [pytest.mark.exhaustive])])
+    """The other files take minutes: they are for `-m exhaustive`."""
+    return path if path.stem in EVERYDAY else pytest.param(path, marks=[pytest.mark.slow, pytest.mark.exhaustive])
 
 
 @pytest.mark.parametrize("path", [*map(marked, FILES)], ids=lambda p: p.stem)
