@@ -92,11 +92,7 @@ def _convolution(rank: int) -> Handler:
     ) -> Array:
         if isinstance(padding, str):
             refuse("conv")
-        spaces = {
-            "stride": _spread(stride, rank),
-            "padding": _spread(padding, rank),
-            "dilation": _spread(dilation, rank),
-        }
+        spaces = _spaces(rank, stride=stride, padding=padding, dilation=dilation)
         return weights.convolution(n, x, weight, bias, **spaces, groups=groups, transposed=False)
 
     return call
@@ -117,14 +113,15 @@ def _transposed_convolution(rank: int) -> Handler:
     ) -> Array:
         if any(_spread(output_padding, rank)):
             refuse("conv_transpose")
-        spaces = {
-            "stride": _spread(stride, rank),
-            "padding": _spread(padding, rank),
-            "dilation": _spread(dilation, rank),
-        }
+        spaces = _spaces(rank, stride=stride, padding=padding, dilation=dilation)
         return weights.convolution(n, x, weight, bias, **spaces, groups=groups, transposed=True)
 
     return call
+
+
+def _spaces(rank: int, **values: Any) -> dict[str, list[Any]]:
+    """Return hyperparameters with one value for each spatial axis."""
+    return {name: _spread(value, rank) for name, value in values.items()}
 
 
 def _spread(value: Any, rank: int) -> list[Any]:
