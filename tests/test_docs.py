@@ -178,9 +178,25 @@ def agrees(shown: str, real: str) -> bool:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_examples(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks marked `torch` (a word after the kind) are left to the test below."""
+    check_examples(
+        name, [block for block in blocks(PAGES[name].read_text()) if block.mark != "torch"], monkeypatch, tmp_path
+    )
+
+
+WITH_TORCH = [name for name in PAGES if any(block.mark == "torch" for block in blocks(PAGES[name].read_text()))]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", WITH_TORCH)
+def test_examples_that_need_pytorch(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    check_examples(name, blocks(PAGES[name].read_text()), monkeypatch, tmp_path)
+
+
+def check_examples(name: str, page: list[Block], monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
-    session = Session(tmp_path)
-    page = blocks(PAGES[name].read_text())
+    session = Session(folder)
     wrong = [f"{name}:{block.line}: {fault}" for block in page for fault in faults(block, session)]
     assert not wrong, "\n\n".join(wrong)
 
