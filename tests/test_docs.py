@@ -64,6 +64,7 @@ TOPICS = (
     "scaffold",
     "compare",
     "view",
+    "editors",
     "python",
     "contributing",
 )

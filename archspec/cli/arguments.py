@@ -391,6 +391,10 @@ def _diff(parser: argparse.ArgumentParser) -> None:
     _format(parser)
 
 
+def _lsp(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--stdio", action="store_true", help="use standard input and output (always the case)")
+
+
 _COMMANDS = {
     "list": Command("list the bundled models and their parameter counts", _list, "list_models"),
     "show": Command("print the source of a bundled spec or definition", _show),
@@ -408,6 +412,7 @@ _COMMANDS = {
     "audit": Command("check a published calculation line by line", _audit),
     "verify": Command("check that a checkpoint stores exactly the tensors of a model", _verify),
     "scaffold": Command("draft a spec from a checkpoint", _scaffold),
+    "lsp": Command("serve an editor: the language server of .arch files", _lsp),
     "error": Command("explain a diagnostic code, with an example", _error),
 }
 """The commands. `run` in a command's module takes the parsed arguments, writes to standard output, and returns the

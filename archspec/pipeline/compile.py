@@ -29,7 +29,10 @@ from archspec.syntax import tree
 from archspec.table import Plain
 
 if TYPE_CHECKING:
+    from archspec.elaborate.program import Program
     from archspec.pipeline.spec import SpecLike
+    from archspec.resolve.files import Library
+    from archspec.resolve.unit import Unit
 
 DEEPEST_LIST = 64
 
@@ -149,20 +152,24 @@ def check(spec: str, root: str | None = None) -> Report:
     except ArchError as error:
         report.diagnostics = error.diagnostics
         return report
-    program, unit = loaded.program, loaded.unit
+    check_unit(loaded.program, loaded.library, loaded.unit, report, named.model)
+    if report.diagnostics:
+        forget(loaded)
+    return report
+
+
+def check_unit(program: Program, library: Library, unit: Unit, report: Report, model: str | None = None) -> None:
+    """Add the findings in a loaded file to the report: in every definition, and in every model or the one named."""
     program.begin(report, unit.source)
     with uncollected(), suppress(Enough):
-        check_files(program, loaded.library, unit)
-        for name, model in unit.models.items():
-            if named.model is None or named.model == name:
-                compile_model(program, unit, model, {})
+        check_files(program, library, unit)
+        for name, node in unit.models.items():
+            if model is None or model == name:
+                compile_model(program, unit, node, {})
         check_definitions(program, unit)
         if not report.failed:
             check_untaken(program, unit)
-    if report.diagnostics:
-        forget(loaded)
     report.sort()
-    return report
 
 
 def _check_overrides(overrides: Mapping[str, object]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from archspec.ops import OPS, Op
@@ -24,12 +24,23 @@ class Library:
     """Loads units, each file once. `raw` has the contents of the files, by absolute path (links are not followed): the
     compiled results are valid while these stay the same.
 
+    `texts` are the contents of files that are open in an editor, by real path, and `known` the units of another
+    library whose files have not changed.
+
     Specs are untrusted: a quoted import must be in the directory of the requested file or below it.
     """
 
-    def __init__(self, specs: str, parse: Parse) -> None:
+    def __init__(
+        self,
+        specs: str,
+        parse: Parse,
+        texts: Mapping[str, bytes] | None = None,
+        known: Mapping[str, Unit] | None = None,
+    ) -> None:
         self.specs = specs
         self.parse = parse
+        self.texts = texts or {}
+        self.known = known or {}
         self.raw: dict[str, bytes] = {}
         self.units: dict[str, Unit | None] = {}
         self._loading: list[str] = []
@@ -69,7 +80,9 @@ class Library:
         if len(self.units) + len(self._loading) >= MOST_FILES:
             report.error("budget", f"too many imported files: the limit is {MOST_FILES}", at)
             return None
-        data = read_bytes(real, label, report, at)
+        if real in self.known:
+            return self._take(real, self.known[real], report)
+        data = self.texts[real] if real in self.texts else read_bytes(real, label, report, at)
         text = decode(data, label, report, at) if data is not None else None
         if data is None or text is None:
             return None
@@ -77,6 +90,14 @@ class Library:
         folder = os.path.dirname(real)
         unit = self.define(Source(label, text), report, folder=folder, root=root or folder, path=real)
         self.units[real] = unit
+        return unit
+
+    def _take(self, path: str, unit: Unit, report: Report) -> Unit:
+        """Take over the unit of another library, with the files that it imports."""
+        self.units[path] = unit
+        for item in unit.tree.items:
+            if isinstance(item, tree.Import) and not item.export:
+                self._source_of(unit, item, report)
         return unit
 
     def define(self, source: Source, report: Report, *, folder: str | None, root: str | None, path: str) -> Unit:

@@ -1,0 +1,23 @@
+"""`archspec lsp`."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from archspec.source import fail
+
+try:
+    from archspec.language_server.server import serve
+except ModuleNotFoundError as missing:
+    if (missing.name or "").split(".")[0] not in ("pygls", "lsprotocol"):
+        raise
+    serve = None
+
+
+def run(options: Namespace) -> int:
+    """Serve an editor on standard input and output until it closes them."""
+    if serve is None:
+        help = "run `pip install 'archspec-dsl[lsp]'`"
+        raise fail("missing-package", "pygls is required but not installed", help=help)
+    serve()
+    return 0

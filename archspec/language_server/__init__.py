@@ -1,0 +1,1 @@
+"""The language server: what an editor shows and offers while one writes `.arch` files."""

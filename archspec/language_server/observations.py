@@ -1,0 +1,94 @@
+"""What the compilation of a file shows of its expressions: shapes of tensors, values of numbers, parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from archspec.elaborate.program import Given, Program, Target
+from archspec.elaborate.values import DYNAMIC, POISON, Tensor, Value, key_of
+from archspec.ir import Body, Module, Weight
+from archspec.ops import Op
+from archspec.record import Record
+from archspec.resolve import nodes
+from archspec.resolve.unit import Definition
+
+
+class Made(Record):
+    """A module or tensor that was first declared, and the model it belongs to ("" with the defaults).
+
+    `totals` are the parameters of all that the same line declared.
+    """
+
+    what: Module | Weight
+    model: str
+    totals: set[int]
+
+
+class Seen(Record):
+    """A value that was first observed, and the model it belongs to ("" if a definition was compiled with its defaults).
+
+    `others` counts different observations of the same place.
+    """
+
+    what: Value
+    model: str
+    others: set[Hashable]
+
+
+class Observations:
+    """`values` and `made` are by the identity of a resolved node; `callees` are those applied at a node."""
+
+    def __init__(self) -> None:
+        self.values: dict[int, Seen] = {}
+        self.made: dict[int, Made] = {}
+        self.callees: dict[int, dict[Definition | Op, None]] = {}
+        self._nodes: list[object] = []  # kept, so that no other node has the identity of one
+        self._program: Program | None = None
+
+    def watch(self, program: Program) -> None:
+        """The program whose compilation is observed."""
+        self._program = program
+
+    def value(self, node: nodes.Expr | nodes.Step, value: Value) -> None:
+        if value is POISON or value is DYNAMIC:
+            return
+        seen = self.values.get(id(node))
+        if seen is None:
+            seen = self.values[id(node)] = Seen(value, self._model(), set())
+            self._nodes.append(node)
+        seen.others.add(value.type if isinstance(value, Tensor) else key_of(value))
+
+    def applied(
+        self, caller: Definition | None, node: nodes.Apply | nodes.Own, callee: Definition | Op, bound: nodes.Bound
+    ) -> None:
+        self.callees.setdefault(id(node), {})[callee] = None
+        self._nodes.append(node)
+
+    def declared(self, node: nodes.Own | nodes.Tensor, made: Module | Weight) -> None:
+        first = self.made.get(id(node))
+        if first is None:
+            first = self.made[id(node)] = Made(made, self._model(), set())
+            self._nodes.append(node)
+        first.totals.add(parameters(made))
+
+    def module(self, module: Module, ties: list[tuple[str, str, nodes.Tie]]) -> None:
+        pass
+
+    def body(self, target: Target, given: tuple[Given, ...], body: Body) -> None:
+        pass
+
+    def _model(self) -> str:
+        """The name of the model that is compiled."""
+        frames = self._program.frames if self._program is not None else []
+        if not frames:
+            return ""
+        first = frames[0]
+        models = first.unit.models.items()
+        return next((name for name, model in models if model.start <= first.node.start < model.end), "")
+
+
+def parameters(made: Module | Weight) -> int:
+    """How many parameters a module or tensor has."""
+    if isinstance(made, Module):
+        return made.total
+    return made.size if made.kind == "param" else 0

@@ -1,0 +1,96 @@
+"""The structure of a file: symbols, ranges to fold, and classes of names for colours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from archspec.language_server.occurrences import Occurrence
+from archspec.language_server.workspace import Analysis
+from archspec.ops import Op
+from archspec.record import Record
+from archspec.resolve.patterns import pattern_of, pattern_text
+from archspec.resolve.unit import Definition
+from archspec.source import Source
+from archspec.syntax import tree
+from archspec.syntax.walk import declared, every_statement
+
+TOKEN_TYPES = ("function", "class", "parameter", "variable", "property", "typeParameter", "enumMember")
+"""The types of semantic tokens: functions and operations, layers and blocks, hyperparameters and inputs, values,
+addresses, dimensions, models.
+"""
+
+
+class Entry(Record):
+    """A definition, model or declared address: its range, the range of its name, and what is inside it."""
+
+    kind: str
+    name: str
+    start: int
+    end: int
+    name_start: int
+    name_end: int
+    inside: tuple[Entry, ...]
+
+
+def outline(file: tree.File) -> Iterator[Entry]:
+    """The definitions and models of a file; inside a definition, the addresses that it declares."""
+    for item in file.items:
+        match item:
+            case tree.Definition(name=name):
+                inside = tuple(_declared(item))
+                yield Entry(item.kind, name.text, item.start, item.end, name.start, name.end, inside)
+            case tree.Model(name=name):
+                yield Entry("model", str(name.value), item.start, item.end, name.start, name.end, ())
+            case _:
+                pass
+
+
+def _declared(definition: tree.Definition) -> Iterator[Entry]:
+    for node in declared(definition.body):
+        at = node.address
+        name = pattern_text(pattern_of(at))
+        if name:
+            yield Entry("address", name, node.start, node.end, at.start, at.end, ())
+
+
+def folds(file: tree.File, source: Source) -> Iterator[tuple[int, int, bool]]:
+    """Ranges of lines (from 1, both included) that can be folded, and whether they are comments."""
+    for item in file.items:
+        yield from _lines(source, item)
+        if isinstance(item, tree.Definition):
+            for statement in every_statement(item.body):
+                if isinstance(statement, tree.If | tree.For | tree.Bind | tree.Return):
+                    yield from _lines(source, statement)
+    numbers = [source.position(comment.start)[0] for comment in file.comments]
+    for _, run in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0]):
+        lines = [number for _, number in run]
+        if len(lines) > 1:
+            yield lines[0], lines[-1], True
+
+
+def _lines(source: Source, node: tree.Located) -> Iterator[tuple[int, int, bool]]:
+    first, last = source.position(node.start)[0], source.position(node.end)[0]
+    if last > first:
+        yield first, last, False
+
+
+def tokens(analysis: Analysis) -> Iterator[tuple[int, int, int]]:
+    """The start, length and type (an index into TOKEN_TYPES) of each name, in order and without overlaps."""
+    end = 0
+    for found in analysis.occurrences:
+        kind = _token_type(found)
+        if found.start >= end and kind is not None:
+            end = found.end
+            yield found.start, found.end - found.start, TOKEN_TYPES.index(kind)
+
+
+def _token_type(found: Occurrence) -> str | None:
+    target = found.target
+    if isinstance(target, Op) or (isinstance(target, Definition) and target.kind == "fn"):
+        return "function"
+    if isinstance(target, Definition):
+        return "class"
+    kinds = {"hyperparameter": "parameter", "input": "parameter", "output": "variable", "value": "variable"}
+    kinds |= {"address": "property", "dimension": "typeParameter", "model": "enumMember"}
+    return kinds.get(found.symbol.kind)

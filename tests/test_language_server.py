@@ -1,0 +1,439 @@
+"""The language server, through its protocol: a client talks to `archspec lsp` over pipes."""
+
+import asyncio
+import random
+import re
+import sys
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from archspec.pipeline.compile import check
+
+types = pytest.importorskip("lsprotocol.types")
+client_module = pytest.importorskip("pygls.lsp.client")
+
+ROOT = Path(__file__).parent.parent
+
+ENCODER = """\
+import std { Linear, LayerNorm }
+
+dim batch, seq
+
+## A feed-forward layer with a residual connection.
+block FeedForward(hidden, ffn = 4 * hidden)(x [batch, seq, hidden]) -> [batch, seq, hidden] {
+  return x
+    |> norm: LayerNorm(hidden)
+    |> up:   Linear(hidden, ffn)
+    |> tanh
+    |> down: Linear(ffn, hidden)
+    |> + x
+}
+
+block Stack(hidden = 8, layers = 2)(x [batch, seq, hidden]) -> [batch, seq, 4 * hidden] {
+  h = x
+    |> layer[i]: FeedForward(hidden) for i in 0..layers
+  tie last.weight = layer[0].up.weight
+  return last: Linear(hidden, 4 * hidden, bias = false)(h)
+}
+
+model "tiny" = Stack(layers = 3)
+"""
+
+
+class Editor:
+    """A client with one document after another, in a loop of its own."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        threading.Thread(target=self.loop.run_forever, daemon=True).start()
+        self.client = client_module.LanguageClient("editor", "1")
+        self.published: dict[str, Any] = {}
+        self.messages: list[str] = []
+        self.versions: dict[str, int] = {}
+
+        @self.client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
+        def keep(params: Any) -> None:
+            self.published[params.uri] = params
+
+        @self.client.feature(types.WINDOW_SHOW_MESSAGE)
+        def show(params: Any) -> None:
+            self.messages.append(params.message)
+
+    def wait(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(30)
+
+    def start(self, folder: Path) -> None:
+        async def begin() -> None:
+            await self.client.start_io(sys.executable, "-m", "archspec", "lsp")
+            await self.client.initialize_async(
+                types.InitializeParams(
+                    capabilities=types.ClientCapabilities(),
+                    workspace_folders=[types.WorkspaceFolder(folder.as_uri(), "specs")],
+                )
+            )
+            self.client.initialized(types.InitializedParams())
+
+        self.wait(begin())
+
+    def stop(self) -> None:
+        async def end() -> None:
+            await self.client.shutdown_async(None)
+            self.client.exit(None)
+            await self.client.stop()
+
+        self.wait(end())
+        self.loop.call_soon_threadsafe(self.loop.stop)
+
+    def open(self, path: Path, text: str) -> str:
+        uri = path.as_uri()
+        self.published.pop(uri, None)
+        self.versions[uri] = 0
+        item = types.TextDocumentItem(uri, "arch", 0, text)
+        self.call(lambda: self.client.text_document_did_open(types.DidOpenTextDocumentParams(item)))
+        return uri
+
+    def change(self, uri: str, text: str) -> None:
+        self.versions[uri] += 1
+        document = types.VersionedTextDocumentIdentifier(uri=uri, version=self.versions[uri])
+        whole = [types.TextDocumentContentChangeWholeDocument(text=text)]
+        self.call(lambda: self.client.text_document_did_change(types.DidChangeTextDocumentParams(document, whole)))
+
+    def call(self, function: Callable[[], Any]) -> None:
+        done = threading.Event()
+        self.loop.call_soon_threadsafe(lambda: (function(), done.set()))
+        done.wait(10)
+
+    def diagnostics(self, uri: str) -> Any:
+        """The findings for the current version."""
+
+        async def arrive() -> Any:
+            for _ in range(2000):
+                found = self.published.get(uri)
+                if found is not None and found.version == self.versions[uri]:
+                    return found.diagnostics
+                await asyncio.sleep(0.01)
+            raise AssertionError("no diagnostics arrived")
+
+        return self.wait(arrive())
+
+    def ask(self, request: str, uri: str, text: str, place: str, inside: int = 0, **more: Any) -> Any:
+        """Send a request about the first `place` in a text."""
+        kind = "".join(word.capitalize() for word in request.removesuffix("s").split("_"))
+        parameters = getattr(types, f"{kind}Params")(
+            text_document=types.TextDocumentIdentifier(uri), position=position(text, text.index(place) + inside), **more
+        )
+        return self.wait(getattr(self.client, f"text_document_{request}_async")(parameters))
+
+    def of(self, request: str, uri: str, **more: Any) -> Any:
+        """Send a request about a whole document."""
+        kind = "".join(word.capitalize() for word in request.split("_"))
+        parameters = getattr(types, f"{kind}Params")(text_document=types.TextDocumentIdentifier(uri), **more)
+        return self.wait(getattr(self.client, f"text_document_{request}_async")(parameters))
+
+
+def position(text: str, offset: int) -> Any:
+    line = text.count("\n", 0, offset)
+    start = text.rfind("\n", 0, offset) + 1
+    return types.Position(line, len(text[start:offset].encode("utf-16-le")) // 2)
+
+
+def offset_of(text: str, at: Any) -> int:
+    lines = text.split("\n")
+    start = sum(len(line) + 1 for line in lines[: at.line])
+    return start + len(lines[at.line].encode("utf-16-le")[: 2 * at.character].decode("utf-16-le"))
+
+
+def changed(text: str, edits: Any) -> str:
+    for edit in sorted(edits, key=lambda e: -offset_of(text, e.range.start)):
+        text = text[: offset_of(text, edit.range.start)] + edit.new_text + text[offset_of(text, edit.range.end) :]
+    return text
+
+
+def at(text: str, place: Any) -> str:
+    return text[offset_of(text, place.start) : offset_of(text, place.end)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("specs").resolve()
+
+
+@pytest.fixture(scope="module")
+def editor(folder: Path) -> Iterator[Editor]:
+    found = Editor()
+    found.start(folder)
+    yield found
+    found.stop()
+
+
+@pytest.fixture(scope="module")
+def uri(editor: Editor, folder: Path) -> str:
+    (folder / "tiny.arch").write_text(ENCODER)
+    return editor.open(folder / "tiny.arch", ENCODER)
+
+
+def test_a_right_file_has_no_diagnostics(editor: Editor, uri: str) -> None:
+    assert list(editor.diagnostics(uri)) == []
+
+
+def test_diagnostics_have_code_place_notes_and_help(editor: Editor, folder: Path) -> None:
+    text = ENCODER.replace("tanh", "tahn").replace('model "tiny"', 'model "é𝒳" = Stack()\nmodel "é𝒳"')
+    found = editor.diagnostics(editor.open(folder / "wrong.arch", text))
+    assert [(d.code, at(text, d.range)) for d in found] == [("unknown-name", "tahn"), ("duplicate-name", '"é𝒳"')]
+    assert found[0].message == "unknown name `tahn`\nhelp: did you mean `tanh`?"
+    assert [at(text, r.location.range) for r in found[1].related_information] == ['"é𝒳"']
+
+
+def test_hover(editor: Editor, uri: str) -> None:
+    def shown(place: str, inside: int = 0) -> str:
+        return editor.ask("hover", uri, ENCODER, place, inside).contents.value
+
+    assert shown("FeedForward(hidden) for") == (
+        "```arch\nblock FeedForward(hidden, ffn = 4 * hidden)(x [batch, seq, hidden]) -> [batch, seq, hidden]\n```\n\n"
+        "A feed-forward layer with a residual connection."
+    )
+    assert shown("up:") == '`up` of `FeedForward`\n\n`Linear`: 288 parameters, 16.9% of the model each (in "tiny")'
+    assert shown("ffn, hidden)") == 'hyperparameter `ffn` of `FeedForward`, default `4 * hidden`\n\n`32` (in "tiny")'
+    assert shown("x\n    |> norm") == 'input `x` of `FeedForward`\n\n`[batch, seq, 8]` (in "tiny")'
+    assert shown("h = x") == 'value `h` of `Stack`\n\n`[batch, seq, 8]` (in "tiny")'
+    assert shown("tiny") == 'model "tiny": 1,704 parameters'
+    assert shown("tanh").startswith("```arch\nop tanh(x number [...])\n```")
+
+
+def test_definition_and_references(editor: Editor, uri: str) -> None:
+    def target(place: str, inside: int = 0) -> str:
+        found = editor.ask("definition", uri, ENCODER, place, inside)
+        source = Path(found.uri.removeprefix("file://")).read_text()
+        return f"{Path(found.uri).name}: {at(source, found.range)}: {source.split(chr(10))[found.range.start.line]}"
+
+    assert target("FeedForward(hidden) for").startswith("tiny.arch: FeedForward: block FeedForward(hidden")
+    assert target("Linear(hidden, ffn)").startswith("linear.arch: Linear: layer Linear(")
+    assert target("up.weight").startswith("tiny.arch: up:     |> up:")
+    assert target("layers = 3").startswith("tiny.arch: layers: block Stack(hidden = 8, layers = 2)")
+    context = types.ReferenceContext(include_declaration=True)
+    found = editor.ask("references", uri, ENCODER, "up.weight", context=context)
+    assert [ENCODER.split("\n")[f.range.start.line].strip() for f in found if f.uri == uri] == [
+        "|> up:   Linear(hidden, ffn)",
+        "tie last.weight = layer[0].up.weight",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "before", "after"),
+    [
+        ("up:", "wide", ("up:", ".up."), ("wide:", ".wide.")),
+        ("layer[i]", "blocks", ("layer[",), ("blocks[",)),
+        ("ffn =", "inner", ("ffn",), ("inner",)),
+        ("h = x", "stream", (r"\bh\b",), ("stream",)),
+        ("seq\n", "length", (r"\bseq\b",), ("length",)),
+        ("FeedForward(hidden, ffn =", "Mlp", ("FeedForward",), ("Mlp",)),
+        ("tiny", "small", ("tiny",), ("small",)),
+        ("layers = 2", "depth", (r"\blayers\b",), ("depth",)),
+    ],
+)
+def test_rename(
+    editor: Editor, uri: str, place: str, name: str, before: tuple[str, ...], after: tuple[str, ...]
+) -> None:
+    found = editor.ask("rename", uri, ENCODER, place, new_name=name)
+    expected = ENCODER
+    for old, new in zip(before, after, strict=True):
+        expected = re.sub(old if "\\" in old else re.escape(old), new, expected)
+    assert list(found.changes) == [uri]
+    assert changed(ENCODER, found.changes[uri]) == expected
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "reason"),
+    [
+        ("Linear(hidden, ffn)", "Dense", "also defined in"),
+        ("tanh", "gelu", "is an operation of the language"),
+        ("h = x", "x", "has another meaning there"),
+        ("h = x", "1h", "`1h` is not a name"),
+        ("h = x", "for", "`for` is a keyword"),
+        ("up:", "norm", "has another meaning there"),
+    ],
+)
+def test_a_rename_that_changes_the_meaning_is_refused(
+    editor: Editor, uri: str, place: str, name: str, reason: str
+) -> None:
+    editor.messages.clear()
+    assert editor.ask("rename", uri, ENCODER, place, new_name=name) is None
+    assert len(editor.messages) == 1 and reason in editor.messages[0]
+
+
+def test_a_rename_follows_what_is_forwarded(editor: Editor, folder: Path) -> None:
+    text = ENCODER.replace("FeedForward(hidden) for", "FeedForward(hidden, ..) for").replace(
+        "layers = 2)", "layers = 2, ffn = 16)"
+    )
+    uri = editor.open(folder / "forwarded.arch", text)
+    found = editor.ask("rename", uri, text, "ffn = 16", new_name="inner")
+    assert changed(text, found.changes[uri]) == text.replace("ffn", "inner")
+
+
+FIXES = [
+    (("tanh", "tahn"), "Change to `tanh`", None),
+    (("LayerNorm }", "LayerNorm, Embedding }"), "Remove it", None),
+    (("import std { Linear, LayerNorm }", "import std { Linear }"), "Import `LayerNorm` from std", None),
+    (("    |> tanh\n", "    |> tanh\n    |> SelfAttention(8, 2)\n"), None, None),
+    (("Stack(layers = 3)", "Stack(layers = 3) { expect params == 1_000 }"), "Expect 1,704", "params == 1_704"),
+    (("Stack(layers = 3)", "Stack(layer = 3)"), "Change to `layers`", None),
+]
+
+
+@pytest.mark.parametrize(("mistake", "title", "result"), FIXES)
+def test_quick_fixes_leave_nothing_to_fix(
+    editor: Editor, folder: Path, mistake: tuple[str, str], title: str | None, result: str | None
+) -> None:
+    text = ENCODER.replace(*mistake)
+    uri = editor.open(folder / "fix.arch", text)
+    diagnostics = editor.diagnostics(uri)
+    assert diagnostics
+    place = diagnostics[0].range
+    context = types.CodeActionContext(diagnostics=diagnostics)
+    actions = editor.of("code_action", uri, range=place, context=context)
+    if title is None:
+        assert all("Import" not in action.title for action in actions)
+        return
+    assert title in [action.title for action in actions]
+    action = next(action for action in actions if action.title == title)
+    mended = changed(text, action.edit.changes[uri])
+    assert (result is None and mended == ENCODER) or (result or "") in mended
+    again = editor.open(folder / "fixed.arch", mended)
+    assert list(editor.diagnostics(again)) == []
+
+
+def labels(editor: Editor, uri: str, text: str, place: str, inside: int = 0) -> list[str]:
+    return [item.label for item in editor.ask("completion", uri, text, place, inside)]
+
+
+def test_completion(editor: Editor, folder: Path) -> None:
+    text = ENCODER.replace("    |> tanh\n", "    |> re\n    |> Linear(hidden, )\n    |> + .no\n").replace(
+        "LayerNorm }", "LayerNorm, Emb }"
+    )
+    uri = editor.open(folder / "complete.arch", text)
+    values = labels(editor, uri, text, "re\n    |> Linear(", 2)
+    assert {"tanh", "hidden", "ffn", "x", "batch", "Stack", "SelfAttention", "return"} <= set(values)
+    assert labels(editor, uri, text, "hidden, )", 8)[:4] == ["in_features = ", "out_features = ", "bias = ", "std = "]
+    assert {"norm", "up", "down"} <= set(labels(editor, uri, text, ".no\n", 3))
+    assert "Embedding" in labels(editor, uri, text, "Emb }", 3)
+    items = editor.ask("completion", uri, text, "re\n    |> Linear(", 2)
+    attention = next(item for item in items if item.label == "SelfAttention")
+    assert "import std { Linear, LayerNorm, Emb, SelfAttention }" in changed(text, attention.additional_text_edits)
+    assert labels(editor, uri, text, 'model "tiny"', 5) == sorted(
+        ["import", "export", "dim", "fn", "layer", "block", "model", "frozen"]
+    )
+
+
+def test_signature_help(editor: Editor, uri: str) -> None:
+    found = editor.ask("signature_help", uri, ENCODER, "bias = false", 3)
+    assert found.signatures[0].label == "Linear(in_features, out_features, bias = true, std = 0.02)"
+    assert found.active_parameter == 2
+    assert editor.ask("signature_help", uri, ENCODER, "hidden, 4 * hidden, b", 10).active_parameter == 1
+
+
+def test_outline_folds_and_lenses(editor: Editor, uri: str) -> None:
+    symbols = editor.of("document_symbol", uri)
+    assert [(s.name, [c.name for c in s.children]) for s in symbols] == [
+        ("FeedForward", ["norm", "up", "down"]),
+        ("Stack", ["layer[...]", "last"]),
+        ("tiny", []),
+    ]
+    folds = editor.of("folding_range", uri)
+    assert (5, 12) in [(f.start_line, f.end_line) for f in folds]
+    lenses = editor.of("code_lens", uri)
+    assert [(lens.command.title, lens.range.start.line) for lens in lenses] == [("1,704 parameters", 21)]
+    found = editor.wait(editor.client.workspace_symbol_async(types.WorkspaceSymbolParams("feed")))
+    assert {symbol.name for symbol in found} == {"FeedForward"}
+
+
+def test_hints(editor: Editor, uri: str) -> None:
+    whole = types.Range(types.Position(0, 0), types.Position(1000, 0))
+    lines = ENCODER.split("\n")
+    found = {lines[h.position.line].strip()[:12]: h.label for h in editor.of("inlay_hint", uri, range=whole)}
+    assert found["|> up:   Lin"] == "[batch, seq, 32]  288"
+    assert found["|> + x"] == "[batch, seq, 8]"
+    assert found["|> layer[i]:"] == "[batch, seq, 8]  568"
+
+
+def test_semantic_tokens(editor: Editor, uri: str) -> None:
+    data = editor.of("semantic_tokens_full", uri).data if hasattr(types, "SemanticTokensFullParams") else None
+    if data is None:
+        parameters = types.SemanticTokensParams(types.TextDocumentIdentifier(uri))
+        data = editor.wait(editor.client.text_document_semantic_tokens_full_async(parameters)).data
+    kinds = ("function", "class", "parameter", "variable", "property", "typeParameter", "enumMember")
+    line = column = 0
+    words: dict[str, str] = {}
+    for down, right, length, kind, _ in zip(*[iter(data)] * 5, strict=True):
+        line, column = line + down, right + (column if down == 0 else 0)
+        words[ENCODER.split("\n")[line][column : column + length]] = kinds[kind]
+    assert words["Linear"] == "class" and words["tanh"] == "function" and words["ffn"] == "parameter"
+    assert words["up"] == "property" and words["batch"] == "typeParameter" and words["tiny"] == "enumMember"
+
+
+def test_other_files_that_are_open_are_read_as_the_editor_has_them(editor: Editor, folder: Path) -> None:
+    (folder / "parts.arch").write_text(ENCODER.replace("FeedForward", "Old"))
+    parts = editor.open(folder / "parts.arch", ENCODER)
+    text = (
+        'import "parts.arch" { Stack, FeedForward }\n\nmodel "deep" = Stack(layers = 5)\nmodel "one" = FeedForward(8)\n'
+    )
+    uri = editor.open(folder / "uses.arch", text)
+    assert list(editor.diagnostics(uri)) == []
+    found = editor.ask("rename", uri, text, "Stack", new_name="Encoder")
+    assert sorted(Path(u).name for u in found.changes) == ["parts.arch", "uses.arch"]
+    assert "block Encoder(hidden" in changed(ENCODER, found.changes[parts])
+
+
+def mutated(text: str, draw: random.Random) -> str:
+    """A text with some characters removed, added or moved, as by someone typing."""
+    for _ in range(draw.randint(1, 3)):
+        at = draw.randrange(len(text) + 1)
+        match draw.randrange(4):
+            case 0:
+                text = text[:at] + text[at + draw.randint(1, 12) :]
+            case 1:
+                text = text[:at] + draw.choice('(){}[].,:=|>+x \n"#é𝒳') + text[at:]
+            case 2:
+                other = draw.randrange(len(text) + 1)
+                text = text[:at] + text[other : other + 20] + text[at:]
+            case _:
+                text = text[:at]
+    return text or "\n"
+
+
+def fuzz(editor: Editor, folder: Path, texts: list[str], rounds: int, seed: int) -> None:
+    draw = random.Random(seed)
+    path = folder / f"fuzz{seed}.arch"
+    uri = editor.open(path, "\n")
+    for _ in range(rounds):
+        text = mutated(draw.choice(texts), draw)
+        editor.change(uri, text)
+        offset = draw.randrange(len(text))
+        requests = ["hover", "definition", "completion", "signature_help", "document_highlight", "prepare_rename"]
+        request = draw.choice(requests)
+        kind = "".join(word.capitalize() for word in request.split("_"))
+        parameters = getattr(types, f"{kind}Params")(types.TextDocumentIdentifier(uri), position(text, offset))
+        editor.wait(getattr(editor.client, f"text_document_{request}_async")(parameters))
+        whole = types.Range(types.Position(0, 0), position(text, len(text)))
+        editor.of("inlay_hint", uri, range=whole)
+        editor.of("document_symbol", uri)
+        editor.of("folding_range", uri)
+        path.write_text(text)
+        expected = check(str(path), root=str(folder)).diagnostics
+        shown = [(d.code, d.message.split("\n")[0]) for d in editor.diagnostics(uri)]
+        assert shown == [(d.code, d.message) for d in expected if d.span is None or d.span.source.label == str(path)], (
+            text
+        )
+
+
+def test_random_edits_are_answered_as_check_answers(editor: Editor, folder: Path) -> None:
+    fuzz(editor, folder, [ENCODER], rounds=25, seed=1)
+
+
+@pytest.mark.slow
+def test_many_random_edits(editor: Editor, folder: Path) -> None:
+    texts = [ENCODER, *[(ROOT / "specs" / f"{name}.arch").read_text() for name in ("bert", "t5", "llama", "vit")]]
+    fuzz(editor, folder, texts, rounds=100, seed=2)
