@@ -220,6 +220,7 @@ MAY_IMPORT = {
         "table",
         "work",
     },
+    "highlighting": {"record", "syntax"},
     "language_server": {
         "",
         "elaborate",
