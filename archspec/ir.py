@@ -93,10 +93,11 @@ class Call:
     `kind` is "op", "fn", "layer", "block" or "loop"; `type` the operation's or definition's name; `address` that of
     the module applied, relative to the body's own ("" for any other kind). `inputs` pairs argument names with operands
     in order; `attributes` are an operation's static arguments; `outputs` the types of what it yields (None where
-    absent), which fill the body's slots from `first` on.
+    absent), which fill the body's slots from `first` on. `origin` is the call that this one is a copy of, in a body
+    whose module is merged into that of this one.
     """
 
-    __slots__ = ("address", "attributes", "body", "first", "inputs", "kind", "outputs", "span", "type")
+    __slots__ = ("address", "attributes", "body", "first", "inputs", "kind", "origin", "outputs", "span", "type")
 
     def __init__(
         self,
@@ -119,6 +120,7 @@ class Call:
         self.outputs = outputs
         self.first = first
         self.span = span
+        self.origin: Call | None = None
 
 
 class Body:

@@ -21,6 +21,7 @@ from archspec.algebra.polynomial import cleared as cleared
 from archspec.algebra.polynomial import dim_max as dim_max
 from archspec.algebra.polynomial import dim_min as dim_min
 from archspec.algebra.polynomial import evaluate as evaluate
+from archspec.algebra.polynomial import expanded as expanded
 from archspec.algebra.polynomial import expression as expression
 from archspec.algebra.polynomial import factored as factored
 from archspec.algebra.polynomial import index as index

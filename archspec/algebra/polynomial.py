@@ -190,6 +190,24 @@ def factored(factors: Iterable[Expression]) -> Expression:
     return expression(result)
 
 
+def expanded(value: Expression) -> Expression:
+    """The same value with all factors that are sums multiplied out. Raises OverflowError if it has too many terms."""
+    return expression(_expanded(value.terms)) if isinstance(value, Polynomial) else value
+
+
+def _expanded(terms: Terms) -> Terms:
+    if all(atom.kind != "()" for atom in atoms_of(terms)):
+        return terms
+    result: Terms = ()
+    for monomial, coefficient in terms:
+        product = constant(coefficient)
+        for atom, exponent in monomial:
+            factor = _expanded(atom.arguments[0]) if atom.kind == "()" else single(atom)
+            product = multiplied(product, raised(factor, exponent))
+        result = added(result, product)
+    return result
+
+
 # Asking ---------------------------------------------------------------------------------------------------------------
 
 

@@ -41,7 +41,7 @@ def check_sizes(body: Body, values: Mapping[str, int]) -> None:
     or an index that depends on them is outside the table that it selects from.
     """
     if values:
-        _Check(values).outputs(body, tuple([None] * len(body.inputs)))
+        SizeCheck(values).outputs(body, tuple([None] * len(body.inputs)))
 
 
 class _Place(NamedTuple):
@@ -51,7 +51,7 @@ class _Place(NamedTuple):
     span: Span | None
 
 
-class _Check:
+class SizeCheck:
     """Checks every body once per set of intervals of its inputs."""
 
     def __init__(self, values: Mapping[str, int]) -> None:
@@ -81,10 +81,14 @@ class _Check:
             ends = [values | {loop.variable: at} for at in sorted({first, first + count - 1})] if count else []
         given = ([None] * loop.carried) + list(inputs[loop.carried :])
         for end in ends:
-            check = _Check(end)
+            check = self.at(end)
             check._place, check._budget = self._place, self._budget
             check._once(body, tuple(given))
         return [None] * len(body.outputs)
+
+    def at(self, values: Mapping[str, int]) -> SizeCheck:
+        """Return a new check with other sizes."""
+        return SizeCheck(values)
 
     def _once(self, body: Body, inputs: tuple[Range, ...]) -> list[Range]:
         """Return the intervals of a body's outputs after one application or iteration."""
@@ -94,12 +98,12 @@ class _Check:
         def visit_op(call: Call, given: list[Range]) -> list[Range]:
             op, types = OPS[call.type], [operand_type(operand, body.types) for _, operand in call.inputs]
             if is_new:
-                self._fit(call, types)
+                self.fit(call, types)
             given = [(0, 1) if type and type.dtype == "bool" else r for r, type in zip(given, types, strict=True)]
             self._look_up(call, given, types)
-            return [self._interval(op, call, given), *[None] * (len(call.outputs) - 1)]
+            return [self.interval(op, call, given), *[None] * (len(call.outputs) - 1)]
 
-        return fold_body(body, inputs, visit_op, self._apply, None, self._constant, budget=self._budget).outputs
+        return fold_body(body, inputs, visit_op, self._apply, None, self.constant, budget=self._budget).outputs
 
     def _apply(self, call: Call, given: list[Range]) -> list[Range]:
         assert call.body is not None
@@ -110,7 +114,7 @@ class _Check:
         self._place = outer
         return results
 
-    def _fit(self, call: Call, types: list[Type | None]) -> None:
+    def fit(self, call: Call, types: list[Type | None]) -> None:
         """Check that an operation accepts its inputs at these sizes."""
         try:
             inputs = [self._sized(type) for type in types]
@@ -131,14 +135,17 @@ class _Check:
             held = types[[i.name for i in inputs].index(place.indexes.split()[0])]
             assert held is not None
             axis: int = call.attributes.get("axis", 0)
-            rows = self._size(held.shape[axis])
-            if isinstance(rows, int) and not 0 <= picked[0] <= picked[1] < rows:
-                wrong = picked[1] if picked[1] >= rows else picked[0]
-                where = f"`{self._place.address or call.type}`"
-                message = f"{where} is indexed with {wrong}, but its largest index is {rows - 1}"
-                raise self._refused(message, self._place.span or call.span)
+            self.check_index(picked, self._size(held.shape[axis]), call)
 
-    def _interval(self, op: Op, call: Call, given: list[Range]) -> Range:
+    def check_index(self, picked: Interval, rows: Dim, call: Call) -> None:
+        """Check that indices are within an axis of so many rows."""
+        if isinstance(rows, int) and not 0 <= picked[0] <= picked[1] < rows:
+            wrong = picked[1] if picked[1] >= rows else picked[0]
+            where = f"`{self._place.address or call.type}`"
+            message = f"{where} is indexed with {wrong}, but its largest index is {rows - 1}"
+            raise self._refused(message, self._place.span or call.span)
+
+    def interval(self, op: Op, call: Call, given: list[Range]) -> Range:
         """Return the interval of the first result of an operation, whose bounds are attained for some input."""
         known = [r for r in given if r is not None]
         if op.interval is None or len(known) < len(given):
@@ -154,16 +161,17 @@ class _Check:
         return checked(substitute(size, self.values))
 
     def _attributes(self, attributes: Settings) -> dict[str, object]:
-        return {name: self._value(value) for name, value in attributes.items()}
+        return {name: self.value_of(value) for name, value in attributes.items()}
 
-    def _value(self, value: object) -> object:
+    def value_of(self, value: object) -> object:
         """Substitute the sizes in a static value."""
         if is_list(value):
-            return tuple([self._value(item) for item in value])
+            return tuple([self.value_of(item) for item in value])
         return self._size(value) if isinstance(value, Polynomial) else value
 
-    def _constant(self, value: object) -> Range:
-        value = self._value(value)
+    def constant(self, value: object) -> Range:
+        """Return the interval of a number that is an operand."""
+        value = self.value_of(value)
         return (value, value) if isinstance(value, int) and not isinstance(value, bool) else None
 
     def _refused(self, message: str, span: Span | None, help: str | None = None) -> ArchError:

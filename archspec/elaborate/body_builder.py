@@ -71,6 +71,7 @@ class BodyBuilder:
             first = slots.get(call.first, 0)  # 0: it yields nothing
             kind, type, address = call.kind, call.type, call.address
             made = Call(kind, type, address, call.body, inputs, call.attributes, call.outputs, first, call.span)
+            made.origin = call
             self.body.calls.append(made)
         self.body.discarded.update([slots[slot] for slot in body.discarded])
         values = [Tensor(slots[o], body.types[o]) if isinstance(o, int) else None for _, o in body.outputs]

@@ -83,7 +83,7 @@ class Formula(Shown):
 
     def assumed(self, assumption: Assumption, *, as_latex: bool = False) -> str:
         """An assumption as text, or as LaTeX for math mode."""
-        operator, left, right, _ = assumption
+        operator, left, right = assumption[:3]
         if operator == "divisible":
             left, right = cleared(left, right)
         else:

@@ -8,7 +8,8 @@ compilation and starts another one; restarts are exceptions, which `derivation` 
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Generator, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from math import gcd, lcm
 from typing import TYPE_CHECKING, NoReturn
 
@@ -53,7 +54,7 @@ from archspec.ops import Op
 from archspec.source import Span
 
 if TYPE_CHECKING:
-    from archspec.ir import Module
+    from archspec.ir import Call, Module
 
 MOST_CASES = 8
 MOST_PEELED = 16
@@ -73,7 +74,27 @@ class Solver:
         self.around: dict[Module, dict[str, tuple[Segment, ...]]] = {}  # the loops around the members of a module
         self.segments: dict[str, Segment] = {}  # by their symbol
         self.intervals: dict[str, tuple[Dim, Dim]] = {}  # first and last (exclusive) of an index, by its text
+        self._loops: dict[Call, tuple[Segment, ...]] = {}
         self._names: dict[tuple[Hashable, int], str] = {}
+        self._requires = False
+
+    @contextmanager
+    def requiring(self) -> Generator[None]:
+        """Mark the assumptions made meanwhile as required by the spec."""
+        before, self._requires = self._requires, True
+        yield
+        self._requires = before
+
+    # Calls
+
+    def repeat(self, call: Call, segment: Segment) -> None:
+        """Record that a call is applied in every iteration of a segment; later segments are around earlier ones."""
+        self._loops[call] = (segment, *self._loops.get(call, ()))
+
+    def loops_around(self, call: Call) -> tuple[Segment, ...]:
+        """Return the segments around a call in its body, outermost first."""
+        inside = self.loops_around(call.origin) if call.origin is not None else ()
+        return (*self._loops.get(call, ()), *inside)
 
     # Values
 
@@ -213,7 +234,7 @@ class Solver:
 
     def _possible(self, operator: str, left: Dim, right: Dim, span: Span) -> Assumption:
         """The assumption that `left operator right`, which must hold for the values in the model."""
-        assumption = Assumption(operator, left, right, span)
+        assumption = Assumption(operator, left, right, span, self._requires)
         point = {name: value for name, value in self.state.point.items() if value is not None}
         names = symbols(left) | symbols(right)
         if not names <= self.state.point.keys() or (names <= point.keys() and not assumption.holds(point)):
@@ -268,7 +289,7 @@ class Solver:
                 raise Solved(only, symbol(fresh) + upto, fresh, symbol(only) - upto, assumption)
 
     def _assume_divisible(self, part: Dim, divisor: Dim, span: Span) -> None:
-        assumption = Assumption("divisible", part, divisor, span)
+        assumption = Assumption("divisible", part, divisor, span, self._requires)
         if isinstance(part, int):
             wider = tuple(n for n, value in self.state.closed.items() if abs(value) == abs(part))
             if wider:

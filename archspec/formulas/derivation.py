@@ -7,12 +7,13 @@ compilation is converted back to the earlier symbols.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from typing import TypeAlias
 
 from archspec.algebra import Expression, symbol, symbols
 from archspec.elaborate.limits import MOST_TEXT
-from archspec.elaborate.models import compile_model, hyperparameters
+from archspec.elaborate.models import Compiled, compile_model, hyperparameters
 from archspec.elaborate.program import Program
 from archspec.formulas.assumptions import Solver
 from archspec.formulas.restarts import MARK, Cases, Probed, Refusal, Rescheduled, Restart, Solved, State, Widened
@@ -25,16 +26,25 @@ from archspec.source import ArchError, Diagnostic, Enough, Report, Span, fail
 from archspec.syntax import tree
 from archspec.table import Plain
 
+Measure: TypeAlias = Callable[[Solver, Compiled], dict[str, Expression]]
+"""Derives numbers by name from a compilation with open hyperparameters; it may make further assumptions."""
+
 MOST_COMPILATIONS = 200
 MOST_UNASKED = 2
 
 
 def derive(
-    unit: Unit, model: tree.Model, overrides: Mapping[str, Plain], open: Mapping[str, int], closed: Mapping[str, int]
+    unit: Unit,
+    model: tree.Model,
+    overrides: Mapping[str, Plain],
+    open: Mapping[str, int],
+    closed: Mapping[str, int],
+    measure: Measure | None = None,
 ) -> Outcome:
     """Derive the parameter counts of a model as polynomials in the hyperparameters `open`.
 
     `open` has their values in the model, which compiles without errors, and `closed` those of the other integers.
+    `measure` derives further numbers from each compilation.
     Raises ArchError (`no-formula`) if that is not possible.
     """
     wider = dict(open)
@@ -43,7 +53,7 @@ def derive(
         kept = {n: value for n, value in closed.items() if n not in wider}
         try:
             # Hyperparameters opened only to state an assumption do not change the values that follow from them.
-            outcome = Derivation(unit, model, {**overrides, **kept}).derived(_state(wider, kept))
+            outcome = Derivation(unit, model, {**overrides, **kept}, measure).derived(_state(wider, kept))
         except Widened as step:
             wider |= {n: closed[n] for n in step.names}
             continue
@@ -80,10 +90,13 @@ def _fixed(unit: Unit, model: tree.Model, overrides: Mapping[str, Plain], state:
 class Derivation:
     """The compilations for one formula."""
 
-    def __init__(self, unit: Unit, model: tree.Model, overrides: Mapping[str, Plain]) -> None:
+    def __init__(
+        self, unit: Unit, model: tree.Model, overrides: Mapping[str, Plain], measure: Measure | None = None
+    ) -> None:
         self.unit = unit
         self.model = model
         self.overrides = overrides
+        self.measure = measure
         self.compilations = 0
         self.work = 0
 
@@ -129,7 +142,8 @@ class Derivation:
                 overrides = {**self.overrides, **solver.state.hyperparameters}
                 compiled = compile_model(program, self.unit, self.model, overrides)
                 if compiled is not None and not report.failed:
-                    return Totals(solver, compiled.module).outcome()
+                    measures = self.measure(solver, compiled) if self.measure is not None else {}
+                    return Totals(solver, compiled.module).outcome()._replace(measures=measures)
             except OverflowError as problem:
                 report.error("no-formula", f"the formula is too large: {problem}")
             finally:
@@ -157,7 +171,8 @@ class Derivation:
             if _numbers(small) != _numbers(_restated(large, old, value, step.span)):
                 raise fail("no-formula", "the parameters depend on how this is decided", step.span)
             assumptions += small.assumptions
-        return large._replace(assumptions=tuple(assumptions))
+        # What one case requires may not be required in the others.
+        return large._replace(assumptions=tuple([a._replace(is_required=False) for a in assumptions]))
 
     def _divisible(self, solver: Solver, unasked: int) -> Outcome | None:
         """Return the outcome under the assumption that a quotient is exact, as it is in the model."""
@@ -192,6 +207,7 @@ def _restated(outcome: Outcome, symbol: str, by: Expression, span: Span) -> Outc
 def _numbers(outcome: Outcome) -> dict[str, Expression]:
     """Return the total, the frozen parameters, and the terms without their indices."""
     found = {"total": outcome.total, "frozen": outcome.frozen}
+    found |= {f"measure {name}": number for name, number in outcome.measures.items()}
     for term in outcome.terms:
         place = re.sub(r"(?<![^.])(\d+|\(.*?\))(?![^.])", "*", term.address)
         found[f".{place}"] = found.get(f".{place}", 0) + term.total

@@ -24,12 +24,16 @@ MARK = "\u02b9"  # cannot occur in a name of a spec
 
 
 class Assumption(NamedTuple):
-    """`left operator right`; "divisible" means that left is divisible by right. `span` locates the constraint."""
+    """`left operator right`; "divisible" means that left is divisible by right. `span` locates the constraint.
+
+    With `is_required`, the spec refuses all values for which it does not hold; without, there may only be no formula.
+    """
 
     operator: str
     left: Expression
     right: Expression
     span: Span
+    is_required: bool = False
 
     @property
     def written(self) -> str:

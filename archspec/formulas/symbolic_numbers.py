@@ -72,7 +72,8 @@ class SymbolicNumbers(Numbers):
         found: list[Expression] = []
         for value, item in zip(sizes, written.items, strict=True):
             if isinstance(value, Polynomial):
-                self.solver.assume(">=", value, 1, walker.unit.span(item.at))
+                with self.solver.requiring():
+                    self.solver.assume(">=", value, 1, walker.unit.span(item.at))
             elif not is_integer(value) or value < 1:
                 wrong_size(walker, value, item)
                 return None
@@ -89,7 +90,8 @@ class SymbolicNumbers(Numbers):
             if symbolic and isinstance(left, int | Polynomial) and isinstance(right, int | Polynomial):
                 known = self.solver.known(condition.operator, left - right)
                 if known is None:
-                    self.solver.assume(condition.operator, left, right, walker.unit.span(condition.at))
+                    with self.solver.requiring():
+                        self.solver.assume(condition.operator, left, right, walker.unit.span(condition.at))
                 return known is not False
         return walker.condition(condition) is not False
 
@@ -143,7 +145,11 @@ class SymbolicNumbers(Numbers):
         around = self._around.get(id(walker), ())
         self._around[id(walker)] = (*around, segment)
         self.solver.active.append(segment)
+        calls = walker.builder.body.calls if isinstance(walker, Applications) else []
+        before = len(calls)
         yield
+        for call in calls[before:]:
+            self.solver.repeat(call, segment)
         self.solver.active.pop()
         self._around[id(walker)] = around
 

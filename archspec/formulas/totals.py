@@ -41,12 +41,13 @@ class Term(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The result of a derivation: parameter counts, the terms of the total, and its assumptions."""
+    """The result of a derivation: parameter counts, the terms of the total, its assumptions, and other measures."""
 
     total: Expression
     frozen: Expression
     terms: tuple[Term, ...]
     assumptions: tuple[Assumption, ...]
+    measures: dict[str, Expression] = {}  # noqa: RUF012
 
     def substitute(self, values: dict[str, Expression]) -> Outcome:
         return Outcome(
@@ -54,6 +55,7 @@ class Outcome(NamedTuple):
             substitute(self.frozen, values),
             tuple([term.substitute(values) for term in self.terms]),
             tuple([assumption.substitute(values) for assumption in self.assumptions]),
+            {name: substitute(measure, values) for name, measure in self.measures.items()},
         )
 
 
@@ -87,9 +89,7 @@ class Totals:
 
     def outcome(self) -> Outcome:
         terms = tuple(_merged(self._terms(self.root, "", False)))
-        numbers = self._owned(self.root)
-        for alias in self.root.aliases:
-            numbers = numbers.plus(self._at(self.root, alias), -1)
+        numbers = self.whole()
         made_of = NOTHING
         for term in terms:
             made_of = made_of.plus(term)
@@ -97,6 +97,13 @@ class Totals:
             message = "the terms of a formula do not add up to its total"
             raise fail("internal", f"{message}; this is a bug in archspec; please report it")
         return Outcome(*numbers, terms, tuple(self.solver.assumptions.values()))
+
+    def whole(self) -> Numbers:
+        """Sum the tensors of the model."""
+        numbers = self._owned(self.root)
+        for alias in self.root.aliases:
+            numbers = numbers.plus(self.at(self.root, alias), -1)
+        return numbers
 
     def _owned(self, module: Module) -> Numbers:
         """Sum the tensors of a module, counting every name."""
@@ -133,7 +140,7 @@ class Totals:
     def _around(self, module: Module, address: str) -> tuple[Segment, ...]:
         return self.solver.around.get(module, {}).get(address, ())
 
-    def _at(self, module: Module, name: str) -> Numbers:
+    def at(self, module: Module, name: str) -> Numbers:
         """Sum a tensor of a module over all iterations."""
         address = member_around(module, name)
         assert address is not None
@@ -141,7 +148,7 @@ class Totals:
         if isinstance(member.target, Weight):
             numbers = self._member(module, address)
         else:
-            numbers = self._at(member.target, relative(name, address)).all_frozen(member.frozen)
+            numbers = self.at(member.target, relative(name, address)).all_frozen(member.frozen)
         return self._over_iterations(module, address, numbers)
 
     def _terms(self, module: Module, prefix: str, frozen: bool) -> list[tuple[Hashable, Term]]:
@@ -158,7 +165,7 @@ class Totals:
             tied = self._tied.get(prefix + address, [])
             for alias in tied:
                 inner = alias[len(prefix) + len(address) + 1 :]
-                one = self._at(target, inner) if isinstance(target, Module) else numbers
+                one = self.at(target, inner) if isinstance(target, Module) else numbers
                 numbers = numbers.plus(one.all_frozen(member.frozen), -1)
             numbers = numbers.all_frozen(frozen)
             if numbers.total or not tied:
