@@ -67,6 +67,12 @@ from archspec.pipeline.files import models as models
 from archspec.pytorch.build import to_torch as to_torch
 from archspec.pytorch.weights import load_weights as load_weights
 from archspec.scaffolds.api import scaffold as scaffold
+from archspec.searches.api import search as search
+from archspec.searches.plot import Dot as Dot
+from archspec.searches.plot import Plot as Plot
+from archspec.searches.result import Design as Design
+from archspec.searches.result import Search as Search
+from archspec.searches.search import Tally as Tally
 from archspec.source import ArchError as ArchError
 from archspec.source import Diagnostic as Diagnostic
 from archspec.source import Note as Note

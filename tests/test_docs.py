@@ -60,6 +60,7 @@ TOPICS = (
     "verify",
     "prove",
     "formula",
+    "search",
     "import",
     "scaffold",
     "compare",

@@ -87,10 +87,11 @@ def _introduce(options: argparse.Namespace) -> int:
 
 
 def _with_values(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments with `--set NAME VALUE` as `--set NAME=VALUE`."""
+    """Return the arguments with `--set NAME VALUE` as `--set NAME=VALUE`, and `--best -X` as `--best=-X`."""
     found: list[str] = []
     for argument in arguments:
-        if found[-2:-1] == ["--set"] and _SETTING.fullmatch(found[-1]) and not argument.startswith("--"):
+        is_setting = found[-2:-1] == ["--set"] and _SETTING.fullmatch(found[-1])
+        if (is_setting or (found[-1:] == ["--best"] and argument.startswith("-"))) and not argument.startswith("--"):
             found[-1] += f"={argument}"
         else:
             found.append(argument)
@@ -329,6 +330,10 @@ def _wide(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--wide", action="store_true", help="print tables in full, also if they exceed the terminal")
 
 
+def _jobs(text: str) -> int:
+    return _integer(text, 1, 1024, f"expected a number of processes from 1 to 1024, found {text[:40]!r}")
+
+
 def _depth(text: str) -> int:
     return _integer(text, 0, float("inf"), f"expected a depth of at least 0, found {text!r}")
 
@@ -382,6 +387,47 @@ def _pictures(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="let --svg and --html overwrite files")
 
 
+def _search(parser: argparse.ArgumentParser) -> None:
+    _spec(parser)
+    parser.add_argument(
+        "--vary",
+        metavar="NAME=VALUES",
+        action="append",
+        default=[],
+        help="vary a hyperparameter: a range with its end (2..24, 256..1024:64), a list, or an expression",
+    )
+    parser.add_argument(
+        "--where", metavar="CONDITION", action="append", default=[], help="keep designs with this (params < 30M)"
+    )
+    parser.add_argument(
+        "--best",
+        metavar="EXPRESSION",
+        action="append",
+        default=[],
+        help="prefer large values (`-params`: small ones); several give the designs that no other is better than",
+    )
+    parser.add_argument("--near", metavar="EXPRESSION=N", help="the designs that are nearest to a value (params=50M)")
+    parser.add_argument("--all", action="store_true", help="write all designs that satisfy the conditions, too")
+    parser.add_argument(
+        "--jobs", metavar="N", type=_jobs, default=1, help="compile designs without formulas in N processes (1)"
+    )
+    parser.add_argument("--svg", metavar="FILE", help="plot the designs as SVG")
+    parser.add_argument("--html", metavar="FILE", help="write a page with the plot and the table")
+    parser.add_argument("--dark", action="store_true", help="use a dark background (--svg)")
+    parser.add_argument("--format", choices=(*FORMATS, "parquet"), default="table", help="output format (table)")
+    _wide(parser)
+    _output(parser)
+
+
+def _new(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="the spec to write")
+    parser.add_argument("--from", metavar="SPEC", required=True, dest="spec", help=_SPEC)
+    _set(parser, "NAME=VALUE", "override a hyperparameter")
+    parser.add_argument("--block", metavar="NAME", help="copy a definition of the model, to be changed")
+    _reading(parser)
+    parser.add_argument("--force", action="store_true", help="overwrite a file")
+
+
 def _diff(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("a", metavar="A", help=_SPEC)
     parser.add_argument("b", metavar="B", help="the model to compare it with, specified like A")
@@ -405,6 +451,8 @@ _COMMANDS = {
     "graph": Command("write the computation graph as a picture or as data", _graph),
     "view": Command("open an interactive picture of a model in a browser", _view),
     "build": Command("generate PyTorch code", _build),
+    "search": Command("search combinations of hyperparameters for the best designs", _search),
+    "new": Command("write the first file of a variant of a model", _new),
     "compare": Command("compare models side by side: hyperparameters, parameters, costs", _compare),
     "diff": Command("list the tensors and operations that differ between two models", _diff),
     "import": Command("convert a Hugging Face `config.json` to a spec", _import, "import_config"),

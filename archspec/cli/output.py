@@ -12,13 +12,17 @@ from archspec.reporting.results import Shown, contents_of, page_of, rows_of
 
 def show(found: Shown, options: Namespace) -> None:
     """Write a result in the format of the options."""
+    write(document_text(found, options))
+
+
+def document_text(found: Shown, options: Namespace) -> str:
+    """Return a result in the format of the options."""
     format = options.format
     if format in documents.FORMATS:
-        write(documents.write(contents_of(found), format))
-        return
+        return documents.write(contents_of(found), format)
     from archspec.cli.tables import csv_text, page_text  # not at the top: a document needs no tables
 
-    write(csv_text(rows_of(found)) if format == "csv" else page_text(page_of(found, format), options))
+    return csv_text(rows_of(found)) if format == "csv" else page_text(page_of(found, format), options)
 
 
 def write(text: str) -> None:

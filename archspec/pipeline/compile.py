@@ -18,12 +18,15 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, cast
 
 from archspec.elaborate.models import check_definitions, check_files, compile_model
+from archspec.elaborate.program import Program
 from archspec.elaborate.untaken import check_untaken
 from archspec.ir import uncollected
 from archspec.model import Compilation, Model, ModelLike
 from archspec.pipeline.files import Loaded, forget, fresh, load_file, model_in, open_spec
 from archspec.pipeline.locate import located
 from archspec.pipeline.spec import Spec, parse_spec, read_spec
+from archspec.pipeline.trees import parsed
+from archspec.resolve.files import Library
 from archspec.source import ArchError, Enough, Report, Source, fail
 from archspec.syntax import tree
 from archspec.table import Plain
@@ -94,6 +97,26 @@ def compile_text(text: str, label: str, name: str | None = None, overrides: Mapp
         unit = library.define(Source(label, text), report, folder=None, root=None, path=label)
         loaded = Loaded(library, program, unit)
         return _compile_node(loaded, model_in(loaded, name, report), label, overrides, report)
+    raise ArchError(report.diagnostics)
+
+
+@uncollected()
+def compile_in_place(text: str, label: str, folder: str | None, root: str | None, names: Sequence[str]) -> list[Model]:
+    """Compile models of a text as that of a file in a folder, which can import files below `root`.
+
+    `label` is what diagnostics call the file. Raises ArchError as `load` does.
+    """
+    from archspec.syntax.parse import parse  # which texts that are in the cache do without
+
+    report = Report()
+    source = Source(label, text)
+    library = Library(
+        fresh()[0].specs, lambda file, found: parse(file, found) if file is source else parsed(file, found)
+    )
+    with suppress(Enough):
+        own = library.define(source, report, folder=folder, root=root, path=label)
+        loaded = Loaded(library, Program(), own)
+        return [_compile_node(loaded, model_in(loaded, name, report), name, {}, report) for name in names]
     raise ArchError(report.diagnostics)
 
 

@@ -12,11 +12,11 @@ from archspec.elaborate.program import Program
 from archspec.pipeline.index import shipped
 from archspec.pipeline.locate import located, located_by_name
 from archspec.pipeline.spec import CHECKPOINTS, CONFIGURATION, Spec, place
-from archspec.pipeline.streams import is_stream, label_of, read_stream
+from archspec.pipeline.streams import is_stream, label_of, stream_text
 from archspec.pipeline.trees import parsed
 from archspec.resolve.files import Library
 from archspec.resolve.unit import Unit
-from archspec.source import LARGEST_FILE, ArchError, Enough, Report, Source, decode, fail, suggest, too_large
+from archspec.source import ArchError, Enough, Report, Source, fail, suggest, too_large
 from archspec.syntax import tree
 
 MOST_PROGRAMS = 8
@@ -119,11 +119,7 @@ def _once(path: str, load: Callable[[Library], Unit | None], report: Report) -> 
 def _load_stream(path: str, spec: Spec, report: Report) -> Loaded:
     """A spec or a configuration, which begins with a brace, from a stream."""
     label = label_of(path)
-    data = read_stream(path, LARGEST_CONFIGURATION + 1)
-    is_configuration = data.lstrip(b" \t\r\n\xef\xbb\xbf").startswith(b"{")
-    text = decode(data, label, report, largest=LARGEST_CONFIGURATION if is_configuration else LARGEST_FILE)
-    report.check()
-    assert text is not None
+    text, is_configuration = stream_text(path, report)
     source = Source(label, text)
     if is_configuration:
         return _load_configuration(source, spec, report)

@@ -6,7 +6,8 @@ import os
 import stat
 import sys
 
-from archspec.source import fail, unreadable
+from archspec.configuration import LARGEST_CONFIGURATION
+from archspec.source import LARGEST_FILE, Report, decode, fail, unreadable
 
 WAIT = 5.0
 """The seconds that a named pipe may be without a process that writes to it."""
@@ -40,6 +41,20 @@ def read_stream(path: str, most: int) -> bytes:
             return first + _read(descriptor, most - len(first))
     except (OSError, ValueError) as error:
         raise unreadable(label, error) from None
+
+
+def stream_text(path: str, report: Report) -> tuple[str, bool]:
+    """Return the text of a spec or a configuration in a stream, and whether it is the latter: it begins with a brace.
+
+    Raises ArchError.
+    """
+    data = read_stream(path, LARGEST_CONFIGURATION + 1)
+    is_configuration = data.lstrip(b" \t\r\n\xef\xbb\xbf").startswith(b"{")
+    largest = LARGEST_CONFIGURATION if is_configuration else LARGEST_FILE
+    text = decode(data, label_of(path), report, largest=largest)
+    report.check()
+    assert text is not None
+    return text, is_configuration
 
 
 def label_of(path: str) -> str:

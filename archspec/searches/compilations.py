@@ -1,0 +1,127 @@
+"""Compilation of designs one by one, in this process or in several."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from archspec.model import Model
+from archspec.pipeline.compile import compile_spec, compile_text
+from archspec.pipeline.streams import is_stream, stream_text
+from archspec.searches.quantities import Quantity, measured
+from archspec.source import ArchError, Diagnostic, Report
+from archspec.table import Plain
+
+if TYPE_CHECKING:
+    from archspec.pipeline.spec import Spec
+
+AT_ONCE = 16
+"""The designs that a process is given at a time."""
+
+_USAGE = frozenset(
+    {"usage", "unknown-argument", "unused-hyperparameter", "bad-override", "missing-package", "internal"}
+)
+"""Errors that do not belong to single designs."""
+
+
+class Compiler:
+    """Compiles designs of a spec. `overrides` are the same for all of them."""
+
+    def __init__(self, spec: Spec, overrides: Mapping[str, Plain]) -> None:
+        self.spec = spec
+        self.text: str | None = None  # of a spec that can be read only once
+        self.overrides = dict(overrides)
+        if spec.path is not None and is_stream(spec.path):
+            text, is_configuration = stream_text(spec.path, Report())
+            self.spec = spec._replace(path=None, text=text)
+            self.text = None if is_configuration else text
+
+    def compiled(self, values: Mapping[str, Plain]) -> Model:
+        """Compile a design. Raises ArchError if the spec refuses it."""
+        overrides = {**self.overrides, **values}
+        if self.text is not None:
+            return compile_text(self.text, "<stdin>", self.spec.model, overrides)
+        return compile_spec(self.spec, overrides)[0]
+
+    def measured(self, values: Mapping[str, Plain], quantities: Sequence[Quantity]) -> list[Any] | None:
+        """Return the quantities of a design; None if the spec refuses it. Raises ArchError for all other errors."""
+        try:
+            model = self.compiled(values)
+            return [measured(model, quantity) for quantity in quantities]
+        except ArchError as problem:
+            if is_refusal(problem):
+                return None
+            raise
+
+
+def is_refusal(problem: ArchError) -> bool:
+    """Whether an error is about the values of a design, rather than about the names or types of hyperparameters."""
+    return all(found.code not in _USAGE for found in problem.diagnostics) and any(
+        found.span is not None or found.code == "bad-size" for found in problem.diagnostics
+    )
+
+
+class Pool:
+    """Measures designs in so many processes; in this one if it is one. Processes are started when they are needed."""
+
+    def __init__(self, compiler: Compiler, jobs: int) -> None:
+        self.compiler = compiler
+        self.jobs = jobs
+        self._executor: Any = None
+
+    def measured(
+        self, designs: Sequence[Mapping[str, Plain]], quantities: Sequence[Quantity]
+    ) -> Iterator[list[Any] | None]:
+        """Yield the quantities of designs in their order; None for one that the spec refuses."""
+        if self.jobs == 1 or len(designs) <= AT_ONCE:
+            for values in designs:
+                yield self.compiler.measured(values, quantities)
+            return
+        if self._executor is None:
+            self._executor = _executor(self.jobs)
+        parts = [designs[start : start + AT_ONCE] for start in range(0, len(designs), AT_ONCE)]
+        tasks = [self._executor.submit(_measure, self.compiler, part, quantities) for part in parts]
+        for task in tasks:
+            found: list[list[Any] | None] | list[Diagnostic] = task.result()
+            if found and isinstance(found[0], Diagnostic):
+                raise ArchError([each for each in found if isinstance(each, Diagnostic)])
+            yield from (each for each in found if not isinstance(each, Diagnostic))
+
+    def close(self) -> None:
+        """Stop the processes."""
+        if self._executor is not None:
+            self._executor.shutdown(wait=False, cancel_futures=True)
+
+
+@contextmanager
+def pool(compiler: Compiler, jobs: int) -> Generator[Pool]:
+    """Return a pool whose processes stop at the end."""
+    found = Pool(compiler, jobs)
+    try:
+        yield found
+    finally:
+        found.close()
+
+
+def _executor(jobs: int) -> Any:
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    return ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_ignore_interrupts)
+
+
+def _ignore_interrupts() -> None:
+    """Leave Ctrl-C to the process that shows the results."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _measure(
+    compiler: Compiler, designs: Sequence[Mapping[str, Plain]], quantities: Sequence[Quantity]
+) -> list[list[Any] | None] | list[Diagnostic]:
+    """Measure designs in another process, from which an error comes back as its diagnostics."""
+    try:
+        return [compiler.measured(values, quantities) for values in designs]
+    except ArchError as problem:
+        return problem.diagnostics

@@ -1,0 +1,521 @@
+"""Searches: what formulas give is what compiling each design gives; fronts, messages, limits and interruptions."""
+
+import io
+import json
+import re
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import archspec
+from archspec.cli import main
+from archspec.searches import columns, search
+from archspec.searches.columns import binary, column, extreme
+from archspec.searches.front import front
+from archspec.searches.report import rows
+
+numpy = pytest.importorskip("numpy")
+
+VARIANTS = """
+import std { Linear, LayerNorm, SelfAttention, gelu }
+import bert { Bert, BertLayer }
+
+dim batch, seq
+
+## A pre-norm layer, with its own names.
+block PreNormLayer(hidden, heads, ffn, eps, activation = gelu, causal = false)
+                  (x [batch, seq, hidden], mask bool [...] = none) -> [batch, seq, hidden] {
+  h = x
+    |> norm1:     LayerNorm(hidden, eps)
+    |> attention: SelfAttention(hidden, heads, causal = causal)(_, mask)
+    |> out:       Linear(hidden, hidden)
+    |> + x
+  return h
+    |> norm2: LayerNorm(hidden, eps)
+    |> up:    Linear(hidden, ffn)
+    |> activation
+    |> down:  Linear(ffn, hidden)
+    |> + h
+}
+
+model "small" = Bert(vocab = 100, hidden = 16, heads = 2, layers = 2, ffn = 32, positions = 16, Layer = BertLayer)
+"""
+
+IRREGULAR = """
+import std { Linear }
+
+dim batch
+
+## Widths that depend on conditions, indices and divisions that round down.
+block Net(width = 8, layers = 3, growth = 2, parts = 2, wide = false)(x [batch, width]) -> [batch, width] {
+  require width >= parts, "width must not be less than parts"
+  inner = width * 2 if width > 12 else width + 1
+  h = x
+    |> first: Linear(width, inner)
+    |> layer[i]: Linear(inner + i * growth, inner + (i + 1) * growth) for i in 0..layers
+  last = inner + layers * growth
+  out = wider: Linear(last, width)(h) if wide else narrow: Linear(last, width, false)(h)
+  return out |> split: Linear(width, width // parts) |> back: Linear(width // parts, width)
+}
+
+model "irregular" = Net()
+"""
+
+
+def compiled(spec: str, values: dict[str, Any], sizes: dict[str, int] | None) -> tuple[int, ...] | None:
+    """The figures of one design from compiling it; None if the spec refuses it."""
+    try:
+        model = archspec.load(spec, **values)
+        if sizes is None:
+            return (model.params.total, 0, 0)
+        work = archspec.cost(model, dims=sizes).work
+    except archspec.ArchError:
+        return None
+    assert isinstance(work.flops, int) and isinstance(work.elementwise, int)
+    return (model.params.total, work.flops, work.elementwise)
+
+
+def check_exactly(spec: str, vary: dict[str, Any], sizes: dict[str, int] | None) -> archspec.Search:
+    """Compares a search for everything with compiling every design."""
+    dims = ", ".join(f"{name} = {size}" for name, size in (sizes or {}).items())
+    where = ["params >= 0"]
+    if sizes is not None:
+        where += [f"flops({dims}) >= 0", f"elementwise({dims}) >= 0"]
+    found = archspec.search(spec, vary, where=where)
+    expected: list[dict[str, Any]] = []
+    for values in product(*vary.values()):
+        named = dict(zip(vary, values, strict=True))
+        figures = compiled(spec, named, sizes)
+        if figures is not None:
+            expected.append({**named, **dict(zip(found.figures, figures, strict=False))})
+    assert sorted(map(repr, rows(found).rows if found.every is not None else [])) == sorted(map(repr, expected))
+    assert found.tally.refused == found.tally.designs - len(expected)
+    return found
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("specs")
+    for name, text in (("variants", VARIANTS), ("irregular", IRREGULAR)):
+        (made / f"{name}.arch").write_text(text)
+    return made
+
+
+def in_folder(folder: Path, spec: str) -> str:
+    return str(folder / f"{spec}.arch") if spec.isalpha() else spec
+
+
+# Exactness ------------------------------------------------------------------------------------------------------------
+
+SMALL: dict[str, tuple[dict[str, list[int]], dict[str, int]]] = {
+    "variants": (
+        {"hidden": [6, 8, 12, 15, 16], "heads": [1, 2, 3, 4], "layers": [0, 1, 2, 5], "positions": [3, 4, 5, 16]},
+        {"batch": 1, "seq": 4},
+    ),
+    "irregular": (
+        {"width": [1, 2, 7, 12, 13, 20], "layers": [0, 1, 2, 4], "growth": [1, 2, 5], "parts": [1, 2, 3, 5]},
+        {"batch": 3},
+    ),
+    "specs/std/examples.arch:small-decoder": (
+        {"hidden": [16, 24, 32, 40], "heads": [1, 2, 4], "layers": [1, 2, 3], "vocab": [10, 50]},
+        {"batch": 2, "seq": 8},
+    ),
+    "specs/std/examples.arch:small-vision": (
+        {"hidden": [16, 24, 48], "heads": [1, 2, 4], "layers": [1, 3]},
+        {"batch": 2},
+    ),
+}
+
+
+@pytest.mark.parametrize("spec", SMALL)
+@settings(max_examples=2, deadline=None)
+@given(st.data())
+def test_a_search_finds_what_compiling_each_design_gives(folder: Path, spec: str, data: st.DataObject) -> None:
+    check_a_random_space(folder, spec, data, 3)
+
+
+@pytest.mark.slow  # compiles thousands of designs
+@pytest.mark.parametrize("spec", SMALL)
+@settings(max_examples=15, deadline=None)
+@given(st.data())
+def test_larger_searches_find_what_compiling_gives(folder: Path, spec: str, data: st.DataObject) -> None:
+    check_a_random_space(folder, spec, data, 4)
+
+
+def check_a_random_space(folder: Path, spec: str, data: st.DataObject, most: int) -> None:
+    choices, sizes = SMALL[spec]
+    names = data.draw(st.lists(st.sampled_from(sorted(choices)), min_size=most - 1, max_size=most, unique=True))
+    vary = {
+        name: data.draw(st.lists(st.sampled_from(choices[name]), min_size=1, max_size=3, unique=True)) for name in names
+    }
+    check_exactly(in_folder(folder, spec), vary, data.draw(st.sampled_from([sizes, None])))
+
+
+def test_what_formulas_give_at_several_regions_is_what_compiling_gives(folder: Path) -> None:
+    vary = {"width": [2, 7, 12, 13, 20], "layers": [0, 1, 4], "growth": [1, 5], "parts": [1, 3]}
+    found = check_exactly(in_folder(folder, "irregular"), vary, {"batch": 3})
+    assert 0 < found.tally.compiled < found.tally.designs  # some have formulas, some have not
+    assert found.tally.refused
+
+
+def test_lists_booleans_blocks_and_expressions_vary(folder: Path) -> None:
+    spec = in_folder(folder, "variants")
+    found = archspec.search(
+        spec,
+        {
+            "Layer": ["BertLayer", "PreNormLayer"],
+            "hidden": "8..16:4",
+            "pooler": [True, False],
+            "heads": "hidden // 4 if pooler else 2",
+            "layers": "0..2",
+        },
+        where="flops(batch = 1, seq = 4) >= 0",
+    )
+    table = rows(found).rows
+    assert len(table) == 2 * 3 * 2 * 3 == found.tally.answers
+    for row in table:
+        assert row["heads"] == (row["hidden"] // 4 if row["pooler"] else 2)
+        values = {name: row[name] for name in found.varied}
+        figures = compiled(spec, values, {"batch": 1, "seq": 4})
+        assert figures is not None and figures[:2] == (row["params"], row["flops(batch = 1, seq = 4)"])
+
+
+def test_quantities_are_those_of_other_commands(folder: Path) -> None:
+    spec = in_folder(folder, "variants")
+    names = [
+        'role_params("attention")',
+        'params("encoder.*.weight")',
+        "trainable",
+        "frozen",
+        "active",
+        "macs(batch = 2, seq = 8)",
+        "elementwise(batch = 2, seq = 8)",
+        'weight_bytes(dtype = "int4")',
+        "ffn",
+    ]
+    vary = {"hidden": "8..32:4", "layers": "1..4"}
+    found = archspec.search(spec, vary, where=[f"{name} >= 0" for name in names])
+    assert found.tally.compiled == 0
+    for row in rows(found).rows[::5]:
+        model = archspec.load(spec, hidden=row["hidden"], layers=row["layers"])
+        work = archspec.cost(model, batch=2, seq=8).work
+        selected = model.count(rules=[archspec.Rule(True, "encoder.*.weight")]).selection.total
+        attention = sum(tensor.params for tensor in model.tensors if tensor.role == "attention")
+        bytes = archspec.cost(model, dtype="int4").memory.weights
+        expected = [attention, selected, model.params.total, 0, model.params.total, work.macs, work.elementwise, bytes]
+        assert [row[name] for name in names[:-1]] == expected
+
+
+def test_quantities_without_formulas_are_compiled() -> None:
+    vary = {"hidden": "24..96:24", "layers": "1..3"}
+    found = archspec.search("gpt2", vary, where=["params < 3M", "cache_bytes(past = 10) < 3K"], best="layers")
+    assert (found.tally.designs, found.tally.compiled) == (12, 6)  # the others have more than 3M parameters
+    assert found.tally.reason == "no formula for `cache_bytes(past = 10)`"
+    (design,) = found.designs
+    decoding = archspec.cost(archspec.load("gpt2", **design.values), past=10, dtype="bfloat16").decoding
+    assert decoding is not None and decoding.cache_bytes == design.figures["cache_bytes(past = 10)"] < 3000
+
+
+def test_active_parameters_of_a_mixture_of_experts() -> None:
+    vary = {"experts": "1..3", "layers": "1..2", "hidden": [32], "heads": [2], "groups": [2], "vocab": [50]}
+    found = archspec.search("mixtral-8x7b", vary, where="active > 0", best="-active")
+    assert found.tally.refused == 2  # two experts are chosen
+    (design,) = found.designs
+    model = archspec.load("mixtral-8x7b", **design.values)
+    assert design.figures["active"] == model.params.total and design.values["experts"] == 2
+
+
+# Arithmetic -----------------------------------------------------------------------------------------------------------
+
+INTEGERS = st.one_of(st.integers(-9, 9), st.integers(-(2**70), 2**70), st.sampled_from([2**63 - 1, -(2**63), 2**62]))
+SIGNS = ["+", "-", "*", "//", "%", "==", "!=", "<", "<=", ">", ">="]
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(INTEGERS, INTEGERS), min_size=1, max_size=8), st.sampled_from(SIGNS), st.booleans())
+def test_arithmetic_of_columns_is_exact(pairs: list[tuple[int, int]], sign: str, is_scalar: bool) -> None:
+    left, right = [a for a, _ in pairs], [b for _, b in pairs]
+    if is_scalar:
+        right = [right[0]] * len(right)
+    if sign in ("//", "%"):
+        right = [b or 7 for b in right]
+    found = binary(sign, column(left), right[0] if is_scalar else column(right))
+    expected = [eval(f"{a} {sign} {b}") for a, b in zip(left, right, strict=True)]
+    assert isinstance(found, columns.Column) and found.values.tolist() == expected
+    assert found.low <= min(expected) and max(expected) <= found.high
+
+
+def test_powers_and_extremes_of_columns_are_exact() -> None:
+    base = column([3, -7, 10**9])
+    cube = binary("**", base, 3)
+    assert isinstance(cube, columns.Column) and cube.values.tolist() == [27, -343, 10**27]
+    least = extreme("min", [base, 5, column([1, 2, 3])])
+    assert isinstance(least, columns.Column) and least.values.tolist() == [1, -7, 3]
+
+
+def test_a_sum_beyond_64_bits_is_exact() -> None:
+    where = "params * params * 10**9 > 3"
+    found = archspec.search("bert-base-uncased", {"layers": "1..8"}, where=where, best=["params ** 5"])
+    (design,) = found.designs
+    assert design.figures["params ** 5"] == archspec.load("bert-base-uncased", layers=8).params.total ** 5
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("layers < 2.5", [1, 2]),
+        ("layers >= 2.5", [3, 4]),
+        ("layers == 2.5", []),
+        ("layers < inf and layers != 3", [1, 2, 4]),
+        ("not (layers in [1, 3])", [2, 4]),
+        ("layers not in [1, 3] or layers == 1", [1, 2, 4]),
+        ("max(layers, 3) == 3 and -layers < -1", [2, 3]),
+        ("(layers if layers > 2 else 10) < 4", [3]),
+        ("weight_bytes < 0.0313G * layers", []),
+        ("params < 38.6B and params >= 45.691392M", [3, 4]),
+        ("1.5K / 3 == 500 and pooler", [1, 2, 3, 4]),
+        ("activation == none", []),
+        ("heads * 3 == 36 and eps < 0.001", [1, 2, 3, 4]),
+    ],
+)
+def test_conditions(condition: str, expected: list[int]) -> None:
+    found = archspec.search("bert-base-uncased", {"layers": range(1, 5)}, where=condition)
+    assert [row["layers"] for row in rows(found).rows] == expected
+
+
+# Fronts ---------------------------------------------------------------------------------------------------------------
+
+
+@settings(deadline=None)
+@given(st.integers(1, 4).flatmap(lambda k: st.lists(st.tuples(*[st.integers(0, 4)] * k), min_size=1, max_size=40)))
+def test_a_front_is_what_no_other_exceeds(points: list[tuple[int, ...]]) -> None:
+    def exceeds(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+        return a != b and all(x >= y for x, y in zip(a, b, strict=True))
+
+    best = [p for p in dict.fromkeys(points) if not any(exceeds(q, p) for q in points)]
+    found, counts = front(numpy.array(points), numpy.ones(len(points), dtype=int))
+    assert found.tolist() == [points.index(p) for p in best]
+    assert counts.tolist() == [points.count(p) for p in best]
+
+
+def test_the_best_designs_are_those_that_no_other_exceeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "AT_ONCE", 7)
+    vary = {"hidden": "64..192:16", "layers": "1..6", "heads": [1, 2, 4, 8]}
+    conditions = ["params < 8M", "flops(batch = 1, seq = 32) < 60M"]
+    best = ["layers", "-params", "heads * hidden"]
+    found = archspec.search("bert-base-uncased", vary, where=conditions, best=best, all=True)
+    every = [(row["layers"], -row["params"], row["heads"] * row["hidden"]) for row in rows(found).rows]
+    assert len(every) == found.tally.answers
+
+    def exceeds(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+        return a != b and all(x >= y for x, y in zip(a, b, strict=True))
+
+    expected = {p: every.count(p) for p in every if not any(exceeds(q, p) for q in every)}
+    figures = [tuple({**d.values, **d.figures}[name] for name in best) for d in found.designs]
+    assert dict(zip(figures, [d.equal for d in found.designs], strict=True)) == expected
+
+
+def test_the_nearest_designs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "AT_ONCE", 5)
+    vary = {"hidden": "12..240:12", "layers": "1..5"}
+    found = archspec.search("bert-base-uncased", vary, near="params = 5.1M")
+    every = rows(archspec.search("bert-base-uncased", vary)).rows
+    expected = sorted(abs(row["params"] - 5_100_000) for row in every)[:10]
+    assert [abs(design.figures["params"] - 5_100_000) for design in found.designs] == expected
+
+
+# Lines ----------------------------------------------------------------------------------------------------------------
+
+
+def test_a_line_is_the_design(folder: Path) -> None:
+    spec = Path(in_folder(folder, "variants"))
+    vary = {"Layer": ["BertLayer", "PreNormLayer"], "hidden": [8, 12], "activation": ["relu", "gelu"], "eps": [1e-5]}
+    found = archspec.search(spec, vary, best=["hidden", "-params"])
+    assert found.imports == ("relu",)
+    for design in found.designs:
+        text = f"import std {{ {', '.join(found.imports)} }}\n{spec.read_text()}\n{design.line}\n"
+        name = design.line.split('"')[1]
+        assert archspec.loads(text, name).params.total == design.figures["params"]
+
+
+def test_a_number_that_compiling_does_not_confirm_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    from archspec.searches import api
+
+    monkeypatch.setattr(api, "measured", lambda model, quantity: 5)
+    with pytest.raises(archspec.ArchError, match="but the search found"):
+        archspec.search("bert-base-uncased", {"layers": "1..9"}, best="layers")
+
+
+# The command ----------------------------------------------------------------------------------------------------------
+
+ENCODER = ["--vary", "hidden=256..512:64", "--vary", "layers=2..8", "--vary", "heads=hidden//64"]
+LIMITS = ["--where", "params < 30M", "--where", "flops(batch=1, seq=128) < 4G", "--best", "layers", "--best", "-params"]
+
+
+def written(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> str:
+    assert main(["search", *arguments]) == status, capsys.readouterr().err
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("format", ["table", "json", "csv", "markdown"])
+def test_what_the_command_prints(
+    format: str, capsys: pytest.CaptureFixture[str], golden: Callable[[str, str], None]
+) -> None:
+    golden(f"search.{format}", written(capsys, "bert-base-uncased", *ENCODER, *LIMITS, "--format", format))
+
+
+def test_the_table_fits_the_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    out = written(capsys, "bert-base-uncased", *ENCODER, *LIMITS)
+    table = out.split("\n\n")[1].splitlines()
+    assert max(map(len, table)) <= 60
+
+
+def test_all_designs_are_written(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    out = written(capsys, "bert-base-uncased", "--vary", "layers=1..3", "--best", "layers", "--all", "--format", "csv")
+    assert out.splitlines() == ["layers,params", "1,31515648", "2,38603520", "3,45691392"]
+    file = tmp_path / "all.json"
+    written(capsys, "bert-base-uncased", "--vary", "layers=1..3", "--format", "json", "-o", str(file))
+    assert [row["params"] for row in json.loads(file.read_text())["all"]] == [31515648, 38603520, 45691392]
+    assert main(["search", "bert-base-uncased", "--vary", "layers=1..3", "-o", str(file)]) == 2
+
+
+def test_no_design_satisfies_the_conditions(capsys: pytest.CaptureFixture[str]) -> None:
+    out = written(capsys, "bert-base-uncased", "--vary", "layers=1..3", "--where", "params < 3", "--svg", "x", status=1)
+    assert "0 satisfying the conditions" in out and not Path("x").exists()
+
+
+def test_plots(capsys: pytest.CaptureFixture[str], tmp_path: Path, golden: Callable[[str, str], None]) -> None:
+    written(
+        capsys, "bert-base-uncased", *ENCODER, *LIMITS, "--svg", f"{tmp_path}/p.svg", "--html", f"{tmp_path}/p.html"
+    )
+    golden("search.svg", (tmp_path / "p.svg").read_text())
+    page = (tmp_path / "p.html").read_text()
+    assert "<script" not in page and page.count("<title>hidden = 256, layers = 8, heads = 4") == 2
+    assert not re.search(r"(?:src|href)=\"(?!data:)", page)
+
+
+def test_a_plot_with_matplotlib() -> None:
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("agg")
+    found = archspec.search("bert-base-uncased", {"layers": "1..3"}, best="layers")
+    assert found.plot().get_xlabel() == "layers"
+
+
+def test_parquet(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    file = tmp_path / "all.parquet"
+    written(capsys, "bert-base-uncased", "--vary", "layers=1..3", "--format", "parquet", "-o", str(file))
+    assert parquet.read_table(file).to_pydict() == {"layers": [1, 2, 3], "params": [31515648, 38603520, 45691392]}
+
+
+MISTAKES = {
+    "name-to-vary": ["--vary", "hiden=1..3"],
+    "nothing-to-vary": [],
+    "no-values": ["--vary", "hidden=3..1"],
+    "step": ["--vary", "hidden=1..3:0"],
+    "no-equals-sign": ["--vary", "hidden"],
+    "varied-twice": ["--vary", "hidden=1..3", "--vary", "hidden=4..5"],
+    "circular": ["--vary", "hidden=heads", "--vary", "heads=hidden"],
+    "set-and-varied": ["--vary", "hidden=1..3", "--set", "hidden=768"],
+    "value-not-varied": ["--vary", "hidden=64*heads"],
+    "name": ["--vary", "hidden=12..24:12", "--where", "parms < 3"],
+    "quantity": ["--vary", "hidden=12..24:12", "--where", "flop(batch=1) < 3"],
+    "dimension": ["--vary", "hidden=12..24:12", "--where", "flops(batch=1, sq=3) < 3"],
+    "dimensions": ["--vary", "hidden=12..24:12", "--where", "flops < 3"],
+    "role": ["--vary", "hidden=12..24:12", "--where", 'role_params("atention") < 3'],
+    "pattern": ["--vary", "hidden=12..24:12", "--where", 'params("decoder.*") < 3'],
+    "dtype": ["--vary", "hidden=12..24:12", "--where", 'weight_bytes(dtype="int5") < 3'],
+    "past": ["--vary", "hidden=12..24:12", "--where", "cache_bytes < 3"],
+    "syntax": ["--vary", "hidden=12..24:12", "--where", "params < "],
+    "no-condition": ["--vary", "hidden=12..24:12", "--where", "params"],
+    "division": ["--vary", "hidden=12..24:12", "--where", "params / 2 < 3"],
+    "zero": ["--vary", "hidden=12..24:12", "--where", "params // (hidden - 12) < 3"],
+    "types": ["--vary", "hidden=12..24:12", "--where", "hidden and true"],
+    "definition": ["--vary", "Layer=[BertLayer, BertLayr]"],
+    "kind": ["--vary", "hidden=[relu, gelu]"],
+    "near": ["--vary", "hidden=12..24:12", "--near", "params"],
+    "near-and-best": ["--vary", "hidden=12..24:12", "--near", "params=5M", "--best", "hidden"],
+    "too-many": ["--vary", "hidden=1..1000", "--vary", "layers=1..1000", "--vary", "ffn=1..1000"],
+    "parquet-to-terminal": ["--vary", "hidden=12..24:12", "--format", "parquet"],
+}
+
+
+def test_messages(capsys: pytest.CaptureFixture[str], golden: Callable[[str, str], None]) -> None:
+    found: list[str] = []
+    for name, arguments in MISTAKES.items():
+        status = main(["search", "bert-base-uncased", *arguments])
+        captured = capsys.readouterr()
+        assert status in (1, 2) and not captured.out, name
+        found.append(f"-- {name}\n{captured.err}")
+    golden("search-messages.txt", "\n".join(found))
+
+
+def test_numpy_is_missing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def missing(name: str) -> Any:
+        raise ImportError(name)
+
+    monkeypatch.setattr(columns, "import_module", missing)
+    assert main(["search", "bert-base-uncased", "--vary", "layers=1..3"]) == 2
+    assert "pip install 'archspec-dsl[search]'" in capsys.readouterr().err
+
+
+def test_an_interrupted_search_prints_what_was_found(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(search, "AT_ONCE", 4)
+    examine = search._Search.examine  # pyright: ignore[reportPrivateUsage]
+    calls: list[int] = []
+
+    def interrupted(self: Any, *arguments: Any) -> None:
+        calls.append(1)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        examine(self, *arguments)
+
+    monkeypatch.setattr(search._Search, "examine", interrupted)  # pyright: ignore[reportPrivateUsage]
+    out = written(capsys, "bert-base-uncased", "--vary", "layers=1..20", "--best", "layers", status=130)
+    assert "interrupted: these are the designs that had been found" in out
+    assert "8 of 20 designs: 0 refused by the spec, 8 satisfying the conditions" in out
+    assert 'model "bert-base-uncased-1" = Bert(layers = 8)' in out
+
+
+@pytest.mark.parametrize("text", [VARIANTS, '{"model_type": "bert"}'])
+def test_a_spec_on_standard_input(
+    text: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    out = written(capsys, "-", "--vary", "layers=1..9", "--best", "layers")
+    assert "Bert(" in out and "layers = 9" in out
+
+
+def test_progress_is_told() -> None:
+    told: list[tuple[int, int]] = []
+    archspec.search("bert-base-uncased", {"layers": "1..20"}, progress=lambda *numbers: told.append(numbers))
+    assert told[-1] == (20, 20)
+
+
+def test_wrong_arguments_in_python() -> None:
+    with pytest.raises(ValueError, match="at least one job"):
+        archspec.search("bert-base-uncased", {"layers": "1..3"}, jobs=0)
+    with pytest.raises(TypeError, match="a search compiles models"):
+        archspec.search(archspec.load("bert-base-uncased"), {"layers": "1..3"})  # type: ignore[arg-type]
+
+
+@pytest.mark.slow  # starts processes
+def test_several_processes_find_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["gpt2", "--vary", "hidden=12..144:12", "--vary", "layers=1..4", "--format", "json"]
+    arguments += ["--where", "cache_bytes(past=10) < 6K", "--best", "layers", "--best", "hidden"]
+    assert written(capsys, *arguments) == written(capsys, *arguments, "--jobs", "2")
+
+
+@pytest.mark.slow  # starts processes
+def test_an_error_in_a_process_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["bert-base-uncased", "--vary", "layers=1..40", "--where", "cache_bytes(past=10) < 6K", "--jobs", "2"]
+    assert main(["search", *arguments]) == 2
+    assert "the model has no decoding step" in capsys.readouterr().err
