@@ -29,6 +29,7 @@ def image(rng: random.Random) -> dict[str, Any]:
 
 def vit(rng: random.Random) -> dict[str, Any]:
     drawn = {**encoder(rng), **image(rng), "qkv_bias": rng.random() < 0.7}
+    drawn["encoder_stride"] = rng.choice([drawn["patch_size"], 2])
     pooler = {"pooler_output_size": rng.choice([None, 7]), "pooler_act": rng.choice(["tanh", "gelu"])}
     return {**drawn, **pooler}
 
@@ -52,6 +53,7 @@ def swin(rng: random.Random) -> dict[str, Any]:
         "window_size": window,
         "mlp_ratio": rng.choice([1.0, 2.4, 4.0]),
         "use_absolute_embeddings": rng.random() < 0.5,
+        "encoder_stride": rng.choice([drawn["patch_size"] * 2 ** (stages - 1), 2]),
     }
 
 
@@ -111,6 +113,8 @@ def whisper(rng: random.Random) -> dict[str, Any]:
 def wav2vec2(rng: random.Random) -> dict[str, Any]:
     drawn, count = encoder(rng), rng.randint(1, 3)
     sizes = {name: [rng.randint(*ends) for _ in range(count)] for name, ends in CONVOLUTIONS.items()}
+    count = rng.randint(1, 2)
+    sizes |= {name: [rng.randint(*ends) for _ in range(count)] for name, ends in TIME_DELAYS.items()}
     return {
         **drawn,
         **sizes,
@@ -122,10 +126,12 @@ def wav2vec2(rng: random.Random) -> dict[str, Any]:
         "num_conv_pos_embedding_groups": rng.choice([1, drawn["num_attention_heads"]]),
         "do_stable_layer_norm": rng.random() < 0.5,
         "classifier_proj_size": rng.randint(4, 20),
+        "xvector_output_dim": rng.randint(4, 20),
     }
 
 
 CONVOLUTIONS = {"conv_dim": (3, 12), "conv_kernel": (2, 5), "conv_stride": (1, 3)}
+TIME_DELAYS = {"tdnn_dim": (3, 12), "tdnn_kernel": (1, 3), "tdnn_dilation": (1, 2)}
 MEDIA: dict[str, Draw] = {
     "clip": clip,
     "clip_text_model": clip_text,
@@ -142,13 +148,23 @@ MEDIA: dict[str, Draw] = {
 }
 
 
+def reconstructs(config: Any) -> bool:
+    """Whether a decoder of patches, if there is one, makes images of the original size."""
+    side = config.image_size // config.patch_size
+    for _ in getattr(config, "depths", [0])[1:]:
+        side = (side + 1) // 2
+    return side * getattr(config, "encoder_stride", config.patch_size) == config.image_size
+
+
 def media_inputs(torch: Any, rng: random.Random, config: Any, types: Mapping[str, Type]) -> dict[str, Any]:
     """Two texts, images or sounds, or three images for two texts; the second text or sound ends with padding."""
     sizes = {"batch": 2, "texts": 2, "images": 3, "seq": rng.randint(5, 9), "target": rng.randint(4, 9)}
-    sizes["samples"] = rng.randint(70, 120)
+    sizes["samples"] = rng.randint(300, 350)  # at least two frames after all convolutions
     words = getattr(config, "text_config", config)
     inputs: dict[str, Any] = {}
     for name, type in types.items():
+        if name == "bool_masked_pos" and not reconstructs(config):
+            continue  # the live models do not accept it
         shape = [size if isinstance(size, int) else substitute(size, sizes) for size in type.shape]
         if type.dtype == "real":
             inputs[name] = torch.randn(shape, dtype=torch.float64)

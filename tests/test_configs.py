@@ -460,6 +460,8 @@ class Drawn:
             self.config.architectures = [name]
         # Falcon adds the biases of ALiBi twice in "eager".
         self.config._attn_implementation = "sdpa" if getattr(self.config, "alibi", False) else "eager"
+        if hasattr(self.config, "decoder_layers") and name.endswith("CausalLM"):
+            self.config.use_cache = False  # whose size is that of the encoder
         self.config._experts_implementation = "eager"  # the others do not support float64
         self.live = getattr(transformers, name)
         self.config.save_pretrained(folder)
@@ -544,7 +546,7 @@ def draw_inputs(drawn: Drawn, names: list[str]) -> dict[str, Any]:
         return media_inputs(torch, rng, config, archspec.load(drawn.path).inputs)
     padding = config.pad_token_id or 0
     lengths = {"": rng.randint(7, 16), "decoder_": rng.randint(4, 9)}
-    if drawn.family.type in ("bart", "t5") and drawn.live.__name__.endswith("SequenceClassification"):
+    if drawn.family.type in ("bart", "mbart", "t5") and drawn.live.__name__.endswith("SequenceClassification"):
         lengths["decoder_"] = lengths[""]  # both read the same text
     counts = {"token_type_ids": "type_vocab_size", "task_type_ids": "task_type_vocab_size"}
     inputs: dict[str, Any] = {}
@@ -566,18 +568,25 @@ def draw_inputs(drawn: Drawn, names: list[str]) -> dict[str, Any]:
             ]
             inputs[name] = torch.tensor(edges * 2)
             continue
+        if name.startswith("encoder_"):  # of a decoder alone
+            mask = (torch.arange(5) < torch.tensor([[5], [2]])).long()
+            inputs[name] = mask if name.endswith("mask") else torch.randn(2, 5, config.d_model, dtype=torch.float64)
+            continue
         if name.endswith("mask"):
             inputs[name] = real
             continue
+        if name == "mc_token_ids":
+            inputs[name] = torch.tensor([rng.randrange(length) for _ in range(2)])
+            continue
         values = torch.tensor([[rng.randrange(most) for _ in range(length)] for _ in range(2)])
-        if name == "input_ids" and drawn.family.type in ("bart", "t5"):  # a text ends
+        if name == "input_ids" and drawn.family.type in ("bart", "mbart", "t5"):  # a text ends
             values[values == config.eos_token_id] = config.eos_token_id + 1
             values[:, [1, length - 4]] = config.eos_token_id
         if name == "input_ids" and hasattr(config, "attention_window"):  # a question and an answer
             values[values == config.sep_token_id] = config.sep_token_id + 1
             values[:, [1, 2, length - 4]] = config.sep_token_id
         inputs[name] = values * real + (1 - real) * (padding if name.endswith("input_ids") else 0)
-    if drawn.live.__name__.endswith("MultipleChoice"):
+    if drawn.live.__name__.endswith(("MultipleChoice", "DoubleHeadsModel")):
         inputs = {name: torch.stack([value, value.flip(0)], 1) for name, value in inputs.items()}
     return inputs
 

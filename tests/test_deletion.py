@@ -258,6 +258,14 @@ SMALLER: dict[str, dict[str, Any]] = {
     "clip-vit-base-patch32": {},
     "clip-vit-large-patch14": {},
     "siglip-base-patch16-224": {},
+    "ClipForImageClassification": {},
+    "SiglipForImageClassification": {},
+    "SwinForMaskedImageModeling": {"depths": [1, 2], "heads": [3, 6]},
+    "BartForCausalLM": {"decoder_layers": 2},
+    "MBartForCausalLM": {"decoder_layers": 2},
+    "MarianForCausalLM": {"decoder_layers": 2, "positions": 9},
+    "PegasusForCausalLM": {"decoder_layers": 2, "positions": 9},
+    "WhisperForCausalLM": {"decoder_layers": 2},
 }
 """Overrides that give models without a number of layers fewer of them, and tables that are not square."""
 

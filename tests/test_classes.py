@@ -1,0 +1,45 @@
+"""Every model class of `transformers` for the known model types has a definition, or is listed here with the reason."""
+
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from archspec.configs.family import known_types, read_family
+from archspec.resources import specs_root
+
+pytestmark = pytest.mark.slow
+
+MAPS = "returns the feature maps that its configuration chooses; a block has a fixed number of outputs"
+UNSUPPORTED = {
+    "Dinov2Backbone": MAPS,
+    "SwinBackbone": MAPS,
+    "EsmForProteinFolding": "ESMFold, another model, which contains ESM-2: it predicts coordinates by OpenFold",
+    "Wav2Vec2ForPreTraining": "chooses among code vectors by Gumbel noise in training, which no operation adds",
+}
+
+
+def classes(type: str) -> Iterator[str]:
+    """The public classes that compute something, and are made from the configuration class of a type."""
+    transformers = pytest.importorskip("transformers")
+    torch = pytest.importorskip("torch")
+    config = transformers.CONFIG_MAPPING[type]
+    package = import_module(config.__module__.rpartition(".")[0])
+    assert package.__file__ is not None
+    for path in sorted(Path(package.__file__).parent.glob("modeling_*.py")):
+        for name, found in vars(import_module(f"{package.__name__}.{path.stem}")).items():
+            if getattr(transformers, name, None) is not found or getattr(found, "config_class", None) is not config:
+                continue
+            if issubclass(found, transformers.PreTrainedModel) and found.forward is not torch.nn.Module.forward:
+                yield name
+
+
+def test_every_class_is_known_or_has_a_reason() -> None:
+    missing: set[str] = set()
+    for type in known_types(specs_root()):
+        known = read_family(specs_root(), type, {}).architectures
+        found = [*classes(type)]
+        assert len(found) >= 1, type
+        missing |= {name for name in found if name not in known}
+    assert missing == set(UNSUPPORTED)
