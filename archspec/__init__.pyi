@@ -82,6 +82,7 @@ from archspec.table import Active as Active
 from archspec.table import Buffer as Buffer
 from archspec.table import ModuleRow as ModuleRow
 from archspec.table import Params as Params
+from archspec.table import Repeat as Repeat
 from archspec.table import Table as Table
 from archspec.table import Tensor as Tensor
 from archspec.verification.api import verify as verify

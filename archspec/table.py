@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from archspec.record import Record
+from archspec.record import Record, from_values
 
 Plain: TypeAlias = "bool | int | float | str | Sequence[Plain] | None"
 """The value of a hyperparameter in Python and JSON: definitions and operations are named, and lists are sequences."""
@@ -48,6 +48,18 @@ class ModuleRow(Record):
     kind: str
 
 
+class Repeat(Record):
+    """A module whose tensors are those of an earlier one: the tensors from `start` to `stop` differ from as many from
+    `first` on only in their address, where `address` replaces `of`.
+    """
+
+    address: str
+    of: str
+    start: int
+    stop: int
+    first: int
+
+
 class Params(Record):
     """Parameter counts, with tied tensors counted once; `total` = `trainable` + `frozen`."""
 
@@ -79,7 +91,7 @@ class Table(Record):
 
     `buffer_ties` maps a tied buffer to the one stored. `unchecked` is the number of `expect` lines skipped,
     because they apply to the model without overrides. `active` is None if a token uses all parameters, or if the
-    number that it uses is unknown. `notes` are remarks on what was counted.
+    number that it uses is unknown. `notes` are remarks on what was counted. `repeats` are in order, and do not overlap.
     """
 
     model: str
@@ -93,28 +105,38 @@ class Table(Record):
     unchecked: int = 0
     active: Active | None = None
     notes: tuple[str, ...] = ()
+    repeats: tuple[Repeat, ...] = ()
 
     def to_data(self) -> list[object]:
-        """Return the table as lists and dictionaries, for JSON."""
-        return list(self)
+        """Return the table as lists and dictionaries, for JSON; of repeated tensors, only the first are included."""
+        return list(self._replace(tensors=self.distinct_tensors()))
+
+    def distinct_tensors(self) -> tuple[Tensor, ...]:
+        """Return the tensors that are not repeated."""
+        starts = [0, *(repeat.stop for repeat in self.repeats)]
+        stops = [*(repeat.start for repeat in self.repeats), len(self.tensors)]
+        return tuple([t for start, stop in zip(starts, stops, strict=True) for t in self.tensors[start:stop]])
 
     @staticmethod
     def from_data(data: Any) -> Table | None:
         """Return the table that `to_data` converted; None for invalid data."""
         try:
-            model, hyperparameters, overrides, params, tensors, buffers, modules, ties, unchecked, active, notes = data
+            model, hyperparameters, overrides, params, tensors, buffers, modules, ties, *more, repeats = data
+            unchecked, active, notes = more
+            repeated = tuple([Repeat(*row) for row in repeats])
             table = Table(
                 model,
                 dict(hyperparameters),
                 dict(overrides),
                 Params(*params),
-                tuple([Tensor(name, tuple(shape), *rest) for name, shape, *rest in tensors]),
+                _with_repeats([Tensor(name, tuple(shape), *rest) for name, shape, *rest in tensors], repeated),
                 tuple([Buffer(name, tuple(shape)) for name, shape in buffers]),
                 tuple([ModuleRow(*row) for row in modules]),
                 dict(ties),
                 unchecked,
                 _active(active),
                 tuple(notes),
+                repeated,
             )
             return table if table.is_sound() else None
         except (TypeError, ValueError):
@@ -123,11 +145,12 @@ class Table(Record):
     def is_sound(self) -> bool:
         """Whether the fields have the right types and the tensors add up to the totals."""
         total, trainable, frozen = self.params
+        distinct = self.distinct_tensors()
         texts = [self.model, *self.notes, *(text for row in (*self.modules, *self.buffer_ties.items()) for text in row)]
-        texts += [text for t in self.tensors for text in (t.name, t.layer, t.type)] + [b.name for b in self.buffers]
-        texts += [text for t in self.tensors for text in (t.tied_to, t.role) if text is not None]
+        texts += [text for t in distinct for text in (t.name, t.layer, t.type)] + [b.name for b in self.buffers]
+        texts += [text for t in distinct for text in (t.tied_to, t.role) if text is not None]
         numbers = [total, trainable, frozen, self.unchecked, *(n for b in self.buffers for n in b.shape)]
-        numbers += [n for t in self.tensors for n in (t.params, t.size, *t.shape)]
+        numbers += [n for t in distinct for n in (t.params, t.size, *t.shape)]
         if self.active is not None:
             used, without_tables, choices, by_tensor = self.active
             numbers += [used, without_tables, *by_tensor, *(n for choice in choices for n in choice)]
@@ -140,7 +163,7 @@ class Table(Record):
         return (
             {type(text) for text in texts} == {str}
             and {type(number) for number in numbers} == {int}
-            and {type(t.trainable) for t in self.tensors} <= {bool}
+            and {type(t.trainable) for t in distinct} <= {bool}
             and sum(t.params for t in self.tensors) == total == trainable + frozen
             and sum(t.params for t in self.tensors if t.trainable) == trainable
         )
@@ -157,6 +180,29 @@ def used_parameters(total: int, parts: Mapping[tuple[int, int], int]) -> int | N
             return None
         total -= params - used
     return total
+
+
+def repeated(tensors: Sequence[Tensor], address: str, of: str) -> list[Tensor]:
+    """Return the tensors inside `of` as those inside `address`."""
+    cut = len(of)
+    layers = {layer: address + layer[cut:] for layer in {tensor.layer for tensor in tensors}}
+    return [
+        from_values(Tensor, (address + name[cut:], shape, params, size, trainable, tied_to, role, layers[layer], type))
+        for name, shape, params, size, trainable, tied_to, role, layer, type in tensors
+    ]
+
+
+def _with_repeats(distinct: list[Tensor], repeats: tuple[Repeat, ...]) -> tuple[Tensor, ...]:
+    tensors: list[Tensor] = []
+    position = 0
+    for address, of, start, stop, first in repeats:
+        behind = position + start - len(tensors)
+        tensors += distinct[position:behind]
+        tensors += repeated(tensors[first : first + stop - start], address, of)
+        position = behind
+        if len(tensors) != stop:
+            raise ValueError
+    return tuple(tensors + distinct[position:])
 
 
 def _active(data: Any) -> Active | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from archspec.addresses import prefixes, relative
 from archspec.ir import Module, Weight, is_frozen
-from archspec.table import Buffer, ModuleRow, Params, Table, Tensor, Values
+from archspec.record import Record
+from archspec.table import Buffer, ModuleRow, Params, Repeat, Table, Tensor, Values, repeated
 
 
 def table_of(name: str, module: Module, hyperparameters: Values, overrides: Values) -> Table:
@@ -22,7 +23,17 @@ def table_of(name: str, module: Module, hyperparameters: Values, overrides: Valu
         tuple(walk.buffers),
         tuple(walk.modules),
         ties,
+        repeats=tuple(walk.repeats),
     )
+
+
+class _Stretch(Record):
+    """The rows of a module in the lists of tensors, buffers and modules."""
+
+    address: str
+    tensors: slice
+    buffers: slice
+    modules: slice
 
 
 class _TableBuilder:
@@ -34,6 +45,9 @@ class _TableBuilder:
         self.tensors: list[Tensor] = []
         self.buffers: list[Buffer] = []
         self.modules: list[ModuleRow] = []
+        self.repeats: list[Repeat] = []
+        self._with_ties = {outer for name in root.aliases for outer in prefixes(name)}
+        self._made: dict[object, _Stretch] = {}
 
     def visit(
         self, module: Module, address: str, role: str | None, frozen: bool, outer: dict[str, str] | None = None
@@ -53,11 +67,34 @@ class _TableBuilder:
             held = frozen or member.frozen
             target = member.target
             if isinstance(target, Module):
-                self.visit(target, prefix + own, nearest, held, below.get(own))
+                self._visit_once(target, prefix + own, nearest, held, below.get(own))
             elif target.kind == "buffer":
                 self.buffers.append(Buffer(prefix + own, target.shape))
             elif target.kind == "param":
                 self._tensor(prefix + own, target, nearest, held, address, module.type)
+
+    def _visit_once(
+        self, module: Module, address: str, role: str | None, frozen: bool, outer: dict[str, str] | None
+    ) -> None:
+        """Visit a module, or copy what was found at another address, unless some of its tensors are tied here."""
+        key = (module, role, frozen, *(outer or {}).items())
+        tensors, buffers, modules = len(self.tensors), len(self.buffers), len(self.modules)
+        if address in self._with_ties:
+            self.visit(module, address, role, frozen, outer)
+        elif key not in self._made:
+            self.visit(module, address, role, frozen, outer)
+            ends = len(self.tensors), len(self.buffers), len(self.modules)
+            self._made[key] = _Stretch(
+                address, slice(tensors, ends[0]), slice(buffers, ends[1]), slice(modules, ends[2])
+            )
+        else:
+            of = self._made[key]
+            cut = len(of.address)
+            self.tensors += repeated(self.tensors[of.tensors], address, of.address)
+            self.buffers += [Buffer(address + name[cut:], shape) for name, shape in self.buffers[of.buffers]]
+            self.modules += [ModuleRow(address + name[cut:], *rest) for name, *rest in self.modules[of.modules]]
+            if len(self.tensors) > tensors:
+                self.repeats.append(Repeat(address, of.address, tensors, len(self.tensors), of.tensors.start))
 
     def _tensor(self, name: str, weight: Weight, role: str | None, frozen: bool, layer: str, type: str) -> None:
         tied_to = self.aliases.get(name)

@@ -1,5 +1,5 @@
-"""Whole processes against a Python that does nothing: a count kept from before, one never asked for, the very first;
-and the list of all bundled models."""
+"""Whole processes against a Python that does nothing: a count kept from before, one never asked for, the very first,
+that of the model with the most tensors; and the list of all bundled models."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from measure import report, verdict
 
 ROOT = Path(__file__).parent.parent
 COUNT = ["count", "bert-base-uncased", "--format", "json"]
-TARGETS = {"warm": 3.3, "new --set": 6.0, "empty cache": 10.0, "list": 6.0}
+TARGETS = {"warm": 3.3, "new --set": 6.0, "empty cache": 10.0, "45,337 tensors": 45.0, "list": 6.0}
 
 
 def run(command: list[str], environment: dict[str, str]) -> tuple[float, float]:
@@ -51,7 +51,9 @@ def measure(start: list[str], rounds: int) -> dict[str, tuple[float, float]]:
                     command = [*command, "--set", f"vocab={next(vocabulary)}"]
                 elif case == "list":
                     command = [*start, "list"]
-                elif case == "empty cache":
+                elif case in ("empty cache", "45,337 tensors"):
+                    if case != "empty cache":
+                        command = [*start, "count", "deepseek-v3"]
                     shutil.rmtree(empty, ignore_errors=True)
                     env = {**environment, "XDG_CACHE_HOME": empty}
                 taken = run(command, env)

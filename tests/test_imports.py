@@ -25,7 +25,7 @@ MAY_IMPORT = {
     "ops": {"algebra", "ir", "normal", "record"},
     "overrides": {"table", "literals", "source"},
     "literals": {"table", "source", "syntax"},
-    "tensor_table": {"addresses", "ir", "table"},
+    "tensor_table": {"addresses", "ir", "record", "table"},
     "resolve": {"ops", "record", "resources", "source", "syntax"},
     "work": {"algebra", "ir", "ops"},
     "check": {"resolve", "source", "syntax"},

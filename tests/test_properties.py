@@ -298,6 +298,8 @@ def without_place(data: dict[str, object]) -> dict[str, object]:
 def test_tables_and_trees_survive_being_written_down(chosen: Options) -> None:
     table = internals(load(chosen.text)).table
     assert Table.from_data(json.loads(json.dumps(table.to_data()))) == table
+    whole = table._replace(repeats=())
+    assert folded(table, select(table)) == folded(whole, select(whole))
     file = pipeline.trees.parsed(Source("text", chosen.text), Report())
     assert store.load(json.loads(json.dumps(store.dump(file)))) == file
 

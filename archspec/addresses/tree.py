@@ -19,10 +19,10 @@ class Node(Generic[Own, Sum]):
 
     `type` is the name of the definition; `own` has the values of the node itself, `each` their sum including all nested
     nodes. `times` is the number of equal components that the node represents; `numbered` is whether its segment is an
-    index, or represents several.
+    index, or represents several. `like` is the node with the same contents that these are taken from.
     """
 
-    __slots__ = ("children", "each", "kind", "numbered", "own", "segment", "times", "type")
+    __slots__ = ("children", "each", "kind", "like", "numbered", "own", "segment", "times", "type")
 
     def __init__(self, segment: str, each: Sum) -> None:
         self.segment = segment
@@ -32,7 +32,8 @@ class Node(Generic[Own, Sum]):
         self.children: dict[str, Node[Own, Sum]] = {}
         self.times = 1
         self.each = each
-        self.kind = 0
+        self.kind: int | None = None
+        self.like: Node[Own, Sum] | None = None
 
 
 class TreeRow(NamedTuple, Generic[Own, Sum]):
@@ -51,12 +52,11 @@ class TreeRow(NamedTuple, Generic[Own, Sum]):
 
 
 class AddressTree(Generic[Own, Sum]):
-    """The tree. `nodes` lists parents before children, beginning with the root. `nothing` is an empty sum."""
+    """The tree. `nothing` is an empty sum."""
 
     def __init__(self, nothing: Sum) -> None:
         self._nothing = nothing
         self.root: Node[Own, Sum] = Node("", nothing)
-        self.nodes = [self.root]
         self._homes: dict[str, Node[Own, Sum]] = {}
 
     def at(self, address: str) -> Node[Own, Sum]:
@@ -67,10 +67,13 @@ class AddressTree(Generic[Own, Sum]):
             for segment in segments(address):
                 if segment not in node.children:
                     node.children[segment] = Node(segment, self._nothing)
-                    self.nodes.append(node.children[segment])
                 node = node.children[segment]
             self._homes[address] = node
         return node
+
+    def repeat(self, address: str, of: str) -> None:
+        """Create a node with the contents of another one, which exists."""
+        self.at(address).like = self.at(of)
 
     def find(self, address: str) -> Node[Own, Sum] | None:
         """Return the node at an address if it exists."""
@@ -85,12 +88,23 @@ class AddressTree(Generic[Own, Sum]):
         `add` returns equal values for nodes with equal contents.
         """
         kinds: dict[tuple[object, ...], int] = {}
-        for node in reversed(self.nodes):
-            if fold:
-                _collapse(node)
-            own = add(node)
-            below = tuple((child.segment, child.times, child.kind) for child in node.children.values())
-            node.kind = kinds.setdefault((node.type, own, below), len(kinds))
+        waiting = [self.root]
+        while waiting:
+            node, like = waiting[-1], waiting[-1].like
+            needed = [other for other in ([like] if like else node.children.values()) if other.kind is None]
+            if needed:
+                waiting += needed
+                continue
+            waiting.pop()
+            if like is not None:
+                node.type, node.own, node.children = like.type, like.own, like.children
+                node.each, node.kind = like.each, like.kind
+            elif node.kind is None:
+                if fold:
+                    _collapse(node)
+                own = add(node)
+                below = tuple([(child.segment, child.times, child.kind) for child in node.children.values()])
+                node.kind = kinds.setdefault((node.type, own, below), len(kinds))
 
     def rows(self, depth: int | None) -> Iterator[TreeRow[Own, Sum]]:
         """Return the rows in order, with the root if it has content, down to `depth`; at depth 0, only the root."""
@@ -116,7 +130,7 @@ class AddressTree(Generic[Own, Sum]):
 
 
 def _collapse(node: Node[Own, Sum]) -> None:
-    numbered: dict[int, list[str]] = {}
+    numbered: dict[int | None, list[str]] = {}
     for segment, child in node.children.items():
         if child.numbered:
             numbered.setdefault(child.kind, []).append(segment)

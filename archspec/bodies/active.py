@@ -19,7 +19,7 @@ from typing import Literal, TypeAlias
 from archspec.algebra import Dim, Expression, product, substitute, symbols
 from archspec.bodies.fold import Folded, arguments, fold_back, fold_body
 from archspec.bodies.step_budget import StepBudget
-from archspec.ir import Body, Call, Module, Operand, canonical
+from archspec.ir import Body, Call, Operand, canonical
 from archspec.ops import OPS, Op
 from archspec.record import Record
 from archspec.source import ArchError
@@ -67,26 +67,19 @@ def active_parameters(body: Body, table: Table) -> Active | None:
         parts = parts_read(body)
     except ArchError:  # following values takes too many steps
         return None
-    chosen: Counter[tuple[int, int]] = (
-        Counter()
-    )  # the parameters of the tensors of which so many of so many parts are read
-    by_tensor: list[tuple[int, int] | None] = []
-    tables = 0
-    for tensor in table.tensors:
-        part = parts.get(tensor.name) if tensor.params else None
-        if part == "unknown":
-            return None
-        choice = (part.number, part.of) if isinstance(part, Share) and part.number < part.of else None
-        by_tensor.append(choice)
-        if choice is not None:
-            chosen[choice] += tensor.params
-        tables += tensor.params if part == "rows" else 0
-    total = used_parameters(table.params.total, chosen)
+    read = [parts.get(tensor.name) if tensor.params else None for tensor in table.tensors]
+    params = Counter[Part]()
+    for tensor, part in zip(table.tensors, read, strict=True):
+        params[part] += tensor.params
+    if "unknown" in params:
+        return None
+    chosen = {part: n for part, n in params.items() if isinstance(part, Share) and part.number < part.of}
+    total = used_parameters(table.params.total, {(part.number, part.of): n for part, n in chosen.items()})
     if not chosen or total is None:
         return None
-    choices = tuple(chosen)
-    indices = {None: -1, **{choice: i for i, choice in enumerate(choices)}}
-    return Active(total, total - tables, choices, tuple([indices[choice] for choice in by_tensor]))
+    indices = {**dict.fromkeys(params, -1), **{part: i for i, part in enumerate(chosen)}}
+    choices = tuple([(part.number, part.of) for part in chosen])
+    return Active(total, total - params["rows"], choices, tuple([indices[part] for part in read]))
 
 
 def parts_read(body: Body) -> Mapping[str, Part]:
@@ -96,18 +89,24 @@ def parts_read(body: Body) -> Mapping[str, Part]:
     outputs: list[Part] = ["whole"] * len(body.outputs)
     reads = _Reader().read(body, tuple(inputs), tuple(outputs))
     found: dict[str, Part] = {}
-    _collect(reads, "", body.module, found)
+    for name, part in _by_name(reads, {}).items():
+        name = canonical(body.module, name) if name in body.module.aliases else name
+        found[name] = _joined(found[name], part) if name in found else part
     return found
 
 
-def _collect(reads: _Reads, prefix: str, root: Module, found: dict[str, Part]) -> None:
-    """Add the parts that a body reads, whose tensors' names begin with `prefix`."""
-    for name, part in reads.tensors.items():
-        name = canonical(root, prefix + name)
-        found[name] = _joined(found[name], part) if name in found else part
+def _by_name(reads: _Reads, known: dict[int, dict[str, Part]]) -> dict[str, Part]:
+    """Return the parts that a body reads, by the name of the tensor; `known` are those of earlier reads."""
+    if id(reads) in known:
+        return known[id(reads)]
+    found = dict(reads.tensors)
     for address, inner in reads.calls:
-        if inner.tensors or inner.calls:
-            _collect(inner, f"{prefix}{address}." if address else prefix, root, found)
+        prefix = f"{address}." if address else ""
+        for name, part in _by_name(inner, known).items():
+            name = prefix + name
+            found[name] = _joined(found[name], part) if name in found else part
+    known[id(reads)] = found
+    return found
 
 
 class _Reader:

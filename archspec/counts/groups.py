@@ -55,15 +55,26 @@ def components_of_role(table: Table, role: str) -> list[RoleComponent]:
     """
     roles: dict[str, set[str | None]] = {}
     for tensor in table.tensors:
+        if tensor.role == role:
+            for address in prefixes(tensor.name):
+                roles.setdefault(address, set())
+    around = {first(address) for address in roles}
+    inside = [tensor for tensor in table.tensors if first(tensor.name) in around] if roles else []
+    for tensor in inside:
         for address in prefixes(tensor.name):
-            roles.setdefault(address, set()).add(tensor.role)
+            if address not in roles:
+                break
+            roles[address].add(tensor.role)
+    pure = {address for address, found in roles.items() if found <= {role, "norm"}}
     params: dict[str, int] = {}
     names: dict[str, list[str]] = {}
-    for tensor in table.tensors:
-        top = next((a for a in prefixes(tensor.name) if role in roles[a] and roles[a] <= {role, "norm"}), None)
-        if top is not None:
-            params[top] = params.get(top, 0) + tensor.params
-            names.setdefault(top, []).append(relative(tensor.name, top))
+    for tensor in inside:
+        for address in prefixes(tensor.name):
+            if address in pure:
+                params[address] = params.get(address, 0) + tensor.params
+                names.setdefault(address, []).append(relative(tensor.name, address))
+            if address in pure or address not in roles:
+                break
     return [_part(address, names[address], total) for address, total in params.items()]
 
 

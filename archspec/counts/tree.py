@@ -49,12 +49,20 @@ Own: TypeAlias = tuple[Tensor, int, str]
 def address_tree(table: Table, selection: Selection) -> AddressTree[Own, int]:
     """Build the tree with equal numbered components joined; the sum of a node is its parameter count."""
     tree: AddressTree[Own, int] = AddressTree(0)
+    repeats = {repeat.start: repeat for repeat in table.repeats} if all(selection.chosen) else {}
     layers = {module.address for module in table.modules if module.kind == "layer"}
-    for tensor, chosen, params in zip(table.tensors, selection.chosen, selection.params, strict=True):
-        if chosen:
-            in_layer = tensor.layer in layers
-            home = tensor.layer if in_layer else tensor.name
+    position = 0
+    while position < len(table.tensors):
+        repeat = repeats.get(position)
+        if repeat is not None:
+            tree.repeat(repeat.address, repeat.of)
+            position = repeat.stop
+            continue
+        tensor, params = table.tensors[position], selection.params[position]
+        if selection.chosen[position]:
+            home = tensor.layer if tensor.layer in layers else tensor.name
             tree.at(home).own.append((tensor, params, tensor.name[len(home) :]))
+        position += 1
     for module in table.modules:
         node = tree.find(module.address)
         if node is not None:
