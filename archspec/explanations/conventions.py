@@ -138,12 +138,16 @@ def _removals(universe: TensorGroups) -> Iterator[tuple[str, int]]:
     params = universe.where(lambda group: group.part != "buffer")
     roles = universe.by(lambda group: [group.role] if group.role else [], params)
     norms, embeddings = roles.get("norm", 0), roles.get("embedding", 0)
-    tables = universe.where(lambda group: group.is_table, params)
+    tables = universe.where(lambda group: group.is_table and not group.share, params)  # a row for each id, not experts
     biases = universe.where(lambda group: group.is_bias, params)
     role_texts = {role: f"the tensors with role `{role}`" for role in roles} | _ROLES
     if embeddings & ~tables:
         role_texts["embedding"] = "the tensors with role `embedding`"
-    yield "without the experts that a token does not use", universe.where(lambda group: group.share == "idle")
+    idle = universe.where(lambda group: group.share == "idle")
+    yield "without the experts that a token does not use", idle
+    read = tables & ~universe.where(lambda group: group.alias)
+    if idle and universe.total(universe.bases[0].counted & ~(idle | read)) == universe.active_without_tables:
+        yield "without the experts that a token does not use, and the tables that are only read", idle | read
     heads = universe.heads
     if len(heads) > 1:
         yield "without the heads", sum(heads.values())

@@ -158,9 +158,10 @@ class Explainer:
             is_candidate = reading.digits is None or variant.is_close
             if is_candidate and reading.fits(self.universe.total(variant.base.counted) + variant.params):
                 yield self._variant(variant)
-        for convention in self.conventions.of_rank(rank) if reading.digits is None else self.conventions.settled(rank):
-            if reading.fits(convention.params):
-                yield self._match("convention", rank, convention)
+        level = self.conventions.of_rank(rank) if reading.digits is None else self.conventions.settled(rank)
+        fitting = [convention for convention in level if reading.fits(convention.params)]
+        for convention in sorted(fitting, key=self._changes_twice):
+            yield self._match("convention", rank, convention)
         if reading.digits is not None:
             for convention in self.conventions.of_rank(rank - 1) if rank == ONE_LAYER_RANK else ():
                 for omission in one_layer(self.universe, convention.groups):
@@ -173,6 +174,10 @@ class Explainer:
             yield self._match(kind, rank, convention, omitted)
         for convention, omission in self.omissions.arithmetic_errors(rank, number):
             yield self._match("arithmetic error", rank, convention, (omission,))
+
+    def _changes_twice(self, convention: Convention) -> bool:
+        """Whether a convention adjusts a relative of the model, rather than the model or a whole relative."""
+        return convention.adjustments != () and convention.base is not self.universe.bases[0]
 
     def _nearest(self, reading: Reading) -> Iterator[Match]:
         """Yield the simplest conventions with the next smaller and the next larger count."""

@@ -76,6 +76,7 @@ class TensorGroups:
     `bases` begins with the model itself. `heads` are the model's own heads by address, and those of its family.
     `spreads` are the ways in which groups are spread over repeated layers: how many tensors by the number of the layer,
     or of its application; the first is that of a single tensor. `again` is how many layers are applied more than once.
+    `active_without_tables` is the number of parameters that a token uses without tables of which it only reads rows.
     """
 
     def __init__(
@@ -83,6 +84,7 @@ class TensorGroups:
     ) -> None:
         """`uses` is how often layers are applied; `tables` are the definitions whose tensors rows are looked up in."""
         self._tables = tables
+        self.active_without_tables = table.active and table.active.without_tables
         self.groups: list[TensorGroup] = []
         self.spreads: list[Counter[str]] = [Counter()]
         self._bits: dict[TensorGroup, int] = {}
