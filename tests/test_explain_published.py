@@ -17,12 +17,12 @@ PLAIN: list[str] = []
 GPT_OSS_120B = {"layers": 36, "experts": 128}
 
 PUBLISHED: list[tuple[str, dict[str, Any], list[tuple[str, list[str]]]]] = [
-    ("mixtral-8x7b", {}, [("46.7B", PLAIN), ("12.9B", [IDLE])]),
+    ("mixtral-8x7b", {}, [("46.7B", PLAIN), ("12.9B", [IDLE]), ("12.9B active", [IDLE])]),
     ("qwen3-30b-a3b", {}, [("30.5B", PLAIN)]),
-    ("deepseek-v3", {}, [("671B", PLAIN), ("37B", [READ])]),
+    ("deepseek-v3", {}, [("671B", PLAIN), ("37B", [READ]), ("37B active", [READ])]),
     ("gpt-oss-20b", {}, [("20.9B", PLAIN), ("3.6B", [READ])]),
     ("gpt-oss-20b", GPT_OSS_120B, [("116.8B", PLAIN), ("5.1B", [READ])]),
-    ("bert-base-uncased", {}, [("110M", PLAIN), ("109M", PLAIN)]),
+    ("bert-base-uncased", {}, [("110M", PLAIN), ("109M", PLAIN), ("110M active", PLAIN)]),
     ("bert-large-uncased", {}, [("340M", PLAIN)]),
     ("bert-base-multilingual-cased", {}, [("178M", PLAIN)]),
     ("distilbert-base-uncased", {}, [("66M", PLAIN)]),

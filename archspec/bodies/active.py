@@ -67,7 +67,7 @@ def active_parameters(body: Body, table: Table) -> Active | None:
         parts = parts_read(body)
     except ArchError:  # following values takes too many steps
         return None
-    read = [parts.get(tensor.name) if tensor.params else None for tensor in table.tensors]
+    read: list[Part] = [parts.get(tensor.name) if tensor.params else None for tensor in table.tensors]
     params = Counter[Part]()
     for tensor, part in zip(table.tensors, read, strict=True):
         params[part] += tensor.params

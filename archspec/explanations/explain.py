@@ -132,56 +132,62 @@ class Explainer:
 
     def explain(self, number: PublishedNumber) -> Explanation:
         """Explain a parameter count."""
-        answers = tuple([self._answer(reading) for reading in number.readings])
+        idle = self.universe.where(lambda group: group.share == "idle") if number.is_active else 0
+        answers = tuple([self._answer(reading, idle) for reading in number.readings])
         levels = self.conventions.levels
         tried = sum(map(len, levels))
         active = self.table.active and self.table.active.total
         return Explanation(self.table.model, self.table.params.total, number, answers, tried, len(levels) - 1, active)
 
-    def _answer(self, reading: Reading) -> Answer:
+    def _answer(self, reading: Reading, idle: int) -> Answer:
+        """Return the matches that do not count the groups in `idle`."""
         active = self.table.active
-        cut_off = reading.cuts(self.table.params.total), active is not None and reading.cuts(active.total)
+        cut_off = not idle and reading.cuts(self.table.params.total), active is not None and reading.cuts(active.total)
         found: list[Match] = []
         seen: set[Counted] = set()
         rank = 0
         while rank < len(self.conventions.levels) + 3:  # conventions of the last rank with two omissions, and one more
-            level = list(islice(self._of_rank(rank, reading, seen), MOST_MATCHES))
+            level = list(islice(self._of_rank(rank, reading, seen, idle), MOST_MATCHES))
             if found:
                 return Answer(reading, tuple(found), len(level), (), *cut_off)
             found = level
             rank += 1
-        return Answer(reading, (), 0, tuple(self._nearest(reading)), *cut_off)
+        return Answer(reading, (), 0, tuple(self._nearest(reading, idle)), *cut_off)
 
-    def _of_rank(self, rank: int, reading: Reading, seen: set[Counted]) -> Iterator[Match]:
+    def _of_rank(self, rank: int, reading: Reading, seen: set[Counted], idle: int) -> Iterator[Match]:
         """Yield the matches of exactly this rank."""
-        for variant in self.variants if rank == VARIANT_RANK else ():
+        for variant in self.variants if rank == VARIANT_RANK and not idle else ():
             is_candidate = reading.digits is None or variant.is_close
             if is_candidate and reading.fits(self.universe.total(variant.base.counted) + variant.params):
                 yield self._variant(variant)
         level = self.conventions.of_rank(rank) if reading.digits is None else self.conventions.settled(rank)
-        fitting = [convention for convention in level if reading.fits(convention.params)]
+        fitting = [c for c in level if reading.fits(c.params) and not c.groups & idle]
         for convention in sorted(fitting, key=self._changes_twice):
             yield self._match("convention", rank, convention)
         if reading.digits is not None:
             for convention in self.conventions.of_rank(rank - 1) if rank == ONE_LAYER_RANK else ():
-                for omission in one_layer(self.universe, convention.groups):
+                for omission in one_layer(self.universe, convention.groups) if not convention.groups & idle else ():
                     if reading.fits(convention.params + omission.params):
                         yield self._match("convention", rank, convention, (omission,))
             return
         number = int(reading.low)
         for convention, omitted in self.omissions.of_rank(rank, number, seen):
+            if convention.groups & idle:
+                continue
             kind = "convention" if all(o.part for o in omitted) else "omission"
             yield self._match(kind, rank, convention, omitted)
         for convention, omission in self.omissions.arithmetic_errors(rank, number):
+            if convention.groups & idle:
+                continue
             yield self._match("arithmetic error", rank, convention, (omission,))
 
     def _changes_twice(self, convention: Convention) -> bool:
         """Whether a convention adjusts a relative of the model, rather than the model or a whole relative."""
         return convention.adjustments != () and convention.base is not self.universe.bases[0]
 
-    def _nearest(self, reading: Reading) -> Iterator[Match]:
+    def _nearest(self, reading: Reading, idle: int) -> Iterator[Match]:
         """Yield the simplest conventions with the next smaller and the next larger count."""
-        known = [c for rank in range(NEAREST_RANK + 1) for c in self.conventions.of_rank(rank)]
+        known = [c for rank in range(NEAREST_RANK + 1) for c in self.conventions.of_rank(rank) if not c.groups & idle]
         below = max((c for c in known if c.params < reading.low), key=lambda c: (c.params, -c.rank), default=None)
         above = min((c for c in known if c.params > reading.high), key=lambda c: (c.params, c.rank), default=None)
         value = (reading.low + reading.high) / 2

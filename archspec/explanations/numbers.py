@@ -23,7 +23,7 @@ _NUMBER = re.compile(
     r"(?P<whole>\d{1,3}(?P<separator>[,_ '])\d{3}(?:(?P=separator)\d{3})*|[\d_]*\d)"
     r"(?:\.(?P<decimals>\d+))?"
     r"(?:e(?P<exponent>\+?\d{1,2}))?"
-    r"\s*(?P<unit>[A-Za-z]+|%)?\s*\??",
+    r"\s*(?P<unit>(?!active)[A-Za-z]+|%)?\s*\??(?P<active>\s+active)?",
     re.ASCII,
 )
 
@@ -50,12 +50,14 @@ class PublishedNumber(NamedTuple):
 
     An exact number has one reading. A rounded one that ends in zeros has several, because these may be significant or
     not. `unit` is the value of its last digit before the point: 1,000,000 in "110M", and a hundredth in "20 %".
+    `is_active`: it is one of parameters used for one token ("37B active").
     """
 
     text: str
     value: Fraction
     readings: tuple[Reading, ...]
     unit: Fraction
+    is_active: bool = False
 
     @property
     def exact(self) -> bool:
@@ -77,12 +79,13 @@ def read_number(text: str, units: Mapping[str, int] = UNITS) -> PublishedNumber:
     word = found["unit"] or ""
     if word and word != "%" and word not in units:
         raise ValueError(f"unknown unit `{word}`; expected one of {', '.join(units)}")
+    is_active = found["active"] is not None
     unit = Fraction(1, 100) if word == "%" else Fraction(units[word] if word else 1)
     if found["exponent"]:
         unit *= 10 ** int(found["exponent"])
     if not (found["about"] or decimals or found["exponent"] or word):
         exact = Fraction(int(whole))
-        return PublishedNumber(text, exact, (Reading(None, exact, exact),), unit)
+        return PublishedNumber(text, exact, (Reading(None, exact, exact),), unit, is_active)
     written = (whole + decimals).lstrip("0")
     if not written:
         raise ValueError(f"`{text}` has no significant digit")
@@ -91,7 +94,7 @@ def read_number(text: str, units: Mapping[str, int] = UNITS) -> PublishedNumber:
     step = unit / 10 ** len(decimals)
     halves = {digits: step * 10 ** (len(written) - digits) / 2 for digits in range(fewest, len(written) + 1)}
     readings = tuple([Reading(digits, value - half, value + half) for digits, half in halves.items()])
-    return PublishedNumber(text, value, readings, unit)
+    return PublishedNumber(text, value, readings, unit, is_active)
 
 
 def rounded(value: Fraction | int, number: PublishedNumber, digits: int) -> str:
@@ -105,7 +108,7 @@ def rounded(value: Fraction | int, number: PublishedNumber, digits: int) -> str:
         if place == digits - _magnitude(abs(scaled)):
             break  # rounding up may add a digit: 99.96 becomes 100.0
     shown = f"{float(scaled):,.{max(place, 0)}f}"
-    word = re.search(r"\s*(?:[A-Za-z]+|%)(?=\s*\??$)", number.text)
+    word = re.search(r"\s*(?:[A-Za-z]+|%)(?=\s*\??(?:\s+active)?$)", number.text)
     return shown + (word[0] if word else "")
 
 
