@@ -1,0 +1,136 @@
+"""Every bundled model can be counted, drawn, costed and built.
+
+Its tensors are compared with those of other software: a recorded table (`test_oracle.py`), or here the live model of
+`transformers`.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from small import live_names
+
+import archspec
+from archspec.cli import main
+from archspec.model import internals
+
+HERE = Path(__file__).parent
+RECORDED = {path.stem for path in (HERE / "oracle" / "tensors").glob("*.json")}
+LIVE: dict[str, tuple[str, dict[str, Any]]] = {
+    "albert-base-v2-pretraining": ("AlbertForPreTraining", {"configuration": "albert-base-v2-mlm"}),
+    "bert-base-uncased-nopooler": ("BertModel", {"add_pooling_layer": False}),
+    "clip-vit-large-patch14": (
+        "CLIPModel",
+        {
+            "projection_dim": 768,
+            "text_config": {"hidden_size": 768, "num_attention_heads": 12, "intermediate_size": 3072},
+            "vision_config": {
+                "hidden_size": 1024,
+                "num_hidden_layers": 24,
+                "num_attention_heads": 16,
+                "intermediate_size": 4096,
+                "patch_size": 14,
+            },
+        },
+    ),
+    "deberta-v3-base-mlm": ("DebertaV2ForMaskedLM", {"configuration": "deberta-v3-base"}),
+    "dinov2-giant": (
+        "Dinov2Model",
+        {
+            "hidden_size": 1536,
+            "num_hidden_layers": 40,
+            "num_attention_heads": 24,
+            "image_size": 518,
+            "patch_size": 14,
+            "use_swiglu_ffn": True,
+        },
+    ),
+    "distilbert-base-uncased-mlm": ("DistilBertForMaskedLM", {"configuration": "distilbert-base-uncased-mlm"}),
+    "eurobert-210m-mlm": ("EuroBertForMaskedLM", {"configuration": "eurobert-210m-mlm"}),
+    "mpnet-base-mlm": ("MPNetForMaskedLM", {"configuration": "mpnet-base-mlm"}),
+    "wav2vec2-large-lv60": (
+        "Wav2Vec2Model",
+        {
+            "hidden_size": 1024,
+            "num_hidden_layers": 24,
+            "num_attention_heads": 16,
+            "intermediate_size": 4096,
+            "conv_bias": True,
+            "feat_extract_norm": "layer",
+            "do_stable_layer_norm": True,
+        },
+    ),
+    "whisper-large-v3": (
+        "WhisperForConditionalGeneration",
+        {
+            "vocab_size": 51866,
+            "num_mel_bins": 128,
+            "d_model": 1280,
+            **{f"{side}_layers": 32 for side in ("encoder", "decoder")},
+            **{f"{side}_attention_heads": 20 for side in ("encoder", "decoder")},
+            **{f"{side}_ffn_dim": 5120 for side in ("encoder", "decoder")},
+        },
+    ),
+}
+"""The live models of those without a recorded table: the class, and its configuration, perhaps that of a file."""
+
+RESIZED = {"transformer-base": "transformer-seq2seq", "transformer-big": "transformer-seq2seq"}
+"""Those that `transformers` does not have, and a recorded one that differs from them in its sizes only."""
+
+
+def test_every_model_has_an_oracle() -> None:
+    assert {*RECORDED, *LIVE, *RESIZED} == set(archspec.models())
+    assert not RECORDED & {*LIVE, *RESIZED}
+    for name, recorded in RESIZED.items():
+        ours, other = (internals(archspec.load(each)).compiled.module for each in (name, recorded))
+        assert ours.type == other.type
+        assert ours.members.keys() == other.members.keys()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", archspec.models())
+def test_every_model_is_counted_drawn_costed_and_built(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    params = archspec.load(name).params.total
+    for command, found in (
+        (["count", name], f"{params:,} parameters"),
+        (["graph", name, "--fold", "--to", "svg"], "</svg>"),
+        (["graph", name, "--fold", "--to", "json"], '"nodes"'),
+        (["cost", name], "FLOPs"),
+        (["build", name], "def build("),
+    ):
+        assert main(command) == 0, command
+        assert found in capsys.readouterr().out, command
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LIVE)
+def test_tensors_are_those_of_the_live_model(name: str) -> None:
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    kind, fields = LIVE[name]
+    live_class, fields = getattr(transformers, kind), dict(fields)
+    options = {"add_pooling_layer": fields.pop("add_pooling_layer")} if "add_pooling_layer" in fields else {}
+    file = fields.pop("configuration", None)
+    if file is not None:
+        fields |= json.loads((HERE / "configs" / f"{file}.json").read_text())
+    with torch.device("meta"):
+        live = live_class(live_class.config_class(**fields), **options)
+    model = archspec.load(name)
+    if "joined" in model.hyperparameters:
+        model = archspec.load(name, joined=not model.hyperparameters["joined"])
+    names = live_names(model)
+    first: dict[int, str] = {}
+    theirs: dict[str, tuple[tuple[int, ...], str, bool]] = {}
+    for address, tensor in live.named_parameters(remove_duplicate=False):
+        theirs[address] = tuple(tensor.shape), first.setdefault(id(tensor), address), tensor.requires_grad
+    tied = {names[tensor.name]: names[tensor.tied_to or tensor.name] for tensor in model.tensors}
+    alike = {address: min(other for other in tied if tied[other] == tied[address]) for address in tied}
+    counted = {address: min(other for other in theirs if theirs[other][1] == theirs[address][1]) for address in theirs}
+    assert alike == counted
+    ours = {names[tensor.name]: (tensor.shape, tensor.trainable) for tensor in model.tensors}
+    assert ours == {address: (shape, trained) for address, (shape, _, trained) in theirs.items()}
+    assert model.params.total == sum(tensor.numel() for tensor in live.parameters())
+    state = live.state_dict()
+    stored = {address: tuple(buffer.shape) for address, buffer in live.named_buffers() if address in state}
+    assert {names[buffer.name]: buffer.shape for buffer in model.buffers} == stored
