@@ -88,9 +88,9 @@ def parts_read(body: Body) -> Mapping[str, Part]:
     inputs: list[Content] = ["computed"] * len(body.inputs)
     outputs: list[Part] = ["whole"] * len(body.outputs)
     reads = _Reader().read(body, tuple(inputs), tuple(outputs))
-    found: dict[str, Part] = {}
-    for name, part in _by_name(reads, {}).items():
-        name = canonical(body.module, name) if name in body.module.aliases else name
+    found = dict(_by_name(reads, {}))
+    for alias in body.module.aliases.keys() & found.keys():
+        name, part = canonical(body.module, alias), found.pop(alias)
         found[name] = _joined(found[name], part) if name in found else part
     return found
 
@@ -102,9 +102,10 @@ def _by_name(reads: _Reads, known: dict[int, dict[str, Part]]) -> dict[str, Part
     found = dict(reads.tensors)
     for address, inner in reads.calls:
         prefix = f"{address}." if address else ""
-        for name, part in _by_name(inner, known).items():
-            name = prefix + name
-            found[name] = _joined(found[name], part) if name in found else part
+        more = {prefix + name: part for name, part in _by_name(inner, known).items()}
+        if not found.keys().isdisjoint(more):
+            more |= {name: _joined(found[name], part) for name, part in more.items() if name in found}
+        found |= more
     known[id(reads)] = found
     return found
 

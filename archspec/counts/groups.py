@@ -53,13 +53,12 @@ def components_of_role(table: Table, role: str) -> list[RoleComponent]:
 
     All their tensors have the role, except those of norms, whose role is `norm` everywhere.
     """
-    roles: dict[str, set[str | None]] = {}
-    for tensor in table.tensors:
-        if tensor.role == role:
-            for address in prefixes(tensor.name):
-                roles.setdefault(address, set())
-    around = {first(address) for address in roles}
-    inside = [tensor for tensor in table.tensors if first(tensor.name) in around] if roles else []
+    if not any(tensor.role == role for tensor in table.distinct_tensors()):
+        return []
+    of_role = [tensor.name for tensor in table.tensors if tensor.role == role]
+    roles: dict[str, set[str | None]] = {address: set() for name in of_role for address in prefixes(name)}
+    around = tuple({first(name) for name in of_role})
+    inside = [tensor for tensor in table.tensors if tensor.name.startswith(around)]
     for tensor in inside:
         for address in prefixes(tensor.name):
             if address not in roles:
