@@ -99,10 +99,10 @@ def _by_name(reads: _Reads, known: dict[int, dict[str, Part]]) -> dict[str, Part
     """Return the parts that a body reads, by the name of the tensor; `known` are those of earlier reads."""
     if id(reads) in known:
         return known[id(reads)]
-    found = dict(reads.tensors)
+    found: dict[str, Part] = dict(reads.tensors)
     for address, inner in reads.calls:
         prefix = f"{address}." if address else ""
-        more = {prefix + name: part for name, part in _by_name(inner, known).items()}
+        more: dict[str, Part] = {prefix + name: part for name, part in _by_name(inner, known).items()}
         if not found.keys().isdisjoint(more):
             more |= {name: _joined(found[name], part) for name, part in more.items() if name in found}
         found |= more
