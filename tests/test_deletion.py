@@ -263,8 +263,8 @@ SMALLER: dict[str, dict[str, Any]] = {
     "SwinForMaskedImageModeling": {"depths": [1, 2], "heads": [3, 6]},
     "BartForCausalLM": {"decoder_layers": 2},
     "MBartForCausalLM": {"decoder_layers": 2},
-    "MarianForCausalLM": {"decoder_layers": 2, "positions": 9},
-    "PegasusForCausalLM": {"decoder_layers": 2, "positions": 9},
+    "MarianForCausalLM": {"decoder_layers": 2},
+    "PegasusForCausalLM": {"positions": 9},
     "WhisperForCausalLM": {"decoder_layers": 2},
 }
 """Overrides that give models without a number of layers fewer of them, and tables that are not square."""
