@@ -66,6 +66,8 @@ TOPICS = (
     "compare",
     "view",
     "editors",
+    "recipes",
+    "transformers",
     "python",
     "contributing",
 )
