@@ -1,5 +1,9 @@
 """What `archspec` exports, each name with the module that it is defined in. `__init__.py` reads this list."""
 
+from archspec.adapters.adapter import Adapter as Adapter
+from archspec.adapters.adapter import TargetRow as TargetRow
+from archspec.adapters.api import adapter as adapter
+from archspec.adapters.config import Lora as Lora
 from archspec.addresses.repeats import Fold as Fold
 from archspec.algebra import Polynomial as Polynomial
 from archspec.audits.api import Audit as Audit

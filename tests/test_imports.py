@@ -8,6 +8,22 @@ import networkx
 PACKAGE = Path(__file__).parent.parent / "archspec"
 
 MAY_IMPORT = {
+    "adapters": {
+        "addresses",
+        "configs",
+        "configuration",
+        "elaborate",
+        "explanations",
+        "ir",
+        "model",
+        "pipeline",
+        "record",
+        "reporting",
+        "resolve",
+        "resources",
+        "source",
+        "table",
+    },
     "addresses": set(),
     "algebra": {"record"},
     "record": set(),
@@ -271,6 +287,7 @@ MAY_IMPORT = {
     },
     "cli": {
         "",
+        "adapters",
         "algebra",
         "audits",
         "comparisons",
@@ -299,6 +316,7 @@ MAY_IMPORT = {
     },
     "__main__": {"cli"},
     "": {
+        "adapters",
         "addresses",
         "algebra",
         "audits",

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from checkpoints import write as write_checkpoint
 
 import archspec
 from archspec.cli import main
@@ -67,6 +68,29 @@ def test_a_folder_without_a_configuration_is_refused(tmp_path: Path) -> None:
     assert error(tmp_path).code == "unreadable"
     (tmp_path / "config.json").mkdir()
     assert error(tmp_path).code == "unreadable"
+
+
+def test_a_folder_with_weights_only_is_its_checkpoint(tmp_path: Path) -> None:
+    write_checkpoint(tmp_path / "model.safetensors", {"encoder.weight": (2, 3), "encoder.bias": (3,)})
+    assert table_of(tmp_path)[0].params.total == 9
+    found = error(tmp_path)
+    assert found.message == f"{tmp_path} is a checkpoint: it has tensors, but no computation"
+    write(tmp_path, SMALL)
+    assert table_of(tmp_path)[0].params.total == TOTAL
+
+
+def test_all_commands_with_configurations_read_them_as_specified(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path, {"hidden_size": 96, "num_hidden_layers": 1, "vocab_size": 99, "house_style": 3})
+    reading = ["--type", "bert", "--ignore", "house_*"]
+    for command in (["check"], ["count"], ["cost"], ["formula", "--open", "hidden"], ["graph"], ["build"], ["import"]):
+        assert main([*command, path, *reading]) == 0
+        assert main([*command, path]) == 1
+    for command in (["compare"], ["diff"]):
+        assert main([*command, path, path, *reading]) == 0
+    assert main(["explain", path, "0.5M", *reading]) in (0, 1)
+    assert "missing field `model_type`" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("space", ["", "\n \t", "\ufeff"])

@@ -21,7 +21,7 @@ _SPEC = (
     "a bundled name, a path (`file.arch`, or `-` for standard input), `file.arch:model name`, a configuration "
     "(`config.json`, or its directory), or a name on the hub (`owner/name`)"
 )
-_NAMES = frozenset({"spec", "a", "b", "others", "config"})
+_NAMES = frozenset({"spec", "a", "b", "others", "config", "base"})
 """The arguments that name models."""
 
 
@@ -75,8 +75,9 @@ def _configure(options: argparse.Namespace) -> None:
         return Configuration(spec, options.type, tuple(options.ignore))
 
     for name in _NAMES & vars(options).keys():
-        given: str | list[str] = getattr(options, name)
-        setattr(options, name, read_as(given) if isinstance(given, str) else [*map(read_as, given)])
+        given: str | list[str] | None = getattr(options, name)
+        if given is not None:
+            setattr(options, name, read_as(given) if isinstance(given, str) else [*map(read_as, given)])
 
 
 def _introduce(options: argparse.Namespace) -> int:
@@ -112,6 +113,7 @@ def _formatter(prog: str) -> argparse.HelpFormatter:
 
 def _count(parser: argparse.ArgumentParser) -> None:
     _spec(parser)
+    _base(parser)
     parser.add_argument(
         "--by", choices=("tensor", "layer", "block", "role"), help="print a flat table instead of the tree of layers"
     )
@@ -250,6 +252,7 @@ def _formula(parser: argparse.ArgumentParser) -> None:
 
 def _verify(parser: argparse.ArgumentParser) -> None:
     _spec(parser)
+    _base(parser)
     parser.add_argument(
         "checkpoint",
         metavar="CHECKPOINT",
@@ -289,8 +292,12 @@ def _show(parser: argparse.ArgumentParser) -> None:
 
 def _check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "paths", metavar="PATH", nargs="+", help="a spec file, a directory of them, or `-` for standard input"
+        "paths",
+        metavar="PATH",
+        nargs="+",
+        help="a spec file, a directory of them, a configuration, or `-` for standard input",
     )
+    _reading(parser)
     parser.add_argument("--strict", action="store_true", help="exit with status 1 after warnings, too")
 
 
@@ -304,6 +311,10 @@ def _spec(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("spec", metavar="SPEC", help=_SPEC)
     _set(parser, "NAME=VALUE", "override a hyperparameter")
     _reading(parser)
+
+
+def _base(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--base", metavar="SPEC", help="base model of an adapter (the one that the adapter names)")
 
 
 def _reading(parser: argparse.ArgumentParser) -> None:

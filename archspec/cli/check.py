@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from archspec.cli import USAGE, write_diagnostics
 from archspec.cli.progress import PROGRESS
+from archspec.configuration import Configuration
 from archspec.pipeline.compile import check
 from archspec.reporting.text import number
 from archspec.source import Diagnostic
@@ -19,7 +20,7 @@ def run(options: Namespace) -> int:
     every: list[Diagnostic] = []
     for done, (path, root) in enumerate(files, 1):
         PROGRESS.what = f"archspec check, file {done} of {len(files)}"
-        every += check(path, root).diagnostics
+        every += check(Configuration(path, options.type, tuple(options.ignore)), root).diagnostics
     found = list({diagnostic.render(): diagnostic for diagnostic in every}.values())  # imported files are checked twice
     write_diagnostics(found)
     errors = sum(diagnostic.severity == "error" for diagnostic in found)

@@ -6,10 +6,12 @@ from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from archspec.cli import write_diagnostics
+from archspec.cli.adapters import adapter_for
 from archspec.cli.output import show
 from archspec.cli.proofs import prover
 from archspec.overrides import parse_overrides
 from archspec.pipeline.compile import model_of
+from archspec.pipeline.locate import is_adapter
 from archspec.pipeline.tables import table_of
 from archspec.source import Diagnostic, fail
 from archspec.verification.api import verify_table
@@ -26,7 +28,10 @@ def run(options: Namespace) -> int:
     if options.module is not None:
         return _prove(options)
     renames = [_rename(text) for text in options.renames]
-    model, warnings = table_of(options.spec, parse_overrides(options.settings))
+    if is_adapter(options.spec):
+        model, warnings = adapter_for(options).stored, ()
+    else:
+        model, warnings = table_of(options.spec, parse_overrides(options.settings))
     found = verify_table(model, options.checkpoint, renames)
     show(found, options)
     write_diagnostics([*warnings, *map(_unmatched, found.unmatched)])

@@ -23,9 +23,10 @@ class Field(NamedTuple):
     The field `sets` a hyperparameter to its value, or to the one that `values` maps it to; a mapping sets several.
     `among` lists patterns of the architectures that use the field. `only` lists the supported values. `kind` is
     integer, integers (one, or a list of them), number, positive (a number above 0), rate (a number from 0 to below 1),
-    boolean, list (of integers), entries (an object whose number of entries is the value) or cycle; `least` is the
-    minimum. The value `unset` means null. `within` is the default where one of the `objects` is given that have the
-    field as a member, but without it.
+    boolean, string, names (a list of strings), strings (one, or a list of them), list (of integers), indices (one, or
+    a list of them, from 0), sizes (an object of integers), entries (an object whose number of entries is the value) or
+    cycle; `least` is the minimum. The value `unset` means null. `within` is the default where one of the `objects` is
+    given that have the field as a member, but without it.
     `optional` permits null: the hyperparameter is then equal to `like`, if that is given, keeps the default of its
     definition, if null is the default of the field, or is none. If it is equal to `unless`, it keeps its default.
     `needs` maps values to other fields that they require. A `cycle` is a list in which every n-th item is the first
@@ -74,6 +75,22 @@ class Family(NamedTuple):
     ignored: frozenset[str]
     names: tuple[tuple[str, str], ...]
 
+    @property
+    def title(self) -> str:
+        """What diagnostics call the configurations of the family."""
+        return f"model type `{self.type}`" if self.architectures else f"adapter type `{self.type}`"
+
+
+class Layers(NamedTuple):
+    """The layers that adapters can change: their kinds, by the names of their definitions.
+
+    `fused` are patterns of the models whose layers `transformers` joins, so that they are not those of published
+    checkpoints.
+    """
+
+    kinds: dict[str, str]
+    fused: tuple[str, ...]
+
 
 def known_types(specs: str) -> list[str]:
     """Return the supported model types, sorted."""
@@ -86,7 +103,21 @@ def read_family(specs: str, type: str, raw: dict[str, bytes]) -> Family:
     documents = [_document(specs, type, raw)]
     while "like" in documents[0]:
         documents.insert(0, _document(specs, documents[0]["like"], raw))
-    common = _document(specs, COMMON, raw)
+    return _family(type, documents, _document(specs, COMMON, raw))
+
+
+def read_adapter_type(specs: str, type: str, raw: dict[str, bytes]) -> Family:
+    """Read the fields of the configuration of a type of adapter, and add the file read to `raw`."""
+    return _family(type, [_document(specs, f"_{type.lower()}", raw)], {"values": {}})
+
+
+def read_layers(specs: str, type: str) -> Layers:
+    """Read the layers that a type of adapter can change."""
+    document = _document(specs, f"_{type.lower()}", {})
+    return Layers(document["layers"], tuple(document["fused"]))
+
+
+def _family(type: str, documents: list[_Mapping], common: _Mapping) -> Family:
     architectures: dict[str, str | _Mapping] = {}
     entries: dict[str, _Mapping] = {}
     ignored = set[str]()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from json import dumps
 from typing import NamedTuple, cast
@@ -64,7 +64,7 @@ class Settings:
             else:
                 self._unknown(full, member)
             if full in self.ignore:
-                message = f"`{full}` cannot be ignored: it has an effect for model type `{self.family.type}`"
+                message = f"`{full}` cannot be ignored: it has an effect for {self.family.title}"
                 self.report.error("usage", message, member.name, help=f"remove `--ignore {full}`")
 
     def complete(self) -> None:
@@ -149,7 +149,7 @@ class Settings:
             return self._integers(name, field, member)
         if expected := _expected(field, value.plain):
             return self._expects(name, expected, member)
-        if isinstance(value.plain, dict):
+        if field.kind == "entries" and isinstance(value.plain, dict):
             return len(value.plain)
         return float(data) if field.kind in ("number", "rate") and isinstance(data, int) else data
 
@@ -185,7 +185,7 @@ class Settings:
         return self._wrong("wrong-kind", f"`{name}` expects {expected}, found {member.value.written()}", member)
 
     def _unsupported(self, name: str, member: Member, help: str) -> object:
-        message = f"unsupported value of `{name}` for model type `{self.family.type}`: {member.value.written()}"
+        message = f"unsupported value of `{name}` for {self.family.title}: {member.value.written()}"
         return self._wrong("unsupported", message, member, help)
 
     def _unknown(self, name: str, member: Member) -> None:
@@ -194,7 +194,7 @@ class Settings:
         near = suggest(name, names)
         ignore = f"use `--ignore {name}` if it affects neither tensors nor outputs"
         help = f"{near} otherwise, {ignore}" if near else ignore
-        message = f"unknown field `{name}` for model type `{self.family.type}`"
+        message = f"unknown field `{name}` for {self.family.title}"
         self.report.error("unknown-name", message, member.name, help=help)
 
     def _wrong(self, code: str, message: str, member: Member, help: str | None = None) -> object:
@@ -224,6 +224,15 @@ def _expected(field: Field, value: Plain) -> str | None:
     if field.kind == "list":
         fits = isinstance(value, list) and value and all(_is_integer(item.plain, field.least) for item in value)
         return None if fits else "a list of positive integers"
+    if field.kind == "indices":
+        items = [item.plain for item in value] if isinstance(value, list) else [value]
+        return None if all(_is_integer(item, 0) for item in items) else "a non-negative integer, or a list of them"
+    if field.kind == "sizes":
+        fits = isinstance(value, dict) and all(_is_integer(m.value.plain, field.least) for m in value.values())
+        return None if fits else "an object of positive integers"
+    if field.kind in _TEXTS:
+        expected, is_valid = _TEXTS[field.kind]
+        return None if is_valid(value) else expected
     number = value if isinstance(value, int | float) and not isinstance(value, bool) else -1
     if field.kind == "positive":
         return None if 0 < number <= LARGEST else "a positive number"
@@ -232,6 +241,22 @@ def _expected(field: Field, value: Plain) -> str | None:
     if field.kind == "rate":
         return None if 0 <= number < 1 else "a number from 0 to below 1"
     return None if _is_integer(value, field.least) else f"an integer of at least {field.least} with at most 18 digits"
+
+
+def _is_string(value: Plain) -> bool:
+    return isinstance(value, str)
+
+
+def _are_strings(value: Plain) -> bool:
+    return isinstance(value, list) and all(isinstance(item.plain, str) for item in value)
+
+
+_TEXTS: dict[str, tuple[str, Callable[[Plain], bool]]] = {
+    "string": ("a string", _is_string),
+    "names": ("a list of strings", _are_strings),
+    "strings": ("a string or a list of strings", lambda value: _is_string(value) or _are_strings(value)),
+}
+"""The kinds of fields with text: what they expect, and whether a value is that."""
 
 
 def _is_integer(value: Plain, least: int) -> bool:

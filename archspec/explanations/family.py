@@ -55,7 +55,7 @@ def relatives_of(model: Model) -> tuple[Relative, ...]:
             found = [
                 relative
                 for candidate in _candidates(unit, definition, bodies)
-                for relative in _related(unit, candidate, bodies, own.values, _anew(definition))
+                for relative in _related(unit, candidate, bodies, own.values, redeclared(definition))
             ]
             if found:
                 return tuple(found)
@@ -92,9 +92,9 @@ def _related(
 ) -> Iterator[Relative]:
     """Compile a candidate with the hyperparameters `given`: all, or those that neither redeclares (`anew`: model)."""
     seen: list[list[object]] = []
-    for kept in (set[str](), _anew(candidate), _anew(candidate) | anew):
+    for kept in (set[str](), redeclared(candidate), redeclared(candidate) | anew):
         program = Program()
-        compiled = _compile(program, unit, candidate, {n: v for n, v in given.items() if n not in kept})
+        compiled = compile_with(program, unit, candidate, {n: v for n, v in given.items() if n not in kept})
         if compiled is None:
             continue
         values: list[object] = [*map(key_of, compiled.hyperparameters.values())]
@@ -113,14 +113,14 @@ def _related(
                 break
 
 
-def _anew(definition: Definition) -> set[str]:
+def redeclared(definition: Definition) -> set[str]:
     """Return the hyperparameters with defaults that a definition declares in addition to the inherited ones."""
     entries = definition.node.hyperparameters
     declared = {entry.name for entry in entries if entry.name != ".." and entry.default is not None}
     return declared if any(entry.name == ".." for entry in entries) else set()
 
 
-def _compile(program: Program, unit: Unit, definition: Definition, given: dict[str, Value]) -> Compiled | None:
+def compile_with(program: Program, unit: Unit, definition: Definition, given: dict[str, Value]) -> Compiled | None:
     """Compile a definition with those of the hyperparameters `given` that it has, or return None if that fails."""
     declared = definition.hyperparameters
     if any(name not in given and parameter.default is None for name, parameter in declared.items()):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from archspec.hub import local, remote
 from archspec.source import ArchError, Note, fail
@@ -19,6 +20,21 @@ def config(id: str, largest: int) -> str:
         return remote.download(id, "config.json", largest)
     except remote.Unavailable as reason:
         raise not_found(id, f"{reason}") from None
+
+
+def adapter_config(id: str, largest: int) -> str | None:
+    """Return the path of the `adapter_config.json` of a model without a `config.json`; None if it is not such a one."""
+    if local.snapshot(id) is not None:
+        is_model = local.cached(id, "config.json") is not None
+        return None if is_model else local.cached(id, "adapter_config.json")
+    try:
+        remote.download(id, "config.json", largest)
+    except remote.NoSuchFile:
+        with suppress(remote.Unavailable):
+            return remote.download(id, "adapter_config.json", largest)
+    except remote.Unavailable:
+        pass
+    return None
 
 
 def cached_config(*ids: str) -> str | None:

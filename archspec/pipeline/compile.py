@@ -24,7 +24,7 @@ from archspec.ir import uncollected
 from archspec.model import Compilation, Model, ModelLike
 from archspec.pipeline.files import Loaded, forget, fresh, load_file, model_in, open_spec
 from archspec.pipeline.locate import located
-from archspec.pipeline.spec import Spec, parse_spec, read_spec
+from archspec.pipeline.spec import Spec, read_spec
 from archspec.pipeline.trees import parsed
 from archspec.resolve.files import Library
 from archspec.source import ArchError, Enough, Report, Source, fail
@@ -163,14 +163,14 @@ def import_config(source: SpecLike, /, type: str | None = None, ignore: Sequence
     return loaded.unit.source.text
 
 
-def check(spec: str, root: str | None = None) -> Report:
+def check(spec: SpecLike, root: str | None = None) -> Report:
     """Checks a whole file (or one model of it): every definition, every model. Findings are in the report.
 
     `root` is the directory from which it may import, by default that of the file.
     """
     report = Report()
     try:
-        named = located(parse_spec(spec))
+        named = located(read_spec(spec))
         loaded = open_spec(named, report)[0] if named.path is None else load_file(named, report, root)
     except ArchError as error:
         report.diagnostics = error.diagnostics

@@ -10,8 +10,8 @@ from archspec import cache, resources
 from archspec.configuration import LARGEST_CONFIGURATION
 from archspec.elaborate.program import Program
 from archspec.pipeline.index import shipped
-from archspec.pipeline.locate import located, located_by_name
-from archspec.pipeline.spec import CHECKPOINTS, CONFIGURATION, Spec, place
+from archspec.pipeline.locate import is_checkpoint, located, located_by_name
+from archspec.pipeline.spec import CONFIGURATION, Spec, place
 from archspec.pipeline.streams import is_stream, label_of, stream_text
 from archspec.pipeline.trees import parsed
 from archspec.resolve.files import Library
@@ -90,9 +90,12 @@ def load_file(spec: Spec, report: Report, root: str | None = None) -> Loaded:
         raise fail("missing-file", "invalid file name: it contains a NUL byte")
     if is_stream(path):
         return _load_stream(path, spec, report)
-    if path.endswith(CHECKPOINTS):
+    if is_checkpoint(path):
         help = "count, compare or verify it; `archspec scaffold` drafts a spec for it"
         raise fail("usage", f"{path} is a checkpoint: it has tensors, but no computation", help=help)
+    if os.path.isdir(path):
+        help = "expected a config.json, an adapter_config.json or a checkpoint in it"
+        raise fail("unreadable", f"no model in the directory {path}", help=help)
     if path.endswith(".json"):
         return _load_configuration(None, spec, report)
     key = os.path.realpath(path) if root is None else f"{os.path.realpath(path)}\0{root}"

@@ -6,9 +6,65 @@ import os
 
 from archspec import resources
 from archspec.configuration import LARGEST_CONFIGURATION
-from archspec.pipeline.spec import Spec
+from archspec.pipeline.spec import CHECKPOINTS, Spec, is_spec, read_spec
+from archspec.source import fail
 
 CONFIG = "config.json"
+ADAPTER = "adapter_config.json"
+
+
+def adapter_path(spec: Spec) -> tuple[str, str] | None:
+    """Return the path of the configuration of an adapter and what diagnostics call it; None for all other SPECs.
+
+    A directory with a `config.json` is a model, even if an adapter is beside it.
+    """
+    path = spec.path
+    if path is None or path == "-" or "\0" in path:
+        return None
+    if os.path.isdir(path):
+        inside = os.path.join(path, ADAPTER)
+        is_adapter = os.path.isfile(inside) and not os.path.isfile(os.path.join(path, CONFIG))
+        return (inside, inside) if is_adapter else None
+    if path.endswith(".json"):
+        return (path, path) if os.path.basename(path) == ADAPTER or _states_adapter(path) else None
+    return _adapter_of_hub(path) if not os.path.lexists(path) else None
+
+
+def is_checkpoint(path: str) -> bool:
+    """Whether a located path is that of a checkpoint, or of a directory with one and no configuration."""
+    if path.endswith(CHECKPOINTS):
+        return True
+    try:
+        return any(name.endswith(CHECKPOINTS) for name in os.listdir(path))
+    except (OSError, ValueError):
+        return False
+
+
+def is_adapter(model: object) -> bool:
+    """Whether what names a model names an adapter instead."""
+    return is_spec(model) and adapter_path(read_spec(model)) is not None
+
+
+def _states_adapter(path: str) -> bool:
+    """Whether a regular file has the field that all configurations of adapters have."""
+    if not os.path.isfile(path):
+        return False  # opening a pipe would wait
+    try:
+        with open(path, "rb") as file:
+            return b'"peft_type"' in file.read(LARGEST_CONFIGURATION)
+    except OSError:
+        return False
+
+
+def _adapter_of_hub(name: str) -> tuple[str, str] | None:
+    """Return the adapter of the hub with a name that is not that of a model."""
+    from archspec.hub import find, names  # which few commands need
+
+    specs = resources.specs_root()
+    if not names.is_id(name) or names.bundled_name(name, specs) is not None:
+        return None
+    path = find.adapter_config(name, LARGEST_CONFIGURATION)
+    return (path, f"{name}/{ADAPTER}") if path is not None else None
 
 
 def located(spec: Spec) -> Spec:
@@ -21,6 +77,9 @@ def located(spec: Spec) -> Spec:
         return spec
     if os.path.isfile(config := os.path.join(path, CONFIG)):
         return spec._replace(path=config)
+    if adapter_path(spec) is not None:
+        help = "count or verify it; for all else, name its base model"
+        raise fail("usage", f"{path} is an adapter, not a model", help=help)
     return (_of_hub(spec, path) if not os.path.lexists(path) else None) or spec
 
 

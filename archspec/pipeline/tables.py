@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from archspec import cache, resources
-from archspec.pipeline.locate import located
-from archspec.pipeline.spec import CHECKPOINTS, Spec, is_spec, place, read_spec
+from archspec.pipeline.locate import is_checkpoint, located
+from archspec.pipeline.spec import Spec, is_spec, place, read_spec
 from archspec.pipeline.streams import is_stream
 from archspec.source import Diagnostic, fail
 from archspec.table import Table
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def table_of(model: ModelLike, overrides: Mapping[str, Plain] | None = None) -> tuple[Table, tuple[Diagnostic, ...]]:
     """The table of a model and the warnings about it; from the cache if that is current. Raises as `model_of` does."""
     spec, overrides = located(read_spec(model)) if is_spec(model) else None, dict(overrides or {})
-    if spec is not None and spec.path is not None and spec.path.endswith(CHECKPOINTS):
+    if spec is not None and spec.path is not None and is_checkpoint(spec.path):
         return _table_of_checkpoint(spec.path, overrides), ()
     key = _table_key(spec, overrides) if spec is not None else None
     stored = cache.read("table", key) if key is not None else None

@@ -1,0 +1,1 @@
+"""Adapters of models (LoRA), as peft counts them."""

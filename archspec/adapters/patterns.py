@@ -1,0 +1,48 @@
+"""Regular expressions of untrusted configurations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from re import _constants, _parser  # pyright: ignore  # the only way to see what a pattern consists of
+from typing import Any, cast
+
+from archspec.source import Span, fail
+
+LONGEST = 4000
+LONG_REPEAT = 64
+
+
+def compiled(pattern: str, at: Span | None = None) -> re.Pattern[str]:
+    """Compile a pattern. Raises ArchError for an invalid one, and for one that could take exponential time."""
+    shown = pattern if len(pattern) <= 60 else f"{pattern[:57]}..."
+    if len(pattern) > LONGEST:
+        raise fail("budget", f"pattern is too long: the limit is {LONGEST:,} characters", at)
+    try:
+        found = re.compile(pattern)
+        is_nested = _has_nested_repeats(_parser.parse(pattern))  # pyright: ignore
+    except (re.error, OverflowError, RecursionError) as problem:
+        raise fail("syntax", f"invalid regular expression `{shown}`: {problem}", at) from None
+    if is_nested:
+        message = f"regular expression `{shown}` repeats a repetition, which can take exponential time"
+        raise fail("budget", message, at, help="write it without nested `*` or `+`")
+    return found
+
+
+_REPEATS = (_constants.MAX_REPEAT, _constants.MIN_REPEAT, _constants.POSSESSIVE_REPEAT)  # pyright: ignore
+
+
+def _has_nested_repeats(parts: Any, inside: bool = False) -> bool:
+    """Whether an unbounded repetition contains another one."""
+    parts = getattr(parts, "data", parts)
+    if not isinstance(parts, list | tuple):
+        return False
+    for part in cast("Sequence[Any]", parts):
+        if isinstance(part, tuple) and len(cast("tuple[Any, ...]", part)) == 2 and part[0] in _REPEATS:
+            _, most, body = cast("tuple[int, int, Any]", part[1])
+            is_unbounded = most > LONG_REPEAT
+            if (inside and is_unbounded) or _has_nested_repeats(body, inside or is_unbounded):
+                return True
+        elif _has_nested_repeats(part, inside):
+            return True
+    return False

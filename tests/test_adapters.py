@@ -1,0 +1,237 @@
+"""Adapters: what they train is what peft counts, and nothing in their configurations is passed over."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from adapters.record import FIGURES, base_config, measured
+from checkpoints import write as write_checkpoint
+
+import archspec
+from archspec.cli import main
+
+CASES = yaml.safe_load(FIGURES.read_text())
+
+
+def write(folder: Path, **fields: Any) -> Path:
+    """An adapter in a folder; by default, of GPT-2."""
+    config = {"peft_type": "LORA", "base_model_name_or_path": "gpt2", "r": 8, "target_modules": ["c_attn"], **fields}
+    folder.mkdir(exist_ok=True)
+    (folder / "adapter_config.json").write_text(json.dumps(config))
+    return folder
+
+
+def error(folder: Path, base: Any = None, **overrides: Any) -> archspec.Diagnostic:
+    with pytest.raises(archspec.ArchError) as caught:
+        archspec.adapter(folder, base, **overrides)
+    return caught.value.diagnostics[0]
+
+
+# Figures --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_figures_are_those_of_peft(name: str, tmp_path: Path) -> None:
+    case = CASES[name]
+    (tmp_path / "config.json").write_text(json.dumps(base_config(case)))
+    folder = write(
+        tmp_path / "adapter", base_model_name_or_path=str(tmp_path), task_type=case.get("task"), **case["lora"]
+    )
+    found = archspec.adapter(folder)
+    assert (found.params.trainable, found.params.total) == (case["peft"]["trainable"], case["peft"]["total"])
+    assert found.params.total == found.params.trainable + found.params.frozen
+    assert sum(row.params for row in found.targets) == found.params.trainable
+    assert found.table.is_sound()
+    assert found.stored.is_sound()
+    if case["lora"].get("bias") is None:  # with biases, peft saves some of modules_to_save several times
+        assert len(found.stored.tensors) == case["peft"]["tensors"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_peft_agrees(name: str, tmp_path: Path) -> None:
+    pytest.importorskip("peft")
+    figures, tensors, saved = measured(CASES[name], tmp_path)
+    assert figures == CASES[name]["peft"]
+    folder = write(tmp_path / "adapter", **saved)
+    found = archspec.adapter(folder)
+    assert (found.params.trainable, found.params.total) == (figures["trainable"], figures["total"])
+    assert {tensor.name: list(tensor.shape) for tensor in found.stored.tensors} == tensors
+
+
+# Base models ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_base_model_is_the_one_that_is_named(tmp_path: Path) -> None:
+    found = archspec.adapter(write(tmp_path, task_type="CAUSAL_LM"))
+    assert found.base == "gpt2"
+    assert tuple(found.params) == (124_734_720, 294_912, 124_439_808)
+    assert f"{100 * found.share:.4f}" == "0.2364"
+    assert archspec.adapter(tmp_path / "adapter_config.json") == found
+    assert archspec.adapter(tmp_path, "gpt2-medium").params.trainable == 786_432
+    assert archspec.adapter(tmp_path, layers=2).params.trainable == 49_152
+    assert archspec.adapter(tmp_path, archspec.load("gpt2", layers=2)).params.trainable == 49_152
+
+
+def test_a_head_for_the_task_is_added(tmp_path: Path) -> None:
+    fields: dict[str, Any] = {"base_model_name_or_path": "FacebookAI/roberta-base", "task_type": "SEQ_CLS"}
+    folder = write(tmp_path, target_modules="all-linear", **fields)
+    found = archspec.adapter(folder, labels=5)
+    figures = CASES["roberta-classes"]["peft"]
+    assert (found.params.trainable, found.params.total) == (figures["trainable"], figures["total"])
+    assert error(folder).message == (
+        "unknown number of labels: the adapter is for SEQ_CLS, and roberta-base has no head"
+    )
+    assert error(folder, labels=5, layer=2).code == "bad-override"
+    write(tmp_path, **(fields | {"task_type": "QUESTION_ANS", "target_modules": ["query"]}))
+    assert [row.target for row in archspec.adapter(folder).targets] == ["query", "qa_outputs"]
+    write(tmp_path, target_modules=["q_proj"], **(fields | {"base_model_name_or_path": "vit-base-patch16-224"}))
+    assert error(folder).message.startswith(
+        "no architecture of vit-base-patch16-224 ends with `ForSequenceClassification`"
+    )
+
+
+def test_a_base_model_that_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    found = error(write(tmp_path, base_model_name_or_path="somebody/something"))
+    assert (found.code, found.message) == ("unknown-model", "unknown model `somebody/something`")
+    assert found.help is not None
+    assert found.help.startswith("name the base model with --base SPEC")
+    assert error(write(tmp_path, base_model_name_or_path=None)).message == "the adapter names no base model"
+    assert error(write(tmp_path, base_model_name_or_path="-")).code == "usage"
+    assert error(write(tmp_path), "bert-base-uncased").message.startswith("no module of bert-base-uncased is a target")
+
+
+def test_names_of_published_and_of_live_modules(tmp_path: Path) -> None:
+    """ViT has `attention.attention.query` in its checkpoints, `attention.q_proj` in transformers 5."""
+    old = archspec.adapter(write(tmp_path, base_model_name_or_path="vit-base-patch16-224", target_modules=["query"]))
+    new = archspec.adapter(write(tmp_path, base_model_name_or_path="vit-base-patch16-224", target_modules=["q_proj"]))
+    assert old.params == new.params
+    first = "base_model.model.vit."
+    assert old.stored.tensors[0].name == f"{first}encoder.layer.0.attention.attention.query.lora_A.weight"
+    assert new.stored.tensors[0].name == f"{first}layers.0.attention.q_proj.lora_A.weight"
+
+
+def test_experts_are_adapted_one_by_one(tmp_path: Path) -> None:
+    found = archspec.adapter(write(tmp_path, base_model_name_or_path="mixtral-8x7b", target_modules=["w1"]))
+    assert found.params.trainable == 32 * 8 * 8 * (4096 + 14336)
+    assert found.notes == ("the experts are adapted one by one, as published checkpoints store them",)
+    write(tmp_path, base_model_name_or_path="mixtral-8x7b", target_modules="all-linear")
+    assert error(tmp_path).message == "the linear layers of mixtral-8x7b depend on the version of transformers"
+
+
+# Errors ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fields", "code", "message"),
+    [
+        ({"peft_type": "IA3"}, "unsupported", 'adapters of the type "IA3" are not supported'),
+        ({"peft_type": "ADALORA"}, "unsupported", 'adapters of the type "ADALORA" are not supported'),
+        ({"rr": 8}, "unknown-name", "unknown field `rr` for adapter type `LORA`"),
+        ({"r": 0}, "wrong-kind", "`r` expects an integer of at least 1 with at most 18 digits, found 0"),
+        ({"target_modules": 3}, "wrong-kind", "`target_modules` expects a string or a list of strings, found 3"),
+        ({"modules_to_save": "x"}, "wrong-kind", '`modules_to_save` expects a list of strings, found "x"'),
+        ({"layers_to_transform": [-1]}, "wrong-kind", "`layers_to_transform` expects a non-negative integer, or a "),
+        ({"rank_pattern": {"x": 0.5}}, "wrong-kind", "`rank_pattern` expects an object of positive integers"),
+        ({"target_parameters": ["a"]}, "unsupported", "unsupported value of `target_parameters` for adapter type"),
+        ({"use_qalora": True}, "unsupported", "unsupported value of `use_qalora` for adapter type `LORA`: true"),
+        ({"init_lora_weights": "mica"}, "unsupported", "unsupported value of `init_lora_weights` for adapter type"),
+        ({"bias": "some"}, "unsupported", 'unsupported value of `bias` for adapter type `LORA`: "some"'),
+        ({"task_type": "MAGIC"}, "unsupported", "unknown `task_type` `MAGIC`"),
+        ({"target_modules": None}, "missing-argument", "missing value of `target_modules`"),
+        ({"target_modules": "("}, "syntax", "invalid regular expression `(`"),
+        ({"target_modules": "(a+)+$"}, "budget", "regular expression `(a+)+$` repeats a repetition"),
+        ({"rank_pattern": {"(.*)*": 2}}, "budget", "regular expression `(.*)*` repeats a repetition"),
+        ({"target_modules": "x" * 5000}, "budget", "pattern is too long"),
+        ({"target_modules": ".*", "layers_to_transform": 1}, "unsupported", "cannot be combined with a pattern"),
+        ({"target_modules": ["ln_1"]}, "unsupported", "cannot adapt `transformer.h.0.ln_1`: it is a `LayerNorm`"),
+        ({"target_modules": r"transformer\.h\.0"}, "unsupported", "cannot adapt `transformer.h.0`"),
+        ({"target_modules": ["wte"], "lora_bias": True}, "unsupported", "`lora_bias` is not supported for the embed"),
+        ({"modules_to_save": ["wte", "transformer"]}, "unknown-name", "no module of gpt2 is a target"),
+        ({"modules_to_save": ["h.0", "0.attn"]}, "unsupported", "is inside `transformer.h.0`, of which a copy"),
+        ({"target_modules": ["q_proj"]}, "unknown-name", "no module of gpt2 is a target of the adapter: q_proj"),
+    ],
+)
+def test_what_is_not_understood(fields: dict[str, Any], code: str, message: str, tmp_path: Path) -> None:
+    found = error(write(tmp_path, **fields))
+    assert found.code == code
+    assert message in found.message
+
+
+def test_shared_embeddings(tmp_path: Path) -> None:
+    write(tmp_path, base_model_name_or_path="bart-base", target_modules=["embed_tokens"])
+    assert error(tmp_path).message.endswith("several embeddings share its table")
+
+
+def test_fields_to_ignore(tmp_path: Path) -> None:
+    found = archspec.adapter(write(tmp_path, house_rank=3), ignore=["house_*"])
+    assert found.notes == ("ignored as specified: house_rank",)
+
+
+# Commands -------------------------------------------------------------------------------------------------------------
+
+
+def test_count(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = str(write(tmp_path / "small", task_type="CAUSAL_LM", modules_to_save=["wpe"], bias="all"))
+    assert main(["count", folder]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "small, an adapter of gpt2",
+        "",
+        "module                 type       trained  matrix      rank     each  trainable   share",
+        "c_attn           12 x  Conv1D     LoRA     2304 x 768     8   24,576    294,912  24.9 %",
+        "bias             73 x             biases                                102,144   8.6 %",
+        "transformer.wpe  1 x   Embedding  a copy                     786,432    786,432  66.5 %",
+        "",
+        "1,183,488 trainable (1.18M) of 125,521,152 parameters (126M), 0.9429 %",
+        "98 tensors in the checkpoint of the adapter",
+    ]
+    assert main(["count", folder, "--format", "json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["params"] == {"total": 125_521_152, "trainable": 1_183_488, "frozen": 124_337_664}
+    assert len(document["tensors"]) == 98
+    assert main(["count", folder, "--by", "tensor", "--select", "*.lora_A.*", "--format", "csv"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 13
+    assert main(["count", folder, "--base", "gpt2-medium", "--format", "csv"]) == 0
+    assert "c_attn,Conv1D,lora,24," in capsys.readouterr().out
+    assert main(["count", "gpt2", "--base", "gpt2"]) == 2
+
+
+def test_verify(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write(tmp_path / "small")
+    tensors = {tensor.name: tensor.shape for tensor in archspec.adapter(folder).stored.tensors}
+    write_checkpoint(folder / "adapter_model.safetensors", tensors)
+    assert main(["verify", str(folder), str(folder)]) == 0
+    assert main(["verify", str(folder), str(folder), "--base", "gpt2-medium"]) == 1
+    assert "24 tensors missing, 24 tensors with a different shape" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["cost", "build", "check", "graph", "import", "formula"])
+def test_other_commands_refer_to_the_base_model(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, str(write(tmp_path / "small"))]) == 2
+    assert "is an adapter, not a model\nhelp: count or verify it" in capsys.readouterr().err
+
+
+def test_a_folder_with_a_configuration_is_a_model(tmp_path: Path) -> None:
+    write(tmp_path)
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "gpt2", "n_layer": 1}))
+    assert archspec.load(tmp_path).params.total == 46_473_216
+    assert archspec.adapter(tmp_path / "adapter_config.json").params.trainable == 294_912
+    with pytest.raises(archspec.ArchError, match="is not an adapter"):
+        archspec.adapter(tmp_path)
+
+
+def test_an_adapter_of_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    commit = "0" * 40
+    home = tmp_path / "models--some--adapter"
+    (home / "refs").mkdir(parents=True)
+    (home / "refs" / "main").write_text(commit)
+    (home / "snapshots").mkdir()
+    write(home / "snapshots" / commit)
+    assert archspec.adapter("some/adapter").params.trainable == 294_912
+    assert archspec.adapter("some/adapter").name == "adapter"
