@@ -76,7 +76,9 @@ class Compilation:
     def table(self) -> Table:
         """Tensors, buffers, modules and totals as plain data."""
         if self._table is None:
-            self._table = compiled_table(self.compiled, self.overrides)
+            table = compiled_table(self.compiled, self.overrides)
+            quantization = self.unit.quantization
+            self._table = table if quantization is None else table._replace(notes=(*table.notes, quantization.note))
         return self._table
 
 

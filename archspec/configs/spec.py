@@ -9,9 +9,11 @@ from typing import NamedTuple
 
 from archspec.configs.family import Family
 from archspec.configs.model_type import family_of
+from archspec.configs.quantization import FIELD, quantization_of
 from archspec.configs.read import Member, read_json
 from archspec.configs.settings import Setting, Settings, same
 from archspec.configuration import LARGEST_CONFIGURATION
+from archspec.quantization import Quantization
 from archspec.reporting.text import literal
 from archspec.resolve.files import Library
 from archspec.resolve.unit import Definition, Unit
@@ -50,11 +52,14 @@ def config_unit(source: Source, library: Library, report: Report, reading: Readi
 
     The files read are added to `library.raw`.
     """
-    spec = spec_of(source, library, report, reading)
-    if spec is None:
+    described = _described(source, library, report, reading)
+    if described is None:
         return None
-    label = f"the spec of {source.label}"
-    return library.define(Source(label, spec), report, folder=None, root=None, path=os.path.realpath(source.label))
+    spec, quantization = described
+    label, path = f"the spec of {source.label}", os.path.realpath(source.label)
+    unit = library.define(Source(label, spec), report, folder=None, root=None, path=path)
+    unit.quantization = quantization
+    return unit
 
 
 def spec_of(source: Source, library: Library, report: Report, reading: Reading = AS_WRITTEN) -> str | None:
@@ -62,6 +67,13 @@ def spec_of(source: Source, library: Library, report: Report, reading: Reading =
 
     The files read are added to `library.raw`. Raises ArchError if the source is not valid JSON.
     """
+    described = _described(source, library, report, reading)
+    return described[0] if described is not None else None
+
+
+def _described(
+    source: Source, library: Library, report: Report, reading: Reading
+) -> tuple[str, Quantization | None] | None:
     root = read_json(source)
     if not isinstance(root.plain, dict):
         report.error("wrong-kind", f"expected a JSON object, found {root.written()}", root.span)
@@ -70,7 +82,9 @@ def spec_of(source: Source, library: Library, report: Report, reading: Reading =
     if family is None:
         return None
     architecture = _architecture(root.plain, family, report)
-    members = {name: member for name, member in root.plain.items() if name not in ("model_type", "architectures")}
+    quantization = quantization_of(root.plain, report)
+    apart = ("model_type", "architectures", FIELD)
+    members = {name: member for name, member in root.plain.items() if name not in apart}
     settings = Settings(family, architecture or "", report, reading.ignore)
     settings.take(members, "")
     settings.complete()
@@ -81,7 +95,8 @@ def spec_of(source: Source, library: Library, report: Report, reading: Reading =
         return None
     title = _title(source.label, family) if reading.has_path else family.type
     heading = _heading(source.label, architecture, "model_type" in root.plain, reading, family, settings.skipped)
-    return heading + _text(title, family, architecture, unit, settings.found)
+    heading += f"# {quantization.note.capitalize()}.\n" if quantization is not None else ""
+    return f"{heading}\n{_text(title, family, architecture, unit, settings.found)}", quantization
 
 
 def _architecture(members: dict[str, Member], family: Family, report: Report) -> str | None:
@@ -117,7 +132,7 @@ def _heading(
         why = "as specified" if reading.type is not None else f"the one with {architecture}"
         lines.append(f"# Without `model_type`: {family.type}, {why}.")
     lines += [f"# Ignored as specified: {escaped(name)}" for name in skipped]
-    return "\n".join(lines) + "\n\n"
+    return "\n".join(lines) + "\n"
 
 
 def _text(title: str, family: Family, architecture: str, unit: Unit, found: dict[str, Setting]) -> str:

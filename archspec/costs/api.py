@@ -10,6 +10,7 @@ from archspec.costs.cost import Cost, cost_of, dimensions
 from archspec.costs.dimension_sizes import given_sizes
 from archspec.costs.index_ranges import check_sizes, chosen
 from archspec.costs.memory import ATTENTION, BITS, FLOATS, Activations
+from archspec.costs.quantized import stored_bytes
 from archspec.ir import Body
 from archspec.model import Model, ModelLike, internals
 from archspec.pipeline.compile import model_of
@@ -54,6 +55,9 @@ def cost(
     body = internals(compiled).body
     values = valid_sizes(compiled, given_sizes(dims, batch, seq))
     found = cost_of(internals(compiled).table, body, values, dtype, causal_half).replace(depth=depth)
+    quantization = internals(compiled).unit.quantization
+    if quantization is not None:
+        found = found.replace(stored=stored_bytes(found.table, quantization))
     if past is not None:
         cache = cache_dtype or (dtype if dtype in FLOATS else "bfloat16")
         found = found.replace(decoding=_decoding(body, values, past, dtype, cache))

@@ -15,6 +15,7 @@ from archspec.algebra import substitute, symbols, total
 from archspec.algebra.polynomial import ratio
 from archspec.costs.attention import Context, Tracer
 from archspec.costs.memory import Activations, Memory, memory_of
+from archspec.costs.quantized import Stored
 from archspec.ir import Body, Type
 from archspec.reporting.results import Result
 from archspec.table import Table
@@ -72,8 +73,8 @@ class Cost(Result):
     `work` is the total, and `modules` has the work of each module in program order; `memory` is in bytes.
     `causal` is whether the products of causal attention are counted as "whole" or as "half"; "" if there are none.
     `activations` is set if an attention implementation was specified, `decoding` if a number of past positions was.
-    `table` is the model's, and `depth` limits the
-    nesting of what is shown.
+    `stored` has the bytes of quantized weights as they are stored, if the model comes from a configuration that
+    describes them. `table` is the model's, and `depth` limits the nesting of what is shown.
     """
 
     table: Table
@@ -84,6 +85,7 @@ class Cost(Result):
     causal: str = ""
     activations: Activations | None = None
     decoding: Decoding | None = None
+    stored: Stored | None = None
     depth: int | None = None
 
     def __repr__(self) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from archspec.costs import decoding_report
 from archspec.costs.cost import Cost, Figures
 from archspec.costs.memory import Activations, in_bytes
+from archspec.costs.quantized import Stored
 from archspec.costs.tree import CostRow, tree
 from archspec.reporting.documents import Document, finite
 from archspec.reporting.page import Block, Page
@@ -35,12 +36,17 @@ def contents(cost: Cost) -> Document:
         "memory": {
             "weights": memory.weights,
             "buffers": memory.buffers,
+            "stored": _stored(cost.stored),
             "activations": kept and kept._asdict() | {"bytes": _plain(kept.bytes)},
             "training": [scheme._asdict() | {"total": scheme.total} for scheme in memory.schemes],
         },
         "decoding": cost.decoding and decoding_report.contents(cost.decoding),
         "rows": list(_module_rows(cost).rows),
     }
+
+
+def _stored(stored: Stored | None) -> Document | None:
+    return None if stored is None else {**stored._asdict(), "total": stored.total or None}
 
 
 def rows(cost: Cost) -> View:
@@ -141,6 +147,8 @@ def _summary(cost: Cost) -> list[str]:
         lines.insert(2, _CAUSAL[cost.causal])
     if not work.score_macs and not work.mix_macs:
         del lines[1]
+    if cost.stored is not None:
+        lines.append(_stored_line(cost.stored))
     if cost.table.active is not None:
         lines.append(active(*cost.table.active[:3]))
     kept = cost.activations
@@ -148,6 +156,16 @@ def _summary(cost: Cost) -> list[str]:
         where = ", ".join(f"{name} >= {size}" for name, size in kept.least.items())
         lines.append(f"{kept.bytes:,} bytes of {_kept(kept)}, where {where}")
     return lines
+
+
+def _stored_line(stored: Stored) -> str:
+    """Describe the bytes of quantized weights."""
+    if stored.unknown:
+        return f"quantized ({stored.method}): bytes as stored are not known, because {stored.unknown}"
+    return (
+        f"quantized ({stored.method}): {stored.converted:,} parameters in {stored.weights:,} bytes, {stored.scales:,} "
+        f"bytes of scales and zero points, {stored.others:,} bytes of other parameters in {stored.dtype}"
+    )
 
 
 _CAUSAL = {
@@ -167,6 +185,8 @@ def _memory(cost: Cost) -> View:
     found = [blank | {"to": f"weights, {memory.dtype}", "weights": memory.weights, "total": memory.weights}]
     if memory.buffers:
         found.append(blank | {"to": "buffers", "total": memory.buffers})
+    if cost.stored is not None and not cost.stored.unknown:
+        found.append(blank | {"to": f"weights as stored, {cost.stored.method}", "total": cost.stored.total})
     for scheme in memory.schemes:
         found.append(scheme._asdict() | {"to": f"training, {scheme.name}", "total": scheme.total})
     if cost.activations is not None and isinstance(cost.activations.bytes, int):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeGuard
 
 from archspec.ops import Op
+from archspec.quantization import Quantization
 from archspec.record import Record, from_values
 from archspec.resolve.patterns import Pattern, numbered, tails
 from archspec.source import Source, Span
@@ -123,6 +124,7 @@ class Unit:
         "lent",
         "models",
         "names",
+        "quantization",
         "root",
         "source",
         "standard_names",
@@ -143,6 +145,9 @@ class Unit:
         self.broken = {name for part in file.broken for name in part.names}
         self.unknown: set[str] = set()  # unknown names that were reported
         self.standard_names: Callable[[], Iterable[str]] = tuple  # those that the standard library exports
+        self.quantization: Quantization | None = (
+            None  # of the weights, by the configuration that the file was made from
+        )
         self._tails: set[Pattern] | None = None
 
     def reaches(self, pattern: Pattern) -> bool:

@@ -1,0 +1,184 @@
+"""Quantized weights: counted at their logical size; their bytes are those of the tensors that the libraries store."""
+
+import json
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import archspec
+from archspec.cli import main
+
+SMALL: dict[str, Any] = {
+    "model_type": "llama",
+    "architectures": ["LlamaForCausalLM"],
+    "torch_dtype": "float16",
+    "vocab_size": 1000,
+    "hidden_size": 256,
+    "intermediate_size": 384,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+}
+CONFIGS = Path(__file__).parent / "configs"
+WIDTHS = {"int32": 4, "float32": 4, "float16": 2, "int8": 1, "uint8": 1, "float8_e4m3fn": 1}
+Layout = dict[str, tuple[str, tuple[int, ...]]]
+
+
+def cost(quantization: dict[str, Any] | None, **fields: Any) -> archspec.Cost:
+    return archspec.cost({**SMALL, "quantization_config": quantization, **fields})
+
+
+def total(layouts: list[Layout]) -> int:
+    return sum(WIDTHS[dtype] * prod(shape) for layout in layouts for dtype, shape in layout.values())
+
+
+def linear_layers() -> list[tuple[int, int]]:
+    """Inputs and outputs of the linear layers of SMALL, without the output layer."""
+    return 2 * [*4 * [(256, 256)], *2 * [(256, 384)], (384, 256)]
+
+
+# The tensors of one linear layer, as the libraries create them --------------------------------------------------------
+
+
+def gptq(inputs: int, outputs: int, bits: int, group: int) -> Layout:
+    """QuantLinear of AutoGPTQ and GPTQModel."""
+    groups = -(-inputs // group) if group > 0 else 1
+    return {
+        "qweight": ("int32", (inputs // 32 * bits, outputs)),
+        "qzeros": ("int32", (groups, outputs // 32 * bits)),
+        "scales": ("float16", (groups, outputs)),
+        "g_idx": ("int32", (inputs,)),
+    }
+
+
+def awq(inputs: int, outputs: int, group: int) -> Layout:
+    """WQLinear_GEMM of AutoAWQ."""
+    return {
+        "qweight": ("int32", (inputs, outputs // 8)),
+        "qzeros": ("int32", (inputs // group, outputs // 8)),
+        "scales": ("float16", (inputs // group, outputs)),
+    }
+
+
+def int8(inputs: int, outputs: int) -> Layout:
+    """Linear8bitLt of bitsandbytes."""
+    return {"weight": ("int8", (outputs, inputs)), "SCB": ("float32", (outputs,))}
+
+
+def nf4(inputs: int, outputs: int, is_nested: bool) -> Layout:
+    """Linear4bit of bitsandbytes, in blocks of 64; those of nested scales have 256."""
+    blocks = inputs * outputs // 64
+    found: Layout = {"weight": ("uint8", (inputs * outputs // 2, 1))}
+    if not is_nested:
+        return found | {"weight.absmax": ("float32", (blocks,))}
+    return found | {"weight.absmax": ("uint8", (blocks,)), "weight.nested_absmax": ("float32", (-(-blocks // 256),))}
+
+
+def fp8(inputs: int, outputs: int) -> Layout:
+    """FP8Linear of transformers, as in DeepSeek-V3."""
+    blocks = (-(-outputs // 128), -(-inputs // 128))
+    return {"weight": ("float8_e4m3fn", (outputs, inputs)), "weight_scale_inv": ("float32", blocks)}
+
+
+@pytest.mark.parametrize(
+    ("fields", "layouts"),
+    [
+        *(
+            (
+                {"quant_method": "gptq", "bits": bits, "group_size": group},
+                [gptq(*sizes, bits, group) for sizes in linear_layers()],
+            )
+            for bits in (2, 3, 4, 8)
+            for group in (32, 128, -1)
+        ),
+        (
+            {"quant_method": "awq", "bits": 4, "group_size": 64, "zero_point": True, "version": "gemm"},
+            [awq(*sizes, 64) for sizes in linear_layers()],
+        ),
+        ({"load_in_8bit": True, "quant_method": "bitsandbytes"}, [int8(*sizes) for sizes in linear_layers()]),
+        ({"load_in_4bit": True, "load_in_8bit": False}, [nf4(*sizes, False) for sizes in linear_layers()]),
+        (
+            {"load_in_4bit": True, "bnb_4bit_quant_type": "nf4", "bnb_4bit_use_double_quant": True},
+            [nf4(*sizes, True) for sizes in linear_layers()],
+        ),
+        (
+            {"quant_method": "fp8", "activation_scheme": "dynamic", "weight_block_size": [128, 128]},
+            [fp8(*sizes) for sizes in linear_layers()],
+        ),
+    ],
+)
+def test_bytes_are_those_of_the_stored_tensors(fields: dict[str, Any], layouts: list[Layout]) -> None:
+    found = cost(fields)
+    stored = found.stored
+    assert stored is not None
+    others = 2 * 1000 * 256 + 5 * 256  # the embeddings, the output layer, the norms
+    assert stored.converted == found.table.params.total - others
+    assert stored.others == 2 * others
+    assert stored.weights + stored.scales == total(layouts)
+    assert stored.total == stored.weights + stored.scales + stored.others
+    assert found.table.params == archspec.load(SMALL).params
+    assert found.table.notes[0].startswith("quantized (")
+
+
+def test_the_published_size_of_gpt_oss() -> None:
+    """`total_size` in the index of openai/gpt-oss-20b."""
+    stored = archspec.cost(str(CONFIGS / "gpt-oss-20b.json")).stored
+    assert stored is not None
+    assert stored.total == 13_761_264_768
+
+
+def test_layers_that_are_not_converted() -> None:
+    full = cost({"load_in_8bit": True}).stored
+    some = cost({"load_in_8bit": True, "llm_int8_skip_modules": ["lm_head", "mlp.down_proj"]}).stored
+    all_ = cost({"load_in_8bit": True, "llm_int8_skip_modules": []}).stored
+    tied = cost({"load_in_8bit": True}, tie_word_embeddings=True).stored
+    parts = cost({"quant_method": "gptq", "bits": 4, "modules_in_block_to_quantize": [["self_attn.q_proj"]]}).stored
+    assert full is not None and some is not None and all_ is not None and tied is not None and parts is not None
+    assert full.converted - some.converted == 2 * 256 * 384
+    assert all_.converted - full.converted == 1000 * 256
+    assert tied.converted == full.converted
+    assert parts.converted == 2 * 256 * 256
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"quant_method": "hqq", "bits": 4}, "the layout of the method `hqq` is not supported"),
+        ({"quant_method": "gptq", "bits": 5}, "unsupported value of `bits`: 5"),
+        ({"quant_method": "gptq", "bits": 4, "dynamic": {"x": {}}}, "in other ways"),
+        ({"quant_method": "awq", "bits": 4, "version": "gemv"}, "only the layout `gemm` of AWQ"),
+        ({"quant_method": "fp8", "weight_block_size": None}, "unsupported value of `weight_block_size`: None"),
+        ({"quant_method": "mxfp4"}, "experts that are stored in one tensor"),
+        ({"load_in_8bit": True, "llm_int8_skip_modules": ["(a+)+"]}, "repeats a repetition"),
+    ],
+)
+def test_unknown_layouts_stop_no_count(fields: dict[str, Any], reason: str) -> None:
+    found = cost(fields)
+    assert found.stored is not None
+    assert found.work.flops == cost(None).work.flops
+    assert reason in found.stored.unknown
+    assert found.to_dict()["memory"]["stored"]["total"] is None
+
+
+def test_no_quantization() -> None:
+    """`transformers` writes the object also for models that were loaded without quantization."""
+    for fields in (None, {"load_in_8bit": False, "load_in_4bit": False, "quant_method": "bitsandbytes"}):
+        found = cost(fields)
+        assert found.stored is None
+        assert found.table.notes == ()
+
+
+def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "small.json"
+    path.write_text(json.dumps(SMALL | {"quantization_config": {"quant_method": "gptq", "bits": 4}}))
+    assert main(["count", str(path), "--depth", "0"]) == 0
+    assert "\nquantized (gptq, 4 bits): counted at its logical size\n" in capsys.readouterr().out
+    assert main(["count", str(path), "--depth", "0"]) == 0  # from the cache
+    assert "\nquantized (gptq, 4 bits): counted at its logical size\n" in capsys.readouterr().out
+    assert main(["import", str(path)]) == 0
+    assert "# Quantized (gptq, 4 bits): counted at its logical size.\n" in capsys.readouterr().out
+    assert main(["cost", str(path), "--depth", "0", "--wide"]) == 0
+    out = capsys.readouterr().out
+    assert "weights as stored, gptq, 4 bits" in out
+    assert "bytes of scales and zero points" in out
