@@ -78,8 +78,16 @@ class Compilation:
         if self._table is None:
             table = compiled_table(self.compiled, self.overrides)
             quantization = self.unit.quantization
-            self._table = table if quantization is None else table._replace(notes=(*table.notes, quantization.note))
+            notes = [quantization.note] if quantization is not None else []
+            notes += [f"not included: {each}, which affects no tensor" for each in self.unit.deferred]
+            self._table = table._replace(notes=(*table.notes, *notes)) if notes else table
         return self._table
+
+    def require_computation(self) -> None:
+        """Raise ArchError if the model does not have the whole computation of its configuration."""
+        if self.unit.deferred:
+            message = f"the computation of {self.unit.deferred[0]} is not supported for {self.compiled.name}"
+            raise fail("unsupported", message, help="count and cost it, or remove the field to leave it out")
 
 
 class Model:

@@ -16,6 +16,7 @@ from archspec.cli import main
 from archspec.configs.family import known_types, read_family
 from archspec.configs.read import read_json
 from archspec.pipeline.tables import table_of
+from archspec.pytorch.build import torch_source
 from archspec.resources import specs_root
 from archspec.source import ArchError, Source
 
@@ -193,6 +194,37 @@ def test_labels_are_two_where_nothing_is_said(tmp_path: Path) -> None:
         assert archspec.load(write(tmp_path, config)).params.total == 109_483_778
 
 
+@pytest.mark.parametrize("type", ["llama", "qwen2", "phi3", "granite", "falcon", "modernbert", "gpt_neox", "gemma2"])
+def test_a_scaling_of_positions_stops_only_what_needs_its_computation(type: str) -> None:
+    plain = archspec.load({"model_type": type})
+    scaled = archspec.load({"model_type": type, "rope_scaling": {"type": "dynamic", "factor": 2.0, "other": [1.0]}})
+    assert scaled.tensors == plain.tensors
+    assert scaled.count().table.notes == (
+        "not included: `rope_scaling` of the type `dynamic`, which affects no tensor",
+    )
+    assert archspec.cost(scaled).work == archspec.cost(plain).work
+    config = {"model_type": type, "rope_scaling": {"rope_type": "made-up"}}
+    for needs_it in (torch_source, archspec.import_config, lambda model: archspec.equivalent(model, plain)):
+        with pytest.raises(ArchError, match=r"the computation of `rope_scaling` of the type `.*` is not supported"):
+            needs_it(scaled if needs_it is not archspec.import_config else config)
+
+
+def test_parts_and_code_are_read_as_transformers_does() -> None:
+    """`text_config_dict` replaces `text_config`; classes of `auto_map` that the library has, too, are its own."""
+    parts = {"text_config": {"num_hidden_layers": 2}, "text_config_dict": {"num_hidden_layers": 3}}
+    assert archspec.load({"model_type": "clip", **parts}).hyperparameters["Text"]
+    three = archspec.load({"model_type": "clip", "text_config": {"num_hidden_layers": 3}})
+    assert archspec.load({"model_type": "clip", **parts}).tensors == three.tensors
+    own = {
+        "AutoConfig": "configuration_falcon.FalconConfig",
+        "AutoModelForCausalLM": "modeling_falcon.FalconForCausalLM",
+    }
+    assert (
+        archspec.load({"model_type": "falcon", "auto_map": own}).tensors
+        == archspec.load({"model_type": "falcon"}).tensors
+    )
+
+
 # What is refused ------------------------------------------------------------------------------------------------------
 
 CLASSIFIER = {"model_type": "bert", "architectures": ["BertForSequenceClassification"]}
@@ -224,8 +256,6 @@ WRONG = [
     ({"model_type": "t5", "feed_forward_proj": "gated-prelu"}, "unsupported", '"gated-prelu"'),
     ({"model_type": "t5", "dense_act_fn": "gelu_new"}, "unsupported", '"dense_act_fn"'),
     ({"model_type": "t5", "is_gated_act": True}, "unsupported", '"is_gated_act"'),
-    ({"model_type": "llama", "rope_scaling": {"type": "yarn", "factor": 2.0}}, "unsupported", '"yarn"'),
-    ({"model_type": "llama", "rope_scaling": {"type": "dynamic", "factor": 2.0}}, "unsupported", '"dynamic"'),
     ({"model_type": "llama", "rope_scaling": {"type": "linear"}}, "missing-argument", '"linear"'),
     ({"model_type": "llama", "rope_parameters": {"rope_type": "default", "factor": 2.0}}, "unsupported", '"factor"'),
     ({"model_type": "llama", "rope_parameters": {"partial_rotary_factor": 0.5}}, "unknown-name", None),

@@ -74,6 +74,7 @@ class Family(NamedTuple):
     fields: dict[str, Field]
     ignored: frozenset[str]
     names: tuple[tuple[str, str], ...]
+    parts: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -122,7 +123,8 @@ def _family(type: str, documents: list[_Mapping], common: _Mapping) -> Family:
     entries: dict[str, _Mapping] = {}
     ignored = set[str]()
     names: list[list[str]] = []
-    for part in documents[-1].get("parts", ()):
+    parts = tuple(documents[-1].get("parts", ()))
+    for part in parts:
         entries |= {f"{part}.{name}": entry for name, entry in common["fields"].items() if "only" in entry}
         ignored.update(f"{part}.{name}" for name in (*common["ignored"], *_OF_A_WHOLE))
     for document in (common, *documents):
@@ -135,7 +137,7 @@ def _family(type: str, documents: list[_Mapping], common: _Mapping) -> Family:
         fields |= dict.fromkeys((name, *entry.get("also", ())), _field(name, entry, common["values"]))
     found = {name: _architecture(entry) for name, entry in architectures.items()}
     pairs = tuple((published, live) for published, live in names)
-    return Family(type, found, fields, frozenset(ignored - set(fields)), pairs)
+    return Family(type, found, fields, frozenset(ignored - set(fields)), pairs, parts)
 
 
 def _architecture(entry: str | _Mapping) -> Architecture:

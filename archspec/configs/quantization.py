@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 from archspec.configs.read import Member
 from archspec.quantization import Quantization
 from archspec.source import Report
@@ -19,9 +21,11 @@ def quantization_of(members: dict[str, Member], report: Report) -> Quantization 
         message = f"`{FIELD}` expects an object, found {member.value.written()}"
         report.error("wrong-kind", message, member.value.span)
         return None
-    in_bits = {bits: fields.get(f"load_in_{bits}bit") or fields.get(f"_load_in_{bits}bit") for bits in (4, 8)}
-    method = fields.get("quant_method", "bitsandbytes" if any(in_bits.values()) else None)
-    if method == "bitsandbytes" and not any(in_bits.values()):
+    fields = cast("dict[str, Any]", fields)
+    names = [f"{before}load_in_{bits}bit" for before in ("", "_") for bits in (4, 8)]
+    is_loaded = any(fields.get(name) for name in names)
+    method = fields.get("quant_method", "bitsandbytes" if is_loaded else None)
+    if method == "bitsandbytes" and not is_loaded:
         return None  # written by `transformers` for models that were loaded without it
     if not isinstance(method, str):
         message = f"missing `quant_method` in `{FIELD}`: {member.value.written()}"

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from archspec.configs.deferred import as_read, without_scaling
 from archspec.configs.family import Family
 from archspec.configs.model_type import family_of
 from archspec.configs.quantization import FIELD, quantization_of
@@ -55,10 +56,9 @@ def config_unit(source: Source, library: Library, report: Report, reading: Readi
     described = _described(source, library, report, reading)
     if described is None:
         return None
-    spec, quantization = described
     label, path = f"the spec of {source.label}", os.path.realpath(source.label)
-    unit = library.define(Source(label, spec), report, folder=None, root=None, path=path)
-    unit.quantization = quantization
+    unit = library.define(Source(label, described.text), report, folder=None, root=None, path=path)
+    unit.quantization, unit.deferred = described.quantization, described.deferred
     return unit
 
 
@@ -68,12 +68,18 @@ def spec_of(source: Source, library: Library, report: Report, reading: Reading =
     The files read are added to `library.raw`. Raises ArchError if the source is not valid JSON.
     """
     described = _described(source, library, report, reading)
-    return described[0] if described is not None else None
+    return described.text if described is not None else None
 
 
-def _described(
-    source: Source, library: Library, report: Report, reading: Reading
-) -> tuple[str, Quantization | None] | None:
+class _Described(NamedTuple):
+    """The spec of a configuration, and what is not in it: how weights are stored, and fields of other computations."""
+
+    text: str
+    quantization: Quantization | None
+    deferred: tuple[str, ...]
+
+
+def _described(source: Source, library: Library, report: Report, reading: Reading) -> _Described | None:
     root = read_json(source)
     if not isinstance(root.plain, dict):
         report.error("wrong-kind", f"expected a JSON object, found {root.written()}", root.span)
@@ -85,6 +91,7 @@ def _described(
     quantization = quantization_of(root.plain, report)
     apart = ("model_type", "architectures", FIELD)
     members = {name: member for name, member in root.plain.items() if name not in apart}
+    members, deferred = without_scaling(as_read(members, family), family)
     settings = Settings(family, architecture or "", report, reading.ignore)
     settings.take(members, "")
     settings.complete()
@@ -96,7 +103,7 @@ def _described(
     title = _title(source.label, family) if reading.has_path else family.type
     heading = _heading(source.label, architecture, "model_type" in root.plain, reading, family, settings.skipped)
     heading += f"# {quantization.note.capitalize()}.\n" if quantization is not None else ""
-    return f"{heading}\n{_text(title, family, architecture, unit, settings.found)}", quantization
+    return _Described(f"{heading}\n{_text(title, family, architecture, unit, settings.found)}", quantization, deferred)
 
 
 def _architecture(members: dict[str, Member], family: Family, report: Report) -> str | None:

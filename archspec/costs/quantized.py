@@ -204,9 +204,10 @@ def _fp8(table: Table, fields: dict[str, Any]) -> dict[str, _Size]:
 
 
 def _block(value: Any) -> tuple[int, int]:
-    if type(value) is not list or [type(n) for n in cast("list[Any]", value)] != [int, int] or min(value) < 1:
+    sizes = cast("list[int]", value if type(value) is list else [])
+    if [type(size) for size in sizes] != [int, int] or min(sizes) < 1:
         raise fail("unsupported", f"unsupported value of `weight_block_size`: {value!r:.40}")
-    return value[0], value[1]
+    return sizes[0], sizes[1]
 
 
 def _mxfp4(table: Table, fields: dict[str, Any]) -> dict[str, _Size]:

@@ -149,6 +149,7 @@ def _decided(found: Equivalence, error: float | None, rounded: float = SAME) -> 
 def _bodies(model: Model) -> list[Body]:
     """Return what a model computes with all optional inputs, and with none."""
     compilation = internals(model)
+    compilation.require_computation()
     bare = compilation.bare()
     return [compilation.body, *([bare] if len(bare.inputs) < len(compilation.body.inputs) else [])]
 

@@ -21,7 +21,7 @@ from archspec.elaborate.models import check_definitions, check_files, compile_mo
 from archspec.elaborate.program import Program
 from archspec.elaborate.untaken import check_untaken
 from archspec.ir import uncollected
-from archspec.model import Compilation, Model, ModelLike
+from archspec.model import Compilation, Model, ModelLike, internals
 from archspec.pipeline.files import Loaded, forget, fresh, load_file, model_in, open_spec
 from archspec.pipeline.locate import located
 from archspec.pipeline.spec import Spec, read_spec
@@ -156,7 +156,8 @@ def import_config(source: SpecLike, /, type: str | None = None, ignore: Sequence
     spec = read_spec(source)
     if type is not None or ignore:
         spec = spec._replace(type=type, ignore=tuple(ignore))
-    _, loaded = compile_spec(spec, {})
+    model, loaded = compile_spec(spec, {})
+    internals(model).require_computation()
     if not loaded.is_configuration:
         help = "expected a file whose name ends in .json, a directory with a config.json, or standard input (`-`)"
         raise fail("usage", f"`{spec}` is not a configuration", help=help)

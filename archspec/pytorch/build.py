@@ -24,6 +24,7 @@ def torch_source(model: Model) -> str:
     compared; `internal` where a tensor differs.
     """
     compilation = internals(model)
+    compilation.require_computation()
     trace = compilation.trace()
     text = file_text(trace, model.name, model.doc, compilation.values, model.params.total)
     try:

@@ -118,6 +118,7 @@ class Unit:
     __slots__ = (
         "_tails",
         "broken",
+        "deferred",
         "dims",
         "exports",
         "folder",
@@ -148,6 +149,7 @@ class Unit:
         self.quantization: Quantization | None = (
             None  # of the weights, by the configuration that the file was made from
         )
+        self.deferred: tuple[str, ...] = ()  # fields of that configuration whose computation is not in the file
         self._tails: set[Pattern] | None = None
 
     def reaches(self, pattern: Pattern) -> bool:
