@@ -28,7 +28,7 @@ from archspec.costs.decoding import Decoding as Decoding
 from archspec.costs.memory import Activations as Activations
 from archspec.costs.memory import Memory as Memory
 from archspec.costs.memory import Scheme as Scheme
-from archspec.costs.quantized import Stored as Stored
+from archspec.costs.memory import Stored as Stored
 from archspec.counts.count import Count as Count
 from archspec.counts.select import Rule as Rule
 from archspec.counts.select import Selection as Selection

@@ -14,8 +14,7 @@ from archspec.addresses import join
 from archspec.algebra import substitute, symbols, total
 from archspec.algebra.polynomial import ratio
 from archspec.costs.attention import Context, Tracer
-from archspec.costs.memory import Activations, Memory, memory_of
-from archspec.costs.quantized import Stored
+from archspec.costs.memory import Activations, Memory, Stored, memory_of
 from archspec.ir import Body, Type
 from archspec.reporting.results import Result
 from archspec.table import Table

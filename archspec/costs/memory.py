@@ -67,6 +67,26 @@ class Activations(NamedTuple):
     least: Mapping[str, int]
 
 
+class Stored(NamedTuple):
+    """The bytes of the weights as stored: of quantized ones, of their scales and zero points, and of all others.
+
+    `converted` are the parameters that are quantized, and `dtype` the type of the others. If the layout of the method
+    is not known, `unknown` says why, and there are no figures.
+    """
+
+    method: str
+    unknown: str = ""
+    converted: int = 0
+    weights: int = 0
+    scales: int = 0
+    others: int = 0
+    dtype: str = ""
+
+    @property
+    def total(self) -> int:
+        return self.weights + self.scales + self.others
+
+
 def memory_of(module: Module, dtype: str) -> Memory:
     """Compute the memory of a module with weights of type `dtype`, one of `BITS`."""
     buffers = 0

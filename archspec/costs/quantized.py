@@ -12,32 +12,11 @@ from archspec.adapters.patterns import compiled
 from archspec.adapters.targets import BaseModule, all_linear, modules_of
 from archspec.addresses import is_index, segments
 from archspec.configs.family import read_layers
-from archspec.costs.memory import BITS
+from archspec.costs.memory import BITS, Stored
 from archspec.quantization import Quantization
-from archspec.record import Record
 from archspec.resources import specs_root
 from archspec.source import ArchError, fail
 from archspec.table import Table
-
-
-class Stored(Record):
-    """The bytes of the weights as stored: of quantized ones, of their scales and zero points, and of all others.
-
-    `converted` are the parameters that are quantized, and `dtype` the type of the others. If the layout of the method
-    is not known, `unknown` says why, and there are no figures.
-    """
-
-    method: str
-    unknown: str = ""
-    converted: int = 0
-    weights: int = 0
-    scales: int = 0
-    others: int = 0
-    dtype: str = ""
-
-    @property
-    def total(self) -> int:
-        return self.weights + self.scales + self.others
 
 
 class _Size(NamedTuple):

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 
 from archspec.costs import decoding_report
 from archspec.costs.cost import Cost, Figures
-from archspec.costs.memory import Activations, in_bytes
-from archspec.costs.quantized import Stored
+from archspec.costs.memory import Activations, Stored, in_bytes
 from archspec.costs.tree import CostRow, tree
 from archspec.reporting.documents import Document, finite
 from archspec.reporting.page import Block, Page

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from types import ModuleType
 
 from archspec import resources
 from archspec.configuration import LARGEST_CONFIGURATION
@@ -58,8 +59,7 @@ def _states_adapter(path: str) -> bool:
 
 def _adapter_of_hub(name: str) -> tuple[str, str] | None:
     """Return the adapter of the hub with a name that is not that of a model."""
-    from archspec.hub import find, names  # which few commands need
-
+    find, names = _hub()
     specs = resources.specs_root()
     if not names.is_id(name) or names.bundled_name(name, specs) is not None:
         return None
@@ -91,8 +91,7 @@ def located_by_name(spec: Spec) -> Spec | None:
 
 
 def _of_hub(spec: Spec, name: str, *, may_download: bool = True) -> Spec | None:
-    from archspec.hub import find, names  # which few commands need
-
+    find, names = _hub()
     specs = resources.specs_root()
     if not names.is_id(name):
         return None
@@ -102,3 +101,9 @@ def _of_hub(spec: Spec, name: str, *, may_download: bool = True) -> Spec | None:
         return spec._replace(path=None, model=found)
     path = find.cached_config(id, name) if not may_download else find.config(id, LARGEST_CONFIGURATION)
     return spec._replace(path=path, model=None, label=f"{id}/{CONFIG}", is_stable=False) if path is not None else None
+
+
+def _hub() -> tuple[ModuleType, ModuleType]:
+    from archspec.hub import find, names  # which few commands need
+
+    return find, names
