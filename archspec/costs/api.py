@@ -9,7 +9,8 @@ from archspec.algebra import LARGEST
 from archspec.costs.cost import Cost, cost_of, dimensions
 from archspec.costs.dimension_sizes import given_sizes
 from archspec.costs.index_ranges import check_sizes, chosen
-from archspec.costs.memory import ATTENTION, BITS, FLOATS, Activations, Stored
+from archspec.costs.memory import ATTENTION, BITS, FLOATS, Activations
+from archspec.costs.quantized import stored_bytes
 from archspec.ir import Body
 from archspec.model import Model, ModelLike, internals
 from archspec.pipeline.compile import model_of
@@ -17,8 +18,6 @@ from archspec.source import fail, suggest
 
 if TYPE_CHECKING:
     from archspec.costs.decoding import Decoding
-    from archspec.quantization import Quantization
-    from archspec.table import Table
 
 
 def cost(
@@ -58,7 +57,7 @@ def cost(
     found = cost_of(internals(compiled).table, body, values, dtype, causal_half).replace(depth=depth)
     quantization = internals(compiled).unit.quantization
     if quantization is not None:
-        found = found.replace(stored=_stored(found.table, quantization))
+        found = found.replace(stored=stored_bytes(found.table, quantization))
     if past is not None:
         cache = cache_dtype or (dtype if dtype in FLOATS else "bfloat16")
         found = found.replace(decoding=_decoding(body, values, past, dtype, cache))
@@ -79,12 +78,6 @@ def _decoding(body: Body, values: Mapping[str, int], past: int, dtype: str, cach
     if not 0 <= past < LARGEST:
         raise fail("usage", f"expected a number of past positions from 0 to 2^63 - 2, found {past!r:.40}")
     return decoding_of(body, values, past, dtype, cache_dtype)
-
-
-def _stored(table: Table, quantization: Quantization) -> Stored:
-    from archspec.costs.quantized import stored_bytes  # which few calls need
-
-    return stored_bytes(table, quantization)
 
 
 def _activations(model: Model, values: Mapping[str, int], dtype: str, attention: str) -> Activations:
