@@ -28,8 +28,10 @@ class Difference(Result):
     """The changes that convert a model A to a model B.
 
     `tensors` has one change for each parameter or buffer that differs, by B's names; `prefix` converts A's names to
-    B's. `operations` are the changes of the computation, collapsed over indices. `before` and `after` are the tables
-    of A and B. A Difference is false if there is no change.
+    B's. `operations` are the changes of the computation, collapsed over indices. `unified` is whether operations that
+    are written differently were found equal by their normal forms, up to rounding; `stopped` is whether some were too
+    large to be compared so, and may be equal although they are reported. `before` and `after` are the tables of A and
+    B. A Difference is false if there is no change.
     """
 
     before: Table
@@ -37,6 +39,8 @@ class Difference(Result):
     prefix: NamePrefix
     tensors: tuple[TensorChange, ...]
     operations: tuple[OperationChanges, ...]
+    unified: bool = False
+    stopped: bool = False
 
     def __repr__(self) -> str:
         changes = f"{len(self.tensors)} tensors, {len(self.operations)} changes of operations" if self else "none"
@@ -76,15 +80,16 @@ def diff(a: ModelLike, b: ModelLike, /) -> Difference:
     ours, theirs = internals(model_of(a)), internals(model_of(b))
     before, after = contents(ours.table), contents(theirs.table)
     prefix = common_prefix(before, after)
+    operations = compare(
+        Side(ours.body, ours.bare(), prefix.removed.rstrip(".")),
+        Side(theirs.body, theirs.bare(), prefix.added.rstrip(".")),
+    )
     return Difference(
         ours.table,
         theirs.table,
         prefix,
         changes(renamed(before, prefix), after),
-        tuple(
-            compare(
-                Side(ours.body, ours.bare(), prefix.removed.rstrip(".")),
-                Side(theirs.body, theirs.bare(), prefix.added.rstrip(".")),
-            )
-        ),
+        tuple(operations.changes),
+        operations.unified,
+        operations.stopped,
     )

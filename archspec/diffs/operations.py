@@ -1,8 +1,9 @@
 """Differences between the operations of two models: the inputs of layers, and the computations of layers.
 
-The values that the models compute decide whether anything differs (`value_numbers.py`). Differences are then described
-block by block: the operands of its layers and blocks, as expressions of preceding ones, and its outputs. If this yields
-no description of a difference, one change states that the operations differ.
+The values that the models compute decide whether anything differs (`value_numbers.py`), and where they do, their normal
+forms (`normal_forms.py`). Differences are then described block by block: the operands of its layers and blocks, as
+expressions of preceding ones, and its outputs. If this yields no description of a difference, one change states that
+the operations differ.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from archspec.addresses import join, pattern_of
-from archspec.bodies.evaluation import passed
-from archspec.bodies.fold import arguments
-from archspec.diffs.expression_text import Wording, operation_text
+from archspec.addresses import join
+from archspec.diffs.expression_text import operation_text
+from archspec.diffs.listings import Listing, agreeing, label_of, listing_of, renumbered, repeated_patterns
+from archspec.diffs.normal_forms import Form, Forms
 from archspec.diffs.op_changes import OperationChange, OperationChanges, folded
 from archspec.diffs.value_numbers import Atom, Number, Values
-from archspec.ir import Body, Call, Leaf, Type, leaves, uncollected
+from archspec.equivalence.stack import deeply
+from archspec.ir import Body, Leaf, Type, leaves, uncollected
 from archspec.source import fail
 
 MOST_COMPARED = 2_000_000
@@ -34,7 +36,19 @@ class Side(NamedTuple):
     home: str
 
 
-def compare(a: Side, b: Side) -> list[OperationChanges]:
+class Compared(NamedTuple):
+    """The differences between two models.
+
+    `unified` is whether operations that are written differently are equal by normal form, up to rounding. `stopped` is
+    whether a limit kept some from being compared so.
+    """
+
+    changes: list[OperationChanges]
+    unified: bool
+    stopped: bool
+
+
+def compare(a: Side, b: Side) -> Compared:
     """Return the differences. There are none only if both models compute the same from equal inputs and equal tensors,
     with all optional inputs and with none. Raises ArchError for models with more than MOST_COMPARED operations.
     """
@@ -43,7 +57,8 @@ def compare(a: Side, b: Side) -> list[OperationChanges]:
         message = f"too many operations in these models ({size:,}): the limit is {MOST_COMPARED:,}"
         raise fail("budget", message, help="compare the models with fewer layers")
     comparison = _Comparison()
-    with uncollected():
+
+    def changes() -> list[OperationChange]:
         found = comparison.models(a, b)
         if (a.bare, b.bare) != (a.body, b.body):
             reported = {change[:2] for change in found}
@@ -53,31 +68,17 @@ def compare(a: Side, b: Side) -> list[OperationChanges]:
                 for change in bare
                 if change[:2] not in reported
             ]
-    return folded(found)
+        return found
 
-
-class _Step(NamedTuple):
-    """One application of a layer or block: its operands, as values and as text."""
-
-    address: str
-    given: tuple[Number, ...]
-    words: str
-
-
-class _Listing(NamedTuple):
-    """A block: its applications by label, the body of each k-th application of an address, the outputs by name, and the
-    labels that read each label.
-    """
-
-    steps: dict[str, list[_Step]]
-    calls: dict[tuple[str, int], Body]
-    outputs: dict[str, tuple[Number, str]]
-    readers: dict[str, dict[str, None]]
+    with uncollected():
+        found = deeply(changes)
+    return Compared(folded(found), comparison.forms.unified, comparison.forms.stopped)
 
 
 class _Comparison:
     def __init__(self) -> None:
         self.values = Values()
+        self.forms = Forms(self.values)
         self._pairs: dict[tuple[Body, Body], list[OperationChange]] = {}
 
     # Models
@@ -90,6 +91,8 @@ class _Comparison:
         found += _interface("output", _results(ours), _results(theirs))
         found += self._tables(ours, theirs, prefix_a, prefix_b)
         if self._computed(ours, prefix_a) == self._computed(theirs, prefix_b):
+            return found
+        if self.forms.equal_models(ours, theirs, (prefix_a, prefix_b)):
             return found
         inner_a, inner_b = _at(ours, a.home), _at(theirs, b.home)
         if inner_a is None or inner_b is None:  # the prefix affects names only
@@ -116,7 +119,9 @@ class _Comparison:
             if name in after:
                 other = after[name]
                 table, new_table = self.values.table(leaf), self.values.table(other)
-                if table != new_table or leaf.weight.type.dtype != other.weight.type.dtype:
+                if leaf.weight.type.dtype != other.weight.type.dtype or (
+                    table != new_table and not self.forms.equal_tables(leaf, other)
+                ):
                     old, new = _holds(leaf), _holds(other)
                     if old == new:
                         old, new = self._inside([table], [new_table])
@@ -125,7 +130,7 @@ class _Comparison:
 
     def _around(self, kind: str, body: Body, home: str) -> list[OperationChange]:
         """Describe what a model contains around the component that is compared with the other model."""
-        listing = self._listing(body, _starred(body, ""), "")
+        listing = listing_of(self.values, body, repeated_patterns(body, ""), "")
         steps = [(address, steps[0].words) for address, steps in listing.steps.items() if address != home]
         found = [_one_sided(kind, address, "", words) for address, words in steps]
         returned = [_one_sided(kind, "", name, words) for name, (_, words) in listing.outputs.items()]
@@ -138,7 +143,7 @@ class _Comparison:
         found = self._pairs.get((ours, theirs))
         if found is None:
             found = []
-            if self.values.whole(ours) != self.values.whole(theirs):
+            if not self.forms.equal(ours, theirs):
                 if ours.kind == "block" and theirs.kind == "block":
                     found = self._blocks(ours, theirs)
                 else:
@@ -156,9 +161,8 @@ class _Comparison:
         """
         before, after = ({name for name, _ in body.inputs} for body in (ours, theirs))
         by_name = by_name or before < after or after < before
-        patterns = _starred(ours, prefix_a) | _starred(theirs, prefix_b)
-        a = self._listing(ours, patterns, prefix_a, by_name=by_name)
-        b = self._listing(theirs, patterns, prefix_b, by_name=by_name)
+        patterns = repeated_patterns(ours, prefix_a) | repeated_patterns(theirs, prefix_b)
+        a, b = self._listings((ours, theirs), patterns, (prefix_a, prefix_b), by_name=by_name)
         found: list[OperationChange] = []
         for label, steps in a.steps.items():
             if label in b.steps:
@@ -167,9 +171,8 @@ class _Comparison:
                 found.append(_one_sided("removed", label, _times(len(steps)), steps[0].words))
         returned = self._returned(a, b)
         if {label: len(steps) for label, steps in a.steps.items()} == {k: len(v) for k, v in b.steps.items()}:
-            single_a = self._listing(ours, frozenset(), prefix_a, single=True, by_name=by_name)
-            single_b = self._listing(theirs, frozenset(), prefix_b, single=True, by_name=by_name)
-            found += self._rounds({change.address for change in (*found, *returned)}, patterns, single_a, single_b)
+            single = self._listings((ours, theirs), frozenset(), (prefix_a, prefix_b), single=True, by_name=by_name)
+            found += self._rounds({change.address for change in (*found, *returned)}, patterns, *single)
         for key, body in a.calls.items():
             if key in b.calls:
                 found += [_within(change, key[0]) for change in self._pair(body, b.calls[key])]
@@ -179,7 +182,7 @@ class _Comparison:
                 found.append(_one_sided("added", label, _times(len(steps)), steps[0].words))
         return found + returned
 
-    def _applications(self, label: str, a: _Listing, b: _Listing) -> list[OperationChange]:
+    def _applications(self, label: str, a: Listing, b: Listing) -> list[OperationChange]:
         """Compare the operands of a layer or block, and its number of applications."""
         ours, theirs = a.steps[label], b.steps[label]
         found: list[OperationChange] = []
@@ -201,12 +204,12 @@ class _Comparison:
             ]
         return found
 
-    def _rounds(self, reported: set[str], patterns: frozenset[str], a: _Listing, b: _Listing) -> list[OperationChange]:
+    def _rounds(self, reported: set[str], patterns: frozenset[str], a: Listing, b: Listing) -> list[OperationChange]:
         """Compare the applications of single repetitions, unless a change of the component has been `reported`."""
         found: list[OperationChange] = []
         for address in dict.fromkeys((*a.steps, *b.steps)):
             steps, others = a.steps.get(address, []), b.steps.get(address, [])
-            if _label(address, patterns) in reported or [s.given for s in steps] == [s.given for s in others]:
+            if label_of(address, patterns) in reported or [s.given for s in steps] == [s.given for s in others]:
                 continue
             before, after = (_joined(step.words for step in side) for side in (steps, others))
             if len(steps) != len(others):
@@ -221,20 +224,18 @@ class _Comparison:
                 found.append(OperationChange("returns", "", name, old, new))
         return found
 
-    def _others(
-        self, kind: str, here: _Listing, there: _Listing, patterns: frozenset[str]
-    ) -> Iterator[OperationChange]:
+    def _others(self, kind: str, here: Listing, there: Listing, patterns: frozenset[str]) -> Iterator[OperationChange]:
         """Yield additional repetitions in one model whose computation differs from those with the same label."""
         known: dict[str, set[tuple[Number, ...]]] = {}
         for key, body in here.calls.items():
             if key in there.calls:
-                known.setdefault(_label(key[0], patterns), set()).add(self.values.whole(body))
+                known.setdefault(label_of(key[0], patterns), set()).add(self.values.whole(body))
         for key, body in here.calls.items():
-            whole, label = self.values.whole(body), _label(key[0], patterns)
+            whole, label = self.values.whole(body), label_of(key[0], patterns)
             if key not in there.calls and label in known and whole not in known[label]:
                 yield _one_sided(kind, key[0], "different from the others", _counted(self._operations(whole)))
 
-    def _returned(self, a: _Listing, b: _Listing) -> list[OperationChange]:
+    def _returned(self, a: Listing, b: Listing) -> list[OperationChange]:
         found: list[OperationChange] = []
         for name in dict.fromkeys((*a.outputs, *b.outputs)):
             (number, old), (other, new) = a.outputs.get(name, (None, "")), b.outputs.get(name, (None, ""))
@@ -258,42 +259,29 @@ class _Comparison:
     def _operations(self, numbers: Sequence[Number]) -> Counter[str]:
         return Counter(operation_text(operation, self.values) for operation in self.values.operations(numbers))
 
-    def _listing(
-        self, body: Body, patterns: frozenset[str], prefix: str, *, single: bool = False, by_name: bool = False
-    ) -> _Listing:
-        """List the layers and blocks of a block with their operands; functions are expanded in values, not in text.
-
-        Applications with one label have the same outputs, unless each is to be distinguished (`single`).
-        """
-        values = self.values
-        steps: dict[str, list[_Step]] = {}
-        calls: dict[tuple[str, int], Body] = {}
-        times: Counter[str] = Counter()
-        readers: dict[str, dict[str, None]] = {}
-        wording = Wording(body, lambda address: _label(prefix + address, patterns))
-
-        def applied(call: Call, given: list[Number]) -> list[Number]:
-            assert call.body is not None
-            if not call.address or passed(call) is not None:
-                return values.outputs(call.body, arguments(call, given), prefix)
-            address = prefix + call.address
-            label = _label(address, patterns)
-            steps.setdefault(label, []).append(_Step(address, tuple(given), wording.given(call)))
-            calls[address, times[address]] = call.body
-            times[address] += 1
-            for source in wording.sources(call.inputs):
-                readers.setdefault(source, {})[label] = None
-            turn = times[address] if single else 0
-            return [values.number(Atom("output", (label, turn, i))) for i in range(len(call.outputs))]
-
-        inputs = [values.number(Atom("input", name if by_name else i)) for i, (name, _) in enumerate(body.inputs)]
-        results = values.fold(body, inputs, prefix, applied).outputs
-        outputs: dict[str, tuple[Number, str]] = {}
-        for i, ((name, operand), result) in enumerate(zip(body.outputs, results, strict=True)):
-            outputs[name or (str(i) if len(body.outputs) > 1 else "")] = result, wording.operand(operand)
-        for source in wording.sources(body.outputs):
-            readers.setdefault(source, {})[""] = None
-        return _Listing(steps, calls, outputs, readers)
+    def _listings(
+        self,
+        bodies: tuple[Body, Body],
+        patterns: frozenset[str],
+        prefixes: tuple[str, str],
+        *,
+        single: bool = False,
+        by_name: bool,
+    ) -> tuple[Listing, Listing]:
+        """List two blocks. Values with equal normal forms have one number."""
+        a, b = [
+            listing_of(self.values, body, patterns, prefix, single=single, by_name=by_name)
+            for body, prefix in zip(bodies, prefixes, strict=True)
+        ]
+        forms = [
+            self.forms.applied(body, prefix, lambda at: label_of(at, patterns), single=single, by_name=by_name)
+            for body, prefix in zip(bodies, prefixes, strict=True)
+        ]
+        numbers: dict[Form, Number] = {}
+        after = renumbered(a, forms[0], numbers), renumbered(b, forms[1], numbers)
+        if single and agreeing(*after) > agreeing(a, b):
+            self.forms.unified = True
+        return after
 
 
 _UNDESCRIBED = OperationChange("differs", "", "", "", "")
@@ -310,18 +298,6 @@ def _interface(
     if not found and [*before] != [*after]:
         found.append(OperationChange(kind, "", "order", ", ".join(before), ", ".join(after)))
     return found
-
-
-def _label(address: str, patterns: frozenset[str]) -> str:
-    pattern = pattern_of(address)
-    return pattern if pattern in patterns else address
-
-
-def _starred(body: Body, prefix: str) -> frozenset[str]:
-    """Return the address patterns that match more than one layer or block of a body."""
-    addresses = {prefix + call.address for call in body.calls if call.address}
-    found = Counter(pattern_of(address) for address in addresses)
-    return frozenset(pattern for pattern, number in found.items() if number > 1)
 
 
 def _at(body: Body, home: str) -> Body | None:
@@ -362,7 +338,7 @@ def _count_change(address: str, before: int, after: int) -> OperationChange:
     return OperationChange("times", address, "", _times(before), _times(after))
 
 
-def _between(words: str, label: str, listing: _Listing) -> str:
+def _between(words: str, label: str, listing: Listing) -> str:
     """Describe the position of a layer or block: what it follows, and what reads it."""
     readers = listing.readers.get(label, {})
     return f"after {words}, before {', '.join(reader or 'the result' for reader in readers)}"

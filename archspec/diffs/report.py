@@ -30,6 +30,8 @@ def contents(found: Difference) -> Document:
             for model in (found.before, found.after)
         ],
         "equal": not found,
+        "unified": found.unified,
+        "stopped": found.stopped,
         "prefix": found.prefix._asdict(),
         "tensors": [_tensor_entry(change) for change in found.folded],
         "repetitions": [repetition._asdict() for repetition in found.repetitions],
@@ -92,14 +94,26 @@ def _sentences(found: Difference) -> list[str]:
     first, second = titles((table.model, table.overrides) for table in (found.before, found.after))
     if not found:
         tensors = number(len(found.after.tensors) + len(found.after.buffers), "tensor")
-        return [f"no differences between {first} and {second}: the same {tensors}, the same operations"]
+        return [f"no differences between {first} and {second}: the same {tensors}, the same operations", *_forms(found)]
     counts = Counter(kind for change in found.tensors for kind in change.kinds)
     changes = [_counted(count, kind) for kind, count in counts.items()] or ["the same tensors"]
     changes.append("operations differ" if found.operations else "the same operations")
     lines = [f"{first} -> {second}: {', '.join(changes)}"]
+    lines += _forms(found)
     lines += _prefixed(found.prefix, first, second)
     for repetition in found.repetitions:
         lines.append(f"each additional {repetition.address} has the {repetition.tensors} tensors of {repetition.like}")
+    return lines
+
+
+def _forms(found: Difference) -> list[str]:
+    """Return what normal forms contributed."""
+    lines: list[str] = []
+    if found.unified:
+        where = "elsewhere, " if found.operations else ""
+        lines.append(f"{where}some operations are written differently, but compute the same up to rounding")
+    if found.stopped and found.operations:
+        lines.append("the models are too large to tell whether all of these operations compute something different")
     return lines
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from archspec.equivalence.calls.values import Untranslatable
@@ -13,6 +12,7 @@ from archspec.equivalence.evaluate import Unevaluated
 from archspec.equivalence.numeric import ROUNDED, SAME, Run, largest_error, of_arrays, of_module
 from archspec.equivalence.places import Places
 from archspec.equivalence.sides import outputs_of, outputs_of_module, stored_tensors
+from archspec.equivalence.stack import deeply
 from archspec.ir import Body, canonical
 from archspec.model import Model, ModelLike, internals
 from archspec.normal.arrays import Arrays
@@ -21,11 +21,6 @@ from archspec.reporting.results import Result
 
 if TYPE_CHECKING:
     from torch import nn
-
-STACK = 512 * 2**20
-"""Bytes of address space for the stack."""
-
-FRAMES = 200_000
 
 Verdict: TypeAlias = Literal["equal", "outputs equal", "different", "not proven"]
 
@@ -71,9 +66,9 @@ def equivalent(a: ModelLike | nn.Module, b: ModelLike | nn.Module, /) -> Equival
         return found.replace(a=found.b, b=found.a, unequal=unequal)
     model = model_of(cast("ModelLike", a))
     if _is_module(b):
-        return _deeply(lambda: _compare_module(model, cast("nn.Module", b)))
+        return deeply(lambda: _compare_module(model, cast("nn.Module", b)))
     other = model_of(cast("ModelLike", b))
-    return _deeply(lambda: _compare_models(model, other))
+    return deeply(lambda: _compare_models(model, other))
 
 
 def _compare_models(a: Model, b: Model) -> Equivalence:
@@ -201,28 +196,3 @@ def _shapes(model: Model) -> dict[str, tuple[int, ...]]:
 def _is_module(value: object) -> bool:
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.nn.Module)
-
-
-def _deeply(compute: Callable[[], Equivalence]) -> Equivalence:
-    """Compute on a stack that is deep enough for expressions through all layers of a model."""
-    found: list[Equivalence] = []
-    problems: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            found.append(compute())
-        except BaseException as problem:
-            problems.append(problem)
-
-    limit, size = sys.getrecursionlimit(), threading.stack_size(STACK)
-    sys.setrecursionlimit(max(limit, FRAMES))
-    try:
-        thread = threading.Thread(target=run)
-        thread.start()
-        thread.join()
-    finally:
-        sys.setrecursionlimit(limit)
-        threading.stack_size(size)
-    if problems:
-        raise problems[0]
-    return found[0]

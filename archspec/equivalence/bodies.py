@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from archspec.algebra import Polynomial, index, substitute
 from archspec.bodies.fold import arguments, fold_body
@@ -20,32 +20,47 @@ if TYPE_CHECKING:
     from archspec.ir import Module
 
 
-class Bodies:
-    """Normal forms of the bodies of one model."""
+Applied: TypeAlias = "Callable[[Call, list[Array | None]], list[Array | None]]"
+"""From the inputs of an applied definition to its outputs."""
 
-    def __init__(self, arrays: Arrays, module: Module | None, places: Places) -> None:
+
+class Bodies:
+    """Normal forms of the bodies of one model.
+
+    Tensors are called by their names in `module`, after a `prefix`. With `keeps_float32`, a conversion to float32 is
+    not left out: proofs ignore the precision of intermediate values.
+    """
+
+    def __init__(
+        self, arrays: Arrays, module: Module | None, places: Places, prefix: str = "", *, keeps_float32: bool = False
+    ) -> None:
         self.arrays = arrays
         self.module = module
         self.places = places
+        self._prefix = prefix
+        self._keeps_float32 = keeps_float32
         self._budget = StepBudget()
         self._indices: dict[str, Any] = {}
 
     def outputs(self, body: Body, inputs: Sequence[Array | None], prefix: str = "") -> list[Array | None]:
-        """Return the outputs of a body, whose tensors' names begin with `prefix`."""
-        return self._expanded(body, inputs, prefix)
+        """Return the outputs of a body, at an address that `prefix` ends in a dot after; definitions are expanded."""
+        return self.fold(body, inputs, prefix, lambda call, given: self.opened(call, given, prefix))
 
     def table(self, name: str) -> Array | None:
         """Return a constant table, which is not stored; None for any other tensor."""
         leaf = find(self.module, name) if self.module is not None else None
         return self._tensor(name) if isinstance(leaf, Leaf) and leaf.weight.kind == "const" else None
 
-    def _expanded(self, body: Body, inputs: Sequence[Array | None], prefix: str) -> list[Array | None]:
-        def opened(call: Call, given: list[Array | None]) -> list[Array | None]:
-            assert call.body is not None
-            around = f"{prefix}{call.address}." if call.address else prefix
-            if call.body.loop is not None:
-                return self._loop(call, call.body, call.body.loop, arguments(call, given), around)
-            return self._expanded(call.body, arguments(call, given), around)
+    def opened(self, call: Call, given: list[Array | None], prefix: str) -> list[Array | None]:
+        """Return the outputs of an applied definition, which is expanded."""
+        assert call.body is not None
+        around = f"{prefix}{call.address}." if call.address else prefix
+        if call.body.loop is not None:
+            return self._loop(call, call.body, call.body.loop, arguments(call, given), around)
+        return self.outputs(call.body, arguments(call, given), around)
+
+    def fold(self, body: Body, inputs: Sequence[Array | None], prefix: str, applied: Applied) -> list[Array | None]:
+        """Return the outputs of a body; `applied` returns those of the definitions in it."""
 
         def number(value: object) -> Array | None:
             return self.arrays.array((), constant(self.arrays.elements, self._exact(value)))
@@ -58,7 +73,7 @@ class Bodies:
             self.places.note(found, prefix.rstrip("."), call.span.place)
             return found
 
-        return fold_body(body, inputs, operation, opened, None, number, weight, self._budget).outputs
+        return fold_body(body, inputs, operation, applied, None, number, weight, self._budget).outputs
 
     def _exact(self, value: Any) -> Any:
         """Return a static value in which the indices of loops have their own names."""
@@ -79,13 +94,21 @@ class Bodies:
             (table,) = self.outputs(weight.value, [])
             assert table is not None
             return table
-        return self.arrays.stored("tensor", name, weight.type.shape, weight.type.dtype)
+        return self.arrays.stored("tensor", self._prefix + name, weight.type.shape, weight.type.dtype)
 
     def _operation(self, call: Call, given: list[Array | None]) -> list[Array | None]:
         if OPS[call.type].trains:
             return given[:1]
+        if OPS[call.type].widens and self._keeps_float32:
+            (type,) = [type for type in call.outputs if type is not None]
+            return [self._kept(call.type, given[0], type)]
         settings = {name: self._exact(value) for name, value in OPS[call.type].settings(call.attributes).items()}
         return [*apply(self.arrays, call.type, given, settings, [type for type in call.outputs if type is not None])]
+
+    def _kept(self, name: str, given: Array | None, type: Type) -> Array:
+        """Return an elementwise function that has no other form."""
+        assert given is not None
+        return self.arrays.each(type.shape, _opaque(OPS[name], type.dtype), given)
 
     def _loop(
         self, call: Call, body: Body, loop: Loop, inputs: Sequence[Array | None], prefix: str
@@ -96,7 +119,7 @@ class Bodies:
         carried = [self.arrays.stored("carried", (depth, i), type.shape, type.dtype) for i, type in enumerate(given)]
         outer = dict(self._indices)
         self._indices = {**outer, loop.variable: index(f"@{depth}")}
-        computed = self._expanded(body, [*carried, *inputs[loop.carried :]], prefix)
+        computed = self.outputs(body, [*carried, *inputs[loop.carried :]], prefix)
         self._indices = outer
         settings = (depth, loop.axes, self._exact(loop.first), self._exact(loop.iterations))
         types = [type for type in call.outputs if type is not None]

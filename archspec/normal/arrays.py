@@ -13,7 +13,7 @@ from archspec.algebra import Dim, Expression, product
 from archspec.normal.axes import Indices
 from archspec.normal.elements import Elements
 from archspec.normal.replacing import Replacing, Values
-from archspec.normal.table import Dtype, Element, Names, index_name
+from archspec.normal.table import MOST, Dtype, Element, Names, index_name
 from archspec.normal.walking import names_in_order
 from archspec.record import Record
 
@@ -26,10 +26,10 @@ class Array(Record):
 
 
 class Arrays:
-    """Arrays over one table of elements."""
+    """Arrays over one table of elements; see `Elements` for what all methods raise."""
 
-    def __init__(self) -> None:
-        self.elements = Elements()
+    def __init__(self, most: int = MOST) -> None:
+        self.elements = Elements(most)
         self.axes = self.elements.axes
         self._replacing = Replacing(self.elements)
 

@@ -25,14 +25,17 @@ from archspec.algebra.polynomial import terms_of
 from archspec.normal.axes import Axes, Indices, joined
 from archspec.normal.numbers import Numbers, power_of
 from archspec.normal.signs import Signs
-from archspec.normal.table import NONE, OPAQUE, Dtype, Element, Node, Table, index_name, index_of, single
+from archspec.normal.table import MOST, NONE, OPAQUE, Dtype, Element, Node, Table, index_name, index_of, single
 
 
 class Elements:
-    """Elements over one table of expressions."""
+    """Elements over one table, of at most so many expressions.
 
-    def __init__(self) -> None:
-        self.table = Table()
+    All methods raise OverflowError for what is too large, and ZeroDivisionError for an integer divided by 0.
+    """
+
+    def __init__(self, most: int = MOST) -> None:
+        self.table = Table(most)
         self.nodes: list[Node] = self.table.nodes
         self.axes = Axes()
         self.signs = Signs(self.table, self.axes)

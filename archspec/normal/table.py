@@ -23,6 +23,9 @@ OPAQUE = "#v"
 
 NONE: Names = frozenset()
 
+MOST = 2_000_000
+"""The limit on the expressions of a table, unless it has its own."""
+
 
 class Node(Record):
     """An expression: its kind and arguments, its type, and the indices in it.
@@ -40,9 +43,10 @@ class Node(Record):
 
 
 class Table:
-    """A table of expressions."""
+    """A table of at most so many expressions."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = MOST) -> None:
+        self.most = most
         self.nodes: list[Node] = []
         self._known: dict[tuple[str, tuple[Hashable, ...]], Element] = {}
         self._names: dict[Expression, Names] = {}
@@ -57,10 +61,15 @@ class Table:
         names: Names = NONE,
         infinite: bool = False,
     ) -> Element:
-        """Return the element with this kind and arguments, which contains `parts` and has indices `names` itself."""
+        """Return the element with this kind and arguments, which contains `parts` and has indices `names` itself.
+
+        Raises OverflowError if the table has no place for it.
+        """
         key = kind, arguments
         found = self._known.get(key)
         if found is None:
+            if len(self.nodes) == self.most:
+                raise OverflowError(f"more than {self.most:,} expressions")
             nodes = [self.nodes[part] for part in parts]
             found = self._known[key] = len(self.nodes)
             inside = names.union(*[node.names for node in nodes])

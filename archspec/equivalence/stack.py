@@ -1,0 +1,40 @@
+"""Recursion through all layers of a model, which is deeper than Python permits by default."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+STACK = 512 * 2**20
+"""Bytes of address space for the stack."""
+
+FRAMES = 200_000
+
+
+def deeply(compute: Callable[[], T]) -> T:
+    """Compute on a stack that is deep enough for expressions through all layers of a model."""
+    found: list[T] = []
+    problems: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            found.append(compute())
+        except BaseException as problem:
+            problems.append(problem)
+
+    limit, size = sys.getrecursionlimit(), threading.stack_size(STACK)
+    sys.setrecursionlimit(max(limit, FRAMES))
+    try:
+        thread = threading.Thread(target=run)
+        thread.start()
+        thread.join()
+    finally:
+        sys.setrecursionlimit(limit)
+        threading.stack_size(size)
+    if problems:
+        raise problems[0]
+    return found[0]

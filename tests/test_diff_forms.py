@@ -1,0 +1,164 @@
+"""`archspec diff` of one computation that is written in two ways: the normal forms are equal, and reports say so."""
+
+import json
+from pathlib import Path
+
+import pytest
+from small import load
+
+import archspec
+from archspec.cli import main
+from archspec.diffs import normal_forms
+
+SPEC = """
+import std { Linear, LayerNorm, attention, split_heads, merge_heads, causal_mask }
+
+dim batch, seq
+
+fn halves(x [batch, seq, 12]) -> ([batch, seq, 4], [batch, seq, 4], [batch, seq, 4]) {
+  return slice(axis = -1, stop = 4)(x), slice(axis = -1, start = 4, stop = 8)(x), slice(axis = -1, start = 8)(x)
+}
+
+fn mixed(q [batch, 2, seq, 2], k [batch, 2, seq, 2], v [batch, 2, seq, 2], mask bool [batch, 1, 1, seq])
+        -> [batch, 2, seq, 2] {
+  return attention(causal = true)(q, k, v, mask)
+}
+
+block Layer(n = 4)(x [batch, seq, n], mask bool [batch, 1, 1, seq]) -> [batch, seq, n] {
+  all = x |> norm: LayerNorm(n) |> qkv: Linear(n, 3 * n)
+  q, k, v = halves(all)
+  found = mixed(split_heads(2)(q), split_heads(2)(k), split_heads(2)(v), mask) |> merge_heads
+  return x + (found |> out: Linear(n, n)) + x * 0.5
+}
+
+block Net(layers = 3)(x [batch, seq, 4], visible int [batch, seq]) -> [batch, seq, 4] {
+  mask = reshape([batch, 1, 1, seq])(visible == 1)
+  return x |> layer[i]: Layer()(_, mask) for i in 0..layers
+}
+"""
+
+OPPOSITE = "fn opposite(x bool [...]) -> bool [...] { return not x }\n\n"
+SPELLINGS: dict[str, list[tuple[str, str]]] = {
+    "attention of products": [
+        (
+            "return attention(causal = true)(q, k, v, mask)",
+            "seen = mask and reshape([seq, 1])(arange(seq)) >= arange(seq)\n"
+            "  scores = where(seen, matmul(q, transpose(k)) / sqrt(2.0), -inf)\n"
+            "  return matmul(softmax(scores), v)",
+        ),
+        ("LayerNorm, attention,", "LayerNorm,"),
+        ("merge_heads, causal_mask", "merge_heads"),
+    ],
+    "attention with scaled queries": [
+        (
+            "attention(causal = true)(q, k, v, mask)",
+            "attention(scale = 1.0, causal = true)(q * 2.0 ** -0.5, k, v, mask)",
+        )
+    ],
+    "a mask as a comparison of positions": [
+        ("attention(causal = true)(q, k, v, mask)", "attention()(q, k, v, mask and causal_mask(seq))"),
+    ],
+    "a mask that is negated": [
+        ("visible == 1", "not (visible != 1)"),
+    ],
+    "a mask of the product of ids": [
+        ("reshape([batch, 1, 1, seq])(visible == 1)", "reshape([batch, 1, 1, seq])(visible) == 1"),
+    ],
+    "queries, keys and values by shape": [
+        (
+            "return slice(axis = -1, stop = 4)(x), slice(axis = -1, start = 4, stop = 8)(x), "
+            "slice(axis = -1, start = 8)(x)",
+            "parts = reshape([batch, seq, 3, 4])(x)\n"
+            "  return pick(-2, 0)(parts), pick(-2, 1)(parts), pick(-2, 2)(parts)",
+        )
+    ],
+    "a sum in another order": [
+        ("x + (found |> out: Linear(n, n)) + x * 0.5", "(found |> out: Linear(n, n)) + 1.5 * x")
+    ],
+    "a layer divided otherwise": [
+        ("Layer()(_, mask)", "Layer()(_, opposite(mask))"),
+        ("block Layer(n = 4)(x [batch, seq, n], mask", f"{OPPOSITE}block Layer(n = 4)(x [batch, seq, n], hidden"),
+        ("split_heads(2)(v), mask)", "split_heads(2)(v), not hidden)"),
+    ],
+}
+
+
+def spelled(what: str) -> str:
+    text = SPEC
+    for old, new in SPELLINGS[what]:
+        assert old in text, old
+        text = text.replace(old, new)
+    return text if "causal_mask(" in text else text.replace(", causal_mask", "")
+
+
+BASE = load(SPEC.replace(", causal_mask", ""))
+
+
+@pytest.mark.parametrize("what", SPELLINGS)
+def test_two_spellings_are_the_same_operations(what: str) -> None:
+    other = load(spelled(what))
+    for a, b in ((BASE, other), (other, BASE)):
+        found = archspec.diff(a, b)
+        assert not found and found.unified and not found.stopped
+        assert "the same operations" in str(found)
+        assert "some operations are written differently, but compute the same up to rounding" in str(found)
+
+
+def test_equal_value_numbers_need_no_normal_forms() -> None:
+    found = archspec.diff(BASE, BASE)
+    assert not found and not found.unified and "written differently" not in str(found)
+
+
+def test_only_what_computes_something_else_is_listed() -> None:
+    text = spelled("queries, keys and values by shape").replace("x * 0.5", "x * 0.25")
+    found = archspec.diff(BASE, load(text))
+    assert [(c.kind, c.fold.pattern, c.fold.ranges) for c in found.operations] == [("returns", "layer.*", "0-2")]
+    assert found.unified and "elsewhere, some operations are written differently" in str(found)
+    other = load(spelled("attention of products").replace("/ sqrt(2.0)", "/ 2.0"))
+    ((change),) = archspec.diff(BASE, other).operations
+    assert (change.kind, change.fold.pattern, change.what[:2]) == ("reads", "layer.*.out", "in")
+
+
+CHANGES = {
+    "a norm's epsilon": ("LayerNorm(n)", "LayerNorm(n, eps = 1e-6)"),
+    "a strict mask": ("attention(causal = true)(q, k, v, mask)", "attention(window = 0, causal = true)(q, k, v, mask)"),
+    "keys as values": ("(q, k, v, mask)", "(q, k, k + 0.0 * v, mask)"),
+    "precision": ("x * 0.5", "x * 0.25 + float32(x) * 0.25"),
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_other_computations_differ(what: str) -> None:
+    text = SPEC.replace(", causal_mask", "").replace(*CHANGES[what])
+    assert archspec.diff(BASE, load(text)).operations
+
+
+def test_other_contents_of_a_constant_differ() -> None:
+    text = "layer It(n = 4)(x [..., n]) -> [..., n] {{\n  t: frozen param [n] = {}\n  return x + .t\n}}\n"
+    one, same, other = [
+        load(text.format(table)) for table in ("2.0 * arange(n)", "arange(n) / 0.5", "arange(n) / 0.25")
+    ]
+    assert not archspec.diff(one, same) and archspec.diff(one, same).unified
+    assert [change.kind for change in archspec.diff(one, other).operations][:1] == ["table"]
+
+
+@pytest.mark.parametrize("limit", ["MOST_EXPANDED", "MOST_EXPRESSIONS"])
+def test_what_is_too_large_is_reported_as_before_and_said_so(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(normal_forms, limit, 20)
+    found = archspec.diff(BASE, load(spelled("a layer divided otherwise")))
+    assert found.operations and found.stopped
+    assert "too large to tell whether all of these operations compute something different" in str(found)
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.arch").write_text(SPEC.replace(", causal_mask", "") + '\nmodel "a" = Net()\n')
+    (tmp_path / "b.arch").write_text(spelled("attention with scaled queries") + '\nmodel "b" = Net()\n')
+    names = str(tmp_path / "a.arch"), str(tmp_path / "b.arch")
+    assert main(["diff", *names]) == 0
+    assert capsys.readouterr().out == (
+        "no differences between a and b: the same 18 tensors, the same operations\n\n"
+        "some operations are written differently, but compute the same up to rounding\n"
+    )
+    assert main(["diff", *names, "--format", "json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["equal"], document["unified"], document["stopped"]) == (True, True, False)
