@@ -162,3 +162,17 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main(["diff", *names, "--format", "json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["equal"], document["unified"], document["stopped"]) == (True, True, False)
+
+
+def test_compare_says_whether_models_with_the_same_tensors_compute_the_same() -> None:
+    same, scaled = (
+        load(spelled("attention of products")),
+        load(SPEC.replace(", causal_mask", "").replace("0.5", "0.25")),
+    )
+    found = archspec.compare(BASE, BASE, same, scaled, "bert-base-uncased")
+    assert found.operations == ("equal", "equal", "equal up to rounding", "different", None)
+    notes = str(found)
+    assert "have the same tensors and the same operations" in notes
+    assert "compute the same up to rounding, although some operations are written differently" in notes
+    assert "but their operations differ; use `archspec diff` to list the differences" in notes
+    assert archspec.compare(BASE, same).to_dict()["operations"] == ["equal", "equal up to rounding"]

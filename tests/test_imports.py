@@ -238,6 +238,7 @@ MAY_IMPORT = {
         "addresses",
         "costs",
         "counts",
+        "diffs",
         "ir",
         "model",
         "pictures",

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from archspec.comparisons.compare import Comparison, compare_tables
+from archspec.comparisons.compare import Comparison, Computation, compare_tables
 from archspec.costs.dimension_sizes import given_sizes
+from archspec.diffs.structure import contents
 from archspec.pipeline.tables import table_of
 from archspec.source import Diagnostic
 from archspec.table import Plain
@@ -46,7 +47,7 @@ def compare_models(
 ) -> tuple[Comparison, list[Diagnostic]]:
     """Compare models with their overrides; also returns the warnings about the overrides.
 
-    Models are compiled only if there are sizes; otherwise their tables are sufficient.
+    Models are compiled only if there are sizes, or if their tensors are the same; otherwise their tables suffice.
     """
     costs = None
     if sizes:
@@ -58,4 +59,12 @@ def compare_models(
         models = [(model, {}) for model in compiled]
     found = [table_of(model, overrides) for model, overrides in models]
     warnings = [warning for _, each in found for warning in each]
-    return compare_tables([table for table, _ in found], depth, costs), warnings
+    tables = [table for table, _ in found]
+    operations: list[Computation] = [None for _ in tables]
+    alike = [i for i, table in enumerate(tables) if contents(table) == contents(tables[0])]
+    if len(alike) > 1:
+        from archspec.comparisons.computations import computation_of  # slow to import, because this compiles
+
+        for i in alike:
+            operations[i] = computation_of(models[0], models[i])
+    return compare_tables(tables, depth, costs).replace(operations=tuple(operations)), warnings

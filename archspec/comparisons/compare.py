@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from archspec.comparisons.components import Alignment, Component, align, components
 from archspec.counts.groups import by_role
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 Value: TypeAlias = "Quantity | None"
 """A number, a formula in symbolic dimensions, or None if the model has no such value."""
+
+Computation: TypeAlias = 'Literal["equal", "equal up to rounding", "different"] | None'
+"""How a model's operations compare with those of the first; None if the two were not compared."""
 
 
 class Figure(NamedTuple):
@@ -80,6 +83,9 @@ class Comparison(Result):
 
     `settings` are the hyperparameters that differ. `totals` and `roles` are parameter counts, in total and by role; a
     tensor with several names is counted once. `parts` are the components, and `costs` is None without sizes.
+    `operations` has an entry for each model: whether it computes the same as the first one. They are "equal up to
+    rounding" if some are written differently, but have equal normal forms. Models whose tensors differ are not compared
+    (None).
     """
 
     models: tuple[Table, ...]
@@ -88,6 +94,7 @@ class Comparison(Result):
     roles: tuple[Figure, ...]
     parts: tuple[ComponentRow, ...]
     costs: CostComparison | None
+    operations: tuple[Computation, ...] = ()
 
     def __repr__(self) -> str:
         return f"<Comparison of {', '.join(repr(table.model) for table in self.models)}>"

@@ -145,9 +145,19 @@ def _bars(found: Comparison, names: Sequence[str]) -> View:
     return View(shown, rows)
 
 
+_OPERATIONS = {
+    "equal": " and the same operations",
+    "equal up to rounding": " and compute the same up to rounding, although some operations are written differently",
+    "different": ", but their operations differ; use `archspec diff` to list the differences",
+}
+
+
 def _notes(found: Comparison, names: Sequence[str]) -> list[str]:
     """Return remarks on the tables, one per line."""
     notes = ["each tensor is counted once, at its first name; differences and ratios are relative to the first model"]
+    for name, operations in zip(names[1:], found.operations[1:], strict=True):
+        if operations is not None:
+            notes.append(f"{names[0]} and {name} have the same tensors{_OPERATIONS[operations]}")
     embeddings = next(figure for figure in found.totals if figure.name == "without embeddings")
     for name, value in zip(names, embeddings.values, strict=True):
         if value is None and any(embeddings.values):
@@ -226,6 +236,7 @@ def contents(found: Comparison) -> Document:
         "totals": [_figure_entry(figure) for figure in found.totals],
         "roles": [_figure_entry(figure) for figure in found.roles],
         "components": [_part_entry(part) for part in found.parts],
+        "operations": list(found.operations),
         "costs": None
         if costs is None
         else {"dims": costs.dims, "notes": list(costs.notes), "figures": [*map(_figure_entry, costs.figures)]},
