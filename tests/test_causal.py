@@ -139,3 +139,25 @@ def test_odd_products_have_exact_halves() -> None:
     model = archspec.loads(spec.replace("hidden = 8, heads = 2", "hidden = 8, heads = 1").replace("n = 8", "n = 3"))
     work = archspec.cost(model, batch=1, seq=5, causal_half=True).work
     assert work.score_flops == 3 * 25 and work.macs * 2 == work.flops
+
+
+@pytest.mark.parametrize(
+    ("positions", "mask"),
+    [
+        (
+            "a = i + j + i // 2 + j // 2 + i // 3 + j // 3 + i // 5",
+            "a * a * a * a * a * a * a * a * a * a * a * a >= 3",
+        ),
+        ("a = pick(0, 0)(reshape([seq, 1])(7 // i))", "i + a >= j"),
+    ],
+)
+def test_positions_without_a_normal_form_hide_nothing(positions: str, mask: str) -> None:
+    """They are too large an expression, or undefined."""
+    statements = f"""
+  i = reshape([seq, 1])(arange(seq))
+  j = arange(seq)
+  {positions}
+  return attention(q, k, v, keys and {mask}) |> merge_heads"""
+    model = archspec.loads(SPEC.format(statements=statements))
+    work = archspec.cost(model, batch=1, seq=6).work
+    assert work.score_macs == 6 * 6 * 8 and archspec.cost(model, batch=1, seq=6, causal_half=True).work == work

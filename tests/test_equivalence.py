@@ -146,6 +146,26 @@ def test_models_with_other_tensors_are_not_compared() -> None:
     assert found.verdict == "different" and "encoder.layer.0.intermediate.dense.weight" in found.reason
 
 
+@pytest.mark.parametrize(
+    ("integer", "reason"),
+    [
+        ("(n + m + l + 1) ** 8 * (n + 2 * m + 3 * l + 5) ** 8 * (l + 3 * m + 2 * n) ** 8", "more than 1,000 terms"),
+        ("pick(-1, 0)(7 // arange(8)) + n + m + l", "division of a dimension by zero"),
+        ("(n + m + l) * full([1], LARGE) ** 8 * full([1], LARGE) ** 8 * full([1], LARGE) ** 8", "too large"),
+    ],
+)
+def test_integers_without_a_normal_form_are_not_proven(integer: str, reason: str) -> None:
+    model = load(f"""
+dim batch
+block Net()(x [batch], n int [batch], m int [batch], l int [batch]) -> [batch] {{
+  weight: param [1]
+  return x * real({integer.replace("LARGE", "10 ** 17")}) * .weight
+}}
+""")
+    found = equivalent(model, model)
+    assert found.verdict == "not proven" and reason in found.reason
+
+
 def test_two_modules_are_refused() -> None:
     with pytest.raises(TypeError, match="found two modules"):
         equivalent(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2))

@@ -21,6 +21,7 @@ ENDLESS = {
     "minus signs": (block(f"return x + {'-' * 20_000}1"), "budget"),
     "not not": (block(f"return x if {'not ' * 20_000}true"), "budget"),
     "a sum": (block(f"return x{' + 1' * 10_000}"), "budget"),
+    "a sum, not so long": (block(f"return x{' + full([1], 1.0)' * 30}"), ""),
     "powers of powers": (block(f"return x * 1{' ** 1' * 10_000}"), "budget"),
     "conditions": (block(f"return x * 1{' if true else 1' * 5000}"), "budget"),
     "else if": (block(f"if true {{ y = x }}{' else if true { y = x }' * 4000}\nreturn y"), "budget"),

@@ -344,3 +344,17 @@ def test_what_cannot_be_translated_leaves_no_file(tmp_path: Path, capsys: pytest
     said = capsys.readouterr().err
     assert "error[untranslatable]" in said and f"{spec}:3:10" in said
     assert not path.exists()
+
+
+def test_a_tensor_that_is_left_out_is_none() -> None:
+    text = """
+block Net(n = 4, scaled = false)(x [batch, n]) -> [batch, n] {
+  inner.scale: param [n] if scaled
+  inner.weight: param [n]
+  scale = .inner.scale
+  h = x * .inner.weight
+  return h * scale if scale != none else h
+}
+"""
+    assert "        return x * self.inner.weight\n" in torch_source(load(f"dim batch\n{text}"))
+    assert "        return h * scale\n" in torch_source(load(f"dim batch\n{text}", scaled=True))

@@ -95,7 +95,10 @@ class Masks:
             return [None] * len(call.outputs)
         arrays = [entry for entry in given if isinstance(entry, Array)]
         if len(arrays) == len(given):
-            return [*apply(self._arrays, call.type, arrays, dict(op.settings(call.attributes)), types)]
+            try:
+                return [*apply(self._arrays, call.type, arrays, dict(op.settings(call.attributes)), types)]
+            except ArithmeticError:  # too large an expression, or a division by 0
+                return [UNKNOWN] * len(call.outputs)
         if op.normal is forms.both:
             first, second = map(self.seen, given)
             return [both(first, second)]
@@ -108,6 +111,12 @@ class Masks:
         """Return the keys that a mask lets a query see; its last two axes are queries and keys."""
         if not isinstance(mask, Array):
             return mask or ALL
+        try:
+            return self._seen_by(mask)
+        except ArithmeticError:
+            return UNKNOWN
+
+    def _seen_by(self, mask: Array) -> Seen:
         elements = self._arrays.elements
         own = self._arrays.own(mask.shape)[-2:]
         if len(own) < 2 or elements.dtype(mask.element) != "bool" or mask.shape[-1] != mask.shape[-2]:

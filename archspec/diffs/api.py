@@ -29,8 +29,8 @@ class Difference(Result):
 
     `tensors` has one change for each parameter or buffer that differs, by B's names; `prefix` converts A's names to
     B's. `operations` are the changes of the computation, collapsed over indices. `unified` is whether operations that
-    are written differently were found equal by their normal forms, up to rounding; `stopped` is whether some were too
-    large to be compared so, and may be equal although they are reported. `before` and `after` are the tables of A and
+    are written differently were found equal by their normal forms, up to rounding; `stopped` is whether some could not
+    be compared so, and may be equal although they are listed. `before` and `after` are the tables of A and
     B. A Difference is false if there is no change.
     """
 

@@ -45,8 +45,8 @@ class Applied(NamedTuple):
 class Forms:
     """Normal forms of the bodies of two models, whose value numbers are `values`.
 
-    `unified` is whether any that have different value numbers were found equal, and `stopped` whether a limit kept
-    some from being compared.
+    `unified` is whether any that have different value numbers were found equal, and `stopped` whether some could not be
+    compared, because of a limit.
     """
 
     def __init__(self, values: Values) -> None:
@@ -97,10 +97,10 @@ class Forms:
         return found
 
     def _attempt(self, compute: Callable[[], bool]) -> bool:
-        """Return what is computed; false if it is too large an expression."""
+        """Return what is computed; false if it has no normal form."""
         try:
             return compute()
-        except OverflowError:
+        except ArithmeticError:  # too large an expression, or a division by 0
             self.stopped = True
             return False
 

@@ -40,7 +40,7 @@ class Compared(NamedTuple):
     """The differences between two models.
 
     `unified` is whether operations that are written differently are equal by normal form, up to rounding. `stopped` is
-    whether a limit kept some from being compared so.
+    whether some could not be compared so.
     """
 
     changes: list[OperationChanges]

@@ -113,7 +113,9 @@ def _forms(found: Difference) -> list[str]:
         where = "elsewhere, " if found.operations else ""
         lines.append(f"{where}some operations are written differently, but compute the same up to rounding")
     if found.stopped and found.operations:
-        lines.append("the models are too large to tell whether all of these operations compute something different")
+        lines.append(
+            "not all operations could be compared by their normal forms: some of those listed may compute the same"
+        )
     return lines
 
 

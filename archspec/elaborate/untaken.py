@@ -100,7 +100,9 @@ class _Untaken(Interpreter):
             for value, part in ((left, expr.left), (right, expr.right)):
                 if value is None or _is_no_tensor(value):
                     return self._no_tensor(expr.operator, value, part)
-        return DYNAMIC if expr.operator in ("and", "or") else super().binary(expr)
+        if expr.operator in ("and", "or"):
+            return DYNAMIC
+        return self.combine(expr.operator, left, right, expr.at, expr.left.at, expr.right.at)
 
     def _no_tensor(self, operator: str, value: Value, part: nodes.Expr) -> Value:
         return self.fault("wrong-kind", f"`{operator}` expects a tensor or number, found {describe(value)}", part.at)

@@ -79,7 +79,10 @@ def _compare_models(a: Model, b: Model) -> Equivalence:
     for left, right in zip(_bodies(a), _bodies(b), strict=True):
         arrays = Arrays()
         places = Places(arrays), Places(arrays)
-        ours, theirs = outputs_of(arrays, left, places[0]), outputs_of(arrays, right, places[1])
+        try:
+            ours, theirs = outputs_of(arrays, left, places[0]), outputs_of(arrays, right, places[1])
+        except ArithmeticError as problem:
+            return found.replace(verdict="not proven", reason=_without_form(problem))
         unequal = first_difference(arrays, [*left.named_outputs()], ours, theirs, places)
         if unequal is not None:
             error = _error(left, of_arrays(arrays, ours), of_arrays(arrays, theirs))
@@ -107,12 +110,16 @@ def _compare_module(model: Model, module: nn.Module) -> Equivalence:
 def _compare_body(found: Equivalence, body: Body, module: nn.Module) -> Equivalence:
     arrays = Arrays()
     places = Places(arrays), Places(arrays)
-    ours = outputs_of(arrays, body, places[0])
+    try:
+        ours = outputs_of(arrays, body, places[0])
+    except ArithmeticError as problem:
+        return found.replace(verdict="not proven", reason=_without_form(problem))
     try:
         theirs = outputs_of_module(arrays, module, body, places[1])
-    except Untranslatable as problem:
+    except (Untranslatable, ArithmeticError) as problem:
+        reason = _without_form(problem) if isinstance(problem, ArithmeticError) else str(problem)
         error = _error(body, of_arrays(arrays, ours), of_module(module, body))
-        return _decided(found.replace(reason=str(problem)), error, ROUNDED)
+        return _decided(found.replace(reason=reason), error, ROUNDED)
     if len(ours) != len(theirs):
         return found.replace(verdict="different", reason=f"{len(theirs)} outputs instead of {len(ours)}")
     unequal = first_difference(arrays, [*body.named_outputs()], ours, theirs, places)
@@ -120,6 +127,10 @@ def _compare_body(found: Equivalence, body: Body, module: nn.Module) -> Equivale
         return found
     error = _error(body, of_arrays(arrays, ours), of_module(module, body))
     return _decided(found.replace(unequal=unequal), error, ROUNDED)
+
+
+def _without_form(problem: ArithmeticError) -> str:
+    return f"there is no normal form: {problem}"
 
 
 def _error(body: Body, ours: Run, theirs: Run) -> float | None:

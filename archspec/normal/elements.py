@@ -31,7 +31,8 @@ from archspec.normal.table import MOST, NONE, OPAQUE, Dtype, Element, Node, Tabl
 class Elements:
     """Elements over one table, of at most so many expressions.
 
-    All methods raise OverflowError for what is too large, and ZeroDivisionError for an integer divided by 0.
+    All methods raise ArithmeticError: OverflowError for what is too large, and ZeroDivisionError for an integer that is
+    divided by 0.
     """
 
     def __init__(self, most: int = MOST) -> None:
@@ -119,7 +120,7 @@ class Elements:
         found: dict[Element, float] = {}
         for coefficient, part in parts:
             terms, number = self.terms(part)
-            constant += coefficient * number
+            constant += coefficient * number if number else 0.0  # the coefficient may be infinite
             for own, term in terms:
                 found[term] = found.get(term, 0.0) + coefficient * own
         for term in [term for term, coefficient in found.items() if not coefficient]:

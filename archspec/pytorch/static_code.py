@@ -64,6 +64,8 @@ class StaticCode:
                 return self._conditional(expr)
             case nodes.Subscript():
                 return ast.Subscript(self.code(expr.value), self.code(expr.position), ast.Load())
+            case nodes.Read() if self.scope.absent(expr):
+                return literal(None)
             case nodes.Length():
                 return apply(name("len"), [self.code(expr.value)])
             case nodes.Partial():
