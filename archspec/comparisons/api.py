@@ -51,11 +51,9 @@ def compare_models(
     """
     costs = None
     if sizes:
-        from archspec.comparisons.costs import costs_of  # slow to import, because these compile
-        from archspec.pipeline.compile import model_of
+        from archspec.comparisons.costs import compiled_costs  # slow to import, because this compiles
 
-        compiled = [model_of(model, overrides) for model, overrides in models]
-        costs = costs_of(compiled, sizes)
+        compiled, costs = compiled_costs(models, sizes)
         models = [(model, {}) for model in compiled]
     found = [table_of(model, overrides) for model, overrides in models]
     warnings = [warning for _, each in found for warning in each]

@@ -7,9 +7,19 @@ from collections.abc import Callable, Mapping, Sequence
 from archspec.comparisons.compare import CostComparison, Figure
 from archspec.costs.api import cost
 from archspec.costs.cost import Cost, dimensions
-from archspec.model import Model, internals
+from archspec.model import Model, ModelLike, internals
+from archspec.pipeline.compile import model_of
 from archspec.source import ArchError, fail
+from archspec.table import Plain
 from archspec.work import Quantity
+
+
+def compiled_costs(
+    models: Sequence[tuple[ModelLike, Mapping[str, Plain]]], sizes: Mapping[str, int]
+) -> tuple[list[Model], CostComparison]:
+    """Compile models with their overrides, and compute their costs. Raises ArchError as `costs_of` does."""
+    compiled = [model_of(model, overrides) for model, overrides in models]
+    return compiled, costs_of(compiled, sizes)
 
 
 def costs_of(models: Sequence[Model], sizes: Mapping[str, int]) -> CostComparison:
