@@ -1,8 +1,4 @@
-"""Statements as text, in lines of at most 88 characters.
-
-Expressions become documents (Wadler, 2003: "A prettier printer"). A group is in one line if it fits there; otherwise it
-is broken, in the first of some ways in which all lines fit, or in the last.
-"""
+"""Statements as text, in lines of at most 88 characters."""
 
 from __future__ import annotations
 
@@ -11,78 +7,16 @@ import io
 import re
 import textwrap
 import tokenize
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import takewhile
-from typing import NamedTuple, TypeAlias
+from collections.abc import Sequence
+
+from archspec.pretty import LINE, Doc, Group, Nest, lines_between, printed
 
 WIDTH = 88
 MARGIN = "    "
 
-# Documents ------------------------------------------------------------------------------------------------------------
 
-
-class Nest(NamedTuple):
-    """A document whose lines are one level further in."""
-
-    doc: Doc
-
-
-class Group(NamedTuple):
-    """`flat` in one line, or broken in one of some ways."""
-
-    flat: str
-    broken: Callable[[], Sequence[Doc]]
-
-
-Doc: TypeAlias = "str | list[Doc] | Nest | Group"
-"""Text, parts one after the other, or one of the above. LINE ends a line."""
-
-LINE = "\n"
-
-
-def _printed(doc: Doc, indent: int, start: str = "") -> list[str]:
-    """The lines of a document; `start` is what the first line begins with."""
-    lines = [start or MARGIN * indent]
-    waiting: list[tuple[int, Doc]] = [(indent, doc)]
-    while waiting:
-        indent, doc = waiting.pop()
-        match doc:
-            case "\n":
-                lines.append(MARGIN * indent)
-            case str():
-                lines[-1] += doc
-            case list():
-                waiting += [(indent, part) for part in reversed(doc)]
-            case Nest():
-                waiting.append((indent + 1, doc.doc))
-            case Group():
-                rest = _first(part for _, part in reversed(waiting))
-                after = sum(map(len, takewhile(lambda text: text != LINE, rest)))
-                if len(lines[-1]) + len(doc.flat) + after <= WIDTH:
-                    lines[-1] += doc.flat
-                    continue
-                *ways, last = doc.broken()
-                fitting = (way for way in ways if _fits(_printed(way, indent, lines[-1]), after))
-                waiting.append((indent, next(fitting, last)))
-    return lines
-
-
-def _fits(lines: Sequence[str], after: int) -> bool:
-    return max(map(len, lines)) <= WIDTH and len(lines[-1]) + after <= WIDTH
-
-
-def _first(docs: Iterable[Doc]) -> Iterator[str]:
-    """What documents have in their first line if all groups are broken, and LINE."""
-    for doc in docs:
-        match doc:
-            case str():
-                yield doc
-            case list():
-                yield from _first(doc)
-            case Nest():
-                yield from _first([doc.doc])
-            case Group():
-                yield from _first([doc.broken()[-1]])
+def _printed(doc: Doc, indent: int) -> list[str]:
+    return printed(doc, WIDTH, indent * len(MARGIN))
 
 
 def bracketed(head: str, items: Sequence[str], tail: str, indent: int) -> list[str]:
@@ -93,7 +27,7 @@ def bracketed(head: str, items: Sequence[str], tail: str, indent: int) -> list[s
 def _brackets(first: str, items: Sequence[tuple[str, Doc]], last: str) -> Group:
     """Items, each in one line and as it can be broken, in brackets."""
     flat = ", ".join(text for text, _ in items)
-    inner = Group(flat, lambda: [_lines([item for _, item in items], ",")])
+    inner = Group(flat, lambda: [lines_between([item for _, item in items], ",")])
     return Group(first + flat + last, lambda: [_enclosed(first, inner, last)])
 
 
@@ -164,7 +98,7 @@ def _target(node: ast.expr) -> Doc:
     """A tuple without parentheses if it is in one line; anything else is not in parentheses of its own."""
     doc = _doc(node)
     if isinstance(node, ast.Tuple) and len(node.elts) > 1:
-        return Group(doc.flat[1:-1], doc.broken)
+        return Group(written(node)[1:-1], doc.broken)
     return doc
 
 
@@ -189,7 +123,7 @@ def _broken(node: ast.expr, inside: bool) -> Sequence[Doc]:
             links = _links(node)
             if len(links) < 3:
                 return [links]
-            return [_lines(links)] if inside else [_enclosed("(", _doc(node, inside=True), ")")]
+            return [lines_between(links)] if inside else [_enclosed("(", _doc(node, inside=True), ")")]
         case ast.Starred(value):
             return [["*", _doc(value)]]
         case ast.GeneratorExp(element, [rounds]):
@@ -244,11 +178,6 @@ def _arguments(call: ast.Call) -> Doc:
             return _brackets("(", items, ")")
 
 
-def _lines(parts: Sequence[Doc], end: str = "") -> Doc:
-    """Parts in a line each."""
-    return [piece for i, part in enumerate(parts) for piece in ([LINE] if i else []) + [part, end]]
-
-
 def _joined(node: ast.expr) -> Doc:
     """An operation broken before its operators."""
     operands = _operands(node)
@@ -258,7 +187,7 @@ def _joined(node: ast.expr) -> Doc:
     for word, operand, loose in operands:
         doc = _parenthesized(operand) if loose else _doc(operand, inside=not word or isinstance(operand, ast.BinOp))
         parts.append([f"{word} ", doc] if word else doc)
-    return _lines(parts)
+    return lines_between(parts)
 
 
 def _hugged(node: ast.expr) -> Doc | None:
