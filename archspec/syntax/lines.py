@@ -70,6 +70,11 @@ class _Opened(Record):
     lists: bool
 
 
+def begins_statement(text: str, start: int = 0) -> bool:
+    """Whether a line in brackets that begins at `start` is taken for a statement after an unclosed bracket."""
+    return bool(_STATEMENT.match(text, start) or _ITEM.match(text, start))
+
+
 def scan(text: str) -> Scan:
     """Scan `text`; after an unclosed bracket, resume at the following line."""
     walk = _Walk(text)
@@ -135,7 +140,7 @@ class _Walk:
     def _line(self, lines: list[int], start: int) -> int | None:
         """Handle the first token of a line, at `start`."""
         inside = bool(self._stack) and self._stack[-1].lists
-        if inside and (_STATEMENT.match(self.text, start) or _ITEM.match(self.text, start)):
+        if inside and begins_statement(self.text, start):
             return self._unclosed(start)
         goes_on = _CONTINUES if self._statement >= 0 else _ELSE
         if inside or goes_on.match(self.text, start):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 from archspec.source import Report, Source, Span
 from archspec.syntax.lines import MOST_FAULTS, Scan, scan
@@ -29,12 +31,18 @@ def parse(source: Source, report: Report) -> File:
 
     Every error is reported (codes `syntax` and `budget`) and omitted from the tree; its range is in `broken`.
     """
+    file, comments, broken = read(source, report, parser())
+    items = tuple(_documented(item, comments, source.text) for item in file.items)
+    return File(0, len(source.text), items, comments, broken)
+
+
+def read(source: Source, report: Report, machine: Machine) -> tuple[Any, tuple[Comment, ...], tuple[Broken, ...]]:
+    """Return what a parser makes of a file, the comments in it, and the ranges that could not be parsed."""
     found = scan(source.text)
-    machine = parser()
     tokens = _closed(machine.tokens(found.text), found)
     faults, broken = list(found.faults), list(found.broken)
     try:
-        file: File = machine.run(tokens, "file")
+        file = machine.run(tokens, "file")
         faults += found.surplus
     except (Unexpected, Fault):
         from archspec.syntax.recover import Recovery  # which a correct file does without, with all that explains errors
@@ -45,8 +53,7 @@ def parse(source: Source, report: Report) -> File:
         broken += recovery.broken
     for fault in sorted(faults, key=lambda fault: fault.start)[:MOST_FAULTS]:
         _add(report, source, fault)
-    items = tuple(_documented(item, found.comments, source.text) for item in file.items)
-    return File(0, len(source.text), items, tuple(found.comments), _broken(source.text, broken))
+    return file, tuple(found.comments), _broken(source.text, broken)
 
 
 def parse_expression(source: Source, report: Report) -> Expr | None:
@@ -90,7 +97,7 @@ def _broken(text: str, stretches: list[tuple[int, int]]) -> tuple[Broken, ...]:
     return tuple(found)
 
 
-def _documented(item: Item, comments: list[Comment], text: str) -> Item:
+def _documented(item: Item, comments: Sequence[Comment], text: str) -> Item:
     """Return `item` with the `##` lines directly above it as its `doc`."""
     if not isinstance(item, Definition | Model):
         return item

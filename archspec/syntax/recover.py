@@ -5,11 +5,11 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import Any
 
 from archspec.syntax.lines import MOST_FAULTS, Scan
 from archspec.syntax.machine import Fault, Machine, Token, Unexpected
 from archspec.syntax.messages import explain
-from archspec.syntax.tree import File
 
 _ITEMS = frozenset(("import", "export", "dim", "fn", "layer", "block", "model"))
 _OPENERS = frozenset("([{")
@@ -33,7 +33,7 @@ class Recovery:
         self._tokens = tokens
         self._partner = _partners(tokens)
         self._dangling = False  # whether the last statement ends where something must follow
-        self.file: File = machine.run(self._items(), "file")
+        self.file: Any = machine.run(self._items(), "file")
         self.faults += self._surplus
 
     def _items(self) -> list[Token]:
