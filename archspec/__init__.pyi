@@ -56,6 +56,7 @@ from archspec.flop_explanations.api import FlopAnswer as FlopAnswer
 from archspec.flop_explanations.api import FlopConvention as FlopConvention
 from archspec.flop_explanations.api import FlopExplanation as FlopExplanation
 from archspec.flop_explanations.api import explain_flops as explain_flops
+from archspec.formatting.api import format as format
 from archspec.formulas.api import Formula as Formula
 from archspec.formulas.api import formula as formula
 from archspec.formulas.restarts import Assumption as Assumption

@@ -301,6 +301,18 @@ def _check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--strict", action="store_true", help="exit with status 1 after warnings, too")
 
 
+def _fmt(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "paths",
+        metavar="PATH",
+        nargs="*",
+        default=["."],
+        help="a spec file, a directory of them, or `-` for standard input (the current directory)",
+    )
+    parser.add_argument("--check", action="store_true", help="change no file; exit with status 1 if one would change")
+    parser.add_argument("--diff", action="store_true", help="like --check, and print what would change")
+
+
 def _error(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "code", metavar="CODE", nargs="?", help="the code in brackets in a diagnostic; omit it to list all codes"
@@ -456,6 +468,7 @@ _COMMANDS = {
     "list": Command("list the bundled models and their parameter counts", _list, "list_models"),
     "show": Command("print the source of a bundled spec or definition", _show),
     "check": Command("report all errors in one or more files", _check),
+    "fmt": Command("format specs in the canonical layout", _fmt),
     "count": Command("count parameters, as a tree or by tensor, layer, block or role", _count),
     "cost": Command("compute multiply-accumulates, FLOPs, elementwise operations and memory", _cost),
     "formula": Command("derive the parameter count as a polynomial in open hyperparameters", _formula),

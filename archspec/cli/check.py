@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from argparse import Namespace
-from collections.abc import Iterator
 
 from archspec.cli import USAGE, write_diagnostics
+from archspec.cli.files import spec_files
 from archspec.cli.progress import PROGRESS
 from archspec.configuration import Configuration
 from archspec.pipeline.compile import check
@@ -16,7 +15,7 @@ from archspec.source import Diagnostic
 
 def run(options: Namespace) -> int:
     """Write all diagnostics to standard error, and a line with their number to standard output."""
-    files = [file for path in options.paths for file in _files(path)]
+    files = [file for path in options.paths for file in spec_files(path)]
     every: list[Diagnostic] = []
     for done, (path, root) in enumerate(files, 1):
         PROGRESS.what = f"archspec check, file {done} of {len(files)}"
@@ -30,14 +29,3 @@ def run(options: Namespace) -> int:
     if any(diagnostic.code in USAGE for diagnostic in found):
         return 2
     return int(errors > 0 or (options.strict and warnings > 0))
-
-
-def _files(path: str) -> Iterator[tuple[str, str | None]]:
-    """Yield a file, or those in a directory and below it; each with the directory from which it may import."""
-    found: list[str] = []
-    if os.path.isdir(path):
-        found = [os.path.join(folder, file) for folder, _, files in os.walk(path) for file in files]
-    found = sorted(file for file in found if file.endswith(".arch"))
-    yield from ((file, os.path.realpath(path)) for file in found)
-    if not found:
-        yield path, None

@@ -1,10 +1,12 @@
-"""Atomic writing of output files, which never overwrites a file by accident."""
+"""Finding spec files; atomic writing of output files, which never overwrites a file by accident."""
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from archspec.cli import write_diagnostics
@@ -13,6 +15,25 @@ from archspec.source import Diagnostic, fail
 
 if TYPE_CHECKING:
     from argparse import Namespace
+
+
+def spec_files(path: str) -> Iterator[tuple[str, str | None]]:
+    """Yield a file, or those in a directory and below it; each with the directory from which it may import.
+
+    Hidden directories, and those of Python environments, are skipped.
+    """
+    found: list[str] = []
+    if os.path.isdir(path):
+        for folder, folders, files in os.walk(path):
+            if "pyvenv.cfg" in files:
+                folders.clear()
+            else:
+                found += [os.path.join(folder, file) for file in files if file.endswith(".arch")]
+                folders[:] = [name for name in folders if not name.startswith(".")]
+    root = os.path.realpath(path)
+    yield from ((file, root) for file in sorted(found))
+    if not found:
+        yield path, None
 
 
 def write_text(options: Namespace, make: Callable[[], tuple[str | bytes, Sequence[Diagnostic]]]) -> None:
@@ -59,6 +80,20 @@ def save(path: str, text: str | bytes, force: bool) -> None:
         raise fail("usage", f"cannot write {path}: {reason}") from None
 
 
+def rewrite(path: str, content: bytes) -> None:
+    """Replace the contents of a file, or of the file that a link leads to. Its permissions stay as they are.
+
+    Raises ArchError if it cannot be written.
+    """
+    target = os.path.realpath(path)
+    try:
+        if not os.access(target, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        _replace(target, content, True, stat.S_IMODE(os.stat(target).st_mode))
+    except OSError as error:
+        raise fail("unreadable", f"cannot write {path}: {(error.strerror or str(error)).lower()}") from None
+
+
 def _without_waiting(path: str, flags: int) -> int:
     """Open a device or a pipe; a pipe without a reader is an error."""
     descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
@@ -66,12 +101,14 @@ def _without_waiting(path: str, flags: int) -> int:
     return descriptor
 
 
-def _replace(path: str, content: bytes, force: bool) -> None:
+def _replace(path: str, content: bytes, force: bool, mode: int | None = None) -> None:
     part = f"{path}.{os.getpid()}.part"
     descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
         with open(descriptor, "wb") as file:
             file.write(content)
+        if mode is not None:
+            os.chmod(part, mode)
         if force:
             os.replace(part, path)
         else:

@@ -1,0 +1,59 @@
+"""`archspec.format`: the text of a spec in its canonical layout."""
+
+from __future__ import annotations
+
+import codecs
+import re
+
+from archspec.formatting.file import FileRows
+from archspec.formatting.rows import write
+from archspec.source import Report, Source, decode
+from archspec.syntax.concrete import concrete
+
+_LINE_END = re.compile(r"\r\n?|\n")
+
+
+def format(text: str, /) -> str:
+    """Return the text of a spec in its canonical layout, with the line ends of its first line.
+
+    Statements and definitions with syntax errors stay as they are.
+    """
+    formatted = _formatted(Source("<text>", _LINE_END.sub("\n", text)), Report())
+    return formatted.replace("\n", _line_end(text))
+
+
+def format_bytes(data: bytes, label: str, report: Report) -> bytes:
+    """Return the contents of a file in its canonical layout; syntax errors are reported.
+
+    Contents that are not text are reported and returned unchanged.
+    """
+    text = decode(data, label, report)
+    if text is None:
+        return data
+    formatted = _formatted(Source(label, text), report)
+    mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
+    return mark + formatted.replace("\n", _line_end(data.decode())).encode()
+
+
+def _line_end(text: str) -> str:
+    end = _LINE_END.search(text)
+    return end[0] if end else "\n"
+
+
+def _formatted(source: Source, report: Report) -> str:
+    once = _laid_out(source, report)
+    if not report.failed or once == source.text:
+        return once
+    # Where there are errors, the layout can decide how the text is read: without a fixed point, it stays as it is.
+    twice = _laid_out(Source(source.label, once), Report())
+    return once if twice == once else source.text
+
+
+def _laid_out(source: Source, report: Report) -> str:
+    text = write(FileRows(source.text, concrete(source, report)).rows)
+    return text if _letters(text) == _letters(source.text) else source.text
+
+
+def _letters(text: str) -> str:
+    """Return what formatting must not change: everything except white space and commas before brackets."""
+    return re.sub(r",(?=[)\]}])", "", "".join(text.split()))

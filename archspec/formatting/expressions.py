@@ -1,0 +1,215 @@
+"""Parts of statements as documents: the spaces between tokens, and where a line may end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from archspec.pretty import LINE, Align, Doc, Fill, Group, Nest, lines_between
+from archspec.syntax.concrete import Branch, Part
+from archspec.syntax.lines import begins_statement
+from archspec.syntax.machine import Token
+
+_TIGHT = frozenset(
+    (
+        *("place", "subscript", "index", "dotted", "address", "segment", "here", "reference", "literal", "ellipsis"),
+        *("paren", "callee", "call", "arguments", "listing", "entries", "takeover"),
+    )
+)
+"""Rules without spaces between their parts, except after commas."""
+
+_LISTS = frozenset(("arguments", "listing", "entries", "outputs", "imports"))
+_CLOSERS = frozenset((")", "]", "}"))
+_ENCLOSED = frozenset(("paren", "callee", "index"))
+
+
+class Layout:
+    """The layout of expressions in one file."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._flat: dict[int, str | None] = {}
+        self._kept: list[Branch] = []  # so that no other branch gets the `id` of one of them
+
+    def flat(self, part: Part) -> str | None:
+        """Return a part in one line; None if it has a chain with line breaks between its steps."""
+        if not isinstance(part, Branch):
+            return part.text
+        pending = [part]
+        while pending:
+            branch = pending[-1]
+            missing = [c for c in branch.children if isinstance(c, Branch) and id(c) not in self._flat]
+            if missing:
+                pending += missing
+                continue
+            pending.pop()
+            self._kept.append(branch)
+            self._flat[id(branch)] = self._joined(branch)
+        return self._flat[id(part)]
+
+    def doc(self, part: Part, inside: bool = False) -> Group:
+        """Return a part as a document; `inside`: it is in brackets, so that a line can end between any two tokens."""
+        return Group(self.flat(part), lambda: [self._broken(part, inside)])
+
+    def docs(self, rule: str, parts: Sequence[Part], inside: bool = False) -> list[Doc]:
+        """Return the documents of the parts of a rule, with spaces between them."""
+        found: list[Doc] = []
+        for i, part in enumerate(parts):
+            found += [_gap(rule, parts[i - 1], part) if i else "", self.doc(part, inside)]
+        return found
+
+    def is_broken(self, chain: Branch) -> bool:
+        """Whether a line ends before a step of a chain."""
+        ends = (before.end for before in chain.children)
+        return any("\n" in self._text[end : step.start] for end, step in zip(ends, chain.children[1:], strict=False))
+
+    def _joined(self, branch: Branch) -> str | None:
+        if branch.rule == "chain" and self.is_broken(branch):
+            return None
+        parts = without_last_comma(branch.children)
+        text = ""
+        for i, part in enumerate(parts):
+            flat = self._flat[id(part)] if isinstance(part, Branch) else part.text
+            if flat is None:
+                return None
+            text += (_gap(branch.rule, parts[i - 1], part) if i else "") + flat
+        return text
+
+    def _broken(self, part: Part, inside: bool) -> Doc:
+        if not isinstance(part, Branch):
+            return part.text
+        parts = without_last_comma(part.children)
+        match part.rule, parts:
+            case rule, _ if rule in _LISTS:
+                return self._list(rule, parts)
+            case rule, [first, inner, last] if rule in _ENCLOSED:
+                return [self.doc(first), Align(self.doc(inner, True)), self.doc(last)]
+            case "call", [callee, first, second]:
+                return [self.doc(callee, inside), self._lists(first, second)]
+            case "own", [*head, first, second] if _is(first, "arguments") and _is(second, "arguments"):
+                return [*self.docs("own", head, inside), self._lists(first, second)]
+            case "chain", [head, *steps]:
+                return Align([self.doc(head, inside), _indented([self.doc(step, inside) for step in steps])])
+            case "conditional", [*value, word, otherwise] if _text(word) == "else":
+                return Align([*self.docs("conditional", value, inside), LINE, "else ", self.doc(otherwise, inside)])
+            case "step", [Token() as arrow, *rest]:
+                return [f"{arrow.text} ", self.doc(copy_of(part, rest), inside)]
+            case "step", [value, Branch("skip", [*condition, word, otherwise]), *loop]:
+                replacement = self.docs("step", [word, otherwise, *loop], inside)
+                return Align([*self.docs("step", [value, *condition], inside), LINE, *replacement])
+            case "binary", _ if inside:
+                return Align(lines_between(self._operands(part)))
+            case rule, _:
+                return Align(self.docs(rule, parts, inside))
+
+    def _list(self, rule: str, parts: Sequence[Part]) -> Doc:
+        opening = next((i for i, part in enumerate(parts) if _text(part) in ("(", "[", "{")), None)
+        if opening is None or opening + 2 == len(parts):
+            return self.docs(rule, parts)
+        space = " " if rule == "imports" else ""
+        items = [part for part in parts[opening + 1 : -1] if _text(part) != ","]
+        return [
+            *self.docs(rule, parts[: opening + 1]),
+            space,
+            Align(Fill(self._items(items))),
+            space,
+            self.doc(parts[-1]),
+        ]
+
+    def _items(self, items: Sequence[Part]) -> list[Group]:
+        """Return the items of a list, with the commas after them."""
+        groups: list[Group] = []
+        for i, item in enumerate(items):
+            parts: list[Group | str] = [self.doc(item, True), "," if i + 1 < len(items) else ""]
+            if groups and begins_statement(self.flat(item) or ""):  # a line cannot begin with it
+                parts = [groups.pop(), " ", *parts]
+            groups.append(_joined(parts))
+        return groups
+
+    def _lists(self, first: Part, second: Part) -> Doc:
+        """Return two lists of arguments; the second is below the first if it does not fit beside it."""
+        inner = self.doc(second)
+        return Align([self.doc(first), Group(inner.flat, lambda: [[LINE, inner]])])
+
+    def _operands(self, node: Branch) -> list[Doc]:
+        """Return the operands of an operation with their operators, without nested operations of the same operators."""
+        found: list[Doc] = []
+        left: Part = node
+        signs = _strength(node)
+        while isinstance(left, Branch) and left.rule == "binary" and _strength(left) == signs:
+            left, sign, right = left.children
+            found.insert(0, [_text(sign), " ", self.doc(right, True)])
+        return [self.doc(left, True), *found]
+
+
+def own_and_rest(part: Part) -> tuple[Branch, Part] | None:
+    """Return the declaration with which a part begins, and the part without its address; None if there is none."""
+    if not isinstance(part, Branch):
+        return None
+    if part.rule == "own":
+        return part, copy_of(part, part.children[2:])
+    if part.rule in ("conditional", "chain", "step"):
+        first, *others = part.children
+        found = own_and_rest(first)
+        return (found[0], copy_of(part, [found[1], *others])) if found else None
+    return None
+
+
+def without_last_comma(parts: Sequence[Part]) -> Sequence[Part]:
+    """Return parts without a comma before the bracket at the end."""
+    if len(parts) > 2 and _text(parts[-2]) == "," and _text(parts[-1]) in _CLOSERS:
+        return [*parts[:-2], parts[-1]]
+    return parts
+
+
+def _joined(parts: Sequence[Group | str]) -> Group:
+    flats = [part if isinstance(part, str) else part.flat for part in parts]
+    flat = "".join(flat for flat in flats if flat is not None)
+    return Group(None if None in flats else flat, lambda: [[*parts]])
+
+
+def copy_of(branch: Branch, children: list[Part]) -> Branch:
+    """Return a branch with other children."""
+    return Branch(branch.rule, children, children[0].start, branch.end, branch.height)
+
+
+def _indented(steps: Sequence[Doc]) -> Doc:
+    return Nest([piece for step in steps for piece in (LINE, step)], 2)
+
+
+def _is(part: Part, rule: str) -> bool:
+    return isinstance(part, Branch) and part.rule == rule
+
+
+def _text(part: Part) -> str:
+    return "" if isinstance(part, Branch) else part.text
+
+
+_STRENGTHS = {"**": 1, "*": 2, "/": 2, "//": 2, "%": 2, "+": 3, "-": 3, "and": 5, "or": 6}
+
+
+def _strength(node: Branch) -> int:
+    return _STRENGTHS.get(_text(node.children[1]), 4)
+
+
+def _gap(rule: str, left: Part, right: Part) -> str:
+    """Return what is between two parts of a rule: a space or nothing."""
+    before, after = _text(left), _text(right)
+    if after in (",", ":", "?", ")", "]") or before in ("(", "["):
+        return ""
+    if before == ",":
+        return " "
+    if rule in _TIGHT or _is(right, "arguments") or _is(right, "entries"):
+        return ""
+    if rule == "loop" and ".." in (before, after):
+        return " " if before and _begins_with_dot(right) else ""
+    if rule == "unary":
+        return " " if before == "not" else ""
+    if (rule == "initial" and after == "(") or (before == "{" and after == "}"):
+        return ""
+    return " "
+
+
+def _begins_with_dot(part: Part) -> bool:
+    while isinstance(part, Branch):
+        part = part.children[0]
+    return part.text.startswith(".")

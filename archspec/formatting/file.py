@@ -1,0 +1,228 @@
+"""Files as rows: items, bodies, and the comments and empty lines between statements."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from archspec.formatting.expressions import Layout
+from archspec.formatting.rows import Row
+from archspec.formatting.statements import INDENT, Statements
+from archspec.record import Record
+from archspec.syntax.concrete import Branch, Concrete, Part, tokens_in
+from archspec.syntax.tree import Comment
+
+_LISTED = frozenset(("imports", "dims", "model"))
+"""Items that can follow each other without an empty line."""
+
+BESIDE = "    "
+"""The space before a comment in the same line."""
+
+
+class _Entry(Record):
+    """A statement, a comment, or text that stays as it is (`node` is None), at characters `start` to `end`."""
+
+    start: int
+    end: int
+    node: Branch | Comment | None
+
+
+class FileRows:
+    """Makes the rows of a file."""
+
+    def __init__(self, text: str, tree: Concrete) -> None:
+        self._text = text
+        self._comments = tree.comments
+        self._starts = [comment.start for comment in tree.comments]
+        self._statements = Statements(Layout(text))
+        self.rows: list[Row] = []
+        self._body(_branches(tree.file), 0, len(text), 0)
+
+    def _body(self, nodes: Sequence[Branch], start: int, end: int, indent: int) -> None:
+        """Add the rows of statements, and of the comments and the unreadable text between them."""
+        self._statements.separate()
+        before: _Entry | None = None
+        last = start
+        for entry in self._entries(nodes, start, end):
+            between = self._text[last : entry.start]
+            if isinstance(entry.node, Comment) and "\n" not in between and self.rows:
+                self._comment_beside(self.rows[-1], between, entry.node)
+            else:
+                if before is not None and (between.count("\n") > 1 or _are_apart(before.node, entry.node)):
+                    self.rows.append(Row(0, (), ""))
+                    self._statements.separate()
+                self._entry(entry, indent)
+                before = entry
+            last = entry.end
+
+    def _entries(self, nodes: Sequence[Branch], start: int, end: int) -> Iterator[_Entry]:
+        """Yield statements, and the comments and the unreadable text between them."""
+        for node in nodes:
+            yield from self._between(start, node.start)
+            length = len(self._text[node.start : node.end].rstrip())  # a missing brace is only at the next item
+            yield _Entry(node.start, node.start + length, node)
+            start = node.end
+        yield from self._between(start, end)
+
+    def _between(self, start: int, end: int) -> Iterator[_Entry]:
+        comments = self._comments_in(start, end)
+        unread = list(self._text[start:end])
+        for comment in comments:
+            unread[comment.start - start : comment.end - start] = " " * (comment.end - comment.start)
+        found = re.search(r"\S(?:.*\S)?", "".join(unread), re.DOTALL)
+        first, last = (start + found.start(), start + found.end()) if found else (end, end)
+        yield from (_Entry(comment.start, comment.end, comment) for comment in comments if comment.start < first)
+        if found:
+            yield _Entry(first, last, None)
+        yield from (_Entry(comment.start, comment.end, comment) for comment in comments if comment.start >= last)
+
+    def _entry(self, entry: _Entry, indent: int) -> None:
+        match entry.node:
+            case Comment(_, _, text):
+                self._statements.separate()
+                self.rows.append(Row(indent, (), text))
+            case Branch() as node if all(token.text for token in tokens_in(node)):
+                self._statement(node, indent)
+            case _:  # unreadable, or without a closing brace
+                self._unchanged(entry.start, entry.end)
+
+    # Statements -------------------------------------------------------------------------------------------------------
+
+    def _statement(self, node: Branch, indent: int) -> None:
+        match node.rule:
+            case "definition":
+                self._definition(node)
+            case "model":
+                self._model(node)
+            case "branch" | "repeat":
+                self._nested(node, indent)
+            case _:
+                self._simple(node, indent)
+
+    def _simple(self, node: Branch, indent: int) -> None:
+        """Add the rows of a statement without a body."""
+        comments = self._comments_in(node.start, node.end)
+        steps = _steps(node)
+        gaps = [self._comments_in(start, step.start) for start, step in steps]
+        if sum(map(len, gaps)) < len(comments):
+            self._unchanged(node.start, node.end)
+            return
+        rows = self._statements.rows(node, indent, in_steps=bool(comments))
+        if comments:
+            for i, gap in reversed(list(enumerate(gaps, 1))):
+                for comment in reversed(gap):
+                    between = self._text[steps[i - 1][0] : comment.start]
+                    if "\n" in between:
+                        rows.insert(i, Row(indent + INDENT, (), comment.text))
+                    else:
+                        self._comment_beside(rows[i - 1], between, comment)
+        self.rows += rows
+
+    def _definition(self, node: Branch) -> None:
+        *head, body = node.children
+        if self._comments_in(node.start, body.start):
+            self._unchanged(node.start, body.start + 1)
+        else:
+            self.rows.append(self._statements.head(head, " {"))
+        self._inside(body, 0)
+        self.rows.append(Row(0, (), "}"))
+
+    def _model(self, node: Branch) -> None:
+        *head, expects = node.children
+        if not _is(expects, "expects"):
+            head, expects = node.children, None
+        if self._comments_in(node.start, expects.start if expects else node.end):
+            self._unchanged(node.start, node.end)
+            return
+        inside = list(self._entries(_branches(expects), expects.start + 1, expects.end - 1)) if expects else []
+        match inside:
+            case [_Entry(_, _, Branch() as only)]:
+                self.rows.append(self._statements.model(head, only))
+            case _:
+                self.rows.append(self._statements.model(head, None, " {" if expects else ""))
+                if expects:
+                    self._inside(expects, 0)
+                    self.rows.append(Row(0, (), "}"))
+
+    def _nested(self, node: Branch, indent: int) -> None:
+        """Add the rows of a branch or a loop."""
+        if any(self._comments_in(start, end) for start, end in _outside_bodies(node)):
+            self._unchanged(node.start, node.end)
+            return
+        before = ""
+        rest: Sequence[Part] = [node]
+        while rest:
+            part = rest[0]
+            if _is(part, "branch") or _is(part, "repeat"):
+                assert isinstance(part, Branch)
+                at = next(i for i, child in enumerate(part.children) if _is(child, "body"))
+                self.rows.append(self._statements.opening(before, part.rule, part.children[:at], indent))
+                body, rest = part.children[at], part.children[at + 2 :]
+            else:
+                self.rows.append(Row(indent, (), f"{before}{{"))
+                body, rest = part, []
+            self._inside(body, indent)
+            before = "} else "
+        self.rows.append(Row(indent, (), "}"))
+
+    def _inside(self, body: Part, indent: int) -> None:
+        assert isinstance(body, Branch)
+        self._body(_branches(body), body.start + 1, body.end - 1, indent + INDENT)
+        self._statements.separate()
+
+    # Text that stays as it is -----------------------------------------------------------------------------------------
+
+    def _unchanged(self, start: int, end: int) -> None:
+        self._statements.separate()
+        line = self._text.rfind("\n", 0, start) + 1
+        start = start if self._text[line:start].strip() else line
+        self.rows.append(Row(None, (), self._text[start:end]))
+
+    def _comment_beside(self, row: Row, between: str, comment: Comment) -> None:
+        row.comment += (BESIDE if row.indent is not None else between) + comment.text
+
+    def _comments_in(self, start: int, end: int) -> Sequence[Comment]:
+        return self._comments[bisect_left(self._starts, start) : bisect_left(self._starts, end)]
+
+
+def _are_apart(first: Branch | Comment | None, second: Branch | Comment | None) -> bool:
+    """Whether there is an empty line between two items even if there was none."""
+    if _is(first, "definition"):
+        return True
+    if not (isinstance(first, Branch) and isinstance(second, Branch)):
+        return False
+    return first.rule in _LISTED and first.rule != second.rule
+
+
+def _steps(node: Branch) -> list[tuple[int, Branch]]:
+    """Return the steps of the chains of a statement, each with the end of what precedes it."""
+    chains = [part for part in _branches(node) if part.rule == "chain"]
+    return [
+        (before.end, step) for chain in chains for before, step in pairwise(chain.children) if isinstance(step, Branch)
+    ]
+
+
+def _outside_bodies(node: Branch) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of a branch or loop that are not in its bodies."""
+    start = node.start
+    rest: Sequence[Part] = node.children
+    while rest:
+        part, *rest = rest
+        if _is(part, "body"):
+            yield start, part.start
+            start = part.end
+        elif _is(part, "branch"):
+            assert isinstance(part, Branch)
+            rest = part.children
+    yield start, node.end
+
+
+def _branches(node: Part) -> list[Branch]:
+    assert isinstance(node, Branch)
+    return [part for part in node.children if isinstance(part, Branch)]
+
+
+def _is(part: object, rule: str) -> bool:
+    return isinstance(part, Branch) and part.rule == rule
