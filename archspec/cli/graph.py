@@ -43,6 +43,7 @@ def run(options: Namespace) -> int:
         return found, model.warnings
 
     write_text(options, make)
+    options.force |= options.watch  # the next time, the file of `-o` is the one that this has written
     return 0
 
 

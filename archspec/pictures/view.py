@@ -4,25 +4,18 @@ from __future__ import annotations
 
 import re
 import webbrowser
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from time import sleep
-from typing import TypeAlias
 
 from archspec.model import Model, ModelLike
 from archspec.pictures.page import page
 from archspec.pictures.server import PageServer
 from archspec.pipeline.compile import compile_spec, model_of
 from archspec.pipeline.spec import read_spec
-from archspec.source import LARGEST_FILE, ArchError, Diagnostic
+from archspec.pipeline.watching import Files, changed, contents
+from archspec.source import ArchError, Diagnostic
 from archspec.table import Plain
-
-INTERVAL = 0.2
-"""Seconds between two looks at the files of a spec."""
-
-Files: TypeAlias = Mapping[str, bytes | None]
-"""Contents of files by path; None for a file that cannot be read."""
 
 
 def view(model: ModelLike, /, **overrides: Plain) -> str:
@@ -55,7 +48,7 @@ def watch(spec: str, overrides: Mapping[str, Plain]) -> Iterator[tuple[str, Sequ
     try:
         yield server.url, model.warnings
         while True:
-            files = _changed(files)
+            files = changed(files, lambda paths=files: contents(paths))
             try:
                 model, files = _compile(spec, overrides)
             except ArchError as error:
@@ -72,24 +65,3 @@ def _compile(spec: str, overrides: Mapping[str, Plain]) -> tuple[Model, Files]:
     """Compile a spec; return its model, and the files that were read with their contents."""
     model, loaded = compile_spec(read_spec(spec), dict(overrides))
     return model, dict(loaded.library.raw)
-
-
-def _changed(files: Files) -> Files:
-    """Wait until a file has changed, and then until it no longer does: some editors write a file in several steps."""
-    before, now = files, files
-    while now == files or now != before:
-        sleep(INTERVAL)
-        before, now = now, _contents(files)
-    return now
-
-
-def _contents(paths: Iterable[str]) -> Files:
-    return {path: _read(path) for path in paths}
-
-
-def _read(path: str) -> bytes | None:
-    try:
-        with open(path, "rb") as file:
-            return file.read(LARGEST_FILE + 1)
-    except OSError:
-        return None

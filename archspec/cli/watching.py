@@ -1,0 +1,63 @@
+"""`--watch`: a command that is run again after each change of a file."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Sequence
+
+from archspec.cli import is_usage, write_diagnostics
+from archspec.cli.files import spec_files
+from archspec.pipeline.spec import parse_spec
+from archspec.pipeline.streams import is_stream
+from archspec.pipeline.watching import Files, changed, contents, with_imports
+from archspec.source import ArchError, fail
+
+
+def watched(options: Namespace, command: Callable[[Namespace], int]) -> int:
+    """Run a command, and again whenever one of the files of its specs changes, until it is interrupted.
+
+    Raises ArchError if the specs are not files, or the first run fails because of its options.
+    """
+    paths = [_path(spec) for spec in (options.paths if "paths" in options else [options.spec])]
+    is_first = True
+    try:
+        while True:
+            listed = _files(paths)
+            imported = [each for file in listed for each in with_imports(file)]
+
+            def look(imported: Sequence[str] = imported) -> Files:
+                return contents([*_files(paths), *imported])
+
+            before = look()
+            if not is_first:
+                _separate()
+            try:
+                command(options)
+            except ArchError as error:
+                if is_first and is_usage(error.diagnostics):
+                    raise
+                write_diagnostics(error.diagnostics)
+            if is_first:
+                print("watching for changes (press Ctrl+C to stop)", file=sys.stderr)
+            sys.stdout.flush()
+            is_first = False
+            changed(before, look)
+    except KeyboardInterrupt:  # the usual way to stop
+        return 0
+
+
+def _path(spec: object) -> str:
+    path = parse_spec(spec).path if isinstance(spec, str) else None
+    if path is None or is_stream(path):
+        raise fail("usage", f"--watch cannot be combined with `{spec}`", help="name a file")
+    return path
+
+
+def _files(paths: Sequence[str]) -> list[str]:
+    return [file for path in paths for file, _ in spec_files(path)]
+
+
+def _separate() -> None:
+    """Begin the output of another run: on a cleared terminal, or below a line."""
+    sys.stdout.write("\x1b[2J\x1b[3J\x1b[H" if sys.stdout.isatty() else "-" * 80 + "\n")

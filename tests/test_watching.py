@@ -1,0 +1,130 @@
+"""`--watch`: what is run again, when, and with which output."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from archspec.cli import main, watching
+from archspec.pipeline.watching import changed, contents, with_imports
+
+SPEC = 'import "parts/more.arch" { twice }\ndim batch\nblock Net(n = 2)(x [batch, n]) -> [batch, n] {\n'
+SPEC += "  return twice(x) |> a: Scale(n)\n}\nlayer Scale(n)(x [batch, n]) -> [batch, n] {\n  weight: param [n]\n"
+SPEC += '  return x * .weight\n}\nmodel "net" = Net()\n'
+MORE = "fn twice(x [...]) -> [...] {\n  return x * 2.0\n}\n"
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> Path:
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "more.arch").write_text(MORE)
+    path = tmp_path / "net.arch"
+    path.write_text(SPEC)
+    return path
+
+
+@pytest.fixture
+def after_each_run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Let the given functions, one after each run, change files instead of a user; then the watch is interrupted."""
+
+    def use(*edits: Callable[[], object]) -> None:
+        pending = [*edits]
+
+        def wait(before: object, look: Callable[[], object]) -> object:
+            if not pending:
+                raise KeyboardInterrupt
+            pending.pop(0)()
+            assert look() != before
+            return look()
+
+        monkeypatch.setattr(watching, "changed", wait)
+
+    return use
+
+
+def test_a_count_is_renewed(
+    spec: Path, after_each_run: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = spec.parent / "parts" / "more.arch"
+    after_each_run(
+        lambda: spec.write_text(SPEC.replace("n = 2", "n = 3")),
+        lambda: more.write_text("oh"),
+        lambda: more.unlink(),
+        lambda: more.write_text(MORE),
+    )
+    assert main(["count", str(spec), "--watch", "--depth", "0"]) == 0
+    out, err = capsys.readouterr()
+    assert [line.split()[0] for line in out.splitlines() if line[:1].isdigit()] == ["2", "3", "3"]
+    assert err.count("watching for changes") == 1
+    assert "error[syntax]" in err
+    assert "error[missing-file]" in err
+
+
+def test_a_directory_is_checked_again(
+    spec: Path, after_each_run: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    after_each_run(lambda: (spec.parent / "new.arch").write_text("dim a\n"), spec.unlink)
+    assert main(["check", str(spec.parent), "--watch"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if "file" in line] == [
+        *("2 files, no errors or warnings", "3 files, 1 warning", "2 files, 1 warning")
+    ]
+
+
+def test_a_graph_is_written_again(
+    spec: Path, after_each_run: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = spec.parent / "net.dot"
+    seen: list[str] = []
+    after_each_run(lambda: seen.append(target.read_text()) or spec.write_text(SPEC.replace("a: Scale", "b: Scale")))
+    assert main(["graph", str(spec), "-o", str(target), "--watch"]) == 0
+    assert len(seen) == 1
+    assert target.read_text() != seen[0]
+    assert main(["graph", str(spec), "-o", str(target), "--watch"]) == 2  # the first run does not overwrite
+    assert "already exists" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("spec_name", ["-", "bert-base-uncased"])
+def test_only_files_are_watched(spec_name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["count", spec_name, "--watch"]) == 2
+    assert "--watch cannot be combined with" in capsys.readouterr().err
+
+
+def test_imports_are_watched_also_with_errors(spec: Path) -> None:
+    more = str(spec.parent / "parts" / "more.arch")
+    assert with_imports(str(spec)) == [str(spec), more]
+    spec.write_text(f'{SPEC}\n import "gone.arch" {{ x }}\nblock (')
+    assert with_imports(str(spec)) == [str(spec), str(spec.parent / "gone.arch"), more]
+    Path(more).write_text('import "../net.arch" { Net }\n')  # a circle
+    assert len(with_imports(str(spec))) == 3
+    assert with_imports(str(spec.parent / "none.arch")) == [str(spec.parent / "none.arch")]
+
+
+def test_a_change_is_seen_when_it_is_complete(spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = iter([lambda: None, lambda: spec.write_text("a"), lambda: spec.write_text("ab"), lambda: None])
+    monkeypatch.setattr("archspec.pipeline.watching.sleep", lambda _: next(steps)())
+    before = contents([str(spec)])
+    assert changed(before, lambda: contents([str(spec)])) == {str(spec): b"ab"}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+@pytest.mark.slow
+def test_the_process(spec: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
+    command = [sys.executable, "-m", "archspec", "count", str(spec), "--watch", "--format", "json"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        assert process.stderr and process.stdout
+        assert process.stderr.readline() == "watching for changes (press Ctrl+C to stop)\n"
+        spec.write_text(SPEC.replace("n = 2", "n = 3"))
+        lines = iter(process.stdout.readline, "")
+        assert any('"total": 3' in line for line in lines)
+        time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0
