@@ -53,6 +53,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
 
 
+def is_usage(diagnostics: Sequence[Diagnostic]) -> bool:
+    """Whether one of the diagnostics is about the use of a command, or about an unreadable file."""
+    return any(diagnostic.code in USAGE for diagnostic in diagnostics)
+
+
 def write_diagnostics(diagnostics: Sequence[Diagnostic]) -> None:
     """Write diagnostics to standard error, separated by blank lines."""
     PROGRESS.end()
@@ -74,7 +79,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         return options.run(options)
     except ArchError as error:
         write_diagnostics(error.diagnostics)
-        return 2 if any(d.code in USAGE for d in error.diagnostics) else 1
+        return 2 if is_usage(error.diagnostics) else 1
     except SystemExit as stop:  # argparse: after --help, --version, or a usage error that it has printed
         return stop.code if isinstance(stop.code, int) else 2
     finally:

@@ -26,15 +26,22 @@ _NAMES = frozenset({"spec", "a", "b", "others", "config", "base"})
 
 
 class Command(Record):
-    """A command: its help, the function that adds its arguments, and its module if that has a different name."""
+    """A command: its help, the function that adds its arguments, and its module if that has a different name.
+
+    `repeats`: with `--watch`, it is run again after each change of a file.
+    """
 
     help: str
     arguments: Callable[[argparse.ArgumentParser], None]
     module: str = ""
+    repeats: bool = False
 
     def run(self, options: argparse.Namespace) -> int:
         """Import the module of the command and run it. Returns the exit status."""
-        return import_module(f"archspec.cli.{self.module or options.command}").run(options)
+        run = import_module(f"archspec.cli.{self.module or options.command}").run
+        if self.repeats and options.watch:
+            return import_module("archspec.cli.watching").watched(options, run)
+        return run(options)
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
@@ -66,6 +73,15 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     if getattr(options, "type", None) or getattr(options, "ignore", None):
         _configure(options)
     return options
+
+
+def parsers() -> dict[str, argparse.ArgumentParser]:
+    """Return the parser of each command, with its help as the description."""
+    found: dict[str, argparse.ArgumentParser] = {}
+    for name, command in _COMMANDS.items():
+        found[name] = argparse.ArgumentParser(prog=f"archspec {name}", description=command.help, allow_abbrev=False)
+        command.arguments(found[name])
+    return found
 
 
 def _configure(options: argparse.Namespace) -> None:
@@ -114,6 +130,7 @@ def _formatter(prog: str) -> argparse.HelpFormatter:
 def _count(parser: argparse.ArgumentParser) -> None:
     _spec(parser)
     _base(parser)
+    _watch(parser)
     parser.add_argument(
         "--by", choices=("tensor", "layer", "block", "role"), help="print a flat table instead of the tree of layers"
     )
@@ -173,6 +190,7 @@ def _graph(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dark", action="store_true", help="use a dark background (svg, png, pdf)")
     _dims(parser)
     _output(parser)
+    _watch(parser)
 
 
 def _view(parser: argparse.ArgumentParser) -> None:
@@ -299,6 +317,14 @@ def _check(parser: argparse.ArgumentParser) -> None:
     )
     _reading(parser)
     parser.add_argument("--strict", action="store_true", help="exit with status 1 after warnings, too")
+    parser.add_argument(
+        "--format", choices=("text", "json", "sarif", "github"), default="text", help="output format (text)"
+    )
+    _watch(parser)
+
+
+def _watch(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--watch", action="store_true", help="run again whenever a file changes, until interrupted")
 
 
 def _fmt(parser: argparse.ArgumentParser) -> None:
@@ -311,6 +337,10 @@ def _fmt(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--check", action="store_true", help="change no file; exit with status 1 if one would change")
     parser.add_argument("--diff", action="store_true", help="like --check, and print what would change")
+
+
+def _completions(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("shell", metavar="SHELL", choices=("bash", "zsh", "fish"), help="bash, zsh or fish")
 
 
 def _error(parser: argparse.ArgumentParser) -> None:
@@ -467,12 +497,12 @@ def _lsp(parser: argparse.ArgumentParser) -> None:
 _COMMANDS = {
     "list": Command("list the bundled models and their parameter counts", _list, "list_models"),
     "show": Command("print the source of a bundled spec or definition", _show),
-    "check": Command("report all errors in one or more files", _check),
+    "check": Command("report all errors in one or more files", _check, repeats=True),
     "fmt": Command("format specs in the canonical layout", _fmt),
-    "count": Command("count parameters, as a tree or by tensor, layer, block or role", _count),
+    "count": Command("count parameters, as a tree or by tensor, layer, block or role", _count, repeats=True),
     "cost": Command("compute multiply-accumulates, FLOPs, elementwise operations and memory", _cost),
     "formula": Command("derive the parameter count as a polynomial in open hyperparameters", _formula),
-    "graph": Command("write the computation graph as a picture or as data", _graph),
+    "graph": Command("write the computation graph as a picture or as data", _graph, repeats=True),
     "view": Command("open an interactive picture of a model in a browser", _view),
     "build": Command("generate PyTorch code", _build),
     "search": Command("search combinations of hyperparameters for the best designs", _search),
@@ -485,6 +515,7 @@ _COMMANDS = {
     "verify": Command("check that a checkpoint stores exactly the tensors of a model", _verify),
     "scaffold": Command("draft a spec from a checkpoint", _scaffold),
     "lsp": Command("serve an editor: the language server of .arch files", _lsp),
+    "completions": Command("write the completions of a shell", _completions),
     "error": Command("explain a diagnostic code, with an example", _error),
 }
 """The commands. `run` in a command's module takes the parsed arguments, writes to standard output, and returns the

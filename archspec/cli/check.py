@@ -3,29 +3,48 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Sequence
 
-from archspec.cli import USAGE, write_diagnostics
+from archspec import __version__
+from archspec.cli import is_usage, write_diagnostics
+from archspec.cli.error import entries
 from archspec.cli.files import spec_files
+from archspec.cli.output import write
 from archspec.cli.progress import PROGRESS
 from archspec.configuration import Configuration
 from archspec.pipeline.compile import check
+from archspec.reporting.findings import github_text, json_text, sarif_text
 from archspec.reporting.text import number
 from archspec.source import Diagnostic
 
 
 def run(options: Namespace) -> int:
-    """Write all diagnostics to standard error, and a line with their number to standard output."""
+    """Write all diagnostics. Returns the exit status."""
     files = [file for path in options.paths for file in spec_files(path)]
     every: list[Diagnostic] = []
     for done, (path, root) in enumerate(files, 1):
         PROGRESS.what = f"archspec check, file {done} of {len(files)}"
         every += check(Configuration(path, options.type, tuple(options.ignore)), root).diagnostics
     found = list({diagnostic.render(): diagnostic for diagnostic in every}.values())  # imported files are checked twice
-    write_diagnostics(found)
     errors = sum(diagnostic.severity == "error" for diagnostic in found)
     warnings = len(found) - errors
     counted = [number(n, word) for n, word in ((errors, "error"), (warnings, "warning")) if n]
-    print(f"{number(len(files), 'file')}, {', '.join(counted) or 'no errors or warnings'}")
-    if any(diagnostic.code in USAGE for diagnostic in found):
+    summary = f"{number(len(files), 'file')}, {', '.join(counted) or 'no errors or warnings'}\n"
+    _write(found, [path for path, _ in files], summary, options.format)
+    if is_usage(found):
         return 2
     return int(errors > 0 or (options.strict and warnings > 0))
+
+
+def _write(found: Sequence[Diagnostic], files: Sequence[str], summary: str, format: str) -> None:
+    """Write diagnostics to standard error and the summary to standard output, or a document to standard output."""
+    match format:
+        case "json":
+            write(json_text(found, files))
+        case "sarif":
+            write(sarif_text(found, entries() if found else {}, __version__))
+        case "github":
+            write(github_text(found) + summary)
+        case _:
+            write_diagnostics(found)
+            write(summary)

@@ -7,7 +7,7 @@ from argparse import Namespace
 from difflib import unified_diff
 from io import StringIO
 
-from archspec.cli import USAGE, write_diagnostics
+from archspec.cli import is_usage, write_diagnostics
 from archspec.cli.files import rewrite, spec_files
 from archspec.cli.output import write
 from archspec.cli.progress import PROGRESS
@@ -35,7 +35,7 @@ def run(options: Namespace) -> int:
     write_diagnostics(found)
     if files != ["-"]:
         _summarize(changed, unchanged, options)
-    if any(diagnostic.code in USAGE for diagnostic in found):
+    if is_usage(found):
         return 2
     return int(bool(found) or (changed > 0 and (options.check or options.diff)))
 
