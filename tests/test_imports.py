@@ -326,6 +326,7 @@ MAY_IMPORT = {
         "variants",
         "verification",
     },
+    "pytest_plugin": {"pipeline", "source", "syntax"},
     "__main__": {"cli"},
     "": {
         "adapters",
