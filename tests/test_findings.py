@@ -58,7 +58,7 @@ def test_files_without_errors(tmp_path: Path, format: str, capsys: pytest.Captur
     match format:
         case "json":
             assert json.loads(out) == {
-                **{"version": 1, "files": [str(path)], "errors": 0, "warnings": 0, "diagnostics": []}
+                **{"format": 1, "files": [str(path)], "errors": 0, "warnings": 0, "diagnostics": []}
             }
         case "sarif":
             assert json.loads(out)["runs"][0]["results"] == []

@@ -138,6 +138,14 @@ def test_line_starts_that_would_end_a_list() -> None:
         ("import std {}", "import std {}\n"),
         ('model "m" = M() { }', 'model "m" = M() {\n}\n'),
         ("fn f(n) {\n  return (n)   # all\n  # last\n}", "fn f(n) {\n  return (n)    # all\n  # last\n}\n"),
+        (
+            "fn f(n) { for i in 0..n { a = n } # no-residual\n}",
+            "fn f(n) {\n  for i in 0..n {    # no-residual\n    a = n\n  }\n}\n",
+        ),
+        (
+            f"fn f(n) {{\n  return n |> {'a' * 60} for i in 0..n |> {'b' * 60} # no-residual\n}}\n",
+            f"fn f(n) {{\n  return n\n    |> {'a' * 60} for i in 0..n    # no-residual\n    |> {'b' * 60}\n}}\n",
+        ),
         ("fn f(n) { for i in 0.. .x { a = -n - -1 } }", "fn f(n) {\n  for i in 0.. .x {\n    a = -n - -1\n  }\n}\n"),
     ],
 )

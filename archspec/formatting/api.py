@@ -9,6 +9,7 @@ from archspec.formatting.file import FileRows
 from archspec.formatting.rows import write
 from archspec.source import Report, Source, decode
 from archspec.syntax.concrete import concrete
+from archspec.syntax.lines import scan
 
 _LINE_END = re.compile(r"\r\n?|\n")
 
@@ -51,9 +52,13 @@ def _formatted(source: Source, report: Report) -> str:
 
 def _laid_out(source: Source, report: Report) -> str:
     text = write(FileRows(source.text, concrete(source, report)).rows)
-    return text if _letters(text) == _letters(source.text) else source.text
+    return text if _content(text) == _content(source.text) else source.text
 
 
-def _letters(text: str) -> str:
-    """Return what formatting must not change: everything except white space and commas before brackets."""
-    return re.sub(r",(?=[)\]}])", "", "".join(text.split()))
+def _content(text: str) -> tuple[str, list[str]]:
+    """Return what formatting must not change: all but white space and commas before brackets; and the comments."""
+    comments = scan(text).comments
+    ends = [0, *(comment.end for comment in comments)]
+    starts = [*(comment.start for comment in comments), len(text)]
+    code = "".join(text[start:end] for start, end in zip(ends, starts, strict=True))
+    return re.sub(r",(?=[)\]}])", "", "".join(code.split())), sorted(comment.text for comment in comments)

@@ -16,6 +16,7 @@ from archspec.syntax.tree import Comment
 
 _LISTED = frozenset(("imports", "dims", "model"))
 """Items that can follow each other without an empty line."""
+_NESTED = frozenset(("definition", "model", "branch", "repeat"))
 
 BESIDE = "    "
 """The space before a comment in the same line."""
@@ -44,17 +45,19 @@ class FileRows:
         """Add the rows of statements, and of the comments and the unreadable text between them."""
         self._statements.separate()
         before: _Entry | None = None
+        beside = self.rows[-1] if self.rows else None
         last = start
         for entry in self._entries(nodes, start, end):
             between = self._text[last : entry.start]
-            if isinstance(entry.node, Comment) and "\n" not in between and self.rows:
-                self._comment_beside(self.rows[-1], between, entry.node)
+            if isinstance(entry.node, Comment) and "\n" not in between and beside is not None:
+                self._comment_beside(beside, between, entry.node)
             else:
                 if before is not None and (between.count("\n") > 1 or _are_apart(before.node, entry.node)):
                     self.rows.append(Row(0, (), ""))
                     self._statements.separate()
+                first = len(self.rows)
                 self._entry(entry, indent)
-                before = entry
+                before, beside = entry, self._beside(entry, first)
             last = entry.end
 
     def _entries(self, nodes: Sequence[Branch], start: int, end: int) -> Iterator[_Entry]:
@@ -87,6 +90,19 @@ class FileRows:
                 self._statement(node, indent)
             case _:  # unreadable, or without a closing brace
                 self._unchanged(entry.start, entry.end)
+
+    def _beside(self, entry: _Entry, first: int) -> Row:
+        """Return the row, from the `first` on, to which a comment at the end of a statement belongs.
+
+        That is the last one; but if the statement was in one line and no longer is, that of its loop or its beginning.
+        """
+        rows = self.rows[first:]
+        if isinstance(entry.node, Branch) and len(rows) > 1 and "\n" not in self._text[entry.start : entry.end]:
+            if entry.node.rule in _NESTED:
+                return rows[0]
+            repeated = (row for row, (_, step) in zip(rows[1:], _steps(entry.node), strict=False) if _has_loop(step))
+            return next(repeated, rows[-1])
+        return rows[-1]
 
     # Statements -------------------------------------------------------------------------------------------------------
 
@@ -194,6 +210,10 @@ def _are_apart(first: Branch | Comment | None, second: Branch | Comment | None) 
     if not (isinstance(first, Branch) and isinstance(second, Branch)):
         return False
     return first.rule in _LISTED and first.rule != second.rule
+
+
+def _has_loop(step: Branch) -> bool:
+    return any(_is(part, "repeated") for part in step.children)
 
 
 def _steps(node: Branch) -> list[tuple[int, Branch]]:

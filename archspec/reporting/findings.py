@@ -17,7 +17,7 @@ def json_text(diagnostics: Sequence[Diagnostic], files: Sequence[str]) -> str:
     """Format diagnostics, and the files that were checked, as JSON."""
     errors = sum(diagnostic.severity == "error" for diagnostic in diagnostics)
     contents = {
-        "version": 1,
+        "format": 1,
         "files": [*files],
         "errors": errors,
         "warnings": len(diagnostics) - errors,
