@@ -52,6 +52,8 @@ TOPICS = (
     "cli",
     "pictures",
     "language",
+    "format",
+    "projects",
     "extending",
     "costs",
     "pytorch",

@@ -14,12 +14,8 @@ from archspec.record import Record
 from archspec.syntax.concrete import Branch, Concrete, Part, tokens_in
 from archspec.syntax.tree import Comment
 
-_LISTED = frozenset(("imports", "dims", "model"))
-"""Items that can follow each other without an empty line."""
+_HEADING = frozenset(("imports", "dims"))
 _NESTED = frozenset(("definition", "model", "branch", "repeat"))
-
-BESIDE = "    "
-"""The space before a comment in the same line."""
 
 
 class _Entry(Record):
@@ -197,7 +193,7 @@ class FileRows:
         self.rows.append(Row(None, (), self._text[start:end]))
 
     def _comment_beside(self, row: Row, between: str, comment: Comment) -> None:
-        row.comment += (BESIDE if row.indent is not None else between) + comment.text
+        row.comment += comment.text if row.indent is not None else between + comment.text
 
     def _comments_in(self, start: int, end: int) -> Sequence[Comment]:
         return self._comments[bisect_left(self._starts, start) : bisect_left(self._starts, end)]
@@ -209,7 +205,7 @@ def _are_apart(first: Branch | Comment | None, second: Branch | Comment | None) 
         return True
     if not (isinstance(first, Branch) and isinstance(second, Branch)):
         return False
-    return first.rule in _LISTED and first.rule != second.rule
+    return _is(second, "definition") or (first.rule in _HEADING) != (second.rule in _HEADING)
 
 
 def _has_loop(step: Branch) -> bool:

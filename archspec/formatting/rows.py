@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TypeAlias
 
 from archspec.pretty import Doc, printed
 
 WIDTH = 120
 """The longest line, not counting comments."""
+
+SPACE_BEFORE_COMMENT = " " * 4
 
 Run: TypeAlias = tuple[Hashable, int]
 """Rows with equal first items are aligned; the second is the number of columns that are."""
@@ -19,8 +22,8 @@ Run: TypeAlias = tuple[Hashable, int]
 class Row:
     """Columns, and the rest as a document.
 
-    `runs` are the alignments to try, one after the other, until the rows fit. `comment` follows the row in its last
-    line. `indent` is None for text that stays as it is.
+    `runs` are the alignments to try, one after the other, until the rows fit. `comment` follows the last line.
+    `indent` is None for text that stays as it is.
     """
 
     indent: int | None
@@ -37,7 +40,10 @@ def write(rows: Sequence[Row]) -> str:
     for attempt in range(max((len(row.runs) for row in rows), default=0)):
         for run in _runs(rows, attempt):
             _align(run, attempt)
-    return "".join(line + "\n" for row in rows for line in _lines(row))
+    lines = [(row, _lines(row)) for row in rows]
+    for _, group in groupby(lines, key=lambda pair: bool(pair[0].comment) and pair[0].indent is not None):
+        _put_comments([*group])
+    return "".join(line + "\n" for _, each in lines for line in each)
 
 
 def _runs(rows: Iterable[Row], attempt: int) -> Iterator[list[Row]]:
@@ -82,6 +88,12 @@ def _printed(row: Row, cells: Iterable[str]) -> list[str]:
 def _lines(row: Row) -> list[str]:
     if row.indent is None:
         return [f"{row.doc}{row.comment}"]
-    lines = _printed(row, _padded(row))
-    lines[-1] += row.comment
-    return [line.rstrip() for line in lines]
+    return [line.rstrip() for line in _printed(row, _padded(row))]
+
+
+def _put_comments(rows: Sequence[tuple[Row, list[str]]]) -> None:
+    """Add the comments of consecutive rows, in one column."""
+    width = max(len(lines[-1]) for _, lines in rows)
+    for row, lines in rows:
+        if row.comment and row.indent is not None:
+            lines[-1] = lines[-1].ljust(width) + SPACE_BEFORE_COMMENT + row.comment
