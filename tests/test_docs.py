@@ -382,7 +382,7 @@ def test_the_picture_shown_is_the_real_one() -> None:
 
 
 def test_the_readme_lists_every_command(tmp_path: Path) -> None:
-    commands = re.findall(r"^    (\w+) ", Session(tmp_path).output("archspec --help"), re.MULTILINE)
+    commands = re.findall(r"^    (\w+)\b", Session(tmp_path).output("archspec --help"), re.MULTILINE)
     assert commands and commands == re.findall(r"^\| `archspec (\w+)", README.read_text(), re.MULTILINE)
 
 
