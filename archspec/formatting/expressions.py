@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 
-from archspec.pretty import LINE, Align, Doc, Fill, Group, Nest, lines_between
+from archspec.formatting.rows import SPACE_BEFORE_COMMENT
+from archspec.pretty import LINE, Align, Beside, Doc, Fill, Group, Nest, lines_between
 from archspec.syntax.concrete import Branch, Part
 from archspec.syntax.lines import begins_statement
 from archspec.syntax.machine import Token
+from archspec.syntax.tree import Comment
 
 _TIGHT = frozenset(
     (
@@ -25,8 +30,10 @@ _ENCLOSED = frozenset(("paren", "callee", "index"))
 class Layout:
     """The layout of expressions in one file."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, comments: Sequence[Comment]) -> None:
         self._text = text
+        self._comments = comments
+        self._starts = [comment.start for comment in comments]
         self._flat: dict[int, str | None] = {}
         self._kept: list[Branch] = []  # so that no other branch gets the `id` of one of them
 
@@ -62,8 +69,30 @@ class Layout:
         ends = (before.end for before in chain.children)
         return any("\n" in self._text[end : step.start] for end, step in zip(ends, chain.children[1:], strict=False))
 
+    def comments_in(self, start: int, end: int) -> Sequence[Comment]:
+        """Return the comments between two offsets."""
+        return self._comments[bisect_left(self._starts, start) : bisect_left(self._starts, end)]
+
+    def comments_in_lists(self, part: Part) -> int:
+        """Return the number of comments between the items of lists."""
+        found = 0
+        pending = [part]
+        while pending:
+            part = pending.pop()
+            if isinstance(part, Branch) and self.comments_in(part.start, part.end):
+                pending += part.children
+                found += len(self._between_items(part))
+        return found
+
+    def _between_items(self, branch: Branch) -> list[Comment]:
+        if branch.rule not in _LISTS or not self.comments_in(branch.start, branch.end):
+            return []
+        opening = _opening(branch.children)
+        parts = branch.children[opening:] if opening is not None else []
+        return [comment for before, part in pairwise(parts) for comment in self.comments_in(before.end, part.start)]
+
     def _joined(self, branch: Branch) -> str | None:
-        if branch.rule == "chain" and self.is_broken(branch):
+        if (branch.rule == "chain" and self.is_broken(branch)) or self._between_items(branch):
             return None
         parts = without_last_comma(branch.children)
         text = ""
@@ -79,6 +108,8 @@ class Layout:
             return part.text
         parts = without_last_comma(part.children)
         match part.rule, parts:
+            case rule, _ if self._between_items(part):
+                return self._list_with_comments(part)
             case rule, _ if rule in _LISTS:
                 return self._list(rule, parts)
             case rule, [first, inner, last] if rule in _ENCLOSED:
@@ -102,7 +133,7 @@ class Layout:
                 return Align(self.docs(rule, parts, inside))
 
     def _list(self, rule: str, parts: Sequence[Part]) -> Doc:
-        opening = next((i for i, part in enumerate(parts) if _text(part) in ("(", "[", "{")), None)
+        opening = _opening(parts)
         if opening is None or opening + 2 == len(parts):
             return self.docs(rule, parts)
         space = " " if rule == "imports" else ""
@@ -113,6 +144,42 @@ class Layout:
             Align(Fill(self._items(items))),
             space,
             self.doc(parts[-1]),
+        ]
+
+    def _list_with_comments(self, branch: Branch) -> Doc:
+        """Return a list with its items in lines of their own, and comments beside and above them."""
+        at = _opening(branch.children) or 0
+        opener, *inside, closer = without_last_comma(branch.children[at:])
+        items = [part for part in inside if _text(part) != ","]
+        space = " " if branch.rule == "imports" else ""
+        lines: list[_Line] = [_Line([], "", "", is_first=True)]
+        last = opener
+        for part in (*branch.children[at + 1 : -1], closer):
+            for comment in self.comments_in(last.end, part.start):
+                if "\n" in self._text[last.end : comment.start]:
+                    lines.append(_Line([], "", comment.text))
+                else:
+                    lines[-1].comment = comment.text
+            if part in items:
+                group = _joined([self.doc(part, True), "," if part is not items[-1] else ""])
+                if lines[-1].comment or (lines[-1].docs and not begins_statement(group.flat or "")):
+                    lines.append(_Line([], "", ""))
+                lines[-1].add(group)
+            last = part
+        width = max(len(line.flat) for line in lines if line.comment)
+        is_closed = bool(lines[-1].comment)
+        return [
+            *self.docs(branch.rule, branch.children[:at]),
+            space,
+            Align(
+                [
+                    self.doc(opener),
+                    space,
+                    Align(lines_between([line.doc(width) for line in lines])),
+                    LINE if is_closed else space,
+                    self.doc(closer),
+                ]
+            ),
         ]
 
     def _items(self, items: Sequence[Part]) -> list[Group]:
@@ -139,6 +206,32 @@ class Layout:
             left, sign, right = left.children
             found.insert(0, [_text(sign), " ", self.doc(right, True)])
         return [self.doc(left, True), *found]
+
+
+@dataclass
+class _Line:
+    """A line in a list with comments: items, and a comment beside them or alone."""
+
+    docs: list[Doc]
+    flat: str
+    comment: str
+    is_first: bool = False
+
+    def add(self, item: Group) -> None:
+        self.docs += [" " if self.docs else "", item]
+        self.flat += (" " if self.flat else "") + (item.flat or "")
+
+    def doc(self, width: int) -> Doc:
+        """Return the line with its comment, which is in a column if there are items before it."""
+        if not self.comment:
+            return [*self.docs]
+        gap = " " * (width - len(self.flat)) + SPACE_BEFORE_COMMENT if self.docs or self.is_first else ""
+        return [*self.docs, Beside(gap + self.comment)]
+
+
+def _opening(parts: Sequence[Part]) -> int | None:
+    """Return the index of the opening bracket of a list."""
+    return next((i for i, part in enumerate(parts) if _text(part) in ("(", "[", "{")), None)
 
 
 def own_and_rest(part: Part) -> tuple[Branch, Part] | None:

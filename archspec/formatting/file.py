@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
@@ -31,9 +30,8 @@ class FileRows:
 
     def __init__(self, text: str, tree: Concrete) -> None:
         self._text = text
-        self._comments = tree.comments
-        self._starts = [comment.start for comment in tree.comments]
-        self._statements = Statements(Layout(text))
+        self._layout = Layout(text, tree.comments)
+        self._statements = Statements(self._layout)
         self.rows: list[Row] = []
         self._body(_branches(tree.file), 0, len(text), 0)
 
@@ -66,7 +64,7 @@ class FileRows:
         yield from self._between(start, end)
 
     def _between(self, start: int, end: int) -> Iterator[_Entry]:
-        comments = self._comments_in(start, end)
+        comments = self._layout.comments_in(start, end)
         unread = list(self._text[start:end])
         for comment in comments:
             unread[comment.start - start : comment.end - start] = " " * (comment.end - comment.start)
@@ -115,14 +113,14 @@ class FileRows:
 
     def _simple(self, node: Branch, indent: int) -> None:
         """Add the rows of a statement without a body."""
-        comments = self._comments_in(node.start, node.end)
+        comments = self._layout.comments_in(node.start, node.end)
         steps = _steps(node)
-        gaps = [self._comments_in(start, step.start) for start, step in steps]
-        if sum(map(len, gaps)) < len(comments):
+        gaps = [self._layout.comments_in(start, step.start) for start, step in steps]
+        if sum(map(len, gaps)) + self._layout.comments_in_lists(node) < len(comments):
             self._unchanged(node.start, node.end)
             return
-        rows = self._statements.rows(node, indent, in_steps=bool(comments))
-        if comments:
+        rows = self._statements.rows(node, indent, in_steps=any(gaps))
+        if any(gaps):
             for i, gap in reversed(list(enumerate(gaps, 1))):
                 for comment in reversed(gap):
                     between = self._text[steps[i - 1][0] : comment.start]
@@ -134,7 +132,8 @@ class FileRows:
 
     def _definition(self, node: Branch) -> None:
         *head, body = node.children
-        if self._comments_in(node.start, body.start):
+        comments = self._layout.comments_in(node.start, body.start)
+        if sum(map(self._layout.comments_in_lists, head)) < len(comments):
             self._unchanged(node.start, body.start + 1)
         else:
             self.rows.append(self._statements.head(head, " {"))
@@ -145,7 +144,8 @@ class FileRows:
         *head, expects = node.children
         if not _is(expects, "expects"):
             head, expects = node.children, None
-        if self._comments_in(node.start, expects.start if expects else node.end):
+        comments = self._layout.comments_in(node.start, expects.start if expects else node.end)
+        if sum(map(self._layout.comments_in_lists, head)) < len(comments):
             self._unchanged(node.start, node.end)
             return
         inside = list(self._entries(_branches(expects), expects.start + 1, expects.end - 1)) if expects else []
@@ -160,7 +160,7 @@ class FileRows:
 
     def _nested(self, node: Branch, indent: int) -> None:
         """Add the rows of a branch or a loop."""
-        if any(self._comments_in(start, end) for start, end in _outside_bodies(node)):
+        if any(self._layout.comments_in(start, end) for start, end in _outside_bodies(node)):
             self._unchanged(node.start, node.end)
             return
         before = ""
@@ -194,9 +194,6 @@ class FileRows:
 
     def _comment_beside(self, row: Row, between: str, comment: Comment) -> None:
         row.comment += comment.text if row.indent is not None else between + comment.text
-
-    def _comments_in(self, start: int, end: int) -> Sequence[Comment]:
-        return self._comments[bisect_left(self._starts, start) : bisect_left(self._starts, end)]
 
 
 def _are_apart(first: Branch | Comment | None, second: Branch | Comment | None) -> bool:

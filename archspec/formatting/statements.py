@@ -55,7 +55,8 @@ class Statements:
         if only is not None:
             expectation = layout.doc(only)
             broken: Doc = [*head, " {", Nest([LINE, expectation], INDENT), LINE, "}"]
-            doc = Group(f"{self._text('model', parts[2:])} {{ {expectation.flat} }}", lambda: [broken])
+            flat = self._flat("model", parts[2:])
+            doc = Group(flat and f"{flat} {{ {expectation.flat} }}", lambda: [broken])
         return self._aligned(_Columns("model", [self._text("model", parts[:2]) + " "], doc), 0)
 
     def opening(self, before: str, rule: str, parts: Sequence[Part], indent: int) -> Row:
@@ -77,10 +78,10 @@ class Statements:
                 return [[start, Align([first, *results])]]
             if _is_taken_over(lists[1]):
                 return [[start, Align([first, *inputs, *results])]]
-            second = Group(self._text("definition", parts[3:]), lambda: [[inputs[0], *results]])
+            second = Group(self._flat("definition", parts[3:]), lambda: [[inputs[0], *results]])
             return [[start, Align([first, LINE, second])]]
 
-        return Row(0, (), [Group(self._text("definition", parts), broken), tail])
+        return Row(0, (), [Group(self._flat("definition", parts), broken), tail])
 
     def _aligned(self, columns: _Columns, indent: int) -> Row:
         if columns.kind != self._kind:
@@ -164,8 +165,11 @@ class Statements:
         return self._text("own", declaration.children[:2]) + " "
 
     def _text(self, rule: str, parts: Sequence[Part]) -> str:
-        """Return parts of a rule in one line."""
-        return self._layout.flat(Branch(rule, [*parts], -1, -1, 0)) or ""
+        """Return parts of a rule, none of them a list, in one line."""
+        return self._flat(rule, parts) or ""
+
+    def _flat(self, rule: str, parts: Sequence[Part]) -> str | None:
+        return self._layout.flat(Branch(rule, [*parts], parts[0].start, parts[-1].end, 0))
 
 
 def _is_taken_over(entries: Part) -> bool:
