@@ -29,7 +29,7 @@ def pytest_in(folder: Path, *arguments: str) -> tuple[int, str]:
 def test_files_are_collected_only_on_request(tmp_path: Path) -> None:
     (tmp_path / "scale.arch").write_text(SPEC)
     (tmp_path / "test_one.py").write_text("def test_one(): pass\n")
-    status, out = pytest_in(tmp_path, "-q")
+    status, out = pytest_in(tmp_path, "-q", "test_one.py", ".")
     assert (status, out.splitlines()[-1].split(" in ")[0]) == (0, "1 passed")
     status, out = pytest_in(tmp_path, "-q", "scale.arch::right")
     assert (status, out.splitlines()[-1].split(" in ")[0]) == (0, "1 passed")
