@@ -255,6 +255,7 @@ MAY_IMPORT = {
     "language_server": {
         "",
         "elaborate",
+        "formatting",
         "ir",
         "ops",
         "pipeline",

@@ -437,3 +437,16 @@ def test_random_edits_are_answered_as_check_answers(editor: Editor, folder: Path
 def test_many_random_edits(editor: Editor, folder: Path) -> None:
     texts = [ENCODER, *[(ROOT / "specs" / f"{name}.arch").read_text() for name in ("bert", "t5", "llama", "vit")]]
     fuzz(editor, folder, texts, rounds=100, seed=2)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_formatting(editor: Editor, folder: Path, end: str) -> None:
+    text = ENCODER.replace("    |> up:   Linear", "    |> up: Linear").replace("+ x\n}\n", "+ x }\n")
+    text = f"{text}\ndim  ,".replace("\n", end)
+    uri = editor.open(folder / "formatted.arch", text)
+    options = types.FormattingOptions(tab_size=4, insert_spaces=True)
+    parameters = types.DocumentFormattingParams(types.TextDocumentIdentifier(uri), options)
+    edits = editor.wait(editor.client.text_document_formatting_async(parameters))
+    assert changed(text, edits) == f"{ENCODER}\ndim  ,\n".replace("\n", end)
+    editor.change(uri, ENCODER)
+    assert not editor.wait(editor.client.text_document_formatting_async(parameters))

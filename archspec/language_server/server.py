@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from difflib import SequenceMatcher
+from io import StringIO
 from typing import Any
 
 from lsprotocol import types
@@ -10,6 +12,7 @@ from pygls import uris
 from pygls.lsp.server import LanguageServer
 
 from archspec import __version__
+from archspec.formatting.api import format
 from archspec.language_server import completion, descriptions, edits, hints, outline
 from archspec.language_server.positions import Positions
 from archspec.language_server.workspace import Analysis, Workspace
@@ -331,6 +334,24 @@ def folding(ls: Server, params: types.FoldingRangeParams) -> list[types.FoldingR
     kind = types.FoldingRangeKind
     return [
         types.FoldingRange(a - 1, b - 1, kind=kind.Comment if is_comment else kind.Region) for a, b, is_comment in found
+    ]
+
+
+@server.feature(types.TEXT_DOCUMENT_FORMATTING)
+def formatting(ls: Server, params: types.DocumentFormattingParams) -> list[types.TextEdit]:
+    text = ls.workspace.get_text_document(params.text_document.uri).source
+    before, after = (StringIO(each, newline="\n").readlines() for each in (text, format(text)))
+    changes = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+
+    def begin(line: int) -> types.Position:
+        if line < len(before) or not before or before[-1].endswith("\n"):
+            return types.Position(line, 0)
+        return types.Position(line - 1, ls.workspace.position_codec.client_num_units(before[-1]))
+
+    return [
+        types.TextEdit(types.Range(begin(first), begin(last)), "".join(after[start:end]))
+        for change, first, last, start, end in changes
+        if change != "equal"
     ]
 
 
