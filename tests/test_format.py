@@ -154,6 +154,11 @@ def test_line_starts_that_would_end_a_list() -> None:
             f"fn f(n) {{\n  return n |> {'a' * 60} for i in 0..n |> {'b' * 60} # no-residual\n}}\n",
             f"fn f(n) {{\n  return n\n    |> {'a' * 60} for i in 0..n    # no-residual\n    |> {'b' * 60}\n}}\n",
         ),
+        (
+            "fn f(a # x\n , b, # y\n) { return [1, # one\n 2,\n # end\n ] }",
+            "fn f(a,    # x\n     b     # y\n    ) {\n"
+            "  return [1,    # one\n          2\n          # end\n         ]\n}\n",
+        ),
         ("fn f(n) { for i in 0.. .x { a = -n - -1 } }", "fn f(n) {\n  for i in 0.. .x {\n    a = -n - -1\n  }\n}\n"),
     ],
 )

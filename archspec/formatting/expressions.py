@@ -149,19 +149,20 @@ class Layout:
     def _list_with_comments(self, branch: Branch) -> Doc:
         """Return a list with its items in lines of their own, and comments beside and above them."""
         at = _opening(branch.children) or 0
-        opener, *inside, closer = without_last_comma(branch.children[at:])
-        items = [part for part in inside if _text(part) != ","]
+        opener, *parts = branch.children[at:]
+        *_, closer = parts
+        end = len(without_last_comma(parts)) - 1  # where the bracket is without a comma before it
         space = " " if branch.rule == "imports" else ""
         lines: list[_Line] = [_Line([], "", "", is_first=True)]
         last = opener
-        for part in (*branch.children[at + 1 : -1], closer):
+        for i, part in enumerate(parts):
             for comment in self.comments_in(last.end, part.start):
                 if "\n" in self._text[last.end : comment.start]:
                     lines.append(_Line([], "", comment.text))
                 else:
                     lines[-1].comment = comment.text
-            if part in items:
-                group = _joined([self.doc(part, True), "," if part is not items[-1] else ""])
+            if part is not closer and _text(part) != ",":
+                group = _joined([self.doc(part, True), "," if i + 1 < end else ""])
                 if lines[-1].comment or (lines[-1].docs and not begins_statement(group.flat or "")):
                     lines.append(_Line([], "", ""))
                 lines[-1].add(group)

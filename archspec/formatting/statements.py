@@ -13,6 +13,9 @@ from archspec.syntax.concrete import Branch, Part
 INDENT = 2
 """The indentation of a body in its definition, and of the steps in their chain."""
 
+_ALL = 1_000
+"""More columns than there are."""
+
 
 class _Columns(Record):
     """The columns of a statement in one line; those of consecutive statements of a `kind` are aligned."""
@@ -87,8 +90,8 @@ class Statements:
         if columns.kind != self._kind:
             self._kind = columns.kind
             self._run += 1
-        most = [100, 2, 1, 0] if columns.kind != "model" else [1]
-        return Row(indent, columns.cells, columns.rest, [(self._run, count) for count in most])
+        numbers = (_ALL, 2, 1, 0) if columns.kind != "model" else (1,)
+        return Row(indent, columns.cells, columns.rest, [(self._run, number) for number in numbers])
 
     def _columns(self, statement: Branch) -> _Columns | None:
         """Return the columns of a statement that is in one line; None if it has none."""
