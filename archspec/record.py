@@ -62,7 +62,10 @@ class _Fields(tuple[Any, ...], metaclass=_FieldsType):
         return dict(zip(type(self)._fields, self, strict=True))
 
     def _replace(self, **changes: object) -> Any:
-        return type(self)(**(self._asdict() | changes))
+        values = [changes.pop(name, value) for name, value in zip(self._fields, self, strict=True)]
+        if changes:
+            raise TypeError(f"{type(self).__name__} has no field {', '.join(changes)}")
+        return from_values(type(self), values)
 
 
 @dataclass_transform()

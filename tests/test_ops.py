@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from archspec.algebra import LARGEST, Dim, dim_max, dim_min, symbol
 from archspec.ir import Type
 from archspec.ops import OPERATORS, OPS, REQUIRED, Op, OpError
+from archspec.ops.forms import form_of
 
 DOCUMENT = Path(__file__).parent.parent / "docs" / "operations.md"
 HEADER = "| Operation | Hyperparameters | Inputs | Computation | Result |"
@@ -466,6 +467,13 @@ def test_scalars() -> None:
 
 
 # The table ------------------------------------------------------------------------------------------------------------
+
+
+def test_records_name_normal_forms_that_exist() -> None:
+    named = [op for op in OPS.values() if op.normal]
+    assert len(named) > 40
+    assert all(callable(form_of(op)) for op in named)
+    assert form_of(OPS["tanh"]) is None
 
 
 def test_records() -> None:

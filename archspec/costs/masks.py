@@ -99,7 +99,7 @@ class Masks:
                 return [*apply(self._arrays, call.type, arrays, dict(op.settings(call.attributes)), types)]
             except ArithmeticError:  # too large an expression, or a division by 0
                 return [UNKNOWN] * len(call.outputs)
-        if op.normal is forms.both:
+        if op.normal == "elementwise.both":
             first, second = map(self.seen, given)
             return [both(first, second)]
         moved = op.torch is not None and op.torch.memory in ("whole", "view")

@@ -14,6 +14,7 @@ from archspec.normal.arrays import Array, Arrays
 from archspec.normal.elements import Elements
 from archspec.normal.table import Element
 from archspec.ops import OPS, Op
+from archspec.ops.forms import form_of
 from archspec.ops.forms.elementwise import constant
 
 if TYPE_CHECKING:
@@ -131,15 +132,14 @@ def apply(
     arrays: Arrays, name: str, inputs: Sequence[Array | None], settings: dict[str, Any], types: Sequence[Type]
 ) -> list[Array]:
     """Return the results of an operation, of these types, with all its hyperparameters."""
-    op = OPS[name]
+    op, form = OPS[name], form_of(OPS[name])
     given = [array for array in inputs if array is not None]
     if op.group == "Elementwise" and not op.alone:
-        function = op.normal or _opaque(op, types[0].dtype)
-        return [arrays.each(types[0].shape, function, *given)]
-    if op.normal is None:
+        return [arrays.each(types[0].shape, form or _opaque(op, types[0].dtype), *given)]
+    if form is None:
         exact = tuple(sorted([(name, _key(value)) for name, value in settings.items()]))
         return arrays.opaque(name, exact, inputs, [(type.shape, type.dtype) for type in types])
-    found = op.normal(arrays, *inputs, **settings)
+    found = form(arrays, *inputs, **settings)
     return found if op.has_several else [found]
 
 

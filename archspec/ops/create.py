@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from archspec.algebra import LARGEST, Polynomial
 from archspec.ir import Type
 from archspec.ops.check import OpError, Shape, describe, element_type, is_list, shape_of, size_of
-from archspec.ops.forms import shape as forms
 from archspec.ops.record import Attribute, Interval, Op, Settings, Torch
 
 
@@ -79,7 +78,7 @@ OPS = (
         ("int",),
         interval=_counted,
         torch=Torch("torch.arange(stop, **new)"),
-        normal=forms.arange,
+        normal="shape.arange",
     ),
     Op(
         "full",
@@ -92,7 +91,7 @@ OPS = (
         ("value",),
         interval=_constant,
         torch=Torch("torch.full(shape, value, **new)"),
-        normal=forms.full,
+        normal="shape.full",
     ),
     Op(
         "table",

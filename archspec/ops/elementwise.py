@@ -10,8 +10,6 @@ from typing import Any, Literal, TypeAlias
 from archspec.algebra import LARGEST, Dim, Polynomial, checked, dim_max, dim_min
 from archspec.ir import Type
 from archspec.ops.check import OpError, Shape, broadcast, describe, typed
-from archspec.ops.forms import elementwise as forms
-from archspec.ops.forms.shape import lowest
 from archspec.ops.record import Attribute, Input, Interval, Op, Operands, Scalar, Settings, Torch, kept
 
 Function: TypeAlias = Callable[..., Any]
@@ -268,13 +266,13 @@ def _logic(name: str, doc: str, torch: str) -> Op:
 
 
 OPS = (
-    _unary("neg", "-x.", "number", "x", _within(operator.neg), "-x", "-x", "-")._replace(normal=forms.negate),
+    _unary("neg", "-x.", "number", "x", _within(operator.neg), "-x", "-x", "-")._replace(normal="elementwise.negate"),
     _unary("abs", "x where x >= 0, else -x.", "number", "x", _known(abs), "abs(x)", "torch.abs(x)")._replace(
-        normal=forms.absolute
+        normal="elementwise.absolute"
     ),
     _real("exp", "e to the power x.", math.exp),
     _real("log", "The natural logarithm of x.", math.log, least=1),
-    _real("sqrt", "The square root of x.", math.sqrt, least=0)._replace(normal=forms.square_root),
+    _real("sqrt", "The square root of x.", math.sqrt, least=0)._replace(normal="elementwise.square_root"),
     _real("sin", "The sine of x, in radians.", math.sin),
     _real("cos", "The cosine of x, in radians.", math.cos),
     _real("tanh", "The hyperbolic tangent, (exp(x) - exp(-x)) / (exp(x) + exp(-x)).", math.tanh),
@@ -288,9 +286,9 @@ OPS = (
         _rounded(math.floor),
         "math.floor(x)",
         "torch.floor(x).long()",
-    )._replace(normal=forms.floor),
+    )._replace(normal="elementwise.floor"),
     _cast("real", "x as a real; true is 1, false 0.", "real", _known(float), "float(x)", None)._replace(
-        normal=forms.to_real
+        normal="elementwise.to_real"
     ),
     _cast(
         "float32",
@@ -300,38 +298,46 @@ OPS = (
         _known(float),
         "float(x)",
         None,
-    )._replace(widens=True, normal=forms.to_real),
+    )._replace(widens=True, normal="elementwise.to_real"),
     _cast(
         "int", "x as an int, truncated towards zero; true is 1, false 0.", "int", _rounded(int), "int(x)", "x.long()"
-    )._replace(interval=kept, normal=forms.to_integer),
-    _unary("not", "True where x is false.", "bool", "bool", None, "not x", "~x", "not")._replace(normal=forms.opposite),
-    _commutative(_arithmetic("add", "a + b.", operator.add, "+"), operator.add)._replace(normal=forms.add),
-    _arithmetic("sub", "a - b.", operator.sub, "-")._replace(interval=_of_ends(operator.sub), normal=forms.subtract),
-    _commutative(_arithmetic("mul", "a times b.", operator.mul, "*"), operator.mul)._replace(normal=forms.multiply),
+    )._replace(interval=kept, normal="elementwise.to_integer"),
+    _unary("not", "True where x is false.", "bool", "bool", None, "not x", "~x", "not")._replace(
+        normal="elementwise.opposite"
+    ),
+    _commutative(_arithmetic("add", "a + b.", operator.add, "+"), operator.add)._replace(normal="elementwise.add"),
+    _arithmetic("sub", "a - b.", operator.sub, "-")._replace(
+        interval=_of_ends(operator.sub), normal="elementwise.subtract"
+    ),
+    _commutative(_arithmetic("mul", "a times b.", operator.mul, "*"), operator.mul)._replace(
+        normal="elementwise.multiply"
+    ),
     _binary(
         "div", "a divided by b; a real, also for two ints.", "number", "real", _known(_divided), "a / b", "/"
-    )._replace(normal=forms.divide),
-    _arithmetic("floordiv", "a divided by b, rounded down.", _quotient, "//")._replace(normal=forms.floor_divide),
+    )._replace(normal="elementwise.divide"),
+    _arithmetic("floordiv", "a divided by b, rounded down.", _quotient, "//")._replace(
+        normal="elementwise.floor_divide"
+    ),
     _arithmetic("mod", "a - b * (a // b): the remainder, with the sign of b.", operator.mod, "%")._replace(
-        normal=forms.remainder
+        normal="elementwise.remainder"
     ),
     _arithmetic("pow", "a to the power b; an int to a negative int is undefined.", _power, "**")._replace(
-        normal=forms.power
+        normal="elementwise.power"
     ),
-    _extreme("min", "The smaller of a and b.", dim_min, min, "minimum", "max")._replace(normal=forms.smaller),
-    _extreme("max", "The larger of a and b.", dim_max, max, "maximum", "min")._replace(normal=forms.larger),
+    _extreme("min", "The smaller of a and b.", dim_min, min, "minimum", "max")._replace(normal="elementwise.smaller"),
+    _extreme("max", "The larger of a and b.", dim_max, max, "maximum", "min")._replace(normal="elementwise.larger"),
     _equality("eq", "==", "True where a equals b; both numbers or both bool.", operator.eq)._replace(
-        normal=forms.equal
+        normal="elementwise.equal"
     ),
     _equality("ne", "!=", "True where a differs from b; both numbers or both bool.", operator.ne)._replace(
-        normal=forms.unequal
+        normal="elementwise.unequal"
     ),
-    _comparison("lt", "<", "True where a < b.", operator.lt)._replace(normal=forms.less),
-    _comparison("le", "<=", "True where a <= b.", operator.le)._replace(normal=forms.less_or_equal),
-    _comparison("gt", ">", "True where a > b.", operator.gt)._replace(normal=forms.greater),
-    _comparison("ge", ">=", "True where a >= b.", operator.ge)._replace(normal=forms.greater_or_equal),
-    _logic("and", "True where both are true.", "a & b")._replace(normal=forms.both),
-    _logic("or", "True where at least one is true.", "a | b")._replace(normal=forms.either),
+    _comparison("lt", "<", "True where a < b.", operator.lt)._replace(normal="elementwise.less"),
+    _comparison("le", "<=", "True where a <= b.", operator.le)._replace(normal="elementwise.less_or_equal"),
+    _comparison("gt", ">", "True where a > b.", operator.gt)._replace(normal="elementwise.greater"),
+    _comparison("ge", ">=", "True where a >= b.", operator.ge)._replace(normal="elementwise.greater_or_equal"),
+    _logic("and", "True where both are true.", "a & b")._replace(normal="elementwise.both"),
+    _logic("or", "True where at least one is true.", "a | b")._replace(normal="elementwise.either"),
     Op(
         "where",
         "Elementwise",
@@ -344,7 +350,7 @@ OPS = (
         attention="mask",
         work=1,
         torch=Torch(_choice),
-        normal=forms.choose,
+        normal="elementwise.choose",
     ),
     Op(
         "dropout",
@@ -370,6 +376,6 @@ OPS = (
         ("real",),
         alone=True,
         torch=Torch("x.new_full((), torch.finfo(x.dtype).min)"),
-        normal=lowest,
+        normal="shape.lowest",
     ),
 )

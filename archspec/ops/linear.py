@@ -24,7 +24,6 @@ from archspec.ops.check import (
     size_of,
     typed,
 )
-from archspec.ops.forms import weights as forms
 from archspec.ops.record import Attribute, Input, Op, Operands, Settings, Torch
 
 
@@ -267,7 +266,7 @@ OPS = (
         attention="product",
         macs=_of_rows,
         torch=Torch("torch.matmul(a, b)", promotes=False),
-        normal=forms.matmul,
+        normal="weights.matmul",
     ),
     Op(
         "linear",
@@ -285,7 +284,7 @@ OPS = (
         mixes=True,
         macs=_of_rows,
         torch=Torch(_with_bias("F.linear(x, weight"), promotes=False),
-        normal=forms.linear,
+        normal="weights.linear",
     ),
     Op(
         "expert_linear",
@@ -306,7 +305,7 @@ OPS = (
         mixes=True,
         macs=_of_rows,
         torch=Torch(_with_bias("expert_linear(x, experts, weight"), helper=_EXPERTS, promotes=False),
-        normal=forms.expert_linear,
+        normal="weights.expert_linear",
     ),
     Op(
         "conv",
@@ -336,7 +335,7 @@ OPS = (
         mixes=True,
         macs=_of_kernels,
         torch=Torch(_convolution, promotes=False),
-        normal=forms.convolution,
+        normal="weights.convolution",
     ),
     Op(
         "layer_norm",
@@ -354,7 +353,7 @@ OPS = (
         ("real",),
         work=5,  # the sum for the mean, its subtraction, the square, the sum for the variance, the scaling
         torch=Torch(_normalization, promotes=False),
-        normal=forms.layer_norm,
+        normal="weights.layer_norm",
     ),
     Op(
         "group_norm",
@@ -372,7 +371,7 @@ OPS = (
         ("real",),
         work=5,  # as for layer_norm
         torch=Torch(_group_normalization, promotes=False),
-        normal=forms.group_norm,
+        normal="weights.group_norm",
     ),
     Op(
         "embedding",
@@ -385,7 +384,7 @@ OPS = (
         ("table",),
         mixes=True,
         torch=Torch(_lookup),
-        normal=forms.embedding,
+        normal="weights.embedding",
     ),
     Op(
         "gather",
@@ -398,7 +397,7 @@ OPS = (
         _gather,
         ("x",),
         torch=Torch("torch.gather(x, axis, index)"),
-        normal=forms.gather,
+        normal="weights.gather",
     ),
     Op(
         "one_hot",
@@ -412,6 +411,6 @@ OPS = (
         ("int",),
         work=1,
         torch=Torch(_equal_to_position),
-        normal=forms.one_hot,
+        normal="weights.one_hot",
     ),
 )

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from archspec.algebra import Dim
 from archspec.ir import Type
 from archspec.ops.check import OpError, Shape, certainly_below, for_each_axis, ranked
-from archspec.ops.forms import weights as forms
 from archspec.ops.record import Attribute, Input, Op, Operands, Torch
 
 
@@ -28,7 +25,7 @@ def _pool(x: Type, kernel: object, stride: object, padding: object) -> Shape:
     return (batch, channels, *sizes)
 
 
-def _pooling(name: str, function: str, normal: Callable[..., object], doc: str) -> Op:
+def _pooling(name: str, function: str, normal: str, doc: str) -> Op:
     """Return the record of a pool; `function` is the beginning of its name in PyTorch."""
 
     def form(o: Operands) -> str:
@@ -58,6 +55,6 @@ def _pooling(name: str, function: str, normal: Callable[..., object], doc: str) 
 
 
 OPS = (
-    _pooling("max_pool", "max", forms.max_pool, "The largest element of each window of x."),
-    _pooling("mean_pool", "avg", forms.mean_pool, "The mean of each window of x, in which padding counts as 0."),
+    _pooling("max_pool", "max", "weights.max_pool", "The largest element of each window of x."),
+    _pooling("mean_pool", "avg", "weights.mean_pool", "The mean of each window of x, in which padding counts as 0."),
 )

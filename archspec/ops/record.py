@@ -148,8 +148,8 @@ class Op(Record):
     is given adds one.
 
     Code: `python` is the expression on plain numbers, `torch` the one on tensors; None if it has none, or if the
-    precision has to be chosen where it is used (a conversion to reals). `normal` is its normal form, a function like
-    those in `archspec.ops.forms`; without one, it is equal only to itself.
+    precision has to be chosen where it is used (a conversion to reals). `normal` names its normal form, a function of
+    `archspec.ops.forms` (MODULE.FUNCTION); without one, it is equal only to itself.
     """
 
     name: str
@@ -179,7 +179,7 @@ class Op(Record):
     over: Literal["result", "input", "window"] = "result"
     python: str = ""
     torch: Torch | None = None
-    normal: Callable[..., Any] | None = None
+    normal: str = ""
 
     @property
     def has_several(self) -> bool:

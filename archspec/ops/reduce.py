@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 from archspec.ir import Type
 from archspec.ops.check import OpError, Shape, axes_of, axis_of, certainly_below, flag, resized, size_of, whole
-from archspec.ops.forms import along as forms
 from archspec.ops.record import Attribute, Input, Interval, Op, Operands, Settings, Torch
 
 
@@ -78,9 +77,9 @@ OPS = (
             work=1,
             over="input",
             torch=Torch(_reduction(name)),
-            normal=form,
+            normal=normal,
         )
-        for name, value, form in (("sum", "sum", forms.total), ("amax", "largest element", forms.largest))
+        for name, value, normal in (("sum", "sum", "along.total"), ("amax", "largest element", "along.largest"))
     ],
     Op(
         "softmax",
@@ -95,7 +94,7 @@ OPS = (
         attention="weights",
         work=5,  # the maximum, its subtraction, exp, the sum, the division
         torch=Torch("F.softmax(x, dim=axis)"),
-        normal=forms.normalized,
+        normal="along.normalized",
     ),
     Op(
         "cumsum",
@@ -109,7 +108,7 @@ OPS = (
         interval=_sums,
         work=1,
         torch=Torch("torch.cumsum(x, dim=axis)"),
-        normal=forms.running_total,
+        normal="along.running_total",
     ),
     Op(
         "topk",
@@ -124,7 +123,7 @@ OPS = (
         work=1,
         over="input",
         torch=Torch("topk(x, k, axis)", helper=_STABLE_TOPK),
-        normal=forms.first_in_order,
+        normal="along.first_in_order",
     ),
     Op(
         "argmax",
@@ -139,7 +138,7 @@ OPS = (
         work=1,
         over="input",
         torch=Torch(_reduction("argmax")),
-        normal=forms.place_of_largest,
+        normal="along.place_of_largest",
     ),
     Op(
         "fft",

@@ -25,7 +25,6 @@ from archspec.ops.check import (
     unlike,
     whole,
 )
-from archspec.ops.forms import shape as forms
 from archspec.ops.record import Attribute, Input, Interval, Op, Operands, Settings, Torch, kept
 
 _EXACT = 2**53
@@ -219,7 +218,7 @@ OPS = (
         rearranges=True,
         interval=kept,
         torch=Torch("x.reshape(*shape)", memory="whole"),
-        normal=forms.reshape,
+        normal="shape.reshape",
     ),
     Op(
         "transpose",
@@ -233,7 +232,7 @@ OPS = (
         rearranges=True,
         interval=kept,
         torch=Torch("x.transpose(a, b)", memory="turned"),
-        normal=forms.transpose,
+        normal="shape.transpose",
     ),
     Op(
         "permute",
@@ -247,7 +246,7 @@ OPS = (
         rearranges=True,
         interval=kept,
         torch=Torch("x.permute(*order)", memory="turned"),
-        normal=forms.permute,
+        normal="shape.permute",
     ),
     Op(
         "expand",
@@ -260,7 +259,7 @@ OPS = (
         ("x",),
         interval=kept,
         torch=Torch("x.expand(*shape)", memory="view"),
-        normal=forms.expand,
+        normal="shape.expand",
     ),
     Op(
         "concat",
@@ -273,7 +272,7 @@ OPS = (
         ("tensors",),
         rearranges=True,
         torch=Torch("torch.cat(tensors, dim=axis)"),
-        normal=forms.concat,
+        normal="shape.concat",
     ),
     Op(
         "stack",
@@ -286,7 +285,7 @@ OPS = (
         ("tensors",),
         rearranges=True,
         torch=Torch("torch.stack(tensors, dim=axis)"),
-        normal=forms.stack,
+        normal="shape.stack",
     ),
     Op(
         "split",
@@ -299,7 +298,7 @@ OPS = (
         ("x", ...),
         rearranges=True,
         torch=Torch("torch.split(x, sizes, dim=axis)", memory="view"),
-        normal=forms.split,
+        normal="shape.split",
     ),
     Op(
         "slice",
@@ -312,7 +311,7 @@ OPS = (
         _slice,
         ("x",),
         torch=Torch(_indexed(_range), memory="view"),
-        normal=forms.cut,
+        normal="shape.cut",
     ),
     Op(
         "pick",
@@ -324,7 +323,7 @@ OPS = (
         _pick,
         ("x",),
         torch=Torch(_indexed(lambda o: "index"), memory="view"),
-        normal=forms.pick,
+        normal="shape.pick",
     ),
     Op(
         "pad",
@@ -338,7 +337,7 @@ OPS = (
         ("x",),
         interval=_padded,
         torch=Torch(_padding),
-        normal=forms.pad,
+        normal="shape.pad",
     ),
     Op(
         "roll",
@@ -353,6 +352,6 @@ OPS = (
         rearranges=True,
         interval=kept,
         torch=Torch("torch.roll(x, shift, axis)"),
-        normal=forms.roll,
+        normal="shape.roll",
     ),
 )

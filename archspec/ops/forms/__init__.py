@@ -2,4 +2,22 @@
 
 A form of an elementwise operation takes the elements of its inputs; any other takes its inputs as arrays, and its
 hyperparameters by name. An operation without a form is equal only to itself.
+
+Records name their forms, so that only what compares normal forms imports them.
 """
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from archspec.ops.forms import along, elementwise, shape, weights
+from archspec.ops.record import Op
+
+_MODULES = {"along": along, "elementwise": elementwise, "shape": shape, "weights": weights}
+
+
+def form_of(op: Op) -> Callable[..., Any] | None:
+    """Return the normal form of an operation, if it has one."""
+    module, _, name = op.normal.partition(".")
+    return getattr(_MODULES[module], name) if name else None
