@@ -1,6 +1,23 @@
-"""`python -m archspec`: the command line."""
+"""`python -m archspec`, and the command `archspec`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from typing import NoReturn
 
 from archspec.cli import main
 
+
+def run() -> NoReturn:
+    """Run the command line and end the process, without freeing its memory: that takes longer than many a command."""
+    status = main()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(AttributeError, OSError, ValueError):  # closed, or without a reader
+            stream.flush()
+    os._exit(status)
+
+
 if __name__ == "__main__":
-    raise SystemExit(main())
+    run()

@@ -11,7 +11,7 @@ import pytest
 from small import DENSE, SCALE, load
 
 import archspec
-from archspec.bodies import step_budget as effort
+from archspec.bodies import fold as effort
 from archspec.cli import main
 
 # Sizes ----------------------------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ import checkpoints
 import pytest
 
 import archspec
-from archspec.bodies import step_budget
+from archspec.bodies import fold
 from archspec.cli import main
 from archspec.configs.family import known_types, read_family
 from archspec.diffs import operations
@@ -313,7 +313,7 @@ def limits() -> Iterator[str]:
         "characters in the names of all tensors": most.MOST_CHARACTERS,
         "operations, with all definitions expanded": most.MOST_OPERATIONS,
         "operations on symbolic sizes": most.MOST_SYMBOLIC,
-        "applications through which costs track values": step_budget.MOST_FOLLOWED,
+        "applications through which costs track values": fold.MOST_FOLLOWED,
         "operations in the two models that `diff` compares": operations.MOST_COMPARED,
     }.items():
         yield f"| {what} | {limit:,} |"

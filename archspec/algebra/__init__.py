@@ -8,7 +8,7 @@ divisions, remainders, minima and maxima.
 - Formulas have rational coefficients and ratios of symbols as well: `ratio`, `summed`, `by_power`.
 
 The modules, each of which uses only those before it: `terms` (polynomials as tuples), `notation` (text and LaTeX),
-`bounds`, `division` (the operations that make atoms), `polynomial` (the class), `sizes` and `sums`.
+`bounds`, `division` (the operations that make atoms), `polynomial` (the class), and `sizes`.
 """
 
 from archspec.algebra.polynomial import Expression as Expression
@@ -28,6 +28,7 @@ from archspec.algebra.polynomial import index as index
 from archspec.algebra.polynomial import number as number
 from archspec.algebra.polynomial import ratio as ratio
 from archspec.algebra.polynomial import substitute as substitute
+from archspec.algebra.polynomial import summed as summed
 from archspec.algebra.polynomial import symbol as symbol
 from archspec.algebra.polynomial import symbols as symbols
 from archspec.algebra.polynomial import terms_of as terms_of
@@ -38,6 +39,5 @@ from archspec.algebra.sizes import LARGEST as LARGEST
 from archspec.algebra.sizes import Dim as Dim
 from archspec.algebra.sizes import checked as checked
 from archspec.algebra.sizes import product as product
-from archspec.algebra.sums import summed as summed
 from archspec.algebra.terms import Atom as Atom
 from archspec.algebra.terms import Bounds as Bounds

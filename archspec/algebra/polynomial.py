@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import comb
 from typing import TypeAlias
 
 from archspec.algebra.bounds import bounds_of
@@ -311,3 +312,25 @@ def to_text(value: Expression, order: Sequence[str] = (), collect: Sequence[str]
 def to_latex(value: Expression, order: Sequence[str] = (), collect: Sequence[str] = ()) -> str:
     """A value as LaTeX, for math mode."""
     return latex(terms_of(value), order, collect)
+
+
+def summed(each: Expression, index: str, count: Expression) -> Expression | None:
+    """The sum of `each` over `index` = 1, 2, ..., `count`; None if `index` appears inside other atoms, or divides."""
+    coefficients = by_power(each, index)
+    if coefficients is None or min(coefficients, default=0) < 0:
+        return None
+    sums = power_sums(max(coefficients, default=0), count)
+    return sum([coefficient * sums[power] for power, coefficient in coefficients.items()])
+
+
+def power_sums(most: int, count: Expression) -> list[Expression]:
+    """The sums of k ** p over k = 1 ... count, for each power p up to `most` (Faulhaber).
+
+    (n + 1) ** (p + 1) - 1 is the sum over k of (k + 1) ** (p + 1) - k ** (p + 1), which the binomial theorem turns into
+    the sums of lower powers.
+    """
+    sums: list[Expression] = []
+    for power in range(most + 1):
+        lower = sum([sums[p] * comb(power + 1, p) for p in range(power)])
+        sums.append(ratio((count + 1) ** (power + 1) - 1 - lower, power + 1))
+    return sums

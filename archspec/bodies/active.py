@@ -17,8 +17,7 @@ from functools import cache, reduce
 from typing import Literal, TypeAlias
 
 from archspec.algebra import Dim, Expression, product, substitute, symbols
-from archspec.bodies.fold import Folded, arguments, fold_back, fold_body
-from archspec.bodies.step_budget import StepBudget
+from archspec.bodies.fold import Folded, StepBudget, arguments, fold_back, fold_body
 from archspec.ir import Body, Call, Operand, canonical
 from archspec.ops import OPS, Op
 from archspec.record import Record

@@ -11,11 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic, TypeAlias, TypeVar
 
-from archspec.bodies.step_budget import StepBudget
 from archspec.ir import Body, Call, Loop, Operand
 from archspec.record import Record
+from archspec.source import fail
 
 V = TypeVar("V")
+
+MOST_FOLLOWED = 5_000_000
+"""The limit on calls that an analysis visits."""
 
 Visit: TypeAlias = Callable[[Call, list[V]], Sequence[V]]
 """From the values of a call's inputs to those of its outputs, in order; in `fold_back` the other way round."""
@@ -26,6 +29,20 @@ class Folded(Record, Generic[V]):
 
     slots: list[V]
     outputs: list[V]
+
+
+class StepBudget:
+    """Counts the calls that an analysis visits: a body is visited again for each context in which it is applied."""
+
+    def __init__(self) -> None:
+        self._left = MOST_FOLLOWED
+
+    def spend(self, body: Body) -> None:
+        """Count the calls of one body. Raises ArchError if the total exceeds the limit."""
+        self._left -= len(body.calls)
+        if self._left < 0:
+            message = f"too many applications to follow values through: the limit is {MOST_FOLLOWED:,}"
+            raise fail("budget", message)
 
 
 def fold_body(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import gc
 import os
 import sys
@@ -89,7 +88,6 @@ def _run(arguments: Sequence[str] | None) -> int:
 def _prepare() -> None:
     """Prepare the process for a short run."""
     gc.set_threshold(100_000, 20, 20)  # most objects live until the end, and searching them would take longest
-    atexit.register(gc.freeze)  # the interpreter would search them again when it exits
     if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison] -- closed by `>&-`
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     reconfigure = getattr(sys.stdout, "reconfigure", None)

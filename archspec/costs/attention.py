@@ -18,8 +18,7 @@ from functools import cache, reduce
 from math import inf
 from typing import TypeVar
 
-from archspec.bodies.fold import Folded, arguments, fold_back, fold_body, yielded
-from archspec.bodies.step_budget import StepBudget
+from archspec.bodies.fold import Folded, StepBudget, arguments, fold_back, fold_body, yielded
 from archspec.costs.masks import ALL, UNKNOWN, Masks, Positions, Seen, both, either
 from archspec.ir import Body, Call, Constant, Operand, Type
 from archspec.ops import OPS

@@ -8,8 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 from archspec.addresses import join
 from archspec.algebra import LARGEST, Dim, Polynomial, checked, substitute
-from archspec.bodies.fold import arguments, fold_body
-from archspec.bodies.step_budget import StepBudget
+from archspec.bodies.fold import StepBudget, arguments, fold_body
 from archspec.ir import Body, Call, Loop, Type
 from archspec.ops import OPS, Interval, Op, OpError, Settings
 from archspec.ops.check import is_list

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from archspec.algebra import Expression
 from archspec.algebra.polynomial import terms_of
-from archspec.bodies.fold import Folded, arguments, fold_body
-from archspec.bodies.step_budget import StepBudget
+from archspec.bodies.fold import Folded, StepBudget, arguments, fold_body
 from archspec.equivalence.bodies import apply
 from archspec.ir import Body, Call
 from archspec.normal.arrays import Array, Arrays

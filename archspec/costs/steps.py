@@ -13,8 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from archspec.algebra import Dim, Polynomial, product, substitute, symbol, symbols
-from archspec.bodies.fold import arguments, fold_body, yielded
-from archspec.bodies.step_budget import StepBudget
+from archspec.bodies.fold import StepBudget, arguments, fold_body, yielded
 from archspec.costs.attention import Context, Part, Tracer
 from archspec.costs.masks import Seen
 from archspec.ir import Body, Call, Module, Type, canonical

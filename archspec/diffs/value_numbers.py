@@ -12,8 +12,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias, cast
 
 from archspec.algebra import Expression, Polynomial, index, substitute
-from archspec.bodies.fold import Folded, arguments, fold_body
-from archspec.bodies.step_budget import StepBudget
+from archspec.bodies.fold import Folded, StepBudget, arguments, fold_body
 from archspec.ir import Body, Call, Leaf, Loop, find
 from archspec.ops import OPS
 

@@ -7,9 +7,8 @@ from typing import Protocol
 
 from archspec.elaborate.values import DYNAMIC, POISON, Partial, Tensor, Value, accepts, describe, kind_of, show
 from archspec.resolve import nodes
-from archspec.resolve.arguments import match, refuse_input
+from archspec.resolve.arguments import binds_function, match, refuse_input
 from archspec.resolve.nodes import Argument, Arguments, Bound
-from archspec.resolve.partial import binds_function
 from archspec.resolve.unit import Definition
 from archspec.source import Note
 from archspec.syntax import tree

@@ -17,7 +17,7 @@ from archspec.syntax.tree import Located
 JOINED, KEPT, ONCE, DEEPER, INDEPENDENT = range(5)
 """Concatenated with what is computed from it; without weights; through one linear map; through several; not at all."""
 
-_SILENCED = re.compile(r"#\s*no-residual\b")
+_SILENCED = r"#\s*no-residual\b"
 
 
 class ResidualCheck:
@@ -44,7 +44,7 @@ class ResidualCheck:
         unit = self.interpreter.unit
         for name in sorted(self._without or ()):
             text = unit.source.text
-            if _SILENCED.search(text[self.at.start :].partition("\n")[0]):
+            if re.search(_SILENCED, text[self.at.start :].partition("\n")[0]):
                 continue
             value = f"`{name}`" if name else "the piped value"
             self.interpreter.program.report.warn(

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from archspec.algebra import Polynomial, index, substitute
-from archspec.bodies.fold import arguments, fold_body
-from archspec.bodies.step_budget import StepBudget
+from archspec.bodies.fold import StepBudget, arguments, fold_body
 from archspec.equivalence.places import Places
 from archspec.ir import Body, Call, Leaf, Loop, Type, canonical, find
 from archspec.normal.arrays import Array, Arrays

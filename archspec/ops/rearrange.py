@@ -17,7 +17,7 @@ Groups = tuple[tuple[str, ...], ...]
 MOST_WORDS = 200
 """The limit on names and parentheses on one side of a pattern."""
 
-_TOKEN = re.compile(r"->|\.\.\.|[()]|[A-Za-z][A-Za-z0-9_]*|[0-9]+|\S")
+_TOKEN = r"->|\.\.\.|[()]|[A-Za-z][A-Za-z0-9_]*|[0-9]+|\S"
 
 
 class PatternError(Exception):
@@ -68,7 +68,7 @@ def _expanded(side: Sequence[Group], others: Sequence[str]) -> Iterator[tuple[st
 
 def parse(text: str, new: Sequence[str] | None = None) -> Pattern:
     """Parse a pattern; with `repeat`, its right side may have the `new` axes. Raises PatternError."""
-    tokens = list(_TOKEN.finditer(text))
+    tokens = list(re.finditer(_TOKEN, text))
     arrows = [i for i, token in enumerate(tokens) if token[0] == "->"]
     if len(arrows) != 1:
         start, end = tokens[arrows[1]].span() if arrows else (0, len(text))

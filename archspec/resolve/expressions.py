@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 from archspec.ops import OPS
 from archspec.resolve import nodes, walk
+from archspec.resolve.arguments import partial_of
 from archspec.resolve.callees import bind_known, is_function, is_misspelt, is_module, is_recursive, report_hyphen
 from archspec.resolve.likely import Use, likely
 from archspec.resolve.nodes import Argument, Arguments, Declaration, Invalid
-from archspec.resolve.partial import partial_of
 from archspec.resolve.patterns import covers, nearest_address, pattern_of, pattern_text
 from archspec.resolve.rearranging import WORDS, read_call
 from archspec.resolve.scope import Scope

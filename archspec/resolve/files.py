@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from typing import TypeAlias
 
 from archspec.ops import OPS, Op
@@ -43,6 +44,7 @@ class Library:
         self.known = known or {}
         self.raw: dict[str, bytes] = {}
         self.units: dict[str, Unit | None] = {}
+        self._real: Callable[[str], str] = cache(os.path.realpath)
         self._loading: list[str] = []
         self._following: list[tuple[Unit, str]] = []
         self._circles: set[str] = set()
@@ -53,7 +55,7 @@ class Library:
 
     def standard_names(self) -> list[str]:
         """Return the names that the standard library exports; none while it is being loaded."""
-        if os.path.realpath(os.path.join(self.specs, "std.arch")) in self._loading:
+        if self._real(os.path.join(self.specs, "std.arch")) in self._loading:
             return []
         library = self.bundled("std", Report())
         return list(library.exports) if library is not None else []
@@ -74,7 +76,7 @@ class Library:
         self, path: str, report: Report, *, label: str, root: str | None = None, at: Span | None = None
     ) -> Unit | None:
         """Return the unit at `path`; None after reporting an error."""
-        real = os.path.realpath(path)
+        real = self._real(path)
         if real in self.units:
             return self.units[real]
         if len(self.units) + len(self._loading) >= MOST_FILES:
@@ -186,8 +188,8 @@ class Library:
                 return None
             path = os.path.join(unit.folder, item.source)
             root = unit.root
-            real = os.path.realpath(path)
-            if "\0" in item.source or not real.startswith(os.path.realpath(root) + os.sep):
+            real = self._real(path)
+            if "\0" in item.source or not real.startswith(self._real(root) + os.sep):
                 report.error(
                     "import-outside",
                     f'"{item.source}" is outside the directory of the spec',
@@ -196,7 +198,7 @@ class Library:
                 )
                 return None
             label = _beside(unit.source.label, item.source)
-        real = os.path.realpath(path)
+        real = self._real(path)
         if real in self._loading:
             names = [os.path.basename(p) for p in [*self._loading[self._loading.index(real) :], real]]
             report.error("import-cycle", f"circular import: {' -> '.join(names)}", at)

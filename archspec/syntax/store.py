@@ -76,7 +76,11 @@ def load(data: object) -> File:
 
 def _plain(value: object) -> object:
     if isinstance(value, SyntaxNode):
-        return [_NUMBERS[type(value)], *map(_plain, value)]
+        number = _NUMBERS[type(value)]
+        row = [number, *value]
+        for index, _ in _FIELDS[number]:
+            row[index + 1] = _plain(row[index + 1])
+        return row
     return list(map(_plain, value)) if is_tuple(value) else value
 
 

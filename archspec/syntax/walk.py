@@ -11,11 +11,12 @@ from archspec.syntax import tree
 
 def every(part: object) -> Iterator[tree.SyntaxNode]:
     """A node, and all inside it, in the order of the file."""
-    if isinstance(part, tree.SyntaxNode):
-        yield part
-    if is_tuple(part):
-        for inner in part:
-            yield from every(inner)
+    pending = [part] if is_tuple(part) else []
+    while pending:
+        found = pending.pop()
+        if isinstance(found, tree.SyntaxNode):
+            yield found
+        pending += [inner for inner in found[::-1] if is_tuple(inner)]
 
 
 def every_statement(body: tuple[tree.Statement, ...]) -> Iterator[tree.Statement]:
