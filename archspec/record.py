@@ -44,10 +44,10 @@ class _Fields(tuple[Any, ...], metaclass=_FieldsType):
         if named or len(values) != len(cls._fields):
             rest = cls._fields[len(values) :]
             try:
-                values += tuple([named.pop(field) if field in named else cls._defaults[field] for field in rest])
+                values += tuple(map({**cls._defaults, **named}.__getitem__, rest))
             except KeyError as missing:
                 raise TypeError(f"{cls.__name__} has no value for {missing}") from None
-            if named or len(values) > len(cls._fields):
+            if len(values) > len(cls._fields) or not named.keys() <= set(rest):
                 raise TypeError(f"{cls.__name__} has only the fields {', '.join(cls._fields)}")
         return from_values(cls, values)
 

@@ -278,7 +278,7 @@ def decode(data: bytes, label: str, report: Report, at: Span | None = None, larg
         report.add(too_large(label, largest, at).diagnostics[0])
         return None
     try:
-        text = data.decode("utf-8-sig")
+        text = data.decode().removeprefix("\ufeff")
     except UnicodeDecodeError as problem:
         report.error("not-text", f"{label} is not UTF-8 text: invalid byte at offset {problem.start}", at)
         return None
