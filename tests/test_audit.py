@@ -36,6 +36,12 @@ def audited(name: str) -> Audit:
     return archspec.audit(name)
 
 
+@pytest.fixture
+def audited_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command shows audits that other tests look at, too."""
+    monkeypatch.setattr("archspec.cli.audit.audit", audited)
+
+
 def lines(name: str) -> dict[str, JudgedLine]:
     return {judged.line.name: judged for judged in audited(name).lines}
 
@@ -58,6 +64,7 @@ def test_an_error_is_reported_once_and_a_fraction_in_full(tmp_path: Path) -> Non
 # The four published calculations
 
 
+@pytest.mark.usefixtures("audited_once")
 @pytest.mark.parametrize("name", bundled_audits())
 def test_the_report_on_a_published_calculation(name: str, golden: Callable[[str, str], None]) -> None:
     out, err, status = printed("audit", name)
@@ -146,39 +153,45 @@ def judged(folder: Path, *texts: str, head: str = "title: t\nspec: bert-base-unc
     return archspec.audit(write(folder, text, head))
 
 
-@pytest.mark.parametrize(
-    ("text", "verdict", "off"),
-    [
-        ("claimed: 3072, arithmetic: ffn", "right", None),
-        ("claimed: 110M, select: '*'", "right", None),
-        ("claimed: 109M, select: '*'", "right", None),
-        ("claimed: 109.4M, select: '*'", "convention", None),
-        ("claimed: 150M, select: '*'", "wrong", None),
-        ("claimed: 108891648, select: '*'", "convention", None),
-        ("claimed: 109482241, select: '*'", "wrong", 1),
-        ("claimed: 590592, select: pooler.*", "right", None),
-        ("claimed: 589824, select: pooler.*", "convention", None),
-        ("claimed: 21.8 %, select: embeddings.*, of: '*'", "right", None),
-        ("claimed: 22.8 %, select: embeddings.*, of: '*'", "wrong", None),
-        ("claimed: [590592, 591 K], select: pooler.*", "right", None),
-        ("claimed: [590592, 592 K], select: pooler.*", "wrong", None),
-        ("claimed: 590593, arithmetic: hidden ** 2 + hidden", "wrong", 1),
-        ("arithmetic: hidden ** 2 + hidden, select: pooler.*", "right", None),
-        ("arithmetic: hidden ** 2, select: pooler.*", "convention", None),
-        ("claimed: 66364416, select: '*', set: {layers: 6, pooler: false}", "right", None),
-        ("claimed: 0, arithmetic: 1 - 1", "right", None),
-        ("claimed: 64, arithmetic: hidden / heads", "right", None),
-        ("claimed: 64, arithmetic: hidden // heads", "right", None),
-        ("claimed: 1, arithmetic: -(hidden - 769)", "right", None),
-        ("claimed: 8, arithmetic: 2 ** 3 * 2 ** 0", "right", None),
-        ("claimed: 199, arithmetic: tensors", "right", None),
-        ("claimed: 109380096, spec: bert-base-uncased-mlm, select: ['*', '!*.bias']", "right", None),
-        ("claimed: 132820992, spec: bert-base-uncased-mlm, select: ['*', '!*.bias']", "convention", None),
-    ],
-)
-def test_a_line_is_judged(text: str, verdict: str, off: int | None, tmp_path: Path) -> None:
-    (found,) = judged(tmp_path, text).lines
-    assert (found.verdict, found.off) == (verdict, off)
+LINES: list[tuple[str, str, int | None]] = [
+    ("claimed: 3072, arithmetic: ffn", "right", None),
+    ("claimed: 110M, select: '*'", "right", None),
+    ("claimed: 109M, select: '*'", "right", None),
+    ("claimed: 109.4M, select: '*'", "convention", None),
+    ("claimed: 150M, select: '*'", "wrong", None),
+    ("claimed: 108891648, select: '*'", "convention", None),
+    ("claimed: 109482241, select: '*'", "wrong", 1),
+    ("claimed: 590592, select: pooler.*", "right", None),
+    ("claimed: 589824, select: pooler.*", "convention", None),
+    ("claimed: 21.8 %, select: embeddings.*, of: '*'", "right", None),
+    ("claimed: 22.8 %, select: embeddings.*, of: '*'", "wrong", None),
+    ("claimed: [590592, 591 K], select: pooler.*", "right", None),
+    ("claimed: [590592, 592 K], select: pooler.*", "wrong", None),
+    ("claimed: 590593, arithmetic: hidden ** 2 + hidden", "wrong", 1),
+    ("arithmetic: hidden ** 2 + hidden, select: pooler.*", "right", None),
+    ("arithmetic: hidden ** 2, select: pooler.*", "convention", None),
+    ("claimed: 66364416, select: '*', set: {layers: 6, pooler: false}", "right", None),
+    ("claimed: 0, arithmetic: 1 - 1", "right", None),
+    ("claimed: 64, arithmetic: hidden / heads", "right", None),
+    ("claimed: 64, arithmetic: hidden // heads", "right", None),
+    ("claimed: 1, arithmetic: -(hidden - 769)", "right", None),
+    ("claimed: 8, arithmetic: 2 ** 3 * 2 ** 0", "right", None),
+    ("claimed: 199, arithmetic: tensors", "right", None),
+    ("claimed: 109380096, spec: bert-base-uncased-mlm, select: ['*', '!*.bias']", "right", None),
+    ("claimed: 132820992, spec: bert-base-uncased-mlm, select: ['*', '!*.bias']", "convention", None),
+]
+
+
+@pytest.fixture(scope="module")
+def judged_lines(tmp_path_factory: pytest.TempPathFactory) -> list[JudgedLine]:
+    """All lines in one audit: they do not refer to each other, and so are judged by themselves."""
+    return judged(tmp_path_factory.mktemp("lines"), *[text for text, _, _ in LINES]).lines
+
+
+@pytest.mark.parametrize("number", range(len(LINES)), ids=[text for text, _, _ in LINES])
+def test_a_line_is_judged(number: int, judged_lines: list[JudgedLine]) -> None:
+    _, verdict, off = LINES[number]
+    assert (judged_lines[number].verdict, judged_lines[number].off) == (verdict, off)
 
 
 def test_errors_that_cancel_carry_nothing_on(tmp_path: Path) -> None:
@@ -197,6 +210,7 @@ def test_a_wrong_formula_is_not_taken_for_what_was_meant(tmp_path: Path) -> None
     ]
 
 
+@pytest.mark.usefixtures("audited_once")
 def test_the_documents() -> None:
     document = contents(audited("bert-by-hand"))
     assert document["format"] == 1 and not document["clean"]
