@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from archspec.syntax import tree
 
 
+LARGEST_KEPT = 20_000
+"""The maximum number of tensors of a table that is cached with its body."""
+
+
 class Compilation:
     """A compiled model inside the package: what the compiler made of it, and from what.
 
@@ -230,14 +234,27 @@ def compiled_table(compiled: Compiled, overrides: Iterable[str]) -> Table:
     """The table of a compiled model; `overrides` are the names of hyperparameters that were set."""
     values = _plain(compiled)
     changed = {name: values[name] for name in overrides}
-    table = table_of(compiled.name, compiled.module, values, changed)
+    unchecked = compiled.expectations if changed else 0
+    table = _table_of(compiled)
+    return table._replace(model=compiled.name, hyperparameters=values, overrides=changed, unchecked=unchecked)
+
+
+def _table_of(compiled: Compiled) -> Table:
+    """The table of all models with the same body, without what differs between them."""
+    views = compiled.body.views
+    known: Table | None = views.get("table")
+    if known is not None:
+        return known
+    table = table_of(compiled.name, compiled.module, {}, {})
     if not table.is_sound():
         raise fail("internal", f"the tensors of {compiled.name} do not add up to its total; please report this")
     if has_choices(compiled.body):
         from archspec.bodies.active import active_parameters  # which few models need
 
         table = table._replace(active=active_parameters(compiled.body, table))
-    return table._replace(unchecked=compiled.expectations if changed else 0)
+    if len(table.tensors) <= LARGEST_KEPT:
+        views["table"] = table
+    return table
 
 
 def _plain(compiled: Compiled) -> dict[str, Plain]:

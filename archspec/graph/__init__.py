@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
 from archspec.addresses import prefixes
+from archspec.graph.sheet import Sheet
 from archspec.graph.walk import OPENS, traverse
 from archspec.ir import Body, uncollected
 from archspec.source import fail
@@ -13,10 +14,9 @@ from archspec.table import Table
 
 if TYPE_CHECKING:
     from archspec.graph.network import Graph
-    from archspec.graph.sheet import NodeData
 
 LARGEST_GRAPH = 400_000
-_MUTABLE = {"hyperparameters", "constants"}
+_MUTABLE = ("hyperparameters", "constants")
 """The attributes of nodes that are dictionaries."""
 
 
@@ -30,6 +30,8 @@ def graph_of(body: Body, table: Table, level: str = "layer", depth: int | None =
         raise fail("budget", message, help="use level `block` with a smaller depth")
     with uncollected():
         walker = traverse(body, level, depth, fold)
+        if not walker.sheet.has_tensors:
+            _add_tensors(walker.sheet, table)
         roles: dict[str, int] = {}
         for tensor in table.tensors:
             roles[tensor.role or ""] = roles.get(tensor.role or "", 0) + tensor.params
@@ -38,9 +40,9 @@ def graph_of(body: Body, table: Table, level: str = "layer", depth: int | None =
             graph.graph["repeats"] = dict(walker.repeats)
         graph.add_nodes_from(cast("dict[str, dict[str, object]]", walker.sheet.nodes).items())  # copied by networkx
         for _, data in graph.nodes(data=True):
-            for key in data.keys() & _MUTABLE:
-                data[key] = {**data[key]}
-        _add_tensors(graph, table, walker.sheet.counted)
+            for key in _MUTABLE:
+                if key in data:
+                    data[key] = {**data[key]}
         graph.add_edges_from(
             [
                 (a, b, {**data, "uses": [*data["uses"]], "positions": [*data["positions"]]})
@@ -50,26 +52,38 @@ def graph_of(body: Body, table: Table, level: str = "layer", depth: int | None =
     return graph
 
 
-def _add_tensors(graph: Graph, table: Table, counted: Mapping[str, str]) -> None:
+def _add_tensors(sheet: Sheet, table: Table) -> None:
     """Set the `tensors` that are counted on each node, and the `role` that all of them have.
 
     The role of a node whose tensors are all counted elsewhere is that of their names at its address.
     """
-    at: dict[str, set[str | None]] = {}
-    for tensor in table.tensors:
-        for address in prefixes(tensor.name):
-            at.setdefault(address, set()).add(tensor.role)
+    role_of = {tensor.name: tensor.role for tensor in table.tensors}
     names: dict[str, list[str]] = {}
-    for name, node in counted.items():
+    for name, node in sheet.counted.items():
         names.setdefault(node, []).append(name)
-    for node, data in cast("Iterable[tuple[str, NodeData]]", graph.nodes(data=True)):
+    at: dict[str, set[str | None]] | None = None
+    for node, data in sheet.nodes.items():
         own = names.get(node)
+        roles: set[str | None] = set()
         if own:
             data["tensors"] = tuple(own)
-        roles = {role for name in own for role in at[name]} if own else at.get(data.get("address", ""), set())
+            roles = {role_of[name] for name in own}
+        elif "address" in data:
+            at = _roles_by_address(role_of) if at is None else at
+            roles = at.get(data["address"], roles)
         (role,) = roles if len(roles) == 1 else (None,)
         if role is not None:
             data["role"] = role
+    sheet.has_tensors = True
+
+
+def _roles_by_address(role_of: Mapping[str, str | None]) -> dict[str, set[str | None]]:
+    """The roles of the tensors at each address, or inside it."""
+    found: dict[str, set[str | None]] = {}
+    for name, role in role_of.items():
+        for address in prefixes(name):
+            found.setdefault(address, set()).add(role)
+    return found
 
 
 def _size(body: Body, opens: set[str], depth: int | None, known: dict[tuple[Body, int | None], int]) -> int:

@@ -103,7 +103,7 @@ class Sheet:
     """The nodes, edges and counted parameters of a module.
 
     `entries` are edges from inputs: (input, node, argument, position, type). `counted` maps each parameter to its node;
-    `total` is their sum.
+    `total` is their sum. `has_tensors`: nodes have their tensors and roles.
     """
 
     def __init__(self, module: Module) -> None:
@@ -113,6 +113,7 @@ class Sheet:
         self.entries: list[tuple[int, str, str, int, Type]] = []
         self.counted: dict[str, str] = {}
         self.total = 0
+        self.has_tensors = False
         self._tensors: dict[Body, dict[str, int]] = {}
         self._stored: dict[str, set[str]] = {}  # the tensors of each node
 
