@@ -22,7 +22,24 @@ from archspec.source import ArchError, Source
 
 PUBLISHED = sorted((Path(__file__).parent / "configs").glob("*.json"))
 FAMILIES = {type: read_family(specs_root(), type, {}) for type in known_types(specs_root())}
-ARCHITECTURES = [(type, name) for type, family in FAMILIES.items() for name in family.architectures]
+EVERYDAY_TYPES = ("albert", "bart", "bert", "clip", "deberta-v2", "gpt2", "llama", "modernbert", "t5", "wav2vec2")
+
+
+def published() -> list[object]:
+    """Published configurations; every day, those of a few types."""
+    everyday = [json.loads(path.read_text())["model_type"] in EVERYDAY_TYPES for path in PUBLISHED]
+    found = zip(PUBLISHED, everyday, strict=True)
+    return [path if is_everyday else pytest.param(path, marks=pytest.mark.slow) for path, is_everyday in found]
+
+
+def architectures() -> list[object]:
+    """The architectures of each type: every day, all of a few types, and the first of each other one."""
+    found: list[object] = []
+    for type, family in FAMILIES.items():
+        for number, name in enumerate(family.architectures):
+            everyday = type in EVERYDAY_TYPES or number == 0
+            found.append((type, name) if everyday else pytest.param(type, name, marks=pytest.mark.slow))
+    return found
 
 
 def write(folder: Path, config: Any, name: str = "small.json") -> str:
@@ -42,7 +59,7 @@ def codes(path: str) -> list[tuple[str, str]]:
 # What it gives --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", PUBLISHED, ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", published(), ids=lambda p: p.stem)
 def test_a_published_configuration_gives_the_bundled_model(path: Path) -> None:
     ours, bundled = archspec.load(str(path)), archspec.load(path.stem)
     assert ours.name == path.stem
@@ -51,7 +68,7 @@ def test_a_published_configuration_gives_the_bundled_model(path: Path) -> None:
     assert {n: v for n, v in ours.hyperparameters.items() if v != bundled.hyperparameters[n]} == {}
 
 
-@pytest.mark.parametrize(("type", "architecture"), ARCHITECTURES)
+@pytest.mark.parametrize(("type", "architecture"), architectures())
 def test_every_architecture_compiles_with_all_at_default(type: str, architecture: str, tmp_path: Path) -> None:
     model = archspec.load(write(tmp_path, {"model_type": type, "architectures": [architecture]}))
     assert model.params.total > 8_000_000

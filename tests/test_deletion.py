@@ -5,12 +5,14 @@ architectures of configurations, and of the models in PROBES, which use all of t
 `require` that is gone shows by an error that is gone too, or another.
 """
 
+import functools
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import bundled
 import pytest
 
 import archspec
@@ -393,28 +395,33 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="module")
-def probes(copy: Path) -> dict[Path, list[Probe]]:
-    """The models of each file. Stacks of a few layers stand for the whole ones."""
-    found: dict[Path, list[Probe]] = {}
-    for path in sorted(copy.rglob("*.arch")):
+def probes(copy: Path) -> Callable[[Path], list[Probe]]:
+    """The models of a file. Stacks of a few layers stand for the whole ones."""
+
+    @functools.cache
+    def models(path: Path) -> list[Probe]:
+        found: list[Probe] = []
         for name in (str(item.name.value) for item in items(path) if isinstance(item, tree.Model)):
             spec = name if path.parent == copy else f"{path}:{name}"
             smaller = {} if path.stem == "probes" else SMALLER.get(name, {"layers": 2})
             for overrides in (smaller, UNEVEN.get(name)):
                 if overrides is not None:
-                    found.setdefault(path, []).append(Probe(spec, overrides, list(outcome(spec, overrides))))
-    return found
+                    found.append(Probe(spec, overrides, list(outcome(spec, overrides))))
+        return found
+
+    return models
 
 
-def test_the_probes_give_what_they_are_meant_to(probes: dict[Path, list[Probe]]) -> None:
-    for spec, overrides, (result, *_) in (probe for file in probes.values() for probe in file):
+@pytest.mark.parametrize("which", ["probes.arch", pytest.param("**/*.arch", marks=pytest.mark.slow)])
+def test_the_probes_give_what_they_are_meant_to(which: str, copy: Path, probes: Callable[[Path], list[Probe]]) -> None:
+    for spec, overrides, (result, *_) in (probe for path in sorted(copy.glob(which)) for probe in probes(path)):
         fails = spec.endswith("uneven") or overrides in UNEVEN.values()
         codes = {code for code, _ in result} if isinstance(result, list) else set()
         assert codes == ({"require"} if fails else set()), (spec, result)
 
 
 EVERYDAY = ("activation", "dropout", "ffn", "linear", "mask", "pooling")
-"""The files of the library that are taken apart every day."""
+"""The files of the library that are taken apart every day; their probes notice the loss of any statement."""
 
 
 def marked(path: Path) -> object:
@@ -423,11 +430,12 @@ def marked(path: Path) -> object:
 
 
 @pytest.mark.parametrize("path", [*map(marked, FILES)], ids=lambda p: p.stem)
-def test_every_statement_matters(path: Path, copy: Path, probes: dict[Path, list[Probe]]) -> None:
+def test_every_statement_matters(path: Path, copy: Path, probes: Callable[[Path], list[Probe]]) -> None:
     target = copy / path.relative_to(SPECS)
     text = target.read_text(encoding="utf-8")
-    nearest = sorted(probes, key=lambda file: (file != target, file.stem != "probes"))
-    asked = [probe for file in nearest for probe in probes[file]]
+    own = [target, copy / "probes.arch"]
+    others = [] if path.stem in EVERYDAY else [file for file in sorted(copy.rglob("*.arch")) if file not in own]
+    asked = [probe for file in (*own, *others) for probe in probes(file)]
     idle = []
     try:
         for deletion in deletions(items(path)):
@@ -439,7 +447,14 @@ def test_every_statement_matters(path: Path, copy: Path, probes: dict[Path, list
     assert not idle
 
 
-@pytest.mark.parametrize("path", [p for p in FILES if "expect" in p.read_text(encoding="utf-8")], ids=lambda p: p.stem)
+def expecting() -> list[object]:
+    """The files with an `expect`; every day, those of the everyday models."""
+    found = [path for path in FILES if "expect" in path.read_text(encoding="utf-8")]
+    everyday = {file for file, name in archspec.pipeline.files.bundled_models() if name in bundled.EVERYDAY}
+    return [path if path.stem in everyday else pytest.param(path, marks=pytest.mark.slow) for path in found]
+
+
+@pytest.mark.parametrize("path", expecting(), ids=lambda p: p.stem)
 def test_every_expectation_is_checked(path: Path, copy: Path) -> None:
     """An `expect` says what comes out: without it the same does, but with any other number it is an error."""
     target = copy / path.relative_to(SPECS)
