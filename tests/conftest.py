@@ -7,6 +7,8 @@ import bundled
 import pytest
 
 import archspec
+from archspec.explanations.explain import Explainer, explainer_of
+from archspec.model import internals
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -39,6 +41,23 @@ def cache_of_their_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
         patch.setenv("COLUMNS", "100")
         patch.setenv("HF_HOME", str(tmp_path_factory.mktemp("hub")))
         patch.setenv("HF_HUB_OFFLINE", "1")
+        yield
+
+
+@pytest.fixture(scope="module")
+def explainers_made_once() -> Iterator[None]:
+    """Models that are explained several times have one explainer, whose conventions are found once."""
+    made: dict[object, Explainer] = {}
+
+    def once(model: archspec.Model) -> Explainer:
+        key = internals(model).body, model.name, repr(model.overrides)
+        if key not in made:
+            made[key] = explainer_of(model)
+        return made[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("archspec.explanations.api.explainer_of", once)
+        patch.setattr("archspec.audits.models.explainer_of", once)
         yield
 
 

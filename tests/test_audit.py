@@ -20,6 +20,8 @@ from archspec.audits.report import contents
 from archspec.cli import main
 from archspec.source import ArchError
 
+pytestmark = pytest.mark.usefixtures("explainers_made_once")
+
 ROOT = Path(__file__).parent.parent
 AUDITS = ROOT / "specs" / "audits"
 

@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -17,13 +18,14 @@ from small import load
 import archspec
 from archspec.cli import main
 from archspec.explanations.arithmetic_errors import arithmetic_error
-from archspec.explanations.conventions import Conventions
 from archspec.explanations.explain import MOST_MATCHES, Explainer, Match
 from archspec.explanations.family import relatives_of
 from archspec.explanations.numbers import read_number, rounded
 from archspec.explanations.tensor_groups import TensorGroups
 from archspec.explanations.uses import uses
 from archspec.model import internals
+
+pytestmark = pytest.mark.usefixtures("explainers_made_once")
 
 QUESTIONS = [
     ("bert-base-uncased", "108808704"),
@@ -318,21 +320,22 @@ def test_relatives_and_kinds_hold_what_their_tables_hold(name: str) -> None:
             assert archspec.load(model_name).params.total == relative.table.params.total
 
 
+@cache
+def explainer(name: str) -> Explainer:
+    model = archspec.load(name)
+    return Explainer(internals(model).table, relatives_of(model), uses(internals(model).body))
+
+
 @pytest.mark.parametrize("name", ["bert-base-uncased", "transformer-base", "albert-base-v2"])
 @settings(max_examples=8, deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_every_convention_is_found_again(name: str, seed: int) -> None:
     """A number made by some adjustments is explained with no more of them, and every match sums to it."""
-    model = archspec.load(name)
-    relatives = relatives_of(model)
-    applied = uses(internals(model).body)
-    universe = TensorGroups(internals(model).table, relatives, applied)
-    conventions = Conventions(universe)
     chance = random.Random(seed)
     rank = chance.randint(0, 3)
-    convention = chance.choice(conventions.of_rank(rank) or [])
-    number = universe.total(convention.groups)
-    (answer,) = Explainer(internals(model).table, relatives, applied).explain(read_number(str(number))).answers
+    convention = chance.choice(explainer(name).conventions.of_rank(rank) or [])
+    number = explainer(name).universe.total(convention.groups)
+    (answer,) = explainer(name).explain(read_number(str(number))).answers
     assert answer.matches and answer.matches[0].rank <= rank
     for match in answer.matches:
         assert match.params == number == sum(step.params for step in match.steps)
