@@ -205,7 +205,7 @@ def test_values_of_overrides(text: str) -> None:
 # Noise ----------------------------------------------------------------------------------------------------------------
 
 EXAMPLES = settings(
-    max_examples=100,
+    max_examples=60,
     derandomize=True,
     deadline=None,
     database=None,

@@ -1,6 +1,7 @@
 """Imports go one way: a room may use those below it, and no other."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import networkx
@@ -361,13 +362,18 @@ MAY_IMPORT = {
 """What each room imports of ours; "" is the package itself."""
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
 def room_of(module: str) -> str:
     return module.split(".")[1] if "." in module else ""
 
 
 def imported(path: Path) -> set[str]:
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names if alias.name.split(".")[0] == "archspec"}
         elif isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "archspec":
@@ -403,7 +409,7 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     }
     uses = networkx.DiGraph()
     for module, path in modules.items():
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(tree_of(path)):
             for alias in node.names if isinstance(node, ast.ImportFrom) and node.module else ():
                 inner = f"{node.module}.{alias.name}"
                 uses.add_edge(module, inner if inner in modules else node.module)
@@ -414,7 +420,7 @@ def test_few_modules_are_imported_inside_functions() -> None:
     found = [
         f"{path.relative_to(PACKAGE)}:{inner.lineno}"
         for path in PACKAGE.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(tree_of(path))
         if isinstance(node, ast.FunctionDef)
         for inner in ast.walk(node)
         if isinstance(inner, ast.ImportFrom) and (inner.module or "").startswith("archspec")

@@ -249,7 +249,13 @@ def family_without_type(name: str) -> tuple[str | None, list[archspec.Diagnostic
     return family.type if family is not None else None, report.diagnostics
 
 
-@pytest.mark.parametrize("type", known_types(specs_root()))
+def types() -> list[object]:
+    """The known types: every day, some whose architectures are theirs alone, and some that share them."""
+    everyday = ("bert", "camembert", "clip_text_model", "deepseek_v3", "llama", "roberta", "wav2vec2", "xlm-roberta")
+    return [t if t in everyday else pytest.param(t, marks=pytest.mark.slow) for t in known_types(specs_root())]
+
+
+@pytest.mark.parametrize("type", types())
 def test_a_missing_type_is_that_of_the_architecture(type: str) -> None:
     """Where an architecture is one of several types, the error names them all."""
     name = [*read_family(specs_root(), type, {}).architectures][-1]
