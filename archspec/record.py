@@ -16,9 +16,8 @@ from_values = cast("Callable[[type, Iterable[object]], Any]", tuple.__new__)  # 
 """Make a record or node of the values of all its fields; their number is not checked."""
 
 
-def is_tuple(value: object) -> TypeGuard[tuple[object, ...]]:
-    """Whether a value is a tuple, record or node."""
-    return isinstance(value, tuple)
+is_tuple = cast("Callable[[object], TypeGuard[tuple[object, ...]]]", tuple.__instancecheck__)
+"""Whether a value is a tuple, record or node: `isinstance` as a function of one argument."""
 
 
 class _FieldsType(type):
@@ -26,6 +25,7 @@ class _FieldsType(type):
 
     _fields: tuple[str, ...]
     _defaults: dict[str, Any]
+    _size: int
 
     def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> _FieldsType:
         inherited: tuple[str, ...] = getattr(bases[0], "_fields", ())
@@ -33,7 +33,13 @@ class _FieldsType(type):
         fields = inherited + own
         defaults = {field: namespace.pop(field) for field in own if field in namespace}
         getters: dict[str, Any] = {field: _tuplegetter(index, None) for index, field in enumerate(own, len(inherited))}
-        made = {"__slots__": (), "__match_args__": fields, "_fields": fields, "_defaults": defaults}
+        made = {
+            "__slots__": (),
+            "__match_args__": fields,
+            "_fields": fields,
+            "_size": len(fields),
+            "_defaults": defaults,
+        }
         return super().__new__(cls, name, bases, {**namespace, **getters, **made})
 
 
@@ -41,7 +47,7 @@ class _Fields(tuple[Any, ...], metaclass=_FieldsType):
     """A tuple of the values of annotated fields."""
 
     def __new__(cls, *values: object, **named: object) -> Any:
-        if named or len(values) != len(cls._fields):
+        if named or len(values) != cls._size:
             rest = cls._fields[len(values) :]
             try:
                 values += tuple(map({**cls._defaults, **named}.__getitem__, rest))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
 from typing import TypeAlias
 
 from archspec.ops import OPS, Op
@@ -44,7 +43,7 @@ class Library:
         self.known = known or {}
         self.raw: dict[str, bytes] = {}
         self.units: dict[str, Unit | None] = {}
-        self._real: Callable[[str], str] = cache(os.path.realpath)
+        self._places: dict[str, str] = {}
         self._loading: list[str] = []
         self._following: list[tuple[Unit, str]] = []
         self._circles: set[str] = set()
@@ -101,6 +100,12 @@ class Library:
             if isinstance(item, tree.Import) and not item.export:
                 self._source_of(unit, item, report)
         return unit
+
+    def _real(self, path: str) -> str:
+        """Return a path with its links followed, which takes several system calls, once."""
+        if path not in self._places:
+            self._places[path] = os.path.realpath(path)
+        return self._places[path]
 
     def define(self, source: Source, report: Report, *, folder: str | None, root: str | None, path: str) -> Unit:
         """Return the unit of a source text; its imports are loaded too."""

@@ -16,7 +16,7 @@ def every(part: object) -> Iterator[tree.SyntaxNode]:
         found = pending.pop()
         if isinstance(found, tree.SyntaxNode):
             yield found
-        pending += [inner for inner in found[::-1] if is_tuple(inner)]
+        pending += filter(is_tuple, found[::-1])
 
 
 def every_statement(body: tuple[tree.Statement, ...]) -> Iterator[tree.Statement]:
