@@ -107,7 +107,7 @@ def _with_values(arguments: Sequence[str]) -> list[str]:
     """Return the arguments with `--set NAME VALUE` as `--set NAME=VALUE`, and `--best -X` as `--best=-X`."""
     found: list[str] = []
     for argument in arguments:
-        is_setting = found[-2:-1] == ["--set"] and _SETTING.fullmatch(found[-1])
+        is_setting = found[-2:-1] == ["--set"] and re.fullmatch(_SETTING, found[-1])
         if (is_setting or (found[-1:] == ["--best"] and argument.startswith("-"))) and not argument.startswith("--"):
             found[-1] += f"={argument}"
         else:
@@ -115,7 +115,7 @@ def _with_values(arguments: Sequence[str]) -> list[str]:
     return found
 
 
-_SETTING = re.compile(r"(?:\d+:)?[A-Za-z_]\w*")
+_SETTING = r"(?:\d+:)?[A-Za-z_]\w*"
 
 
 def _formatter(prog: str) -> argparse.HelpFormatter:
