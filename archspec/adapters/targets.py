@@ -16,8 +16,8 @@ ALL_LINEAR = "all-linear"
 class BaseModule(Record):
     """A module of the base model that owns tensors, or encloses some: its name, type, and all tensors in it.
 
-    `own` are those that it owns directly. `kind` is "linear", "transposed" (Conv1D), "embedding", or "" if peft cannot
-    adapt it.
+    `own` are those that it owns directly. `kind` is "linear", "transposed" (as in GPT-2), "embedding", or "" if peft
+    cannot adapt it.
     """
 
     name: str

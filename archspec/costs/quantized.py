@@ -58,11 +58,11 @@ def _stored(table: Table, quantization: Quantization) -> Stored:
 
 
 def _modules(table: Table) -> list[BaseModule]:
-    """Return the modules of a model. Raises ArchError for Conv1D, whose layout is another one."""
+    """Return the modules of a model. Raises ArchError for transposed linear layers, whose layout is another one."""
     names = {address: address for address in (*(m.address for m in table.modules), *(t.name for t in table.tensors))}
     found = modules_of(table, names, read_layers(specs_root(), "LORA").kinds)
     if any(module.kind == "transposed" for module in found):
-        raise fail("unsupported", "the layout of quantized `Conv1D` layers is not supported")
+        raise fail("unsupported", "the layout of quantized transposed linear layers is not supported")
     return found
 
 

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from archspec.record import Record
 from archspec.reporting.tables import View, escape_markdown, markdown
-from archspec.reporting.terminal import Layout, table
+from archspec.reporting.terminal import Layout, output_width, table
 from archspec.source import printable
 
 Block: TypeAlias = View | str | list[str]
@@ -24,6 +24,11 @@ class Page(Record):
 def render(page: Page, layout: Layout) -> str:
     """Render a page for a terminal, with blank lines between its blocks."""
     return _joined(page, lambda view: table(view, layout), printable, "", "")
+
+
+def render_plain(page: Page) -> str:
+    """Return a page as text of the terminal's width, without colours."""
+    return render(page, Layout(output_width())).rstrip("\n")
 
 
 def render_markdown(page: Page) -> str:

@@ -26,10 +26,9 @@ class Shown:
 
     def __str__(self) -> str:
         """Return the table that the command prints."""
-        from archspec.reporting.page import render
-        from archspec.reporting.terminal import Layout, output_width
+        from archspec.reporting.page import render_plain
 
-        return render(page_of(self), Layout(output_width())).rstrip("\n")
+        return render_plain(page_of(self))
 
     def _repr_html_(self) -> str:
         """Return the table for a notebook."""

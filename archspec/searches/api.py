@@ -53,7 +53,7 @@ def search(
     """Search all combinations of some hyperparameters for the designs that satisfy conditions.
 
     `spec` is what `archspec.load` takes, and `overrides` set hyperparameters as there. `vary` has the values of the
-    varied hyperparameters: a sequence (`range(2, 25)`, `["BertLayer", "PreNormLayer"]`), or text, a range with its end
+    varied hyperparameters: a sequence (`range(2, 25)`, `["OneLayer", "OtherLayer"]`), or text, a range with its end
     (`"2..24"`, `"256..1024:64"`), a list, or an expression over the others (`"hidden // 64"`). `where` are conditions
     (`"params < 30M"`), `best` expressions that should be large (`"layers"`, `"-params"`), and `near` is an expression
     with the value that it should have (`"params = 50M"`). With `all`, `every` of the result has all designs that

@@ -14,7 +14,7 @@ from archspec.table import Plain
 
 
 def model_line(compilation: Compilation, name: str, values: Mapping[str, Plain]) -> str:
-    """Return the statement of a model with these hyperparameters in place of its own: `model "name" = Bert(...)`.
+    """Return the statement of a model with these hyperparameters in place of its own: `model "name" = Callee(...)`.
 
     The model was compiled with the values.
     """
