@@ -1,0 +1,29 @@
+"""What is lifted: a module, the inputs to run it with, and what is known of the names of its sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A module to lift. Everything but `module` and `inputs` is evidence that makes the spec more general."""
+
+    module: torch.nn.Module
+    inputs: Mapping[str, torch.Tensor]
+    """By argument of `forward`, in the order of its signature."""
+    other_inputs: Mapping[str, torch.Tensor] | None = None
+    """The same arguments with another batch and another length: which sizes of inputs are free."""
+    second: Callable[[], Subject] | None = None
+    """The same architecture with other sizes, all of them distinct: which sizes are one, and how they depend on fields."""
+    numbers: Mapping[str, object] = field(default_factory=dict[str, object])
+    """Values of the configuration by name, such as `hidden_size`: names for hyperparameters."""
+    actual: Mapping[str, object] | None = None
+    """Values for the model in place of `numbers`, where the module is a small one of a larger architecture."""
+    name: str = ""
+    """The name of the model in the spec; empty for that of the module's class."""
