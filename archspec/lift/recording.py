@@ -1,0 +1,172 @@
+"""Recording: what `torch.export` sees of a module as values."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from archspec.algebra import Polynomial
+from archspec.equivalence.calls.values import Untranslatable, listed
+from archspec.equivalence.capture import Capture
+from archspec.equivalence.places import Places
+from archspec.equivalence.sides import stored_tensors
+from archspec.ir import Type
+from archspec.lift.builder import Builder
+from archspec.lift.layers import recognized
+from archspec.lift.operations import OPERATIONS, converted
+from archspec.lift.source_names import names_of
+from archspec.lift.tables import constant
+from archspec.lift.values import Frame, Value
+from archspec.normal.arrays import Array, Arrays
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+class Recording(Capture):
+    """The values of an exported program, in the calls of modules that they are computed in."""
+
+    def __init__(self, arrays: Arrays, program: Any, module: nn.Module, inputs: Mapping[str, Type]) -> None:
+        super().__init__(arrays, program, inputs, self._stored, Places(arrays))
+        self.module = module
+        self.builder = Builder(arrays)
+        self.root = Frame("", type(module).__name__, None)
+        self.storage = {name: tensor.storage for name, tensor in stored_tensors(module).items()}
+        self.first: dict[object, str] = {}
+        for name, storage in self.storage.items():
+            self.first.setdefault(storage, name)
+        self.inputs: dict[str, Value] = {}
+        self._made: dict[Any, Any] = {}
+        self._frames: dict[str, Frame] = {}
+        self._open: list[Frame] = [self.root]
+        self._last: dict[Frame, Any] = {}
+        self._entered: dict[Frame, list[Value]] = {}
+
+    def results(self) -> list[Value]:
+        """Return the outputs of the module as values."""
+        self.outputs()
+        self._enter([self.root])
+        (output,) = [node for node in self.program.graph.nodes if node.op == "output"]
+        values = [self._made[item] for item in output.args[0] if item is not None]
+        self.builder.frame = self.root
+        return [self.builder.written(value) for value in values]
+
+    def canonical(self, name: str) -> str:
+        """Return the first name of a tensor."""
+        return self.first.get(self.storage.get(name), name)
+
+    # Inputs and tensors -----------------------------------------------------------------------------------------------
+
+    def _check_range(self, symbol: Any, size: Polynomial) -> None:
+        """Accept any range: a size may be limited by a table of positions, which limits the spec as well."""
+
+    def _stored(self, name: str, value: Any, type: Type) -> Array:
+        if name not in self.storage:
+            self.builder.frame = self.root
+            self._latest = constant(self.builder, value, name)
+        else:
+            self._latest = self.builder.stored("tensor", self.canonical(name), type, self.root)
+            self.builder.note_source(self._latest)
+        return self._latest.array
+
+    def _constant(self, value: Any, type: Type) -> Array:
+        self.builder.frame = self.root
+        self._latest = constant(self.builder, value, "of the source")
+        return self._latest.array
+
+    def _placeholder(self, node: Any, tensors: Mapping[str, str], constants: Mapping[str, str]) -> Array | None:
+        found = super()._placeholder(node, tensors, constants)
+        if found is not None:
+            if node.name not in tensors and node.name not in constants:
+                dtype = self.arrays.dtype(found)
+                self._latest = self.builder.stored("input", node.name, Type(found.shape, dtype), self.root)
+                self.inputs[node.name] = self._latest
+                self.builder.note_source(self._latest)
+            self._made[node] = self._latest
+        return found
+
+    # Operations -------------------------------------------------------------------------------------------------------
+
+    def _note(self, node: Any, found: Any) -> None:
+        if found is None or not all(isinstance(item, Array) for item in listed(found)):
+            return
+        self._enter(self._stack(node))
+        self._made[node] = made = self._translated(node, found)
+        names = names_of(node)
+        for turn, value in enumerate(listed(made)):
+            if isinstance(value, Value) and value.frame in self._open and len(names) in (1, len(listed(made))):
+                value.names.append(names[turn if len(names) > 1 else 0])
+        for frame in self._open:
+            self._last[frame] = node
+
+    def _stack(self, node: Any) -> list[Frame]:
+        frames = [self.root]
+        for key, (path, kind) in (node.meta.get("nn_module_stack") or {}).items():
+            if path in ("", "_empty_nn_module_stack_from_metadata_hook"):
+                continue
+            if key not in self._frames:
+                name = kind if isinstance(kind, str) else kind.__qualname__
+                self._frames[key] = Frame(path, name.rpartition(".")[2], frames[-1])
+            frames.append(self._frames[key])
+        return frames
+
+    def _enter(self, frames: list[Frame]) -> None:
+        """Leave the calls that are over, and enter those of the next operation."""
+        while self._open and self._open[-1] not in frames:
+            self._leave(self._open.pop())
+        self._open = frames
+        self.builder.frame = frames[-1]
+
+    def _leave(self, frame: Frame) -> None:
+        """Replace what a module computes by a layer or function of the library, if it is one."""
+        node = self._last.get(frame)
+        made = self._made.get(node)
+        if isinstance(made, Value) and frame.contains(made.frame) and frame.parent is not None:
+            self.builder.frame = frame.parent
+            found = recognized(self.builder, frame, self.module.get_submodule(frame.path), made, self.canonical)
+            if found is not None:
+                found.names = [*made.names]
+                self._made[node] = found
+
+    def _translated(self, node: Any, found: Any) -> Any:
+        import operator
+
+        if node.target is operator.getitem:
+            return self._given(node.args[0])[node.args[1]]
+        name = node.target._schema.name.split("::")[1]
+        types = [Type(array.shape, self.arrays.dtype(array)) for array in listed(found)]
+        args = [self._given(item) for item in node.args]
+        keywords = {key: self._given(item) for key, item in node.kwargs.items()}
+        handler = OPERATIONS.get(name)
+        if handler is None:
+            raise Untranslatable(f"the operation `aten.{name}` has no counterpart in the language")
+        try:
+            made = handler(self.builder, types, *args, **keywords)
+        except (TypeError, ValueError, IndexError, AttributeError) as error:
+            raise Untranslatable(f"the operation `aten.{name}` has no counterpart with these arguments") from error
+        if isinstance(made, list):
+            return made
+        if isinstance(made, Value):
+            made = converted(self.builder, made, types[0].dtype)
+        if not isinstance(made, Value) or made.array != listed(found)[0]:
+            raise Untranslatable(f"the operation `aten.{name}` has another result than its counterpart")
+        return made
+
+    def _given(self, item: Any) -> Any:
+        if isinstance(item, list | tuple):
+            return [self._given(part) for part in listed(item)]
+        if item.__class__.__name__ != "Node":
+            return item
+        if item in self._made:
+            return self._made[item]
+        value = self._value(item)
+        return value if not isinstance(value, Array) else self._unmade(item)
+
+    def _unmade(self, node: Any) -> Any:
+        raise Untranslatable(f"it reads `{os.path.basename(str(node.target))}`")
+
+
+def parameters(frame: Frame, names: Sequence[str]) -> list[str]:
+    """Return the tensors of a module among names."""
+    return [name for name in names if name.startswith(f"{frame.path}.") or not frame.path]

@@ -1,0 +1,100 @@
+"""Values: what a module computes, as operations of the language on other values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from archspec.algebra import Dim
+from archspec.normal.arrays import Array
+
+
+class Frame:
+    """A call of a module: its address, its class, and the call that it is part of."""
+
+    def __init__(self, path: str, kind: str, parent: Frame | None) -> None:
+        self.path = path
+        self.kind = kind
+        self.parent = parent
+
+    def __repr__(self) -> str:
+        return f"{self.path or '(the model)'}: {self.kind}"
+
+    @property
+    def stack(self) -> list[Frame]:
+        """The calls around this one, the outermost first, and itself."""
+        return [*(self.parent.stack if self.parent else ()), self]
+
+    def contains(self, other: Frame) -> bool:
+        """Whether another call is this one, or part of it."""
+        return self in other.stack
+
+
+class Value:
+    """A tensor: an operation, function, layer or block with its settings, applied to arguments.
+
+    Arguments are values and numbers; None stands for an optional input that is not given. An operation with several
+    results is a value whose results are values of the operation `part`. `names` are what the source calls the value,
+    `kind` is the package or definition that the operation is from.
+    """
+
+    def __init__(
+        self,
+        op: str,
+        args: Sequence[Any] = (),
+        settings: dict[str, Any] | None = None,
+        *,
+        array: Array,
+        dtype: str,
+        frame: Frame,
+        kind: str = "ops",
+        address: str = "",
+    ) -> None:
+        self.op = op
+        self.args = list(args)
+        self.settings = settings or {}
+        self.array = array
+        self.dtype = dtype
+        self.frame = frame
+        self.kind = kind
+        self.address = address
+        self.names: list[str] = []
+        self.order = 0
+
+    @property
+    def shape(self) -> tuple[Dim, ...]:
+        """The sizes of its axes."""
+        return self.array.shape
+
+    @property
+    def operands(self) -> list[Value]:
+        """The arguments that are values, also those in lists."""
+        return [*values_in(self.args)]
+
+    def __repr__(self) -> str:
+        return f"<{self.address or self.op} {self.dtype} {list(self.shape)}>"
+
+
+def values_in(item: object) -> Iterator[Value]:
+    """Yield the values in arguments."""
+    if isinstance(item, Value):
+        yield item
+    elif isinstance(item, list | tuple) and not isinstance(item, Array):
+        for part in item:  # pyright: ignore[reportUnknownVariableType]
+            yield from values_in(part)
+
+
+def live(outputs: Sequence[Value]) -> list[Value]:
+    """Return the values that outputs depend on, each after its arguments."""
+    found: dict[Value, None] = {}
+    waiting = [(value, False) for value in reversed(outputs)]
+    while waiting:
+        value, entered = waiting.pop()
+        if value in found:
+            continue
+        if entered:
+            found[value] = None
+        else:
+            waiting.append((value, True))
+            waiting += [(operand, False) for operand in reversed(value.operands)]
+    return [*found]
