@@ -30,6 +30,7 @@ class Builder:
         self.frame = Frame("", "", None)
         self._written: dict[Value, Value] = {}
         self._layouts: dict[Value, tuple[Value, Layout]] = {}
+        self._once: dict[tuple[str, Value], Value] = {}
         self._indexed = Indexed(self)
 
     # Making -----------------------------------------------------------------------------------------------------------
@@ -56,11 +57,26 @@ class Builder:
         found = self._results(name, flat, full)
         if elementwise:
             given = self._narrowed(name, given, found[0], full)
+            shorter = self._results(name, given, full)[0]
+            if shorter.shape != found[0].shape:
+                return [self.reshape(self.made(name, given, shorter, settings), found[0].shape)]
         whole = self.made(name, given, found[0], settings)
         if len(found) == 1:
             same = next((value for value in whole.operands if value.array == found[0] and value.dtype == whole.dtype), None)
             return [same or whole]
         return [self.made("part", [whole], array, {"index": turn}, "part") for turn, array in enumerate(found)]
+
+    def op_array(self, name: str, *args: Any) -> Array:
+        """Return the normal form of the result of an operation."""
+        return self._results(name, args, OPS[name].settings({}))[0]
+
+    def once(self, name: str, x: Value) -> Value:
+        """Return a function of a value, made where the value is, and only once."""
+        if (name, x) not in self._once:
+            outer, self.frame = self.frame, x.frame
+            self._once[name, x] = self.op(name, x)
+            self.frame = outer
+        return self._once[name, x]
 
     def function(self, name: str, args: Sequence[Value], shape: Sequence[Dim], dtype: str = "real", **settings: Any) -> Value | None:
         """Return the result of a function of the library; None if it does not accept the arguments."""
@@ -89,8 +105,6 @@ class Builder:
             return [self._argument(item, False) for item in arg]  # pyright: ignore[reportUnknownVariableType]
         if not isinstance(arg, Value):
             return arg
-        if arg.op == "full" and elementwise:
-            return arg.settings["value"]
         return arg if elementwise else self.written(arg)
 
     def _narrowed(self, name: str, args: list[Any], result: Array, settings: dict[str, Any]) -> list[Any]:
@@ -98,12 +112,19 @@ class Builder:
         found = list(args)
         for turn, arg in enumerate(args):
             if isinstance(arg, Value):
-                for shorter in self._unspread(arg):
+                for shorter in [arg.settings["value"]] if arg.op == "full" else self._unspread(arg):
                     tried = [*found[:turn], shorter, *found[turn + 1 :]]
-                    if self._results_or_none(name, tried, settings) == result:
+                    if self._spreads(self._results_or_none(name, tried, settings), result):
                         found = tried
                         break
         return [self.written(arg) if isinstance(arg, Value) else arg for arg in found]
+
+    def _spreads(self, found: Array | None, result: Array) -> bool:
+        """Whether an array is a result, up to leading axes of size 1."""
+        if found is None or found == result:
+            return found is not None
+        missing = len(result.shape) - len(found.shape)
+        return (1,) * missing + found.shape == result.shape and self.arrays.reshape(found, result.shape) == result
 
     def _results_or_none(self, name: str, args: list[Any], settings: dict[str, Any]) -> Array | None:
         try:
@@ -114,6 +135,9 @@ class Builder:
     def _unspread(self, value: Value) -> list[Value]:
         """Return what broadcasts to a view, the simplest first."""
         found: list[Value] = []
+        if value.op == "real":
+            inner = value.operands[0]
+            found += [*self._unspread(inner), inner]
         if value.dtype != "real":
             written = self._indexed.written(value)
             if written is not None:
@@ -190,6 +214,12 @@ class Builder:
         moved = [axis for group in before for axis in group] != [axis for axis in leaves if not axis.new]
         if kinds == [[1, 1, 2], [1, 1, 1, 1]] and [*before[0], before[2][0], *before[1], before[2][1]] == leaves:
             return self.made("split_heads", [root], array, {"count": before[2][0].size}, "std")
+        if kinds == [[1, 1, 2], [1, 2, 1, 1]] and new == [after[1][1]] and [
+            *before[0], before[2][0], *before[1], before[2][1]
+        ] == [leaf for leaf in leaves if leaf is not new[0]]:
+            shape = (before[0][0].size, before[2][0].size, before[1][0].size, before[2][1].size)
+            inner = self.written(self.permute(self.reshape(root, (shape[0], shape[2], shape[1], shape[3])), (0, 2, 1, 3)))
+            return self.made("repeat_heads", [inner], array, {"times": new[0].size}, "std")
         if kinds == [[1, 1, 1, 1], [1, 1, 2]] and [*before[0], *before[2], *before[1], *before[3]] == leaves:
             return self.made("merge_heads", [root], array, {}, "std")
         if kinds == [[1, 1, 1, 1], [1, 2, 1, 1]] and new == [after[1][1]] and not moved:
@@ -221,6 +251,14 @@ class Builder:
         if tuple(shape) == root.shape:
             return root
         return self.made("reshape", [root], self.arrays.reshape(root.array, shape), {"shape": tuple(shape)})
+
+    def unflattened(self, x: Value) -> Value:
+        """Return a matrix whose rows are flattened from several axes with these axes."""
+        _, layout = self.layout(x)
+        _, after = layout.settled()
+        if len(after) != 2 or len(after[0]) < 2 or not after[1]:
+            return x
+        return self.reshape(x, (*[axis.size for axis in after[0]], x.shape[1]))
 
     def shortened(self, value: Value) -> Value:
         """Return a value as it is written, without leading axes of size 1 if it depends on positions alone."""

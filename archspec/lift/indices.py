@@ -209,7 +209,8 @@ class Indexed:
                 raise Unwritten
             return self._op(names[atom.kind], *parts)
         if atom.text.startswith(OPAQUE):
-            return self._element(int(atom.text[2:]))
+            inner = self._element(int(atom.text[2:]))
+            return self._op("int", inner) if getattr(inner, "dtype", "") == "bool" else inner
         own = [index_name(at) for at in self.arrays.own(self._shape)]
         if atom.text not in own:
             raise Unwritten

@@ -12,6 +12,7 @@ from archspec.algebra import product
 from archspec.equivalence.calls.values import Untranslatable, listed
 from archspec.ir import Type
 from archspec.lift.builder import Builder
+from archspec.lift.rotary import rotation
 from archspec.lift.values import Value
 
 Handler: TypeAlias = Callable[..., Any]
@@ -34,6 +35,9 @@ def _arithmetic(name: str) -> Handler:
     def call(b: Builder, types: Types, x: Any, y: Any, alpha: Any = 1) -> Any:
         if alpha != 1:
             y = b.op("mul", _number(b, y), alpha) if isinstance(y, Value) else y * alpha
+        rotated = rotation(b, x, y) if name == "add" else None
+        if rotated is not None:
+            return rotated
         return converted(b, b.op(name, _number(b, x), _number(b, y)), types[0].dtype)
 
     return call
@@ -343,7 +347,8 @@ def _linear(b: Builder, types: Types, x: Value, weight: Value, bias: Value | Non
 def _addmm(b: Builder, types: Types, bias: Value, x: Value, y: Value, *, beta: float = 1, alpha: float = 1) -> Value:
     if (beta, alpha) != (1, 1):
         raise Untranslatable("it scales a matrix product and what it is added to")
-    return b.op("add", b.op("matmul", x, y), bias)
+    rows = b.unflattened(x)
+    return b.reshape(b.op("add", b.op("matmul", rows, y), bias), types[0].shape)
 
 
 def _baddbmm(b: Builder, types: Types, bias: Value, x: Value, y: Value, *, beta: float = 1, alpha: float = 1) -> Value:

@@ -91,12 +91,13 @@ class Recording(Capture):
     def _note(self, node: Any, found: Any) -> None:
         if found is None or not all(isinstance(item, Array) for item in listed(found)):
             return
-        self._enter(self._stack(node))
+        frames = self._stack(node)
+        self._enter(frames)
         self._made[node] = made = self._translated(node, found)
-        names = names_of(node)
-        for turn, value in enumerate(listed(made)):
-            if isinstance(value, Value) and value.frame in self._open and len(names) in (1, len(listed(made))):
-                value.names.append(names[turn if len(names) > 1 else 0])
+        values = listed(made)
+        for value, names in zip(values, names_of(node, len(values)), strict=True):
+            if isinstance(value, Value) and value.frame is frames[-1]:
+                value.names = [*dict.fromkeys([*value.names, *names])]
         for frame in self._open:
             self._last[frame] = node
 
@@ -126,7 +127,7 @@ class Recording(Capture):
             self.builder.frame = frame.parent
             found = recognized(self.builder, frame, self.module.get_submodule(frame.path), made, self.canonical)
             if found is not None:
-                found.names = [*made.names]
+                found.names = [*made.names, *found.names]
                 self._made[node] = found
 
     def _translated(self, node: Any, found: Any) -> Any:
@@ -150,6 +151,14 @@ class Recording(Capture):
         if isinstance(made, Value):
             made = converted(self.builder, made, types[0].dtype)
         if not isinstance(made, Value) or made.array != listed(found)[0]:
+            if __import__("os").environ.get("DBG") or True:
+                print("MISMATCH", name, args, made, getattr(made,"array",None), listed(found)[0]); e=self.arrays.elements
+                def show(x, d=0):
+                    n=e.nodes[x]; print("  "*d, x, n.kind, [str(a) for a in n.arguments]);
+                    from archspec.normal.walking import children
+                    if d<6:
+                        for c in children(e.table, x): show(c,d+1)
+                show(made.array.element); show(listed(found)[0].element)
             raise Untranslatable(f"the operation `aten.{name}` has another result than its counterpart")
         return made
 

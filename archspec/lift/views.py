@@ -92,16 +92,17 @@ class Pattern(Record):
     repeats: bool
 
 
-LETTERS = "hdcwnkmpqrtuvxyzaegijlofbs"
+LETTERS = "dhwcnkmpqrtuvxyzaegijlofbs"
 
 
 def pattern(before: Sequence[Sequence[Axis]], after: Sequence[Sequence[Axis]]) -> Pattern:
     """Return the pattern that takes the axes `before` to those `after`."""
     names: dict[Axis, str] = {}
+    letters = f"h{LETTERS}" if any(len(group) > 1 for group in before) else LETTERS
     leaves = dict.fromkeys([axis for groups in (before, after) for group in groups for axis in group])
     for axis in leaves:
         wanted = axis.size.symbol[0] if isinstance(axis.size, Polynomial) and axis.size.symbol else ""
-        free = [letter for letter in wanted.lower() + LETTERS if letter not in names.values()]
+        free = [letter for letter in wanted.lower() + letters if letter not in names.values()]
         names[axis] = free[0]
     given = [axis for group in before for axis in group[:-1]] + [axis for axis in leaves if axis.new]
     text = f"{_side(before, names)} -> {_side(after, names)}"

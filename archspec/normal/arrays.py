@@ -14,7 +14,7 @@ from archspec.normal.axes import Indices
 from archspec.normal.elements import Elements
 from archspec.normal.replacing import Replacing, Values
 from archspec.normal.table import MOST, Dtype, Element, Names, index_name
-from archspec.normal.walking import names_in_order
+from archspec.normal.walking import divisors, names_in_order
 from archspec.record import Record
 
 
@@ -98,6 +98,12 @@ class Arrays:
         self, kind: str, body: Element, reduced: Iterable[Expression], kept: Expression | None = None
     ) -> Element:
         """Return the reduction of an element over indices; with `kept`, its element at that index in their place."""
+        body, parts = self._divided(body, reduced)
+        return self.replace(self._reduction(kind, body, reduced, kept), parts)
+
+    def _reduction(
+        self, kind: str, body: Element, reduced: Iterable[Expression], kept: Expression | None = None
+    ) -> Element:
         elements = self.elements
         among = {index_name(at) for at in reduced} & elements.nodes[body].names
         if not among:
@@ -113,20 +119,41 @@ class Arrays:
         base = elements.base(kind, (self._replacing.element(body, values),), elements.dtype(body))
         return elements.load(base, (*free, *([] if kept is None else [kept])))
 
+    def _divided(self, body: Element, reduced: Iterable[Expression]) -> tuple[Element, dict[str, Expression]]:
+        """Return an element with two indices in place of each that only occurs divided, as in flattened axes.
+
+        The integers that these indices stand for are returned by name.
+        """
+        among = {index_name(at) for at in reduced}
+        values: dict[str, Expression] = {}
+        parts: dict[str, Expression] = {}
+        for name, by in divisors(self.elements.table, body).items():
+            if name not in among:
+                kind, extent = name.partition(".")[0][1:], self.axes.extent(name)
+                whole = self.axes.index(kind, extent)
+                above, below = self.axes.index(f"{kind}q", extent // by), self.axes.index(f"{kind}m", by)
+                values[name] = above * by + below
+                parts |= {index_name(above): whole // by, index_name(below): whole % by}
+        return (self.replace(body, values), parts) if values else (body, {})
+
     def total(self, body: Element, over: Sequence[tuple[Expression, Dim]]) -> Element:
         """Return the sum of an element over indices with these extents. Factors without the indices are outside."""
+        body, parts = self._divided(body, [at for at, _ in over])
+        return self.replace(self._total(body, over), parts)
+
+    def _total(self, body: Element, over: Sequence[tuple[Expression, Dim]]) -> Element:
         elements = self.elements
         names = elements.nodes[body].names
         live = [at for at, _ in over if index_name(at) in names]
         times = product([extent for at, extent in over if index_name(at) not in names])
         if elements.dtype(body) == "int":
-            summed = self.reduction("total", body, live)
+            summed = self._reduction("total", body, live)
             return elements.integer(elements.polynomial(summed) * times)
         coefficient, factors = elements.factors(body)
         among: Names = frozenset([index_name(at) for at in live])
         outside = [factor for factor in factors if not elements.nodes[factor[0]].names & among]
         inside = elements.product([factor for factor in factors if factor not in outside])
-        summed = self.reduction("total", inside, live)
+        summed = self._reduction("total", inside, live)
         scale = elements.real(elements.integer(times))
         return elements.product([(elements.number(coefficient), 1.0), (scale, 1.0), *outside, (summed, 1.0)])
 

@@ -88,6 +88,24 @@ class Axes:
         return whole + rest // by, rest % by
 
 
+    def settled(self, value: Expression) -> Expression:
+        """Return an integer whose quotients and remainders are decided as far as the extents of axes decide them."""
+        found: Expression = 0
+        for monomial, coefficient in terms_of(value):
+            if not isinstance(coefficient, int) or not any(atom.kind in ("//", "%") for atom, _ in monomial):
+                found = found + expression(((monomial, coefficient),))
+                continue
+            part: Expression = coefficient
+            for atom, power in monomial:
+                factor: Expression = expression((((((atom, 1),)), 1),))
+                if atom.kind in ("//", "%"):
+                    inner, by = [self.settled(expression(argument)) for argument in atom.arguments]
+                    factor = self.divide(inner, by)[0 if atom.kind == "//" else 1]
+                part = part * factor**power
+            found = found + part
+        return found
+
+
 def joined(value: Expression) -> Expression:
     """Join quotients and remainders of the same division: n * (x // n) + x % n is x."""
     for monomial, coefficient in terms_of(value):

@@ -43,7 +43,7 @@ class Replacing:
                 changed = self.element(inner, values)
                 if changed != inner:
                     replaced[name] = self.elements.polynomial(changed)
-        return joined(substitute(value, replaced)) if replaced else value
+        return joined(self.elements.axes.settled(substitute(value, replaced))) if replaced else value
 
     def _remade(self, node: Node, values: Values) -> Element:
         e = self.elements

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, cast
 
-from archspec.algebra import Atom, Expression, Polynomial, symbols
-from archspec.algebra.polynomial import expression
-from archspec.normal.table import OPAQUE, Node, Table
+from archspec.algebra import Atom, Dim, Expression, Polynomial, symbols
+from archspec.algebra.polynomial import expression, terms_of
+from archspec.normal.table import OPAQUE, Node, Table, index_name
 
 if TYPE_CHECKING:
     from archspec.normal.table import Element
@@ -58,6 +58,41 @@ def names_in_order(table: Table, element: Element) -> list[str]:
     walk.visit(element)
     assert walk.found.keys() == table.nodes[element].names
     return list(walk.found)
+
+
+def divisors(table: Table, element: Element) -> dict[str, Dim]:
+    """Return the indices in an element that only occur as quotient and remainder of one division, and what divides them."""
+    found: dict[str, Dim | None] = {}
+    seen: set[Element] = set()
+
+    def see(name: str, by: Dim | None) -> None:
+        found[name] = by if found.get(name, by) == by else None
+
+    def visit(value: Expression) -> None:
+        for monomial, _ in terms_of(value):
+            for atom, _ in monomial:
+                inner = [expression(argument) for argument in atom.arguments]
+                name = index_name(inner[0]) if atom.kind in ("//", "%") else ""
+                if name.startswith("#") and not name.startswith(OPAQUE):
+                    see(name, inner[1])
+                elif atom.kind == "index" and not atom.text.startswith(OPAQUE):
+                    see(atom.text, None)
+                else:
+                    for part in inner:
+                        visit(part)
+
+    waiting = [element]
+    while waiting:
+        part = waiting.pop()
+        node = table.nodes[part]
+        if part in seen or not node.names:
+            continue
+        seen.add(part)
+        for argument in node.arguments[1:] if node.kind == "load" else node.arguments[:1]:
+            if isinstance(argument, Polynomial):
+                visit(argument)
+        waiting += children(table, part)
+    return {name: by for name, by in found.items() if by is not None}
 
 
 class _Walk:

@@ -1,0 +1,342 @@
+"""Bodies as statements: chains of steps, and names for what is used more than once."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from archspec.algebra import Polynomial
+from archspec.lift.blocks import Body
+from archspec.lift.names import Names
+from archspec.lift.runs import Run, address_pattern
+from archspec.lift.templates import Gaps, Statement, Template
+from archspec.lift.values import Value
+from archspec.ops import OPS
+
+OPERATORS = {op.name: op.symbol for op in OPS.values() if op.symbol} | {"and": "and", "or": "or", "not": "not"}
+PRECEDENCE = {"or": 1, "and": 2, "not": 3, "==": 4, "!=": 4, "<": 4, "<=": 4, ">": 4, ">=": 4, "+": 5, "-": 5, "*": 6, "/": 6, "//": 6, "%": 6, "neg": 7, "**": 8}
+STREAMED = ("+", "-", "*", "/")
+LISTED = ("concat", "stack", "attention")
+"""Functions whose tensors are on a par: none of them is piped."""
+
+MOST_STEPS_INLINE = 3
+SETTINGS_OF = {"split_heads": ("count",), "repeat_heads": ("times",), "reshape": ("shape",), "expand": ("shape",), "arange": ("stop",), "full": ("shape", "value"), "split": ("sizes",), "table": ("values",)}
+"""The hyperparameters that are given by position."""
+
+LAYER_SETTINGS = {
+    "Linear": ("in_features", "out_features"),
+    "Embedding": ("count", "features"),
+    "LayerNorm": ("features", "eps"),
+    "RMSNorm": ("features", "eps"),
+    "GroupNorm": ("groups", "channels", "eps"),
+    "BatchNorm": ("features", "eps"),
+    "Conv1d": ("in_channels", "out_channels", "kernel"),
+    "Conv2d": ("in_channels", "out_channels", "kernel"),
+}
+
+
+class BodyWriter:
+    """Writes one body. `definition` gives the number and the row of the definition of a call."""
+
+    def __init__(
+        self,
+        body: Body,
+        definition: Callable[[Value], tuple[int, int]],
+        runs: Mapping[Value, Run],
+        input_names: Sequence[str],
+        output_names: Sequence[str],
+        taken: Sequence[str],
+        owned: Sequence[tuple[str, str, tuple[int, ...]]],
+    ) -> None:
+        self.body = body
+        self.definition = definition
+        self.runs = runs
+        self.gaps = Gaps()
+        self.imports: set[str] = set()
+        inner = {value for run in runs.values() for value in run.values[:-1]}
+        self.values = [value for value in body.values() if value.op != "tensor" and value not in inner]
+        self.uses = Counter([operand for value in self.values for operand in self._operands(value)])
+        self.uses.update(body.outputs)
+        self.names = Names([*input_names, *taken])
+        self.called: dict[Value, str] = dict(zip(body.inputs, input_names, strict=True))
+        self.declared: set[str] = set()
+        self.statements: list[Statement] = []
+        self.input_names = input_names
+        self.output_names = output_names
+        self.owned = owned
+
+    def template(self) -> Template:
+        """Return the definition of the body."""
+        inputs = tuple([(name, value.dtype, self._shape(value)) for name, value in zip(self.input_names, self.body.inputs, strict=True)])
+        outputs = tuple([(name, value.dtype, self._shape(value)) for name, value in zip(self.output_names, self.body.outputs, strict=True)])
+        for address, modifiers, shape in self.owned:
+            text = f"{written(address)}: {modifiers} {self.gaps.number(shape, 'size')}"
+            self.statements.append(Statement(text=text))
+        self._declare_shared()
+        for value in self.values:
+            if self._is_statement(value):
+                self._bind(value)
+        returned = [self._returned(value) for value in self.body.outputs]
+        if len(returned) == 1:
+            self.statements.append(Statement((), *returned[0]))
+        else:
+            self.statements.append(Statement(text="return " + ", ".join([_inline(*part) for part in returned])))
+        is_layer = not any(value.kind in ("layer", "block") for value in self.values)
+        return Template(
+            self.body.frame.kind,
+            inputs,
+            outputs,
+            tuple(self.statements),
+            tuple(self.gaps.hints),
+            tuple(self.gaps.uses),
+            is_layer and any(operand.op == "tensor" for value in self.values for operand in value.operands),
+        )
+
+    # Statements -------------------------------------------------------------------------------------------------------
+
+    def _operands(self, value: Value) -> list[Value]:
+        first = self.runs[value].values[0] if value in self.runs else value
+        return [operand for operand in first.operands if operand.op != "tensor"]
+
+    def _args(self, value: Value) -> list[Any]:
+        return self.runs[value].values[0].args if value in self.runs else value.args
+
+    def _is_statement(self, value: Value) -> bool:
+        if value.op == "part" or (value in self.body.outputs and self.uses[value] == 1):
+            return False
+        if self.parts(value):
+            return True
+        if self.uses[value] > 1:
+            return not (value.op == "arange" and not value.args)
+        (user,) = [other for other in self.values if value in self._operands(other)]
+        return not (self.stream(user) is value or self._is_simple(value))
+
+    def parts(self, value: Value) -> list[Value]:
+        """Return the results of a value that has several."""
+        return [other for other in self.values if other.op == "part" and other.args == [value]]
+
+    def _bind(self, value: Value) -> None:
+        parts = self.parts(value)
+        source, steps = self.chain(value)
+        if parts:
+            count = 1 + max(int(part.settings["index"]) for part in parts)
+            if value.op == "split":
+                count = len(value.settings["sizes"])
+            elif value.op == "topk":
+                count = 2
+            elif value.kind == "block":
+                count = max(count, len(parts))
+            by_index = {part.settings["index"]: part for part in parts}
+            names: list[str] = []
+            for turn in range(count):
+                part = by_index.get(turn)
+                names.append("_" if part is None else self.names.take(self._wanted(part)))
+                if part is not None:
+                    self.called[part] = names[-1]
+            self.statements.append(Statement(tuple(names), source, tuple(steps)))
+            return
+        name = self.names.take(self._wanted(value))
+        self.statements.append(Statement((name,), source, tuple(steps)))
+        self.called[value] = name
+
+    def _wanted(self, value: Value) -> list[str]:
+        """Return names for a value, the best first."""
+        users = [other for other in self.values if value in self._operands(other)]
+        named = list(value.names)
+        if value.op == "part" and users and self.uses[value] == 1:
+            named += users[0].names
+        if value.dtype == "bool":
+            named = ["mask", *named]
+        words = [word for word in value.address.split(".") if not word.isdigit()]
+        return [*named, *([words[-1]] if words else [])]
+
+    def _returned(self, value: Value) -> tuple[str, tuple[str, ...]]:
+        if value in self.called:
+            return self.called[value], ()
+        source, steps = self.chain(value)
+        return source, tuple(steps)
+
+    def _declare_shared(self) -> None:
+        """Declare the layers that are applied several times."""
+        for value in self.values:
+            run = self.runs.get(value)
+            if value.kind in ("layer", "block") and run is not None and run.is_shared and value.address not in self.declared:
+                self.declared.add(value.address)
+                address = written(self._relative(value.address))
+                self.statements.append(Statement(text=f"{address}: {self._callee(value)}"))
+
+    # Expressions ------------------------------------------------------------------------------------------------------
+
+    def stream(self, value: Value) -> Value | None:
+        """Return the argument that is piped into a step; None if the value begins a chain."""
+        args = self._args(value)
+        tensors = [arg for arg in args if isinstance(arg, Value) and arg.op != "tensor"]
+        if not tensors or value.op in LISTED:
+            return None
+        if value.kind in ("layer", "block"):
+            return tensors[0]
+        symbol = OPERATORS.get(value.op)
+        if symbol is None:
+            whole = [arg for arg in args if isinstance(arg, Value)]
+            if len(whole) == 1:
+                return tensors[0]
+            return next((arg for arg in tensors if self._is_chain(arg) and arg.dtype == "real"), None)
+        if symbol not in STREAMED or len(args) < 2:
+            return None
+        candidates = [arg for arg in (args if symbol in ("+", "*") else args[:1]) if isinstance(arg, Value) and arg.op != "tensor"]
+        chains = [arg for arg in candidates if self._is_chain(arg)]
+        if not chains or len(candidates) > 1 and candidates[0] is candidates[1]:
+            return None
+        return max(chains, key=lambda arg: (self._depth(arg) > 2, chains.index(arg)))
+
+    def _is_chain(self, value: Value) -> bool:
+        """Whether a value is written as part of the chain of its only use."""
+        return self.uses[value] == 1 and value not in self.called and value.op != "part" and self._has_layer(value)
+
+    def _has_layer(self, value: Value) -> bool:
+        if value.kind in ("layer", "block") or value.op in LISTED:
+            return True
+        return value.op != "part" and any(
+            self.uses[operand] == 1 and operand not in self.called and self._has_layer(operand)
+            for operand in self._operands(value)
+        )
+
+    def _depth(self, value: Value) -> int:
+        inner = [operand for operand in self._operands(value) if self.uses[operand] == 1 and operand not in self.called and operand.op != "part"]
+        return 1 + max([self._depth(operand) for operand in inner], default=0)
+
+    def _is_simple(self, value: Value) -> bool:
+        """Whether a value is short enough to be written as an argument."""
+        return value.kind not in ("layer", "block") and value.op != "attention" and not self._has_layer(value) and self._depth(value) <= MOST_STEPS_INLINE
+
+    def chain(self, value: Value) -> tuple[str, list[str]]:
+        """Return what a value begins with, and the steps that follow."""
+        stream = self.stream(value)
+        if stream is None:
+            return self.expression(value), []
+        if stream in self.called or stream.op == "part":
+            source, steps = self.argument(stream), []
+        else:
+            source, steps = self.chain(stream)
+        return source, [*steps, self._step(value, stream)]
+
+    def argument(self, value: Any, precedence: int = 0) -> str:
+        """Return an argument as an expression."""
+        if not isinstance(value, Value):
+            if isinstance(value, float) and value == LOWEST:
+                return "lowest"
+            text = self.gaps.number(value, "number")
+            return f"({text})" if precedence > 5 and isinstance(value, Polynomial) and value.symbol is None else text
+        if value in self.called:
+            return self.called[value]
+        if value.op == "tensor":
+            return f".{written(self._relative(value.address))}"
+        return self.expression(value, precedence)
+
+    def expression(self, value: Value, precedence: int = 0) -> str:
+        """Return a value as an expression."""
+        symbol = OPERATORS.get(value.op)
+        if symbol is not None and value.kind == "ops":
+            own = PRECEDENCE["neg" if value.op == "neg" else symbol]
+            if len(value.args) == 1:
+                text = f"{symbol} " if symbol.isalpha() else symbol
+                text += self.argument(value.args[0], own)
+            else:
+                left = self.argument(value.args[0], own + (symbol in ("**", "==", "!=", "<", "<=", ">", ">=")))
+                text = f"{left} {symbol} {self.argument(value.args[1], own + 1)}"
+            return f"({text})" if own < precedence else text
+        args = [self.argument(arg) for arg in self._flat(value) if arg is not None or value.op != "attention"]
+        if value.op in ("arange", "full", "table", "rotary_frequencies"):
+            return self._callee(value)
+        return f"{self._applied(value)}({', '.join(args)})"
+
+    def _flat(self, value: Value) -> list[Any]:
+        args = self._args(value)
+        if args and isinstance(args[0], list):
+            args = [*args[0], *args[1:]]
+        return args
+
+    def _step(self, value: Value, stream: Value) -> str:
+        args = self._args(value)
+        symbol = OPERATORS.get(value.op)
+        if symbol in STREAMED and value.kind == "ops" and len(args) == 2:
+            other = args[1] if args[0] is stream else args[0]
+            return f"{symbol} {self.argument(other, PRECEDENCE[symbol] + 1)}"
+        given = ["_" if arg is stream else self.argument(arg) for arg in self._flat(value)]
+        text = self._applied(value)
+        if given != ["_"]:
+            text += f"({', '.join(given)})"
+        run = self.runs.get(value)
+        if run is not None:
+            start = str(run.start)
+            text += f" for i in {start}..{self.gaps.number(run.start + len(run.values), 'layers')}"
+        return text
+
+    def _applied(self, value: Value) -> str:
+        """Return what is applied: with its address for a layer or block."""
+        callee = self._callee(value)
+        if value.kind not in ("layer", "block"):
+            return callee
+        run = self.runs.get(value)
+        address = written(self._relative(run.address if run is not None else value.address))
+        if (run is not None and run.is_shared) or value.address in self.declared:
+            self.gaps_of_shared(value)
+            return f".{address}"
+        self.declared.add(value.address)
+        return f"{address}: {callee}"
+
+    def gaps_of_shared(self, value: Value) -> None:
+        """A layer that is declared elsewhere needs no gaps here."""
+
+    def _callee(self, value: Value) -> str:
+        if value.kind == "block":
+            run = self.runs.get(value)
+            values = run.values if run is not None else [value]
+            found = [self.definition(item) for item in values]
+            return self.gaps.use(found[0][0], [row for _, row in found])
+        positional = (LAYER_SETTINGS if value.kind == "layer" else SETTINGS_OF).get(value.op, ())
+        if value.kind in ("std", "layer"):
+            self.imports.add(value.op)
+        parts: list[str] = []
+        for name, setting in value.settings.items():
+            text = self._setting(value, name, setting)
+            parts.append(text if name in positional or not name else f"{name} = {text}")
+        return f"{value.op}({', '.join(parts)})" if parts else value.op
+
+    def _setting(self, value: Value, name: str, setting: Any) -> str:
+        if name in ("axis", "a", "b", "order", "index", "keep", "start", "step", "") and isinstance(setting, int | str | list | tuple):
+            if isinstance(setting, str):
+                return f'"{setting}"'
+            return str(list(setting)) if isinstance(setting, list | tuple) else str(setting)
+        return self.gaps.number(setting, name)
+
+    def _shape(self, value: Value) -> str:
+        return f"[{', '.join([self.gaps.number(size, 'size') for size in value.shape])}]"
+
+    def _relative(self, address: str) -> str:
+        path = self.body.path
+        return address[len(path) + 1 :] if path else address
+
+
+LOWEST = -(2.0 - 2.0**-23) * 2.0**127
+
+
+def _inline(source: str, steps: tuple[str, ...]) -> str:
+    return " |> ".join([source, *steps])
+
+
+def written(address: str) -> str:
+    """Return an address in the notation of the language."""
+    words = re.findall(r"[^.\[\]]+|\[[^\]]*\]", address)
+    text = ""
+    for turn, word in enumerate(words):
+        quoted = not word.startswith("[") and (not re.fullmatch(r"\w+", word) or (turn == 0 and (word[0].isdigit() or word in KEYWORDS)))
+        text += word if word.startswith("[") else f"{'.' if text else ''}{chr(34) + word + chr(34) if quoted else word}"
+    return text
+
+
+KEYWORDS = frozenset("if else for in return tie require role param buffer const unused expect and or not true false none inf as".split())
+
+__all__ = ["BodyWriter", "address_pattern", "written"]
