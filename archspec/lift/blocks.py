@@ -56,12 +56,15 @@ def bodies_of(root: Frame, outputs: Sequence[Value], owners: Mapping[str, Sequen
     owner = {value: next(frame for frame in reversed(value.frame.stack) if frame in kept) for value in values}
     found: dict[Value | None, Body] = {}
     results = list(outputs)
+    active = list(values)
     for frame in sorted(kept, key=lambda frame: -len(frame.stack)):
         if frame is root:
             continue
-        members = [value for value in values if owner[value] is frame]
+        members = [value for value in active if owner[value] is frame]
         parent = next(other for other in reversed(frame.stack[:-1]) if other in kept)
-        call, body, replaced = _collapsed(frame, parent, members, values, results)
+        call, body, replaced = _collapsed(frame, parent, members, active, results)
+        for other in found.values():
+            other.inputs = [replaced.get(value, value) for value in other.inputs]
         found[call] = body
         for value in values:
             if owner[value] is not frame:
@@ -69,8 +72,9 @@ def bodies_of(root: Frame, outputs: Sequence[Value], owners: Mapping[str, Sequen
         results = [replaced.get(value, value) for value in results]
         made = [call, *[part for part in replaced.values() if part is not call]]
         owner |= dict.fromkeys(made, parent)
-        last = max(values.index(member) for member in members)
-        values[last + 1 : last + 1] = made
+        inside = set(members)
+        active = [value for value in active if value not in inside] + made
+        values += made
     inputs = [value for value in values if value.op == "input"]
     found[None] = Body(root, inputs, results)
     return found

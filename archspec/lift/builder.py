@@ -30,6 +30,7 @@ class Builder:
         self.frame = Frame("", "", None)
         self._written: dict[Value, Value] = {}
         self._layouts: dict[Value, tuple[Value, Layout]] = {}
+        self._views: dict[tuple[Value, Array], Value] = {}
         self._once: dict[tuple[str, Value], Value] = {}
         self._indexed = Indexed(self)
 
@@ -181,8 +182,12 @@ class Builder:
                 return self.made(op, [x], array, settings)
         if array == root.array:
             return root
+        known = self._views.get((root, array))
+        if known is not None and known.frame.contains(self.frame):
+            return known
         value = self.made(op, [x], array, settings)
         self._layouts[value] = root, changed
+        self._views[root, array] = value
         return value
 
     def written(self, value: Value) -> Value:

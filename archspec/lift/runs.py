@@ -28,8 +28,10 @@ def runs_of(values: Sequence[Value], outputs: Sequence[Value], key: Callable[[Va
     uses = Counter([operand for value in values for operand in value.operands] + list(outputs))
     found: dict[Value, Run] = {}
     before: dict[Value, Value] = {}
+    inside = set(values)
     for value in values:
-        previous = next((arg for arg in value.operands if _follows(arg, value, key) and uses[arg] == 1), None)
+        operands = [arg for arg in value.operands if arg in inside and uses[arg] == 1]
+        previous = next((arg for arg in operands if _follows(arg, value, key)), None)
         if previous is not None:
             before[value] = previous
     last = set(before) - {previous for previous in before.values()}

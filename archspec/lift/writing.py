@@ -104,12 +104,16 @@ class BodyWriter:
         return self.runs[value].values[0].args if value in self.runs else value.args
 
     def _is_statement(self, value: Value) -> bool:
-        if value.op == "part" or (value in self.body.outputs and self.uses[value] == 1):
+        if value.op == "part":
             return False
+        if value in self.body.outputs and self.uses[value] == 1:
+            return len(self.body.outputs) > 1 and not self._is_simple(value)
         if self.parts(value):
             return True
         if self.uses[value] > 1:
             return not (value.op == "arange" and not value.args)
+        if value.op == "key_mask":
+            return True
         (user,) = [other for other in self.values if value in self._operands(other)]
         return not (self.stream(user) is value or self._is_simple(value))
 
@@ -144,7 +148,8 @@ class BodyWriter:
     def _wanted(self, value: Value) -> list[str]:
         """Return names for a value, the best first."""
         users = [other for other in self.values if value in self._operands(other)]
-        named = list(value.names)
+        outputs = dict(zip(self.body.outputs, self.output_names, strict=True))
+        named = [*([outputs[value]] if outputs.get(value) else []), *value.names]
         if value.op == "part" and users and self.uses[value] == 1:
             named += users[0].names
         if value.dtype == "bool":
@@ -189,7 +194,9 @@ class BodyWriter:
         chains = [arg for arg in candidates if self._is_chain(arg)]
         if not chains or len(candidates) > 1 and candidates[0] is candidates[1]:
             return None
-        return max(chains, key=lambda arg: (self._depth(arg) > 2, chains.index(arg)))
+        if symbol == "*":
+            return max(chains, key=lambda arg: (self._depth(arg) > 2, chains.index(arg)))
+        return max(chains, key=lambda arg: (self._depth(arg), -chains.index(arg)))
 
     def _is_chain(self, value: Value) -> bool:
         """Whether a value is written as part of the chain of its only use."""

@@ -1,0 +1,150 @@
+"""Numbers as expressions of the fields of a configuration, from their values at two configurations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple, TypeAlias
+
+Pair: TypeAlias = "tuple[float, float | None]"
+"""A number at the first configuration, and at the second; None without a second one."""
+
+
+class Found(NamedTuple):
+    """An expression, and the fields in it."""
+
+    text: str
+    fields: tuple[str, ...]
+
+
+class Expressions:
+    """Expressions of fields, found by their values."""
+
+    def __init__(self, fields: Mapping[str, Pair]) -> None:
+        self.fields = dict(fields)
+        self._known: dict[Pair, Found] = {}
+        self._index()
+
+    def add(self, name: str, pair: Pair) -> None:
+        """Add a field."""
+        self.fields[name] = pair
+        self._known[_key(pair)] = Found(name, (name,))
+
+    def find(self, pair: Pair, hint: str = "") -> Found | None:
+        """Return the simplest expression with these values."""
+        a, b = pair
+        named = [name for name, own in self.fields.items() if _same(own, pair)]
+        if named:
+            words = set(hint.split("_"))
+            best = max(named, key=lambda name: (len(words & set(name.split("_"))), -named.index(name)))
+            return Found(best, (best,))
+        if b is None or _close(a, b):
+            return None
+        return self._known.get(_key(pair))
+
+    def _index(self) -> None:
+        """Compute expressions, the simpler ones first; an expression is only kept if no simpler one has its values."""
+        if any(pair[1] is None for pair in self.fields.values()):
+            return
+        whole = {name: pair for name, pair in self.fields.items() if isinstance(pair[0], int) and pair[0] > 0}
+        simple = [Found(name, (name,)) for name in whole]
+        values = {found: (whole[found.text][0], whole[found.text][1] or 0) for found in simple}
+        second: dict[Found, tuple[float, float]] = {}
+        for found, pair in [*_with_numbers(values), *_of_two(values)]:
+            if self._keep(found, pair):
+                second[found] = pair
+        third = [*_with_numbers(second), *_squares(values | second)]
+        for found, pair in third:
+            self._keep(found, pair)
+        for found, pair in _of_three(values, second):
+            self._keep(found, pair)
+        for found, pair in [*_reals(values | second, 0.5), *_logarithms(values | second)]:
+            self._keep(found, pair)
+
+    def _keep(self, found: Found, pair: tuple[float, float]) -> bool:
+        if any(_same(own, pair) for own in self.fields.values()) or _key(pair) in self._known:
+            return False
+        self._known[_key(pair)] = found
+        return True
+
+
+Values: TypeAlias = Mapping[Found, "tuple[float, float]"]
+Candidates: TypeAlias = Iterator["tuple[Found, tuple[float, float]]"]
+
+
+def _with_numbers(values: Values) -> Candidates:
+    for number in (2, 3, 4, 5, 6, 8):
+        for found, (a, b) in values.items():
+            yield Found(f"{number} * {_factor(found)}", found.fields), (number * a, number * b)
+    for number in (2, 4):
+        for found, (a, b) in values.items():
+            if a >= number and b >= number:
+                yield Found(f"{_factor(found)} // {number}", found.fields), (a // number, b // number)
+    for number in (1, 2):
+        for found, (a, b) in values.items():
+            yield Found(f"{found.text} + {number}", found.fields), (a + number, b + number)
+            if a > number and b > number:
+                yield Found(f"{found.text} - {number}", found.fields), (a - number, b - number)
+
+
+def _of_two(values: Values) -> Candidates:
+    for first, (a, b) in values.items():
+        for second, (c, d) in values.items():
+            fields = (*first.fields, *second.fields)
+            if first != second and a % c == 0 and b % d == 0 and a > c and b > d:
+                yield Found(f"{first.text} // {second.text}", fields), (a // c, b // d)
+    for turn, (first, (a, b)) in enumerate(values.items()):
+        for second, (c, d) in [*values.items()][turn + 1 :]:
+            yield Found(f"{first.text} * {second.text}", (*first.fields, *second.fields)), (a * c, b * d)
+    for turn, (first, (a, b)) in enumerate(values.items()):
+        for second, (c, d) in [*values.items()][turn + 1 :]:
+            yield Found(f"{first.text} + {second.text}", (*first.fields, *second.fields)), (a + c, b + d)
+
+
+def _squares(values: Values) -> Candidates:
+    for extra in (0, 1, 2):
+        for found, (a, b) in values.items():
+            text = f"{_factor(found)} ** 2" + (f" + {extra}" if extra else "")
+            yield Found(text, found.fields), (a * a + extra, b * b + extra)
+
+
+def _of_three(simple: Values, compound: Values) -> Candidates:
+    for found, (a, b) in compound.items():
+        if "//" in found.text:
+            for other, (c, d) in simple.items():
+                yield Found(f"{found.text} * {other.text}", (*found.fields, *other.fields)), (a * c, b * d)
+
+
+def _reals(values: Values, power: float) -> Candidates:
+    for found, (a, b) in values.items():
+        yield Found(f"{_factor(found)} ** -0.5", found.fields), (a**-power, b**-power)
+    for found, (a, b) in values.items():
+        yield Found(f"{_factor(found)} ** 0.5", found.fields), (a**power, b**power)
+    for found, (a, b) in values.items():
+        yield Found(f"1.0 / {_factor(found)}", found.fields), (1 / a, 1 / b)
+
+
+def _logarithms(values: Values) -> Candidates:
+    for first, (a, b) in values.items():
+        for second, (c, d) in values.items():
+            if a > c and b > d and first.fields != second.fields:
+                text = f"log({first.text} / {_factor(second)})"
+                yield Found(text, (*first.fields, *second.fields)), (math.log(a / c), math.log(b / d))
+
+
+def _factor(found: Found) -> str:
+    return found.text if found.text.isidentifier() else f"({found.text})"
+
+
+def _close(a: float, b: float) -> bool:
+    return math.isclose(a, b, rel_tol=1e-9)
+
+
+def _same(own: Pair, pair: Pair) -> bool:
+    if not _close(own[0], pair[0]) or isinstance(own[0], int) != isinstance(pair[0], int):
+        return False
+    return own[1] is None or pair[1] is None or _close(own[1], pair[1])
+
+
+def _key(pair: Pair) -> Pair:
+    return (float(f"{pair[0]:.10g}"), None if pair[1] is None else float(f"{pair[1]:.10g}"))

@@ -1,0 +1,153 @@
+"""A module as definitions: bodies written as templates, equal ones joined."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from archspec.algebra import Polynomial, symbols
+from archspec.equivalence.calls.values import Untranslatable
+from archspec.lift.blocks import Body, bodies_of
+from archspec.lift.names import Names
+from archspec.lift.recording import Recording
+from archspec.lift.runs import runs_of
+from archspec.lift.signatures import Signatures
+from archspec.lift.stored import Stored, stored_tensors_of
+from archspec.lift.templates import Definition, Statement, Template
+from archspec.lift.values import Value
+from archspec.lift.writing import BodyWriter, written
+
+
+@dataclass
+class Program:
+    """The definitions of a module, those that are used before those that use them; the last is the module itself."""
+
+    definitions: list[Definition] = field(default_factory=list[Definition])
+    ties: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    imports: set[str] = field(default_factory=set[str])
+    dims: dict[str, None] = field(default_factory=dict[str, None])
+
+    def deep_row(self, definition: int, row: int) -> tuple[Any, ...]:
+        """Return the numbers of an instance and of everything in it."""
+        found = self.definitions[definition]
+        inner = [
+            tuple([self.deep_row(used, other) for other in rows])
+            for used, rows in zip(found.template.uses, found.inside[row], strict=True)
+        ]
+        return (found.rows[row], *inner)
+
+
+def program_of(
+    recording: Recording,
+    outputs: Sequence[Value],
+    signatures: Signatures,
+    sizes: Mapping[str, int],
+    taken: Sequence[str],
+) -> Program:
+    """Return the definitions of a module. `taken` are names that values cannot have."""
+    stored = stored_tensors_of(recording.module)
+    bodies = bodies_of(recording.root, outputs, stored.own)
+    program = Program()
+    found: dict[Value, tuple[int, int]] = {}
+    kept = {body.path for body in bodies.values()}
+    owned = _owned(bodies.values(), stored, kept)
+    for call, body in bodies.items():
+        values = body.values()
+        runs = runs_of(values, body.outputs, lambda value: _key(program, found, value))
+        writer = BodyWriter(
+            body,
+            found.__getitem__,
+            runs,
+            _input_names(body, recording, signatures, sizes, taken),
+            signatures.outputs if call is None else [""] * len(body.outputs),
+            taken,
+            owned[body],
+        )
+        row = _added(program, writer, body)
+        program.imports |= writer.imports
+        if call is not None:
+            found[call] = row
+    program.ties = stored.ties
+    types = [type for body in bodies.values() for type in (*body.inputs, *body.outputs)]
+    program.dims = dict.fromkeys(sorted({name for value in types for size in value.shape for name in symbols(size)}))
+    return program
+
+
+def _key(program: Program, found: Mapping[Value, tuple[int, int]], value: Value) -> object:
+    if value.kind == "block":
+        definition, row = found[value]
+        return definition, program.deep_row(definition, row)
+    return value.op, repr(value.settings)
+
+
+def _added(program: Program, writer: BodyWriter, body: Body) -> tuple[int, int]:
+    template = writer.template()
+    for number, definition in enumerate(program.definitions):
+        if definition.template == template:
+            break
+    else:
+        number = len(program.definitions)
+        program.definitions.append(Definition(template))
+    definition = program.definitions[number]
+    definition.rows.append(tuple(writer.gaps.values))
+    definition.inside.append(tuple(writer.gaps.inside))
+    return number, len(definition.rows) - 1
+
+
+def _input_names(
+    body: Body, recording: Recording, signatures: Signatures, sizes: Mapping[str, int], taken: Sequence[str]
+) -> list[str]:
+    """Return names for the inputs of a body: those of `forward`, where shapes tell which is which."""
+    if body.frame is recording.root:
+        return [value.address for value in body.inputs]
+    free = list(signatures.arguments.get(body.path, []))
+    names = Names(taken)
+    chosen: dict[Value, str] = {}
+    for value in body.inputs:
+        shape = tuple([size.at(sizes) if isinstance(size, Polynomial) else size for size in value.shape])
+        match = next((arg for arg in free if (arg.shape, arg.dtype) == (shape, value.dtype)), None)
+        if match is None and value.dtype == "bool":
+            match = next((arg for arg in free if "mask" in arg.name), None)
+        if match is not None:
+            free.remove(match)
+            chosen[value] = names.take([match.name, *value.names])
+    for value in body.inputs:
+        if value not in chosen:
+            wanted = ["mask"] if value.dtype == "bool" else []
+            chosen[value] = names.take([*wanted, *value.names, "x"])
+    return [chosen[value] for value in body.inputs]
+
+
+def _owned(bodies: Any, stored: Stored, kept: set[str]) -> dict[Body, list[tuple[str, str, tuple[int, ...]]]]:
+    """Return the tensors that each body declares itself, with what is written before their shapes."""
+    found: dict[Body, list[tuple[str, str, tuple[int, ...]]]] = {}
+    declared: set[str] = set()
+    all_bodies = list(bodies)
+    for body in all_bodies:
+        found[body] = []
+        for value in body.values():
+            if value.kind == "layer":
+                declared |= {name for name in stored.names if name.startswith(f"{value.address}.")}
+            elif value.op == "tensor":
+                name = stored.name_under(value.address, body.path)
+                if name is None:
+                    raise Untranslatable(f"`{body.path}` uses the tensor `{value.address}`, which is not its own")
+                value.address = name
+                declared.add(name)
+                found[body].append((_relative(name, body.path), stored.modifiers(name), stored.names[name].shape))
+    for name in stored.names:
+        if name not in declared:
+            owner = max((body for body in all_bodies if not body.path or name.startswith(f"{body.path}.")), key=lambda body: len(body.path))
+            unused = "" if stored.is_tied(name) else "unused "
+            for body in all_bodies:
+                if body.path == owner.path:
+                    found[body].append((_relative(name, body.path), unused + stored.modifiers(name), stored.names[name].shape))
+    return found
+
+
+def _relative(name: str, path: str) -> str:
+    return name[len(path) + 1 :] if path else name
+
+
+__all__ = ["Program", "Statement", "Template", "program_of", "written"]

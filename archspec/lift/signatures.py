@@ -1,0 +1,79 @@
+"""Names of arguments and outputs: those of `forward`, seen in one call of the module."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+
+class Argument(NamedTuple):
+    """A tensor that a module was called with: its name, shape and element type."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+
+
+class Signatures(NamedTuple):
+    """The arguments of each module by address, and the names of the outputs of the whole."""
+
+    arguments: dict[str, list[Argument]]
+    outputs: list[str]
+
+
+def signatures_of(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> Signatures:
+    """Call a module, and return what its modules are called with."""
+    import torch
+
+    found: dict[str, list[Argument]] = {}
+    handles = [
+        part.register_forward_pre_hook(_recorder(found, path, part), with_kwargs=True)
+        for path, part in module.named_modules()
+    ]
+    try:
+        with torch.no_grad():
+            outputs = module(**inputs)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return Signatures(found, _output_names(outputs))
+
+
+def _recorder(found: dict[str, list[Argument]], path: str, module: nn.Module) -> Any:
+    signature = inspect.signature(module.forward)
+
+    def record(_: nn.Module, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+        try:
+            bound = signature.bind_partial(*args, **keywords).arguments
+        except TypeError:
+            return
+        items = {**bound, **bound.get("kwargs", {})}
+        found.setdefault(path, [argument for name, value in items.items() for argument in _arguments(name, value)])
+
+    return record
+
+
+def _arguments(name: str, value: Any) -> list[Argument]:
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        dtype = "bool" if value.dtype == torch.bool else "real" if value.dtype.is_floating_point else "int"
+        return [Argument(name, tuple(value.shape), dtype)]
+    if isinstance(value, list | tuple):
+        return [argument for item in cast("list[Any]", value) for argument in _arguments(name, item)]
+    return []
+
+
+def _output_names(outputs: Any) -> list[str]:
+    """Return a name for each tensor among the outputs; an empty one where they have none."""
+    if isinstance(outputs, dict):
+        items = cast("dict[str, Any]", outputs)
+        return [name for key, value in items.items() for name in [key] * len(_output_names(value))]
+    if isinstance(outputs, list | tuple):
+        return [name for item in cast("list[Any]", outputs) for name in _output_names(item)]
+    return [""] if hasattr(outputs, "shape") else []

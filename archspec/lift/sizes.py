@@ -1,0 +1,143 @@
+"""Sizes as hyperparameters: what stands in the gaps of templates, and which hyperparameters each definition has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from archspec.equivalence.calls.values import Untranslatable
+from archspec.lift.expressions import Expressions, Found, Pair
+from archspec.lift.names import Names
+from archspec.lift.numbers import literal
+from archspec.lift.program import Program
+from archspec.lift.templates import Definition
+
+NAMES_OF_GAPS = {"in_features": "inputs", "out_features": "outputs", "count": "rows", "size": "size", "number": "value"}
+"""Names for hyperparameters that no field gives a name."""
+
+
+@dataclass
+class Head:
+    """The hyperparameters of a definition, and the texts of its gaps and uses."""
+
+    name: str
+    fields: list[str] = field(default_factory=list[str])
+    own: dict[str, tuple[Any, ...]] = field(default_factory=dict[str, "tuple[Any, ...]"])
+    """The hyperparameters that differ between instances, with their values."""
+    gaps: list[str] = field(default_factory=list[str])
+    uses: list[str] = field(default_factory=list[str])
+
+
+class Sizes:
+    """The hyperparameters of a program, given the same module with other sizes as evidence."""
+
+    def __init__(
+        self, program: Program, other: Program | None, numbers: Mapping[str, object], others: Mapping[str, object] | None
+    ) -> None:
+        self.program = program
+        self.other = other if other is not None and _templates(other) == _templates(program) else None
+        fields: dict[str, Pair] = {}
+        for name, value in numbers.items():
+            second = others.get(name) if others is not None else None
+            if _is_number(value) and (self.other is None or _is_number(second)):
+                fields[name] = (value, second if self.other is not None else None)  # pyright: ignore
+        self.expressions = Expressions(fields)
+        self.order = list(numbers)
+        self.created: list[str] = []
+        self.heads: list[Head] = []
+        names: set[str] = set()
+        for definition in program.definitions:
+            name = definition.template.kind
+            turn = 2
+            while name in names:
+                name, turn = f"{definition.template.kind}{turn}", turn + 1
+            names.add(name)
+            self.heads.append(Head(name))
+        for number in range(len(program.definitions)):
+            self._settle(number)
+
+    def _settle(self, number: int) -> None:
+        definition, head = self.program.definitions[number], self.heads[number]
+        taken = Names([*self.expressions.fields, *[name for name, _, _ in definition.template.inputs]])
+        fields: dict[str, None] = {}
+        for gap, hint in enumerate(definition.template.hints):
+            head.gaps.append(self._text(number, head, taken, fields, hint, lambda d, gap=gap: [row[gap] for row in d.rows]))
+        for use, used in enumerate(definition.template.uses):
+            inner = self.heads[used]
+            fields |= dict.fromkeys(inner.fields)
+            given: list[str] = []
+            for turn, name in enumerate(inner.own):
+                text = self._text(number, head, taken, fields, name, lambda d, use=use, used=used, turn=turn: self._passed(d, use, used, turn))
+                given.append(f"{name} = {text}")
+            forwarded = [".."] if inner.fields else []
+            head.uses.append(f"{inner.name}({', '.join([*forwarded, *given])})" if forwarded or given else inner.name)
+        head.fields = sorted(fields, key=lambda name: self.order.index(name) if name in self.order else len(self.order))
+
+    def _passed(self, definition: Definition, use: int, used: int, turn: int) -> list[Any]:
+        """Return what each instance of a definition passes for a hyperparameter of what it uses."""
+        program = self.program if definition in self.program.definitions else self.other
+        assert program is not None
+        column = list(self.heads[used].own.values())[turn] if program is self.program else self._other_columns[used][turn]
+        return [column[rows[use][0]] for rows in definition.inside]
+
+    @property
+    def _other_columns(self) -> list[list[tuple[Any, ...]]]:
+        return [[self._seconds[number][name] for name in head.own] for number, head in enumerate(self.heads)]
+
+    def _text(self, number: int, head: Head, taken: Names, fields: dict[str, None], hint: str, column_of: Any) -> str:
+        """Return what to write for a number that has a value in each instance."""
+        column = tuple(column_of(self.program.definitions[number]))
+        other = tuple(column_of(self.other.definitions[number])) if self.other is not None else None
+        if len(set(column)) > 1 or (other is not None and len(set(other)) > 1):
+            for name, values in head.own.items():
+                if values == column and (other is None or self._seconds[number][name] == other):
+                    return name
+            name = taken.take([NAMES_OF_GAPS.get(hint, hint)])
+            head.own[name] = column
+            self._seconds.setdefault(number, {})[name] = other or column
+            return name
+        pair = column[0], None if other is None else other[0]
+        found = self.expressions.find(pair, hint)
+        if found is None and pair[1] is not None and pair[0] != pair[1]:
+            found = self._created(pair, hint)
+        if found is None:
+            return literal(column[0])
+        fields |= dict.fromkeys(found.fields)
+        return found.text
+
+    def _created(self, pair: Pair, hint: str) -> Found:
+        """Return a new hyperparameter."""
+        name = Names([*self.expressions.fields]).take([NAMES_OF_GAPS.get(hint, hint), f"{hint}_size"])
+        self.expressions.add(name, pair)
+        self.order.append(name)
+        self.created.append(name)
+        return Found(name, (name,))
+
+    def defaults(self, actual: Mapping[str, object] | None) -> dict[str, Any]:
+        """Return the values of the hyperparameters of the model."""
+        found: dict[str, Any] = {}
+        for name in self.heads[-1].fields:
+            if actual is not None and name in actual:
+                found[name] = actual[name]
+            elif actual is not None:
+                value = self.expressions.fields[name][0]
+                raise Untranslatable(f"the configuration has no field that decides a size, {value} in the module it was lifted from")
+            else:
+                found[name] = self.expressions.fields[name][0]
+        return found
+
+    @property
+    def _seconds(self) -> dict[int, dict[str, tuple[Any, ...]]]:
+        return self.__dict__.setdefault("_second_columns", {})
+
+
+def _templates(program: Program) -> list[object]:
+    return [definition.template for definition in program.definitions]
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+__all__ = ["Head", "Sequence", "Sizes"]

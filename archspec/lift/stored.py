@@ -1,0 +1,71 @@
+"""The tensors that a module stores: kinds, ties, and which module owns them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, NamedTuple
+
+from archspec.equivalence.sides import stored_tensors
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+class Tensor(NamedTuple):
+    """A stored tensor."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    is_buffer: bool
+    is_frozen: bool
+    storage: object
+
+
+class Stored:
+    """The stored tensors of a module by name."""
+
+    def __init__(self, module: nn.Module) -> None:
+        import torch
+
+        places = stored_tensors(module)
+        parameters = dict(module.named_parameters(remove_duplicate=False))
+        self.names: dict[str, Tensor] = {}
+        self.own: dict[str, list[str]] = defaultdict(list)
+        self._groups: dict[object, list[str]] = defaultdict(list)
+        for name, tensor in module.state_dict(keep_vars=True).items():
+            dtype = "bool" if tensor.dtype == torch.bool else "real" if tensor.dtype.is_floating_point else "int"
+            frozen = name in parameters and not tensor.requires_grad
+            self.names[name] = Tensor(tuple(tensor.shape), dtype, name not in parameters, frozen, places[name].storage)
+            self.own[name.rpartition(".")[0]].append(name)
+            if tensor.numel():
+                self._groups[places[name].storage].append(name)
+        self._embeddings = {f"{path}.weight" for path, part in module.named_modules() if isinstance(part, torch.nn.Embedding)}
+
+    @property
+    def ties(self) -> list[tuple[str, str]]:
+        """Pairs of an alias and the counted name; an embedding is preferred as the counted one."""
+        found: list[tuple[str, str]] = []
+        for group in self._groups.values():
+            counted = next((name for name in group if name in self._embeddings), group[0])
+            found += [(name, counted) for name in group if name != counted]
+        return found
+
+    def is_tied(self, name: str) -> bool:
+        """Whether a tensor has several names."""
+        return len(self._groups[self.names[name].storage]) > 1
+
+    def name_under(self, name: str, path: str) -> str | None:
+        """Return the name of a tensor inside a module; None if it has none."""
+        group = self._groups.get(self.names[name].storage, [name])
+        return next((other for other in group if not path or other.startswith(f"{path}.")), None)
+
+    def modifiers(self, name: str) -> str:
+        """Return what is written before the shape of a tensor in its declaration."""
+        tensor = self.names[name]
+        kind = "buffer" if tensor.is_buffer else "frozen param" if tensor.is_frozen else "param"
+        return kind if tensor.dtype == "real" else f"{kind} {tensor.dtype}"
+
+
+def stored_tensors_of(module: nn.Module) -> Stored:
+    """Return the tensors that a module stores."""
+    return Stored(module)
