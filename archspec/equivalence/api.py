@@ -92,7 +92,7 @@ def _compare_models(a: Model, b: Model) -> Equivalence:
 
 def _compare_module(model: Model, module: nn.Module) -> Equivalence:
     found = Equivalence(model.name, type(module).__name__, "equal")
-    reason = _other_tensors(model, module)
+    reason = other_tensors(model, module)
     if reason:
         return found.replace(verdict="different", reason=reason)
     training = module.training
@@ -185,7 +185,7 @@ def _optional(model: Model) -> dict[str, object]:
     return {name: type for name, type in model.inputs.items() if name not in required}
 
 
-def _other_tensors(model: Model, module: nn.Module) -> str:
+def other_tensors(model: Model, module: nn.Module) -> str:
     """Describe how the tensors of a module differ from those of a model; empty if they do not."""
     ours, theirs = _shapes(model), stored_tensors(module)
     for name in [*ours, *theirs]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from archspec.equivalence.api import deeply
+from archspec.equivalence.stack import deeply
 from archspec.equivalence.calls.values import Untranslatable
-from archspec.lift.capture import Captured, captured
+from archspec.lift.capture import captured
+from archspec.lift.check import check
 from archspec.lift.sizes import Sizes
 from archspec.lift.subject import Subject
+from archspec.lift.subjects import subject_of
 from archspec.lift.text import source
+from archspec.pipeline.compile import loads
 from archspec.source import fail
 
 if TYPE_CHECKING:
@@ -23,8 +26,6 @@ def lift(module: nn.Module, example_inputs: Mapping[str, torch.Tensor] | Sequenc
 
     Raises ArchError if the module cannot be written as a spec that computes exactly the same.
     """
-    from archspec.lift.subjects import subject_of
-
     return lift_subject(subject_of(module, example_inputs))
 
 
@@ -40,14 +41,17 @@ def _lifted(subject: Subject) -> str:
     first = captured(subject)
     second = subject.second() if subject.second is not None else None
     other = captured(second) if second is not None else None
-    return text_of(subject, second, first, other)
-
-
-def text_of(subject: Subject, second: Subject | None, first: Captured, other: Captured | None) -> str:
-    """Return the spec of what was captured."""
     numbers = second.numbers if second is not None else None
     sizes = Sizes(first.program, other.program if other is not None else None, subject.numbers, numbers)
     kind = type(subject.module).__name__
     name = subject.name or kind
-    params = sum(parameter.numel() for parameter in subject.module.parameters()) if subject.actual is None else None
-    return source(first.program, sizes, f"{name}: lifted from {kind}.", name, sizes.defaults(subject.actual), params)
+
+    def written(actual: Mapping[str, object] | None, params: int | None) -> str:
+        values = sizes.defaults(actual)
+        return source(first.program, sizes, f"{name}: lifted from {kind}.", name, values, params)
+
+    draft = written(None, None)
+    check(draft, {}, subject.module, first)
+    if second is not None and other is not None and sizes.other is not None:
+        check(draft, sizes.seconds(), second.module, other)
+    return written(subject.actual, loads(written(subject.actual, None)).params.total)

@@ -13,10 +13,10 @@ from archspec.lift.names import Names
 from archspec.lift.recording import Recording
 from archspec.lift.runs import runs_of
 from archspec.lift.signatures import Signatures
-from archspec.lift.stored import Stored, stored_tensors_of
-from archspec.lift.templates import Definition, Statement, Template
+from archspec.lift.stored import Stored
+from archspec.lift.templates import Definition
 from archspec.lift.values import Value
-from archspec.lift.writing import BodyWriter, written
+from archspec.lift.writing import BodyWriter
 
 
 @dataclass
@@ -46,7 +46,7 @@ def program_of(
     taken: Sequence[str],
 ) -> Program:
     """Return the definitions of a module. `taken` are names that values cannot have."""
-    stored = stored_tensors_of(recording.module)
+    stored = recording.stored
     bodies = bodies_of(recording.root, outputs, stored.own)
     program = Program()
     found: dict[Value, tuple[int, int]] = {}
@@ -148,6 +148,3 @@ def _owned(bodies: Any, stored: Stored, kept: set[str]) -> dict[Body, list[tuple
 
 def _relative(name: str, path: str) -> str:
     return name[len(path) + 1 :] if path else name
-
-
-__all__ = ["Program", "Statement", "Template", "program_of", "written"]

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from archspec.algebra import Polynomial
 from archspec.equivalence.calls.values import Untranslatable, listed
 from archspec.equivalence.capture import Capture
 from archspec.equivalence.places import Places
-from archspec.equivalence.sides import stored_tensors
 from archspec.ir import Type
 from archspec.lift.builder import Builder
 from archspec.lift.layers import recognized
 from archspec.lift.operations import OPERATIONS, converted
 from archspec.lift.source_names import names_of
+from archspec.lift.stored import Stored
 from archspec.lift.tables import constant
 from archspec.lift.values import Frame, Value
 from archspec.normal.arrays import Array, Arrays
@@ -32,10 +32,8 @@ class Recording(Capture):
         self.module = module
         self.builder = Builder(arrays)
         self.root = Frame("", type(module).__name__, None)
-        self.storage = {name: tensor.storage for name, tensor in stored_tensors(module).items()}
-        self.first: dict[object, str] = {}
-        for name, storage in self.storage.items():
-            self.first.setdefault(storage, name)
+        self.stored = Stored(module)
+        self._counted = dict(self.stored.ties)
         self.inputs: dict[str, Value] = {}
         self._made: dict[Any, Any] = {}
         self._frames: dict[str, Frame] = {}
@@ -53,8 +51,8 @@ class Recording(Capture):
         return [self.builder.written(value) for value in values]
 
     def canonical(self, name: str) -> str:
-        """Return the first name of a tensor."""
-        return self.first.get(self.storage.get(name), name)
+        """Return the name under which a tensor is counted."""
+        return self._counted.get(name, name)
 
     # Inputs and tensors -----------------------------------------------------------------------------------------------
 
@@ -62,7 +60,7 @@ class Recording(Capture):
         """Accept any range: a size may be limited by a table of positions, which limits the spec as well."""
 
     def _stored(self, name: str, value: Any, type: Type) -> Array:
-        if name not in self.storage:
+        if name not in self.stored.names:
             self.builder.frame = self.root
             self._latest = constant(self.builder, value, name)
         else:
@@ -151,14 +149,6 @@ class Recording(Capture):
         if isinstance(made, Value):
             made = converted(self.builder, made, types[0].dtype)
         if not isinstance(made, Value) or made.array != listed(found)[0]:
-            if __import__("os").environ.get("DBG") or True:
-                print("MISMATCH", name, args, made, getattr(made,"array",None), listed(found)[0]); e=self.arrays.elements
-                def show(x, d=0):
-                    n=e.nodes[x]; print("  "*d, x, n.kind, [str(a) for a in n.arguments]);
-                    from archspec.normal.walking import children
-                    if d<6:
-                        for c in children(e.table, x): show(c,d+1)
-                show(made.array.element); show(listed(found)[0].element)
             raise Untranslatable(f"the operation `aten.{name}` has another result than its counterpart")
         return made
 
@@ -174,8 +164,3 @@ class Recording(Capture):
 
     def _unmade(self, node: Any) -> Any:
         raise Untranslatable(f"it reads `{os.path.basename(str(node.target))}`")
-
-
-def parameters(frame: Frame, names: Sequence[str]) -> list[str]:
-    """Return the tensors of a module among names."""
-    return [name for name in names if name.startswith(f"{frame.path}.") or not frame.path]

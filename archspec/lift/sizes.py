@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -127,6 +127,10 @@ class Sizes:
                 found[name] = self.expressions.fields[name][0]
         return found
 
+    def seconds(self) -> dict[str, Any]:
+        """Return the values of the hyperparameters in the module with other sizes."""
+        return {name: self.expressions.fields[name][1] for name in self.heads[-1].fields}
+
     @property
     def _seconds(self) -> dict[int, dict[str, tuple[Any, ...]]]:
         return self.__dict__.setdefault("_second_columns", {})
@@ -138,6 +142,3 @@ def _templates(program: Program) -> list[object]:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-__all__ = ["Head", "Sequence", "Sizes"]

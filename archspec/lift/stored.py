@@ -64,8 +64,3 @@ class Stored:
         tensor = self.names[name]
         kind = "buffer" if tensor.is_buffer else "frozen param" if tensor.is_frozen else "param"
         return kind if tensor.dtype == "real" else f"{kind} {tensor.dtype}"
-
-
-def stored_tensors_of(module: nn.Module) -> Stored:
-    """Return the tensors that a module stores."""
-    return Stored(module)

@@ -10,7 +10,7 @@ from typing import Any
 from archspec.algebra import Polynomial
 from archspec.lift.blocks import Body
 from archspec.lift.names import Names
-from archspec.lift.runs import Run, address_pattern
+from archspec.lift.runs import Run
 from archspec.lift.templates import Gaps, Statement, Template
 from archspec.lift.values import Value
 from archspec.ops import OPS
@@ -345,5 +345,3 @@ def written(address: str) -> str:
 
 
 KEYWORDS = frozenset("if else for in return tie require role param buffer const unused expect and or not true false none inf as".split())
-
-__all__ = ["BodyWriter", "address_pattern", "written"]
