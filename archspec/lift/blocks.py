@@ -50,7 +50,8 @@ def bodies_of(root: Frame, outputs: Sequence[Value], owners: Mapping[str, Sequen
 
     `owners` are the names of the tensors that each module owns itself. The body of the whole module has the key None.
     """
-    values = live(outputs)
+    outputs = list(outputs)
+    values = _merged(live(outputs), outputs)
     _hoist(values, outputs)
     kept = _kept(root, values, owners)
     owner = {value: next(frame for frame in reversed(value.frame.stack) if frame in kept) for value in values}
@@ -152,20 +153,45 @@ def _list_of(path: str) -> str:
 
 
 def _hoist(values: Sequence[Value], outputs: Sequence[Value]) -> None:
-    """Move what does not depend on the data, and is used by several calls, to the innermost call around these."""
+    """Move what does not depend on the data to the innermost call around those that use it."""
     users: dict[Value, list[Value]] = {value: [] for value in values}
     for value in values:
         for operand in value.operands:
             users[operand].append(value)
     still = _independent(values, users)
     for value in reversed(values):
-        if value not in still or value.op in ("tensor", "input") or not users[value]:
+        if value not in still or value.op in ("tensor", "input") or not users[value] or value in outputs:
             continue
-        around = _common([value.frame, *[user.frame for user in users[value]]])
-        if value in outputs:
-            around = value.frame.stack[0]
-        if any(not value.frame.contains(user.frame) for user in users[value]):
+        inside = value.kind != "layer" and all(value.frame.contains(user.frame) for user in users[value])
+        around = _common([*([value.frame] if value.kind == "layer" else []), *[user.frame for user in users[value]]])
+        if not inside or value.op not in TAKEN_APART:
             value.frame = around
+
+
+def _merged(values: Sequence[Value], outputs: list[Value]) -> list[Value]:
+    """Return values without those that are computed anew from the same masks and tensors."""
+    users: dict[Value, list[Value]] = {value: [] for value in values}
+    for value in values:
+        for operand in value.operands:
+            users[operand].append(value)
+    first: dict[object, Value] = {}
+    replaced: dict[Value, Value] = {}
+    still = _independent(values, users)
+    for value in values:
+        if value.op in ("tensor", "input") or value not in still or _is_cheap(value):
+            continue
+        same = first.setdefault((value.op, value.array, value.dtype), value)
+        if same is not value:
+            replaced[value] = same
+    for value in values:
+        _replace(value, replaced)
+    outputs[:] = [replaced.get(value, value) for value in outputs]
+    return live(outputs)
+
+
+def _is_cheap(value: Value) -> bool:
+    """Whether a value is made of positions in a few steps."""
+    return value.op == "arange" or (value.op == "reshape" and _is_cheap(value.operands[0])) or value.op == "full"
 
 
 def _independent(values: Sequence[Value], users: Mapping[Value, Sequence[Value]]) -> set[Value]:

@@ -111,14 +111,21 @@ class Builder:
     def _narrowed(self, name: str, args: list[Any], result: Array, settings: dict[str, Any]) -> list[Any]:
         """Return the operands of an elementwise operation without views that broadcasting makes superfluous."""
         found = list(args)
-        for turn, arg in enumerate(args):
-            if isinstance(arg, Value):
-                for shorter in [arg.settings["value"]] if arg.op == "full" else self._unspread(arg):
-                    tried = [*found[:turn], shorter, *found[turn + 1 :]]
-                    if self._spreads(self._results_or_none(name, tried, settings), result):
-                        found = tried
-                        break
+        for turn in range(len(args)):
+            arg = args[turn]
+            while isinstance(arg, Value):
+                candidates = [arg.settings["value"]] if arg.op == "full" else self._unspread(arg)
+                arg = next((other for other in candidates if self._fits(name, found, turn, other, result, settings)), None)
+                if arg is not None:
+                    found[turn] = arg
         return [self.written(arg) if isinstance(arg, Value) else arg for arg in found]
+
+    def _fits(
+        self, name: str, args: list[Any], turn: int, other: Any, result: Array, settings: dict[str, Any]
+    ) -> bool:
+        """Whether an operation has the same result with another operand."""
+        found = self._results_or_none(name, [*args[:turn], other, *args[turn + 1 :]], settings)
+        return other is not args[turn] and self._spreads(found, result)
 
     def _spreads(self, found: Array | None, result: Array) -> bool:
         """Whether an array is a result, up to leading axes of size 1."""

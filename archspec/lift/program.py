@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +17,7 @@ from archspec.lift.signatures import Signatures
 from archspec.lift.stored import Stored
 from archspec.lift.templates import Definition
 from archspec.lift.values import Value
-from archspec.lift.writing import BodyWriter
+from archspec.lift.writing import BodyWriter, Lent
 
 
 @dataclass
@@ -29,13 +30,14 @@ class Program:
     dims: dict[str, None] = field(default_factory=dict[str, None])
 
     def deep_row(self, definition: int, row: int) -> tuple[Any, ...]:
-        """Return the numbers of an instance and of everything in it."""
+        """Return the numbers of an instance and of everything in it, other than conditions."""
         found = self.definitions[definition]
         inner = [
             tuple([self.deep_row(used, other) for other in rows])
             for used, rows in zip(found.template.uses, found.inside[row], strict=True)
         ]
-        return (found.rows[row], *inner)
+        numbers = tuple([number for number in found.rows[row] if not isinstance(number, bool)])
+        return (numbers, *inner)
 
 
 def program_of(
@@ -48,6 +50,8 @@ def program_of(
     """Return the definitions of a module. `taken` are names that values cannot have."""
     stored = recording.stored
     bodies = bodies_of(recording.root, outputs, stored.own)
+    kept_calls = {body.path: body for body in bodies.values()}
+    lent = _lent(bodies.values())
     program = Program()
     found: dict[Value, tuple[int, int]] = {}
     kept = {body.path for body in bodies.values()}
@@ -63,6 +67,8 @@ def program_of(
             signatures.outputs if call is None else [""] * len(body.outputs),
             taken,
             owned[body],
+            lent.get(body, []),
+            [path for path in kept_calls if _is_inside(path, body.path)],
         )
         row = _added(program, writer, body)
         program.imports |= writer.imports
@@ -72,6 +78,38 @@ def program_of(
     types = [type for body in bodies.values() for type in (*body.inputs, *body.outputs)]
     program.dims = dict.fromkeys(sorted({name for value in types for size in value.shape for name in symbols(size)}))
     return program
+
+
+def _lent(bodies: Iterable[Body]) -> dict[Body, list[Lent]]:
+    """Return the layers that blocks declare, or others of their kind, but only blocks around them apply."""
+    listed = list(bodies)
+    lenders: dict[str, list[tuple[str, Value]]] = {}
+    for body in listed:
+        for value in body.values():
+            inner = [
+                other
+                for other in listed
+                if value.kind == "layer" and _is_inside(other.path, body.path) and _is_inside(value.address, other.path)
+            ]
+            if inner:
+                lender = max(inner, key=lambda other: len(other.path))
+                lenders.setdefault(lender.frame.kind, []).append((lender.path, value))
+    found: dict[Body, list[Lent]] = {}
+    for body in listed:
+        for path, value in lenders.get(body.frame.kind, []):
+            if path == body.path or _list_key(path) == _list_key(body.path):
+                found.setdefault(body, []).append(Lent(value, path, path == body.path))
+    return found
+
+
+def _is_inside(address: str, path: str) -> bool:
+    """Whether an address is inside of another one, and not that itself."""
+    return address.startswith(f"{path}.") if path else bool(address)
+
+
+def _list_key(path: str) -> str:
+    """Return an address without its numbers."""
+    return re.sub("[0-9]+", "#", path)
 
 
 def _key(program: Program, found: Mapping[Value, tuple[int, int]], value: Value) -> object:
@@ -92,6 +130,7 @@ def _added(program: Program, writer: BodyWriter, body: Body) -> tuple[int, int]:
     definition = program.definitions[number]
     definition.rows.append(tuple(writer.gaps.values))
     definition.inside.append(tuple(writer.gaps.inside))
+    definition.paths.append(body.path)
     return number, len(definition.rows) - 1
 
 

@@ -14,7 +14,7 @@ from archspec.ir import Type
 from archspec.lift.builder import Builder
 from archspec.lift.layers import recognized
 from archspec.lift.operations import OPERATIONS, converted
-from archspec.lift.source_names import names_of
+from archspec.lift.source_names import Naming
 from archspec.lift.stored import Stored
 from archspec.lift.tables import constant
 from archspec.lift.values import Frame, Value
@@ -39,7 +39,7 @@ class Recording(Capture):
         self._frames: dict[str, Frame] = {}
         self._open: list[Frame] = [self.root]
         self._last: dict[Frame, Any] = {}
-        self._entered: dict[Frame, list[Value]] = {}
+        self._naming = Naming()
 
     def results(self) -> list[Value]:
         """Return the outputs of the module as values."""
@@ -48,6 +48,7 @@ class Recording(Capture):
         (output,) = [node for node in self.program.graph.nodes if node.op == "output"]
         values = [self._made[item] for item in output.args[0] if item is not None]
         self.builder.frame = self.root
+        self._naming.give()
         return [self.builder.written(value) for value in values]
 
     def canonical(self, name: str) -> str:
@@ -93,9 +94,8 @@ class Recording(Capture):
         self._enter(frames)
         self._made[node] = made = self._translated(node, found)
         values = listed(made)
-        for value, names in zip(values, names_of(node, len(values)), strict=True):
-            if isinstance(value, Value) and value.frame is frames[-1]:
-                value.names = [*dict.fromkeys([*value.names, *names])]
+        if all(isinstance(value, Value) and value.frame is frames[-1] for value in values):
+            self._naming.note(node, values)
         for frame in self._open:
             self._last[frame] = node
 
@@ -125,8 +125,8 @@ class Recording(Capture):
             self.builder.frame = frame.parent
             found = recognized(self.builder, frame, self.module.get_submodule(frame.path), made, self.canonical)
             if found is not None:
-                found.names = [*made.names, *found.names]
                 self._made[node] = found
+                self._naming.note(node, [found])
 
     def _translated(self, node: Any, found: Any) -> Any:
         import operator

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.lift.expressions import Expressions, Found, Pair
@@ -27,6 +27,31 @@ class Head:
     """The hyperparameters that differ between instances, with their values."""
     gaps: list[str] = field(default_factory=list[str])
     uses: list[str] = field(default_factory=list[str])
+
+
+class Varying(NamedTuple):
+    """The values of a number in the iterations of a loop, of which the first has the index `start`."""
+
+    values: tuple[Any, ...]
+    start: int
+
+    def follows(self, holds: Callable[[int], bool]) -> bool:
+        """Whether there is one value where a condition holds, and another one where it does not."""
+        sides = [{value for turn, value in enumerate(self.values) if holds(self.start + turn) == side} for side in (True, False)]
+        return all(len(side) <= 1 for side in sides) and not sides[0] & sides[1]
+
+
+def _together(values: Sequence[Any], start: int) -> Any:
+    return values[0] if len(set(values)) == 1 else Varying(tuple(values), start)
+
+
+def conditions(start: int) -> list[tuple[str, Callable[[int], bool]]]:
+    """Return conditions on the index of a loop."""
+    found: list[tuple[str, Callable[[int], bool]]] = [(f"i == {start}", lambda i: i == start)]
+    for period in range(2, 9):
+        found += [(f"i % {period} == {rest}", lambda i, p=period, r=rest: i % p == r) for rest in range(period)]
+        found += [(f"i % {period} != {rest}", lambda i, p=period, r=rest: i % p != r) for rest in range(period)]
+    return found
 
 
 class Sizes:
@@ -79,7 +104,8 @@ class Sizes:
         program = self.program if definition in self.program.definitions else self.other
         assert program is not None
         column = list(self.heads[used].own.values())[turn] if program is self.program else self._other_columns[used][turn]
-        return [column[rows[use][0]] for rows in definition.inside]
+        start = definition.template.starts[use]
+        return [_together([column[row] for row in rows[use]], start) for rows in definition.inside]
 
     @property
     def _other_columns(self) -> list[list[tuple[Any, ...]]]:
@@ -97,12 +123,37 @@ class Sizes:
             head.own[name] = column
             self._seconds.setdefault(number, {})[name] = other or column
             return name
+        if isinstance(column[0], Varying):
+            return self._varying(column[0], other[0] if other is not None else None, fields, hint)
+        if isinstance(column[0], bool):
+            return literal(column[0])
         pair = column[0], None if other is None else other[0]
         found = self.expressions.find(pair, hint)
         if found is None and pair[1] is not None and pair[0] != pair[1]:
             found = self._created(pair, hint)
         if found is None:
             return literal(column[0])
+        fields |= dict.fromkeys(found.fields)
+        return found.text
+
+    def _varying(self, values: Varying, others: object, fields: dict[str, None], hint: str) -> str:
+        """Return a number that differs between the iterations of a loop, as a function of the index."""
+        both = [values, *([others] if isinstance(others, Varying) else [])]
+        kinds = list(dict.fromkeys(values.values))
+        for condition, holds in conditions(values.start):
+            if len(kinds) == 2 and all(item.follows(holds) for item in both):
+                yes, no = (next(item.values[i] for i in range(len(item.values)) if holds(item.start + i) == wanted) for item in both[:1] for wanted in (True, False))
+                if (yes, no) == (True, False):
+                    return condition
+                if not isinstance(yes, bool) and len(both) == 1:
+                    texts = [self._scalar((number, None), fields, hint) for number in (yes, no)]
+                    return f"{texts[0]} if {condition} else {texts[1]}"
+        raise Untranslatable("its layers differ in a way that is no simple function of their number")
+
+    def _scalar(self, pair: Pair, fields: dict[str, None], hint: str) -> str:
+        found = self.expressions.find(pair, hint)
+        if found is None:
+            return literal(pair[0])
         fields |= dict.fromkeys(found.fields)
         return found.text
 

@@ -6,20 +6,38 @@ import ast
 import linecache
 import os
 import re
+from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from archspec.lift.values import Value
 
 
-def names_of(node: Any, count: int) -> list[list[str]]:
-    """Return the names that statements assign the `count` results of an operation to, the innermost function first."""
-    places = re.findall(r'File "([^"]+)", line ([0-9]+)', node.meta.get("stack_trace") or "")
-    found = [_assigned(path, int(line)) for path, line in reversed(places) if f"{os.sep}torch{os.sep}" not in path]
-    named: list[list[str]] = [[] for _ in range(count)]
-    for names in found:
-        if len(names) == count or len(names) > 0 == count - 1:
-            for turn in range(count):
-                named[turn].append(names[turn])
-    return [[name for name in names if name.strip("_")] for names in named]
+class Naming:
+    """The names of values: those of the statements that they are the result of."""
+
+    def __init__(self) -> None:
+        self._last: dict[object, list[tuple[Value, str]]] = {}
+
+    def note(self, node: Any, values: Sequence[Value]) -> None:
+        """Note the statements that the results of an operation occur in: their last values are what they name."""
+        places = re.findall(r'File "([^"]+)", line ([0-9]+)', node.meta.get("stack_trace") or "")
+        places = [place for place in places if f"{os.sep}torch{os.sep}" not in place[0]]
+        stack = [*(node.meta.get("nn_module_stack") or {})]
+        elements = [key for key in stack if re.search(r"\.[0-9]+(@[0-9]+)?$", key)]  # tell repetitions apart
+        for depth in range(len(places), 0, -1):
+            path, line = places[depth - 1]
+            names = _statements(path).get(int(line), [])
+            if len(names) == len(values):
+                self._last[(*places[:depth], *elements)] = list(zip(values, names, strict=True))
+
+    def give(self) -> None:
+        """Give the values their names, that of the innermost statement first."""
+        for key in sorted(self._last, key=lambda key: -len(key)):  # pyright: ignore
+            for value, name in self._last[key]:
+                if name.strip("_") and name not in value.names:
+                    value.names.append(name)
 
 
 @cache
@@ -35,10 +53,6 @@ def _statements(path: str) -> dict[int, list[str]]:
             names = _names(node.targets[0] if isinstance(node, ast.Assign) else node.target)
             found |= {line: names for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
     return found
-
-
-def _assigned(path: str, line: int) -> list[str]:
-    return _statements(path).get(line, [])
 
 
 def _names(target: ast.expr) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from archspec.algebra import Polynomial
+from archspec.algebra import Expression, Polynomial, substitute
 from archspec.lift.numbers import literal
 
 GAP = "\x00"
@@ -38,6 +38,8 @@ class Template:
     hints: tuple[str, ...]
     uses: tuple[int, ...]
     """The number of the definition of each use."""
+    starts: tuple[int, ...] = ()
+    """The first index of each use in a loop."""
     is_layer: bool = False
 
 
@@ -49,6 +51,8 @@ class Definition:
     rows: list[tuple[Any, ...]] = field(default_factory=list[tuple[Any, ...]])
     inside: list[tuple[tuple[int, ...], ...]] = field(default_factory=list[tuple[tuple[int, ...], ...]])
     """For each instance and each use in it, the rows of the definition that is used."""
+    paths: list[str] = field(default_factory=list[str])
+    """The address of each instance."""
 
 
 class Gaps:
@@ -59,12 +63,22 @@ class Gaps:
         self.hints: list[str] = []
         self.uses: list[int] = []
         self.inside: list[tuple[int, ...]] = []
+        self.starts: list[int] = []
+        self.renamed: dict[str, Expression] = {}
+
+    def condition(self, value: bool, hint: str) -> str:
+        """Return the text of a condition that may differ between instances."""
+        self.values.append(value)
+        self.hints.append(hint)
+        return f"{GAP}{len(self.values) - 1}{GAP}"
 
     def number(self, value: Any, hint: str = "") -> str:
         """Return the text of a number: a gap, unless it is part of the structure."""
         if isinstance(value, list | tuple):
             return f"[{', '.join([self.number(item, hint) for item in value])}]"  # pyright: ignore
-        if isinstance(value, bool | str) or value is None or value in (0, 1) or isinstance(value, Polynomial):
+        if isinstance(value, Polynomial):
+            return literal(substitute(value, self.renamed))
+        if isinstance(value, bool | str) or value is None or value in (0, 1):
             return f'"{value}"' if isinstance(value, str) else literal(value)
         if isinstance(value, int | float) and value < 0:
             return f"-{self.number(-value, hint)}"
@@ -72,8 +86,9 @@ class Gaps:
         self.hints.append(hint)
         return f"{GAP}{len(self.values) - 1}{GAP}"
 
-    def use(self, definition: int, rows: Sequence[int]) -> str:
-        """Return the text of a use of a definition, for these instances of it."""
+    def use(self, definition: int, rows: Sequence[int], start: int = 0) -> str:
+        """Return the text of a use of a definition, for these instances of it, in a loop from `start` on."""
+        self.starts.append(start)
         self.uses.append(definition)
         self.inside.append(tuple(rows))
         return f"{USE}{len(self.uses) - 1}{USE}"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from archspec.algebra import Polynomial
+from archspec.algebra import Polynomial, symbol, symbols
 from archspec.lift.blocks import Body
 from archspec.lift.names import Names
 from archspec.lift.runs import Run
@@ -37,6 +37,14 @@ LAYER_SETTINGS = {
 }
 
 
+class Lent(NamedTuple):
+    """A layer that is declared in a block, or in others like it, and only applied outside of it."""
+
+    value: Value
+    path: str
+    is_declared: bool
+
+
 class BodyWriter:
     """Writes one body. `definition` gives the number and the row of the definition of a call."""
 
@@ -49,14 +57,18 @@ class BodyWriter:
         output_names: Sequence[str],
         taken: Sequence[str],
         owned: Sequence[tuple[str, str, tuple[int, ...]]],
+        lent: Sequence[Lent],
+        inner: Collection[str],
     ) -> None:
         self.body = body
         self.definition = definition
         self.runs = runs
         self.gaps = Gaps()
         self.imports: set[str] = set()
-        inner = {value for run in runs.values() for value in run.values[:-1]}
-        self.values = [value for value in body.values() if value.op != "tensor" and value not in inner]
+        self.lent = lent
+        self.inner = inner
+        skipped = {value for run in runs.values() for value in run.values[:-1]}
+        self.values = [value for value in body.values() if value.op != "tensor" and value not in skipped]
         self.uses = Counter([operand for value in self.values for operand in self._operands(value)])
         self.uses.update(body.outputs)
         self.names = Names([*input_names, *taken])
@@ -66,6 +78,10 @@ class BodyWriter:
         self.input_names = input_names
         self.output_names = output_names
         self.owned = owned
+        self.lent_path = lent[0].path if lent else ""
+        free = {name for value in (*body.inputs, *body.outputs) for size in value.shape for name in symbols(size)}
+        if body.path and len(free - {"batch"}) == 1:
+            self.gaps.renamed = {(free - {"batch"}).pop(): symbol("seq")}
 
     def template(self) -> Template:
         """Return the definition of the body."""
@@ -73,6 +89,10 @@ class BodyWriter:
         outputs = tuple([(name, value.dtype, self._shape(value)) for name, value in zip(self.output_names, self.body.outputs, strict=True)])
         for address, modifiers, shape in self.owned:
             text = f"{written(address)}: {modifiers} {self.gaps.number(shape, 'size')}"
+            self.statements.append(Statement(text=text))
+        for value, _, is_declared in self.lent:
+            condition = self.gaps.condition(is_declared, f"has_{value.address.rpartition('.')[2]}")
+            text = f"{written(self._relative(value.address, self.lent_path))}: {self._callee(value)} if {condition}"
             self.statements.append(Statement(text=text))
         self._declare_shared()
         for value in self.values:
@@ -91,6 +111,7 @@ class BodyWriter:
             tuple(self.statements),
             tuple(self.gaps.hints),
             tuple(self.gaps.uses),
+            tuple(self.gaps.starts),
             is_layer and any(operand.op == "tensor" for value in self.values for operand in value.operands),
         )
 
@@ -152,6 +173,9 @@ class BodyWriter:
         named = [*([outputs[value]] if outputs.get(value) else []), *value.names]
         if value.op == "part" and users and self.uses[value] == 1:
             named += users[0].names
+        attended = next((user for user in users if user.op == "attention" and value in user.args[:3]), None)
+        if attended is not None:
+            named.append(("query", "key", "value")[attended.args.index(value)])
         if value.dtype == "bool":
             named = ["mask", *named]
         words = [word for word in value.address.split(".") if not word.isdigit()]
@@ -167,10 +191,28 @@ class BodyWriter:
         """Declare the layers that are applied several times."""
         for value in self.values:
             run = self.runs.get(value)
-            if value.kind in ("layer", "block") and run is not None and run.is_shared and value.address not in self.declared:
+            if value.kind not in ("layer", "block") or value.address in self.declared:
+                continue
+            path = run.address if run is not None else value.address
+            if (run is not None and run.is_shared) or self._lends(value):
                 self.declared.add(value.address)
-                address = written(self._relative(value.address))
-                self.statements.append(Statement(text=f"{address}: {self._callee(value)}"))
+                text = f"{written(self._relative(path))}: {self._callee(value)}"
+                if run is not None and not run.is_shared:
+                    text += f" for i in {run.start}..{self.gaps.number(run.start + len(run.values), 'layers')}"
+                self.statements.append(Statement(text=text))
+
+    def _lends(self, value: Value) -> bool:
+        """Whether a layer inside of a block is applied here, outside of it."""
+        addresses = [item.address for item in (self.runs[value].values if value in self.runs else [value])]
+        return any(
+            other.kind == "layer" and other.address.startswith(f"{address}.")
+            for other in self.values
+            for address in addresses
+        )
+
+    def _is_borrowed(self, value: Value) -> bool:
+        """Whether a layer is declared in a block inside of this one."""
+        return value.kind == "layer" and any(value.address.startswith(f"{path}.") for path in self.inner)
 
     # Expressions ------------------------------------------------------------------------------------------------------
 
@@ -254,7 +296,9 @@ class BodyWriter:
                 left = self.argument(value.args[0], own + (symbol in ("**", "==", "!=", "<", "<=", ">", ">=")))
                 text = f"{left} {symbol} {self.argument(value.args[1], own + 1)}"
             return f"({text})" if own < precedence else text
-        args = [self.argument(arg) for arg in self._flat(value) if arg is not None or value.op != "attention"]
+        args = [self.argument(arg) for arg in self._flat(value) if arg is not None]
+        if value.op == "attention" and len(value.args) == 5 and value.args[3] is None:
+            args[3] = f"bias = {args[3]}"
         if value.op in ("arange", "full", "table", "rotary_frequencies"):
             return self._callee(value)
         return f"{self._applied(value)}({', '.join(args)})"
@@ -283,26 +327,21 @@ class BodyWriter:
 
     def _applied(self, value: Value) -> str:
         """Return what is applied: with its address for a layer or block."""
-        callee = self._callee(value)
         if value.kind not in ("layer", "block"):
-            return callee
+            return self._callee(value)
         run = self.runs.get(value)
         address = written(self._relative(run.address if run is not None else value.address))
-        if (run is not None and run.is_shared) or value.address in self.declared:
-            self.gaps_of_shared(value)
+        if value.address in self.declared or self._is_borrowed(value):
             return f".{address}"
         self.declared.add(value.address)
-        return f"{address}: {callee}"
-
-    def gaps_of_shared(self, value: Value) -> None:
-        """A layer that is declared elsewhere needs no gaps here."""
+        return f"{address}: {self._callee(value)}"
 
     def _callee(self, value: Value) -> str:
         if value.kind == "block":
             run = self.runs.get(value)
             values = run.values if run is not None else [value]
             found = [self.definition(item) for item in values]
-            return self.gaps.use(found[0][0], [row for _, row in found])
+            return self.gaps.use(found[0][0], [row for _, row in found], run.start if run is not None else 0)
         positional = (LAYER_SETTINGS if value.kind == "layer" else SETTINGS_OF).get(value.op, ())
         if value.kind in ("std", "layer"):
             self.imports.add(value.op)
@@ -322,8 +361,8 @@ class BodyWriter:
     def _shape(self, value: Value) -> str:
         return f"[{', '.join([self.gaps.number(size, 'size') for size in value.shape])}]"
 
-    def _relative(self, address: str) -> str:
-        path = self.body.path
+    def _relative(self, address: str, path: str | None = None) -> str:
+        path = self.body.path if path is None else path
         return address[len(path) + 1 :] if path else address
 
 
