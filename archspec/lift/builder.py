@@ -148,7 +148,7 @@ class Builder:
             found += [*self._unspread(inner), inner]
         if value.dtype != "real":
             written = self._indexed.written(value)
-            if written is not None:
+            if written is not None and cost(written) < cost(value):
                 found.append(written)
         if value.op in VIEWS:
             root, layout = self.layout(value)
@@ -206,7 +206,7 @@ class Builder:
     def _as_written(self, value: Value) -> Value:
         if value.dtype != "real":
             found = self._indexed.exactly(value)
-            if found is not None:
+            if found is not None and cost(found) < cost(value):
                 return found
         if value not in self._layouts:
             return value
@@ -275,7 +275,7 @@ class Builder:
     def shortened(self, value: Value) -> Value:
         """Return a value as it is written, without leading axes of size 1 if it depends on positions alone."""
         found = self._indexed.written(value) if value.dtype != "real" else None
-        return found or self.written(value)
+        return found if found is not None and cost(found) < cost(value) else self.written(value)
 
     def note_source(self, value: Value) -> None:
         """Make an input or tensor known as what elements are loaded from."""
@@ -329,6 +329,13 @@ def _attended(n: Arrays, q: Value, k: Value, v: Value, mask: Value | None, causa
     )
     assert isinstance(array, Array)
     return array
+
+
+def cost(value: Value) -> int:
+    """Return the number of operations that a value is made with."""
+    if value.cost is None:
+        value.cost = (value.op not in ("input", "tensor", "arange")) + sum([cost(operand) for operand in value.operands])
+    return value.cost
 
 
 def _kinds(groups: Sequence[Sequence[Axis]]) -> list[int]:

@@ -33,6 +33,8 @@ class Expressions:
     def find(self, pair: Pair, hint: str = "") -> Found | None:
         """Return the simplest expression with these values."""
         a, b = pair
+        if b is None and hint == "number":  # equal by accident, perhaps
+            return None
         named = [name for name, own in self.fields.items() if _same(own, pair)]
         if named:
             words = set(hint.split("_"))
@@ -50,10 +52,10 @@ class Expressions:
         simple = [Found(name, (name,)) for name in whole]
         values = {found: (whole[found.text][0], whole[found.text][1] or 0) for found in simple}
         second: dict[Found, tuple[float, float]] = {}
-        for found, pair in [*_with_numbers(values), *_of_two(values)]:
+        for found, pair in [*_of_two(values), *_with_numbers(values)]:
             if self._keep(found, pair):
                 second[found] = pair
-        third = [*_with_numbers(second), *_squares(values | second)]
+        third = [*_sums(values), *_with_numbers(second), *_squares(values | second)]
         for found, pair in third:
             self._keep(found, pair)
         for found, pair in _of_three(values, second):
@@ -96,6 +98,9 @@ def _of_two(values: Values) -> Candidates:
     for turn, (first, (a, b)) in enumerate(values.items()):
         for second, (c, d) in [*values.items()][turn + 1 :]:
             yield Found(f"{first.text} * {second.text}", (*first.fields, *second.fields)), (a * c, b * d)
+
+
+def _sums(values: Values) -> Candidates:
     for turn, (first, (a, b)) in enumerate(values.items()):
         for second, (c, d) in [*values.items()][turn + 1 :]:
             yield Found(f"{first.text} + {second.text}", (*first.fields, *second.fields)), (a + c, b + d)

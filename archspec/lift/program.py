@@ -57,13 +57,15 @@ def program_of(
     kept = {body.path for body in bodies.values()}
     owned = _owned(bodies.values(), stored, kept)
     for call, body in bodies.items():
+        names = _input_names(body, recording, signatures, sizes, taken)
+        _order(body, call, names)
         values = body.values()
         runs = runs_of(values, body.outputs, lambda value: _key(program, found, value))
         writer = BodyWriter(
             body,
             found.__getitem__,
             runs,
-            _input_names(body, recording, signatures, sizes, taken),
+            [names[value] for value in body.inputs],
             signatures.outputs if call is None else [""] * len(body.outputs),
             taken,
             owned[body],
@@ -136,26 +138,42 @@ def _added(program: Program, writer: BodyWriter, body: Body) -> tuple[int, int]:
 
 def _input_names(
     body: Body, recording: Recording, signatures: Signatures, sizes: Mapping[str, int], taken: Sequence[str]
-) -> list[str]:
-    """Return names for the inputs of a body: those of `forward`, where shapes tell which is which."""
+) -> dict[Value, str]:
+    """Return names for the inputs of a body, in order: those of `forward`, where shapes tell which is which."""
     if body.frame is recording.root:
-        return [value.address for value in body.inputs]
-    free = list(signatures.arguments.get(body.path, []))
-    names = Names(taken)
-    chosen: dict[Value, str] = {}
-    for value in body.inputs:
+        order = list(recording.inputs)
+        return {value: value.address for value in sorted(body.inputs, key=lambda value: order.index(value.address))}
+    arguments = signatures.arguments.get(body.path, [])
+    free = list(range(len(arguments)))
+    used = [operand for value in body.values() for operand in value.operands]
+    inputs = sorted(body.inputs, key=used.index)
+    matched: dict[Value, int] = {}
+    for value in inputs:
         shape = tuple([size.at(sizes) if isinstance(size, Polynomial) else size for size in value.shape])
-        match = next((arg for arg in free if (arg.shape, arg.dtype) == (shape, value.dtype)), None)
+        match = next((turn for turn in free if arguments[turn][1:] == (shape, value.dtype)), None)
         if match is None and value.dtype == "bool":
-            match = next((arg for arg in free if "mask" in arg.name), None)
+            match = next((turn for turn in free if "mask" in arguments[turn].name), None)
         if match is not None:
             free.remove(match)
-            chosen[value] = names.take([match.name, *value.names])
-    for value in body.inputs:
-        if value not in chosen:
-            wanted = ["mask"] if value.dtype == "bool" else []
-            chosen[value] = names.take([*wanted, *value.names, "x"])
-    return [chosen[value] for value in body.inputs]
+            matched[value] = match
+    names = Names(taken)
+    found: dict[Value, str] = {}
+    for value in sorted(inputs, key=lambda value: matched.get(value, len(arguments))):
+        own = [arguments[matched[value]].name] if value in matched else ["mask"] if value.dtype == "bool" else []
+        found[value] = names.take([*own, *value.names, *BETTER.get(value.op, ()), "x"])
+    return found
+
+
+BETTER = {"cos": ("cosines",), "sin": ("sines",), "where": ("bias",), "rearrange": ("bias",)}
+"""Names for inputs of blocks that the source does not name, by the operation that they come from."""
+
+
+def _order(body: Body, call: Value | None, names: Iterable[Value]) -> None:
+    """Put the inputs of a body, and the arguments of its call, in order."""
+    before = list(body.inputs)
+    body.inputs = list(names)
+    if call is not None:
+        call.args = [call.args[before.index(value)] for value in body.inputs]
 
 
 def _owned(bodies: Any, stored: Stored, kept: set[str]) -> dict[Body, list[tuple[str, str, tuple[int, ...]]]]:

@@ -78,7 +78,7 @@ class Gaps:
             return f"[{', '.join([self.number(item, hint) for item in value])}]"  # pyright: ignore
         if isinstance(value, Polynomial):
             return literal(substitute(value, self.renamed))
-        if isinstance(value, bool | str) or value is None or value in (0, 1):
+        if isinstance(value, bool | str) or value is None or value == 0 or (value == 1 and hint != "number"):
             return f'"{value}"' if isinstance(value, str) else literal(value)
         if isinstance(value, int | float) and value < 0:
             return f"-{self.number(-value, hint)}"

@@ -59,7 +59,7 @@ class Value:
         self.kind = kind
         self.address = address
         self.names: list[str] = []
-        self.order = 0
+        self.cost: int | None = None
 
     @property
     def shape(self) -> tuple[Dim, ...]:

@@ -237,8 +237,8 @@ class BodyWriter:
         if not chains or len(candidates) > 1 and candidates[0] is candidates[1]:
             return None
         if symbol == "*":
-            return max(chains, key=lambda arg: (self._depth(arg) > 2, chains.index(arg)))
-        return max(chains, key=lambda arg: (self._depth(arg), -chains.index(arg)))
+            return max(chains, key=lambda arg: (self._weight(arg), chains.index(arg)))
+        return max(chains, key=lambda arg: (self._weight(arg), -chains.index(arg)))
 
     def _is_chain(self, value: Value) -> bool:
         """Whether a value is written as part of the chain of its only use."""
@@ -251,6 +251,12 @@ class BodyWriter:
             self.uses[operand] == 1 and operand not in self.called and self._has_layer(operand)
             for operand in self._operands(value)
         )
+
+    def _weight(self, value: Value) -> int:
+        """Return the number of layers in the chain of a value."""
+        own = value.kind in ("layer", "block") or value.op in LISTED
+        inner = [operand for operand in self._operands(value) if self._is_chain(operand)]
+        return own + max([self._weight(operand) for operand in inner], default=0)
 
     def _depth(self, value: Value) -> int:
         inner = [operand for operand in self._operands(value) if self.uses[operand] == 1 and operand not in self.called and operand.op != "part"]
