@@ -58,7 +58,8 @@ def bodies_of(root: Frame, outputs: Sequence[Value], owners: Mapping[str, Sequen
     found: dict[Value | None, Body] = {}
     results = list(outputs)
     active = list(values)
-    for frame in sorted(kept, key=lambda frame: -len(frame.stack)):
+    frames = dict.fromkeys([frame for value in values for frame in value.frame.stack if frame in kept])
+    for frame in sorted(frames, key=lambda frame: -len(frame.stack)):
         if frame is root:
             continue
         members = [value for value in active if owner[value] is frame]

@@ -30,6 +30,11 @@ class Captured(NamedTuple):
     outputs: list[Array]
     recording: Recording
 
+    def attributes(self, path: str) -> Mapping[str, object]:
+        """Return the numbers that a module has as attributes."""
+        own = vars(self.recording.module.get_submodule(path))
+        return {name: value for name, value in own.items() if isinstance(value, int | float) and not name.startswith("_")}
+
 
 def captured(subject: Subject) -> Captured:
     """Return what a module computes. Raises Untranslatable if the language cannot express it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import keyword
+import os
 import re
 from collections.abc import Iterable, Sequence
 
@@ -35,4 +35,36 @@ def identifier(text: str) -> str:
     name = re.sub(r"\W", "_", text).strip("_")
     if not name or name[0].isdigit() or name in RESERVED:
         return ""
-    return f"{name}_" if keyword.iskeyword(name) and name in RESERVED else name
+    return name
+
+
+def definition_names(kinds: Sequence[str], paths: Sequence[str]) -> list[str]:
+    """Return a name for each definition: its class, or with a word of its address where several have one class."""
+    prefix = _common_prefix([*dict.fromkeys(kinds)])
+    found: list[str] = []
+    for kind, path in zip(kinds, paths, strict=True):
+        others = [other for same, other in zip(kinds, paths, strict=True) if same == kind and other != path]
+        name = kind if kinds.count(kind) == 1 else _distinguished(kind, prefix, path, others)
+        turn = 2
+        while name in found:
+            name, turn = f"{kind}{turn}", turn + 1
+        found.append(name)
+    return found
+
+
+def _distinguished(kind: str, prefix: str, path: str, others: Sequence[str]) -> str:
+    """Return a class with the last word of an address that is in no other one."""
+    seen = {word for other in others for word in other.split(".")}
+    words = [word for word in path.split(".") if word not in seen and not word.isdigit()]
+    if not words:
+        return kind
+    word = "".join([part[:1].upper() + part[1:] for part in words[-1].split("_")])
+    rest = kind.removeprefix(prefix)
+    return f"{prefix}{word}" if word.endswith(rest) else f"{prefix}{word}{rest}"
+
+
+def _common_prefix(kinds: Sequence[str]) -> str:
+    """Return the words that all classes begin with."""
+    shared = os.path.commonprefix([*kinds])
+    whole = re.match(r".*(?=[A-Z])", shared + kinds[0][len(shared) : len(shared) + 1]) if len(kinds) > 1 else None
+    return whole[0] if whole else ""

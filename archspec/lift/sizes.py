@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.lift.expressions import Expressions, Found, Pair
-from archspec.lift.names import Names
+from archspec.lift.names import Names, definition_names
 from archspec.lift.numbers import literal
 from archspec.lift.program import Program
 from archspec.lift.templates import Definition
@@ -58,9 +58,15 @@ class Sizes:
     """The hyperparameters of a program, given the same module with other sizes as evidence."""
 
     def __init__(
-        self, program: Program, other: Program | None, numbers: Mapping[str, object], others: Mapping[str, object] | None
+        self,
+        program: Program,
+        other: Program | None,
+        numbers: Mapping[str, object],
+        others: Mapping[str, object] | None,
+        attributes: Callable[[str], Mapping[str, object]],
     ) -> None:
         self.program = program
+        self._attributes = attributes
         self.other = other if other is not None and _templates(other) == _templates(program) else None
         fields: dict[str, Pair] = {}
         for name, value in numbers.items():
@@ -70,15 +76,9 @@ class Sizes:
         self.expressions = Expressions(fields)
         self.order = list(numbers)
         self.created: list[str] = []
-        self.heads: list[Head] = []
-        names: set[str] = set()
-        for definition in program.definitions:
-            name = definition.template.kind
-            turn = 2
-            while name in names:
-                name, turn = f"{definition.template.kind}{turn}", turn + 1
-            names.add(name)
-            self.heads.append(Head(name))
+        kinds = [definition.template.kind for definition in program.definitions]
+        paths = [definition.paths[0] for definition in program.definitions]
+        self.heads = [Head(name) for name in definition_names(kinds, paths)]
         for number in range(len(program.definitions)):
             self._settle(number)
 
@@ -92,9 +92,10 @@ class Sizes:
             inner = self.heads[used]
             fields |= dict.fromkeys(inner.fields)
             given: list[str] = []
+            positional = not inner.fields
             for turn, name in enumerate(inner.own):
                 text = self._text(number, head, taken, fields, name, lambda d, use=use, used=used, turn=turn: self._passed(d, use, used, turn))
-                given.append(f"{name} = {text}")
+                given.append(text if positional else f"{name} = {text}")
             forwarded = [".."] if inner.fields else []
             head.uses.append(f"{inner.name}({', '.join([*forwarded, *given])})" if forwarded or given else inner.name)
         head.fields = sorted(fields, key=lambda name: self.order.index(name) if name in self.order else len(self.order))
@@ -119,7 +120,8 @@ class Sizes:
             for name, values in head.own.items():
                 if values == column and (other is None or self._seconds[number][name] == other):
                     return name
-            name = taken.take([NAMES_OF_GAPS.get(hint, hint)])
+            definition = self.program.definitions[number]
+            name = taken.take([*self._attribute(definition, column), NAMES_OF_GAPS.get(hint, hint)])
             head.own[name] = column
             self._seconds.setdefault(number, {})[name] = other or column
             return name
@@ -135,6 +137,18 @@ class Sizes:
             return literal(column[0])
         fields |= dict.fromkeys(found.fields)
         return found.text
+
+    def _attribute(self, definition: Definition, column: Sequence[Any]) -> list[str]:
+        """Return the attributes that have the values of a column in all instances of a definition."""
+        if not definition.paths or len(column) != len(definition.paths):
+            return []
+        first = self._attributes(definition.paths[0])
+        return [
+            name
+            for name, value in first.items()
+            if type(value) is type(column[0])
+            and all(self._attributes(path).get(name) == own for path, own in zip(definition.paths, column, strict=True))
+        ]
 
     def _varying(self, values: Varying, others: object, fields: dict[str, None], hint: str) -> str:
         """Return a number that differs between the iterations of a loop, as a function of the index."""

@@ -56,7 +56,8 @@ def _definition(
     for alias, counted in ties:
         yield f"  tie {written(alias)} = {written(counted)}"
     for statement in template.statements:
-        yield from _statement(statement, text)
+        for line in _statement(statement, text):
+            yield from _broken(line)
     yield "}"
 
 
@@ -111,6 +112,33 @@ def _statement(statement: Statement, text: Any) -> Iterator[str]:
             address, _, rest = step.partition(": ")
             step = f"{address + ':':<{width}}{rest}"
         yield f"    |> {step}"
+
+
+def _broken(line: str) -> Iterator[str]:
+    """Yield a line in as many as it needs, broken between arguments."""
+    while len(line) > WIDTH:
+        places = [at for at in _commas(line) if at[0] < WIDTH]
+        if not places:
+            break
+        depth = min(depth for _, depth, _ in places)
+        end, _, indent = [place for place in places if place[1] == depth][-1]
+        if indent >= end:
+            break
+        yield line[: end + 1]
+        line = " " * indent + line[end + 1 :].lstrip()
+    yield line
+
+
+def _commas(line: str) -> Iterator[tuple[int, int, int]]:
+    """Yield the place of each comma in brackets, the number of brackets around it, and where the innermost begins."""
+    opened: list[int] = []
+    for place, character in enumerate(line):
+        if character in "([":
+            opened.append(place + 1)
+        elif character in ")]" and opened:
+            opened.pop()
+        elif character == "," and opened:
+            yield place, len(opened), opened[-1]
 
 
 def _is_owned(step: str) -> bool:
