@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from archspec.algebra import Dim, Expression, Polynomial, dim_max, dim_min
 from archspec.equivalence.bodies import apply
+from archspec.equivalence.calls.complex import call_complex, has_complex
 from archspec.equivalence.calls.table import CALLS
 from archspec.equivalence.calls.values import Untranslatable, listed
-from archspec.equivalence.places import Places
+from archspec.equivalence.places import Place, Places
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
 
@@ -69,6 +70,7 @@ class Capture:
         self._symbols: dict[str, Expression] = {}
         self._inputs = inputs
         self.least: dict[str, int] = {}
+        self.most: dict[str, int] = {}
         for node in self.program.graph.nodes:
             if node.op == "placeholder" and node.name in inputs:
                 self._bind(node)
@@ -85,8 +87,11 @@ class Capture:
             if node.op == "placeholder":
                 self._values[node] = self._placeholder(node, tensors, constants)
             elif node.op == "call_function":
-                self._values[node] = found = self._call(node)
-                self._note(node, found)
+                try:
+                    self._values[node] = found = self._call(node)
+                    self._note(node, found)
+                except Untranslatable as problem:
+                    raise Untranslatable(f"{problem}, in {_place(node)}") from problem
             elif node.op == "output":
                 return [self._value(item) for item in node.args[0]]
             else:
@@ -98,20 +103,28 @@ class Capture:
         for size, actual in zip(self._inputs[node.name].shape, node.meta["val"].shape, strict=True):
             if not isinstance(size, Polynomial):
                 continue
-            if isinstance(actual, int):
+            if isinstance(actual, int) or actual.node.expr.is_Integer:
                 raise Untranslatable(f"a loop or branch in it depends on the size `{size}`")
-            if actual.node.expr.is_Symbol:
-                self._symbols.setdefault(str(actual.node.expr), size)
-                self._check_range(actual.node.expr, size)
+            times, symbol = actual.node.expr.as_coeff_Mul()
+            if not symbol.is_Symbol:
+                raise Untranslatable(f"it can only be exported where `{size}` is {actual.node.expr}")
+            self._symbols.setdefault(str(symbol), size // int(times))
+            if times == 1:
+                self._check_range(symbol, size)
+            else:
+                self._check_multiple(int(times), size)
+
+    def _check_multiple(self, times: int, size: Polynomial) -> None:
+        """Refuse a program that is only for multiples of a number."""
+        raise Untranslatable(f"it can only be exported where `{size}` is a multiple of {times}")
 
     def _check_range(self, symbol: Any, size: Polynomial) -> None:
-        """Note the least value of a size that the program is for. Raises Untranslatable if it has a largest one."""
+        """Note the least and the largest value of a size that the program is for."""
         allowed = self.program.range_constraints.get(symbol)
-        if allowed is not None:
+        if allowed is not None and size.symbol is not None:
+            self.least[size.symbol] = max(self.least.get(size.symbol, 0), int(allowed.lower))
             if str(allowed.upper) != "int_oo":
-                raise Untranslatable(f"it can only be exported where `{size}` is at most {allowed.upper}")
-            if size.symbol is not None:
-                self.least[size.symbol] = max(self.least.get(size.symbol, 0), int(allowed.lower))
+                self.most[size.symbol] = int(allowed.upper)
 
     def _placeholder(self, node: Any, tensors: Mapping[str, str], constants: Mapping[str, str]) -> Array | None:
         value = node.meta.get("val")
@@ -143,12 +156,16 @@ class Capture:
         if not _is_tensor(value) and not isinstance(value, list | tuple):
             return self.size(value)
         handler = CALLS.get(name)
-        if handler is None:
-            raise Untranslatable(f"the operation `aten.{name}` has no normal form")
         types = [self._type(item) for item in listed(value)]
         arguments = [self._value(item) for item in node.args]
         keywords = {key: self._value(item) for key, item in node.kwargs.items()}
+        is_complex = has_complex(arguments) or any(type.dtype == "complex" for type in types)
+        if handler is None and not is_complex:
+            raise Untranslatable(f"the operation `aten.{name}` has no normal form")
         try:
+            if is_complex:
+                return call_complex(name, handler, self.arrays, types, *arguments, **keywords)
+            assert handler is not None
             found = handler(self.arrays, types, *arguments, **keywords)
         except (TypeError, ValueError, IndexError) as error:  # arguments that the handler does not have
             raise Untranslatable(f"the operation `aten.{name}` has no normal form with these arguments") from error
@@ -156,16 +173,12 @@ class Capture:
         return found
 
     def _note(self, node: Any, found: Any) -> None:
-        arrays = [array for array in listed(found) if isinstance(array, Array)]
-        stack = listed(tuple(node.meta.get("nn_module_stack", {}).values()))
-        lines = re.findall(r'File "([^"]+)", line ([0-9]+)', node.meta.get("stack_trace") or "")
-        lines = [line for line in lines if f"{os.sep}torch{os.sep}" not in line[0]] or lines
-        source = f"{os.path.basename(lines[-1][0])}:{lines[-1][1]}" if lines else node.name
-        self.places.note(arrays, stack[-1][0] if stack else "", source)
+        place = _place(node)
+        self.places.note([array for array in listed(found) if isinstance(array, Array)], place.address, place.source)
 
     def _check(self, found: Any, types: Sequence[Type], name: str) -> None:
         for array, type in zip(listed(found), types, strict=True):
-            if array.shape != type.shape or self.arrays.dtype(array) != type.dtype:
+            if array is not None and (array.shape != type.shape or self.arrays.dtype(array) != type.dtype):
                 ours = f"{self.arrays.dtype(array)} {list(array.shape)}"
                 raise Untranslatable(f"`aten.{name}` gives {type.dtype} {list(type.shape)}, its normal form {ours}")
 
@@ -181,7 +194,7 @@ class Capture:
 
         kind = "bool" if value.dtype == torch.bool else "real" if value.dtype.is_floating_point else "int"
         if value.dtype.is_complex:
-            raise Untranslatable("it computes complex numbers")
+            kind = "complex"
         if kind == "int" and value.dtype not in (torch.int64, torch.int32):
             raise Untranslatable(f"it computes integers of the type {value.dtype}, which wrap around")
         return Type(tuple([self.size(size) for size in value.shape]), kind)
@@ -220,6 +233,15 @@ class Capture:
                 return dim_min(parts[0], parts[1])
             case kind:
                 raise Untranslatable(f"it has a size with `{kind}`")
+
+
+def _place(node: Any) -> Place:
+    """Return the module of a node, and its line in the source outside of PyTorch."""
+    stack = listed(tuple(node.meta.get("nn_module_stack", {}).values()))
+    lines = re.findall(r'File "([^"]+)", line ([0-9]+)', node.meta.get("stack_trace") or "")
+    lines = [line for line in lines if f"{os.sep}torch{os.sep}" not in line[0]] or lines
+    source = f"{os.path.basename(lines[-1][0])}:{lines[-1][1]}" if lines else node.name
+    return Place(stack[-1][0] if stack else "", source)
 
 
 def _is_tensor(value: Any) -> bool:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from importlib.util import module_from_spec, spec_from_file_location
 from typing import TYPE_CHECKING, Any
 
 from archspec.pytorch.build import torch_or_fail
-from archspec.source import fail
+from archspec.source import ArchError, fail
 
 if TYPE_CHECKING:
     from torch import nn
@@ -22,29 +24,59 @@ def module_from(text: str) -> nn.Module:
     `text` is the path of the file, with `:NAME` for a factory other than `build`. Raises ArchError if there is no such
     file or factory, or if running either fails.
     """
-    torch = torch_or_fail()
+    return made_by(*factory_from(text, "--module FILE.py:factory"))
+
+
+def factory_from(text: str, written: str) -> tuple[str, str, Callable[..., Any]]:
+    """Run a Python file, and return its path, and the name and the value of its factory.
+
+    `written` is how users write `text`. Raises ArchError if there is no such file or factory, or if running it fails.
+    """
+    torch_or_fail()
     path, name = _divided(text)
     if not os.path.isfile(path):
-        raise fail("usage", f"there is no file `{path}`", help="write it as `--module FILE.py:factory`")
+        raise fail("usage", f"there is no file `{path}`", help=f"write it as `{written}`")
     spec = spec_from_file_location(os.path.splitext(os.path.basename(path))[0], path)
     if spec is None or spec.loader is None:
-        raise fail("usage", f"`{path}` is not a Python file", help="write it as `--module FILE.py:factory`")
+        raise fail("usage", f"`{path}` is not a Python file", help=f"write it as `{written}`")
     loaded = module_from_spec(spec)
-    directory = os.path.dirname(os.path.abspath(path))
-    sys.path.insert(0, directory)
-    try:
-        spec.loader.exec_module(loaded)
-        factory = getattr(loaded, name, None)
-        made: Any = factory() if callable(factory) else None
-    except Exception as problem:  # of any class, as it comes from the user's file
-        raise fail("usage", f"running `{path}` fails: {type(problem).__name__}: {problem}") from problem
-    finally:
-        sys.path.remove(directory)
+    with _beside(path):
+        try:
+            spec.loader.exec_module(loaded)
+        except Exception as problem:  # of any class, as it comes from the user's file
+            raise _failed(path, problem) from problem
+    factory = getattr(loaded, name, None)
     if factory is None:
-        raise fail("usage", f"`{path}` defines no `{name}`", help="name the factory: `--module FILE.py:factory`")
+        raise fail("usage", f"`{path}` defines no `{name}`", help=f"name the factory: `{written}`")
+    return path, name, factory
+
+
+def made_by(path: str, name: str, factory: Callable[..., Any]) -> nn.Module:
+    """Return the module that a factory makes. Raises ArchError if it makes none."""
+    torch = torch_or_fail()
+    with _beside(path):
+        try:
+            made: Any = factory() if callable(factory) else None
+        except Exception as problem:  # of any class, as it comes from the user's file
+            raise _failed(path, problem) from problem
     if not isinstance(made, torch.nn.Module):
         raise fail("usage", f"`{name}` in `{path}` does not return a torch.nn.Module", help="call it without arguments")
     return made
+
+
+@contextmanager
+def _beside(path: str) -> Generator[None]:
+    """Let the modules in the directory of a file be imported."""
+    directory = os.path.dirname(os.path.abspath(path))
+    sys.path.insert(0, directory)
+    try:
+        yield
+    finally:
+        sys.path.remove(directory)
+
+
+def _failed(path: str, problem: Exception) -> ArchError:
+    return fail("usage", f"running `{path}` fails: {type(problem).__name__}: {problem}")
 
 
 def _divided(text: str) -> tuple[str, str]:

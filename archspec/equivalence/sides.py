@@ -56,6 +56,8 @@ def outputs_of_module(arrays: Arrays, module: nn.Module, body: Body, places: Pla
     for name, least in capture.least.items():
         if least > SPECIAL and are_possible({**sizes, name: least - 1}, body, SPECIAL):
             raise Untranslatable(f"it can only be exported where `{name}` is at least {least}")
+    for name, most in capture.most.items():
+        raise Untranslatable(f"it can only be exported where `{name}` is at most {most}")
     return [output for output in capture.outputs() if output is not None]
 
 

@@ -12,14 +12,27 @@ from archspec.normal.arrays import Array, Arrays
 from archspec.normal.elements import Elements
 from archspec.normal.table import Element
 from archspec.ops.forms import elementwise as forms
+from archspec.ops.forms.shape import expand
 
 
-def _function(name: str) -> Callable[..., Array]:
+def function(name: str) -> Callable[..., Array]:
     def call(n: Arrays, types: Sequence[Type], x: Array) -> Array:
         def of(e: Elements, part: Element) -> Element:
             return e.apply(name, (e.real(part),), "real")
 
         return n.each(types[0].shape, of, x)
+
+    return call
+
+
+def _pair(name: str) -> Handler:
+    """Return the handler of a function of two reals that has no other form."""
+
+    def call(n: Arrays, types: Sequence[Type], a: Any, b: Any) -> Array:
+        def of(e: Elements, *parts: Element) -> Element:
+            return e.apply(name, [e.real(part) for part in parts], "real")
+
+        return n.each(types[0].shape, of, array_of(n, a), array_of(n, b))
 
     return call
 
@@ -50,8 +63,12 @@ def _same(n: Arrays, types: Sequence[Type], x: Array, *rest: Any, **keywords: An
 
 def _dropout(n: Arrays, types: Sequence[Type], x: Array, rate: float, train: bool) -> Array:
     if train and rate:
-        raise Untranslatable("it drops elements in evaluation too")
+        raise Untranslatable("it drops elements, as in training")
     return x
+
+
+def _random(n: Arrays, types: Sequence[Type], *rest: Any, **keywords: Any) -> Array:
+    raise Untranslatable("it draws random numbers, as dropout does in training")
 
 
 def _where(n: Arrays, types: Sequence[Type], condition: Array, a: Any, b: Any) -> Array:
@@ -69,6 +86,10 @@ def _clamp(n: Arrays, types: Sequence[Type], x: Array, min: Any = None, max: Any
     return typed(n, x, types[0])
 
 
+def _clamp_max(n: Arrays, types: Sequence[Type], x: Array, max: Any) -> Array:
+    return _clamp(n, types, x, None, max)
+
+
 def _pow_scalar(n: Arrays, types: Sequence[Type], base: Any, exponent: Any) -> Array:
     return typed(n, n.each(types[0].shape, forms.power, array_of(n, base), array_of(n, exponent)), types[0])
 
@@ -78,9 +99,108 @@ def _rsub(n: Arrays, types: Sequence[Type], a: Any, b: Any, alpha: Any = 1) -> A
 
 
 def _div(n: Arrays, types: Sequence[Type], a: Any, b: Any, rounding_mode: str | None = None) -> Array:
-    if rounding_mode not in (None, "floor"):
-        refuse("div")
+    if rounding_mode == "trunc" and types[0].dtype == "int":
+        return each(_truncated_quotient)(n, types, a, b)
+    if rounding_mode == "trunc":
+        quotient = each(forms.divide)(n, types, a, b)
+        return typed(n, n.each(types[0].shape, forms.to_integer, quotient), types[0])
     return each(forms.divide if rounding_mode is None else forms.floor_divide)(n, types, a, b)
+
+
+def _truncated_quotient(e: Elements, a: Element, b: Element) -> Element:
+    """Return a quotient of integers, rounded towards zero."""
+    down = forms.floor_divide(e, a, b)
+    inexact = forms.unequal(e, forms.multiply(e, down, b), a)
+    up = e.conjunction([inexact, forms.less(e, down, e.integer(0))])
+    return forms.add(e, down, forms.to_integer(e, up))
+
+
+def _sign(e: Elements, x: Element) -> Element:
+    """Return 1, 0 or -1, as the difference of whether a number is above and below 0."""
+    zero = e.integer(0)
+    above, below = forms.greater(e, x, zero), forms.less(e, x, zero)
+    return forms.subtract(e, forms.to_integer(e, above), forms.to_integer(e, below))
+
+
+def _rounded(function: forms.Each) -> Handler:
+    """Return the handler of a rounding that is the identity for integers."""
+
+    def call(n: Arrays, types: Sequence[Type], x: Array) -> Array:
+        return x if types[0].dtype == "int" else typed(n, n.each(types[0].shape, function, x), types[0])
+
+    return call
+
+
+def _up(e: Elements, x: Element) -> Element:
+    return forms.negate(e, forms.floor(e, forms.negate(e, x)))
+
+
+def _remainder_of_truncated(e: Elements, x: Element, by: Element) -> Element:
+    """Return the remainder with the sign of `x`."""
+    whole = e.real(forms.to_integer(e, forms.divide(e, x, by))) if e.dtype(x) == "real" or e.dtype(by) == "real" else (
+        _truncated_quotient(e, x, by))  # fmt: skip
+    return forms.subtract(e, x, forms.multiply(e, whole, by))
+
+
+def _interpolated(n: Arrays, types: Sequence[Type], a: Array, b: Array, weight: Any) -> Array:
+    shape = types[0].shape
+    part = n.each(shape, forms.multiply, n.each(shape, forms.subtract, b, a), array_of(n, weight))
+    return n.each(shape, forms.add, a, part)
+
+
+def _added(function: forms.Each) -> Handler:
+    """Return the handler of `x + value * function(a, b)`."""
+
+    def call(n: Arrays, types: Sequence[Type], x: Array, a: Any, b: Any, *, value: Any = 1) -> Array:
+        part = n.each(types[0].shape, function, array_of(n, a), array_of(n, b))
+        return n.each(types[0].shape, forms.add, x, n.each(types[0].shape, forms.multiply, part, array_of(n, value)))
+
+    return call
+
+
+def _exclusive(e: Elements, a: Element, b: Element) -> Element:
+    return e.negation(forms.equal(e, a, b))
+
+
+def _is_not_a_number(n: Arrays, types: Sequence[Type], x: Array) -> Array:
+    """Return whether elements are not numbers: those of integers never are."""
+    if n.dtype(x) != "real":
+        return n.array(x.shape, n.elements.false)
+
+    def of(e: Elements, part: Element) -> Element:
+        return e.apply("isnan", (part,), "bool")
+
+    return n.each(x.shape, of, x)
+
+
+def _is_infinite(n: Arrays, types: Sequence[Type], x: Array) -> Array:
+    if n.dtype(x) != "real":
+        return n.array(x.shape, n.elements.false)
+
+    def of(e: Elements, part: Element) -> Element:
+        return forms.equal(e, e.apply("abs", (part,), "real"), e.number(math.inf))
+
+    return n.each(x.shape, of, x)
+
+
+def _is_finite(n: Arrays, types: Sequence[Type], x: Array) -> Array:
+    either = n.each(x.shape, forms.either, _is_not_a_number(n, types, x), _is_infinite(n, types, x))
+    return n.array(x.shape, n.elements.negation(either.element))
+
+
+def _round(n: Arrays, types: Sequence[Type], x: Array, decimals: int = 0) -> Array:
+    if decimals:
+        refuse("round")
+    return x if n.dtype(x) == "int" else function("round")(n, types, x)
+
+
+def _fill(n: Arrays, types: Sequence[Type], x: Array, value: Any) -> Array:
+    """Return another value in the shape of a tensor."""
+    return typed(n, expand(n, array_of(n, value), types[0].shape), types[0])
+
+
+def _copy(n: Arrays, types: Sequence[Type], x: Array, source: Array, *rest: Any) -> Array:
+    return _fill(n, types, x, source)
 
 
 def _power(exponent: float) -> Handler:
@@ -90,60 +210,37 @@ def _power(exponent: float) -> Handler:
     return call
 
 
-def _relu(n: Arrays, types: Sequence[Type], x: Array) -> Array:
-    return n.each(x.shape, forms.larger, x, typed(n, array_of(n, 0), types[0]))
-
-
-def _silu(n: Arrays, types: Sequence[Type], x: Array) -> Array:
-    return n.each(x.shape, forms.multiply, x, _function("sigmoid")(n, types, x))
-
-
-def _gelu(n: Arrays, types: Sequence[Type], x: Array, approximate: str = "none") -> Array:
-    def of(e: Elements, part: Element) -> Element:
-        if approximate == "tanh":
-            cubic = e.product([(part, 3.0)])
-            inner = e.combination([(1.0, part), (0.044715, cubic)])
-            turned = e.apply("tanh", (e.combination([(math.sqrt(2 / math.pi), inner)]),), "real")
-        else:
-            turned = e.apply("erf", (e.combination([(1 / math.sqrt(2), part)]),), "real")
-        return e.product([(e.number(0.5), 1.0), (part, 1.0), (e.combination([(1.0, turned)], 1.0), 1.0)])
-
-    return n.each(x.shape, of, x)
-
-
-def _softplus(n: Arrays, types: Sequence[Type], x: Array, beta: float = 1.0, threshold: float = 20.0) -> Array:
-    """Return log(1 + exp(x)); PyTorch has x above the threshold, which is the same in float32."""
-    if beta != 1.0 or threshold < 20.0:
-        refuse("softplus")
-
-    def of(e: Elements, part: Element) -> Element:
-        size = e.apply("abs", (part,), "real")
-        exponential = e.apply("exp", (e.combination([(-1.0, size)]),), "real")
-        logarithm = e.apply("log", (e.combination([(1.0, exponential)], 1.0),), "real")
-        return e.combination([(1.0, e.extreme("max", part, e.number(0.0))), (1.0, logarithm)])
-
-    return n.each(x.shape, of, x)
-
-
 NAMES: dict[Handler, str] = {
-    _same: "clone contiguous alias detach to _to_copy lift_fresh lift_fresh_copy type_as",
-    _dropout: "dropout",
+    _same: "clone contiguous alias detach to _to_copy lift_fresh lift_fresh_copy type_as positive alias_copy",
+    _fill: "fill",
+    _copy: "copy",
+    each(_sign): "sign sgn",
+    each(_remainder_of_truncated): "fmod",
+    _rounded(_up): "ceil",
+    _rounded(forms.to_integer): "trunc fix",
+    _is_finite: "isfinite",
+    _round: "round",
+    _interpolated: "lerp",
+    _added(forms.multiply): "addcmul",
+    _added(forms.divide): "addcdiv",
+    _is_not_a_number: "isnan",
+    _is_infinite: "isinf",
+    _dropout: "dropout feature_dropout alpha_dropout feature_alpha_dropout",
+    _random: "native_dropout bernoulli rand rand_like randn randn_like randint randint_like randperm normal uniform "
+    "exponential multinomial rrelu rrelu_with_noise",
     _where: "where",
     _masked_fill: "masked_fill",
-    _clamp: "clamp clamp_min",
+    _clamp: "clamp clamp_min clip",
+    _clamp_max: "clamp_max",
     _pow_scalar: "pow",
     _rsub: "rsub",
-    _div: "div",
-    _relu: "relu",
-    _silu: "silu",
-    _gelu: "gelu",
-    _softplus: "softplus",
+    _div: "div true_divide divide",
     each(forms.add): "add",
     each(forms.subtract): "sub",
     each(forms.multiply): "mul",
     each(forms.negate): "neg",
     each(forms.absolute): "abs",
-    each(forms.floor): "floor",
+    _rounded(forms.floor): "floor",
     each(forms.floor_divide): "floor_divide",
     each(forms.remainder): "remainder",
     each(forms.smaller): "minimum",
@@ -160,7 +257,11 @@ NAMES: dict[Handler, str] = {
     _compare(forms.greater_or_equal): "ge",
     _logic(forms.both): "logical_and bitwise_and __and__",
     _logic(forms.either): "logical_or bitwise_or __or__",
+    _logic(_exclusive): "logical_xor bitwise_xor",
     _logic(forms.opposite): "logical_not bitwise_not",
-    **{_function(name): name for name in ("exp", "log", "sin", "cos", "tanh", "sigmoid", "erf")},
+    **{function(name): name for name in ("exp", "log", "sin", "cos", "tanh", "erf", "atan", "asin", "acos")},
+    function("sigmoid"): "sigmoid special_expit",
+    function("erf"): "special_erf",
+    _pair("atan2"): "atan2",
 }
 """The names of the operations that each function is for."""

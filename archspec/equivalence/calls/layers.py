@@ -13,8 +13,8 @@ from archspec.normal.arrays import Array, Arrays
 from archspec.normal.elements import Elements
 from archspec.normal.table import Element
 from archspec.ops.forms import along, weights
-from archspec.ops.forms.elementwise import add, multiply
-from archspec.ops.forms.shape import transpose
+from archspec.ops.forms.elementwise import add, divide, multiply
+from archspec.ops.forms.shape import pad, transpose
 
 
 def _softmax(n: Arrays, types: Sequence[Type], x: Array, dim: int, *rest: Any, **keywords: Any) -> Array:
@@ -39,14 +39,6 @@ def _mean(n: Arrays, types: Sequence[Type], x: Array, dim: Any = None, keepdim: 
 
 def _cumsum(n: Arrays, types: Sequence[Type], x: Array, dim: int, **rest: Any) -> Array:
     return along.running_total(n, as_number(n, x, types[0]), dim)
-
-
-def _sort(
-    n: Arrays, types: Sequence[Type], x: Array, *, stable: bool = False, dim: int = -1, descending: bool = False
-) -> list[Array]:
-    if not stable or not descending:
-        refuse("sort")
-    return along.first_in_order(n, x, x.shape[dim], dim)
 
 
 def _argmax(n: Arrays, types: Sequence[Type], x: Array, dim: int | None = None, keepdim: bool = False) -> Array:
@@ -90,8 +82,18 @@ def _convolution(rank: int) -> Handler:
         dilation: Any = 1,
         groups: int = 1,
     ) -> Array:
-        if isinstance(padding, str):
-            refuse("conv")
+        if len(x.shape) == rank + 1:
+            whole = call(n, types, n.reshape(x, (1, *x.shape)), weight, bias, stride, padding, dilation, groups)
+            return n.reshape(whole, types[0].shape)
+        if padding == "valid":
+            padding = 0
+        elif padding == "same":
+            padding = [
+                gap * (size - 1) / 2 for gap, size in zip(_spread(dilation, rank), weight.shape[2:], strict=True)
+            ]
+            if any(isinstance(end, float) and not end.is_integer() for end in padding):
+                refuse("conv")
+            padding = [int(end) for end in padding]
         spaces = _spaces(rank, stride=stride, padding=padding, dilation=dilation)
         return weights.convolution(n, x, weight, bias, **spaces, groups=groups, transposed=False)
 
@@ -107,14 +109,15 @@ def _transposed_convolution(rank: int) -> Handler:
         bias: Array | None = None,
         stride: Any = 1,
         padding: Any = 0,
-        output_padding: Any = 0,
+        output_padding: Any = 0,  # which has an effect on the shape only
         groups: int = 1,
         dilation: Any = 1,
     ) -> Array:
-        if any(_spread(output_padding, rank)):
-            refuse("conv_transpose")
-        spaces = _spaces(rank, stride=stride, padding=padding, dilation=dilation)
-        return weights.convolution(n, x, weight, bias, **spaces, groups=groups, transposed=True)
+        spaces = [_spread(value, rank) for value in (stride, padding, dilation)]
+        if len(x.shape) == rank + 1:
+            x = n.reshape(x, (1, *x.shape))
+        found = weights.transposed_convolution(n, x, weight, bias, tuple(spaces), groups, types[0].shape[-rank:])
+        return n.reshape(found, types[0].shape)
 
     return call
 
@@ -141,9 +144,10 @@ def _max_pool(rank: int) -> Handler:
         dilation: Any = 1,
         ceil_mode: bool = False,
     ) -> Array:
-        if ceil_mode or any(gap != 1 for gap in _spread(dilation, rank)):
+        if any(gap != 1 for gap in _spread(dilation, rank)):
             refuse("max_pool")
-        return weights.max_pool(n, x, *_windows(rank, kernel, stride, padding))
+        windows = _windows(rank, kernel, stride, padding)
+        return weights.max_pool(n, _lengthened(n, x, types[0].shape, windows, -math.inf), *windows)
 
     return call
 
@@ -160,11 +164,31 @@ def _mean_pool(rank: int) -> Handler:
         count_include_pad: bool = True,
         divisor_override: int | None = None,
     ) -> Array:
-        if ceil_mode or divisor_override is not None or (not count_include_pad and any(_spread(padding, rank))):
+        if divisor_override is not None:
             refuse("avg_pool")
-        return weights.mean_pool(n, x, *_windows(rank, kernel, stride, padding))
+        windows = sizes, steps, ends = _windows(rank, kernel, stride, padding)
+        whole = _lengthened(n, x, types[0].shape, windows, 0.0)
+        found = weights.mean_pool(n, whole, *windows)
+        if whole.shape == x.shape and (count_include_pad or not any(ends)):
+            return found
+        places, counted = x.shape[-rank:], ends
+        if count_include_pad:
+            places, counted = [size + 2 * end for size, end in zip(places, ends, strict=True)], [0] * rank
+        ones = n.array((*x.shape[:-rank], *places), n.elements.number(1.0))
+        ones = _lengthened(n, ones, types[0].shape, [sizes, steps, counted], 0.0)
+        return n.each(found.shape, divide, found, weights.mean_pool(n, ones, sizes, steps, counted))
 
     return call
+
+
+def _lengthened(n: Arrays, x: Array, shape: Sequence[Dim], windows: Sequence[Sequence[Any]], value: float) -> Array:
+    """Return a tensor that is long enough for as many windows as the result has, if its size is rounded up."""
+    rank = len(windows[0])
+    for axis, (size, step, end) in enumerate(zip(*windows, strict=True), len(x.shape) - rank):
+        missing = (shape[axis] - 1) * step + size - (x.shape[axis] + 2 * end)
+        if isinstance(missing, int) and missing > 0:
+            x = pad(n, x, axis, 0, missing, value)
+    return x
 
 
 def _windows(rank: int, kernel: Any, stride: Any, padding: Any) -> list[list[Any]]:
@@ -268,9 +292,8 @@ NAMES: dict[Handler, str] = {
     _reduction(along.largest): "amax",
     _mean: "mean",
     _cumsum: "cumsum",
-    _sort: "sort",
     _argmax: "argmax",
-    _matmul: "matmul bmm mm",
+    _matmul: "matmul bmm mm mv",
     _linear: "linear",
     _addmm: "addmm",
     _baddbmm: "baddbmm",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
-from archspec.algebra import Dim
-from archspec.equivalence.calls.values import Handler, Untranslatable, array_of, typed
+from archspec.algebra import Dim, dim_max
+from archspec.equivalence.calls.values import Handler, Untranslatable, array_of, listed, refuse, typed
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
+from archspec.normal.elements import Elements
+from archspec.normal.table import Element
 from archspec.ops.forms import shape as forms
 from archspec.ops.forms import weights
 from archspec.ops.forms.elementwise import constant
@@ -43,6 +45,8 @@ def _slice(
         first = first + size
     if isinstance(first, int) and isinstance(size, int):
         first = min(max(first, 0), size)
+    if not isinstance(first, int) and not n.axes.is_at_least(first, 0):
+        first = dim_max(first, 0)
     return n.view(x, types[0].shape, lambda i: [*i[:axis], i[axis] * step + first, *i[axis + 1 :]])
 
 
@@ -92,21 +96,74 @@ def _roll(n: Arrays, types: Sequence[Type], x: Array, shifts: Any, dims: Any = (
 def _pad(n: Arrays, types: Sequence[Type], x: Array, pad: list[Dim], value: Any = 0, mode: str = "constant") -> Array:
     if isinstance(value, str):
         value, mode = 0, value
-    if mode != "constant":
-        raise Untranslatable(f"it pads by `{mode}`")
     for turn in range(len(pad) // 2):
         before, after = pad[2 * turn : 2 * turn + 2]
+        axis = len(x.shape) - 1 - turn
+        if mode != "constant":
+            x = _continued(n, x, axis, before, after, mode)
+            continue
+        for end, size in (("before", before), ("after", after)):
+            if isinstance(size, int) and size < 0:
+                last = x.shape[axis] if end == "before" else x.shape[axis] + size
+                x = forms.cut(n, x, axis, -size if end == "before" else 0, last, 1)
+        before, after = [0 if isinstance(size, int) and size < 0 else size for size in (before, after)]
         if (before, after) != (0, 0):
-            axis = len(x.shape) - 1 - turn
             found = 0 if value is None else value
             x = forms.pad(n, x, axis, before, after, bool(found) if n.dtype(x) == "bool" else found)
     return x
+
+
+def _continued(n: Arrays, x: Array, axis: int, before: Dim, after: Dim, mode: str) -> Array:
+    """Return a tensor that continues beyond its ends: by its last element, mirrored, or repeated."""
+    size = x.shape[axis]
+    if not (isinstance(before, int) and isinstance(after, int) and before >= 0 <= after):
+        refuse("pad")
+    ends: list[Array] = []
+    for places in (range(-before, 0), range(after)):
+        for place in places:
+            at = place if place < 0 else size + place
+            if mode == "replicate":
+                at = 0 if place < 0 else size - 1
+            elif mode == "reflect":
+                at = -place if place < 0 else size - 2 - place
+            elif mode == "circular":
+                at = size + place if place < 0 else place
+            else:
+                refuse("pad")
+            ends.append(forms.cut(n, x, axis, at, at + 1, 1))
+    return forms.concat(n, *ends[:before], x, *ends[before:], axis=axis)
+
+
+def _pad_by(mode: str) -> Handler:
+    def call(n: Arrays, types: Sequence[Type], x: Array, pad: list[Dim]) -> Array:
+        return _pad(n, types, x, pad, mode)
+
+    return call
+
+
+def wrapped(n: Arrays, index: Array, size: Dim) -> Array:
+    """Return indices in which those below 0 count from the end; the results of searches are never below 0."""
+    e = n.elements
+
+    def of(_: Elements, part: Element) -> Element:
+        node = e.nodes[part]
+        if node.kind == "load":
+            base = e.nodes[cast("Element", node.arguments[0])]
+            if base.kind == "input" or (base.kind == "operation" and base.arguments[0] in _SEARCHES):
+                return part
+        return e.where(e.at_least_zero(part), part, e.integer(e.polynomial(part) + size))
+
+    return n.each(index.shape, of, index)
+
+
+_SEARCHES = ("sort", "place of largest")
 
 
 def _index(n: Arrays, types: Sequence[Type], x: Array, indices: list[Array | None]) -> Array:
     given = {axis: index for axis, index in enumerate(indices) if index is not None}
     if any(n.dtype(index) == "bool" for index in given.values()):
         raise Untranslatable("it selects by a mask")
+    given = {axis: wrapped(n, index, x.shape[axis]) for axis, index in given.items()}
     axes = sorted(given)
     together = axes == list(range(axes[0], axes[-1] + 1))
     first = axes[0] if together else 0
@@ -126,12 +183,13 @@ def _index(n: Arrays, types: Sequence[Type], x: Array, indices: list[Array | Non
     return n.make(types[0].shape, element)
 
 
-def _gather(n: Arrays, types: Sequence[Type], x: Array, dim: int, index: Array) -> Array:
+def _gather(n: Arrays, types: Sequence[Type], x: Array, dim: int, index: Array, *, sparse_grad: bool = False) -> Array:
     return weights.gather(n, x, index, dim)
 
 
 def _index_select(n: Arrays, types: Sequence[Type], x: Array, dim: int, index: Array) -> Array:
     axis = dim % len(x.shape)
+    index = wrapped(n, index, x.shape[axis])
 
     def at(i: tuple[Any, ...]) -> list[Any]:
         return [*i[:axis], n.elements.polynomial(n.at(index, [i[axis]])), *i[axis + 1 :]]
@@ -143,8 +201,64 @@ def _embedding(n: Arrays, types: Sequence[Type], table: Array, ids: Array, *rest
     return weights.embedding(n, ids, table)
 
 
+def _unfold(n: Arrays, types: Sequence[Type], x: Array, dim: int, size: int, step: int) -> Array:
+    axis = dim % len(x.shape)
+    return n.view(x, types[0].shape, lambda i: [*i[:axis], i[axis] * step + i[-1], *i[axis + 1 : -1]])
+
+
+def _columns(
+    n: Arrays,
+    types: Sequence[Type],
+    x: Array,
+    kernel: list[int],
+    dilation: list[int],
+    padding: list[int],
+    stride: list[int],
+) -> Array:
+    """Return the windows of an image as columns."""
+    batch, channels, *places = x.shape
+    spaces = zip(places, kernel, dilation, padding, stride, strict=True)
+    counts = [(size + 2 * end - gap * (taken - 1) - 1) // step + 1 for size, taken, gap, end, step in spaces]
+    for axis, end in enumerate(padding):
+        x = forms.pad(n, x, axis + 2, end, end, 0) if end else x
+    shape = (batch, channels, *kernel, *counts)
+
+    def at(i: tuple[Any, ...]) -> list[Any]:
+        taps, own = i[2 : 2 + len(kernel)], i[2 + len(kernel) :]
+        return [*i[:2], *[p * step + tap * gap for p, step, tap, gap in zip(own, stride, taps, dilation, strict=True)]]
+
+    return n.reshape(n.view(x, shape, at), types[0].shape)
+
+
+def _pixel_shuffle(n: Arrays, types: Sequence[Type], x: Array, factor: int) -> Array:
+    *lead, channels, height, width = x.shape
+    rank = len(lead)
+    split = n.reshape(x, (*lead, channels // factor**2, factor, factor, height, width))
+    order = [*range(rank), rank, rank + 3, rank + 1, rank + 4, rank + 2]
+    return n.reshape(forms.permute(n, split, order), types[0].shape)
+
+
+def _pixel_unshuffle(n: Arrays, types: Sequence[Type], x: Array, factor: int) -> Array:
+    *lead, channels, height, width = x.shape
+    rank = len(lead)
+    split = n.reshape(x, (*lead, channels, height // factor, factor, width // factor, factor))
+    order = [*range(rank), rank, rank + 2, rank + 4, rank + 1, rank + 3]
+    return n.reshape(forms.permute(n, split, order), types[0].shape)
+
+
+def _move(n: Arrays, types: Sequence[Type], x: Array, source: Any, destination: Any) -> Array:
+    rank = len(x.shape)
+    moved = dict(zip([at % rank for at in listed(destination)], [at % rank for at in listed(source)], strict=True))
+    rest = iter([axis for axis in range(rank) if axis not in moved.values()])
+    return forms.permute(n, x, [moved[axis] if axis in moved else next(rest) for axis in range(rank)])
+
+
 def _arange(n: Arrays, types: Sequence[Type], *values: Any, **keywords: Any) -> Array:
     start, step = (values[0] if len(values) > 1 else 0), (values[2] if len(values) > 2 else 1)
+    step = keywords.get("step", step)
+    if isinstance(start, float) or isinstance(step, float):
+        e = n.elements
+        return n.make(types[0].shape, lambda i: e.combination([(float(step), e.real(e.integer(i[0])))], float(start)))
     return typed(n, n.make(types[0].shape, lambda i: n.elements.integer(i[0] * step + start)), types[0])
 
 
@@ -168,18 +282,25 @@ def _scalar(n: Arrays, types: Sequence[Type], value: Any, **keywords: Any) -> Ar
 
 
 NAMES: dict[Handler, str] = {
-    _reshape: "view _unsafe_view reshape unsqueeze squeeze flatten unflatten",
-    _expand: "expand broadcast_to",
+    _reshape: "view _unsafe_view reshape unsqueeze squeeze flatten unflatten view_as reshape_as ravel",
+    _expand: "expand broadcast_to expand_as",
     _permute: "permute",
-    _transpose: "transpose swapaxes",
-    _matrix_transpose: "t numpy_T mT",
+    _transpose: "transpose swapaxes swapdims",
+    _matrix_transpose: "t numpy_T mT adjoint",
     _slice: "slice narrow",
     _select: "select",
     _concat: "cat concat",
     _stack: "stack",
-    _split: "split split_with_sizes chunk",
+    _split: "split split_with_sizes chunk tensor_split unsafe_split unsafe_chunk",
     _unbind: "unbind",
-    _repeat: "repeat",
+    _repeat: "repeat tile",
+    _unfold: "unfold",
+    _columns: "im2col",
+    _pixel_shuffle: "pixel_shuffle",
+    _pixel_unshuffle: "pixel_unshuffle",
+    _move: "movedim moveaxis",
+    _pad_by("reflect"): "reflection_pad1d reflection_pad2d reflection_pad3d",
+    _pad_by("replicate"): "replication_pad1d replication_pad2d replication_pad3d",
     _repeat_interleave: "repeat_interleave",
     _flip: "flip",
     _roll: "roll",
@@ -192,7 +313,7 @@ NAMES: dict[Handler, str] = {
     _full: "full full_like",
     _new_full: "new_full",
     _scalar: "scalar_tensor",
-    _filled(0): "zeros zeros_like new_zeros",
+    _filled(0): "zeros zeros_like new_zeros empty empty_like new_empty",
     _filled(1): "ones ones_like new_ones",
 }
 """The names of the operations that each function is for."""

@@ -7,6 +7,8 @@ from typing import Any, NoReturn, TypeAlias, cast
 
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
+from archspec.normal.elements import Elements
+from archspec.normal.table import Element
 from archspec.ops.forms.elementwise import Each, constant, multiply, to_integer
 
 
@@ -14,7 +16,8 @@ class Untranslatable(Exception):
     """A module has no normal form; the message says why."""
 
 
-Handler: TypeAlias = Callable[..., "Array | list[Array]"]
+Handler: TypeAlias = Callable[..., "Array | list[Array] | list[Array | None]"]
+"""None stands for a result that is not computed, because only training uses it."""
 
 
 def array_of(n: Arrays, value: Any) -> Array:
@@ -58,6 +61,15 @@ def listed(value: Any) -> list[Any]:
     if isinstance(value, list | tuple) and not isinstance(value, Array):  # which is a tuple of its fields
         return [*cast("Sequence[Any]", value)]
     return [value]
+
+
+def applied(name: str) -> Each:
+    """Return a function of one real that has no other form."""
+
+    def of(e: Elements, part: Element) -> Element:
+        return e.apply(name, (e.real(part),), "real")
+
+    return of
 
 
 def refuse(name: str) -> NoReturn:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
@@ -70,6 +71,36 @@ def first_in_order(n: Arrays, x: Array, k: Dim, axis: int) -> list[Array]:
     place = axis % len(x.shape)
     values, indices = n.opaque("sort", place, [x], [(x.shape, n.dtype(x)), (x.shape, "int")])
     return [cut(n, values, place, 0, k, 1), cut(n, indices, place, 0, k, 1)]
+
+
+def fourier(n: Arrays, x: Array, axis: object) -> Array:
+    return transformed(n, x, None, axis)[0]
+
+
+def transformed(
+    n: Arrays, x: Array, imaginary: Array | None, axis: object, direction: float = -1.0
+) -> tuple[Array, Array]:
+    """The parts of the sum of x[j] * exp(direction * 2 * pi * i * j * k / n) over j, for each axis."""
+    e = n.elements
+    x = n.array(x.shape, e.real(x.element))
+    part, over, _ = reduced(n, x, axis, True)
+    own = n.own(x.shape)
+    angles: list[tuple[float, Element]] = []
+    for at, (index, size) in zip(_axes(axis, len(x.shape)), over, strict=True):
+        turns = [(e.real(e.integer(index)), 1.0), (e.real(e.integer(own[at])), 1.0), (e.real(e.integer(size)), -1.0)]
+        angles.append((2 * math.pi, e.product(turns)))
+    angle = e.combination(angles)
+    cosine, sine = e.apply("cos", (angle,), "real"), e.apply("sin", (angle,), "real")
+
+    def summed(function: Element, of: Element, by: float = 1.0) -> tuple[float, Element]:
+        return by, n.total(e.product([(function, 1.0), (of, 1.0)]), over)
+
+    real, turned = [summed(cosine, part)], [summed(sine, part, direction)]
+    if imaginary is not None:
+        other, _, _ = reduced(n, imaginary, axis, True)
+        real.append(summed(sine, other, -direction))
+        turned.append(summed(cosine, other))
+    return n.array(x.shape, e.combination(real)), n.array(x.shape, e.combination(turned))
 
 
 def place_of_largest(n: Arrays, x: Array, axis: int, keep: object) -> Array:

@@ -99,9 +99,40 @@ def _transposed_convolution(
         (size - 1) * step - 2 * end + gap * (taken - 1) + 1
         for size, taken, step, end, gap in zip(x.shape[2:], weight.shape[2:], steps, ends, gaps, strict=True)
     ]
-    shape = (x.shape[0], weight.shape[1] * groups, *sizes)
-    (found,) = n.opaque("conv", (*steps, *ends, *gaps, groups), [x, weight], [(shape, n.dtype(x))])
-    return found if bias is None else n.make(shape, lambda i: add(n.elements, n.at(found, i), n.at(bias, [i[1]])))
+    return transposed_convolution(n, x, weight, bias, spaces, groups, sizes)
+
+
+def transposed_convolution(
+    n: Arrays,
+    x: Array,
+    weight: Array,
+    bias: Array | None,
+    spaces: tuple[list[Dim], ...],
+    groups: int,
+    sizes: Sequence[Dim],
+) -> Array:
+    """A transposed convolution with a result of these sizes: what positions past its end would be given is 0."""
+    e = n.elements
+    steps, ends, gaps = spaces
+    channel = n.axes.index("s0", weight.shape[0] // groups)
+    taps = [n.axes.index(f"s{axis + 1}", size) for axis, size in enumerate(weight.shape[2:])]
+    over = list(zip((channel, *taps), (weight.shape[0] // groups, *weight.shape[2:]), strict=True))
+
+    def element(i: Indices) -> Element:
+        batch, out, *place = i
+        group, own = n.axes.divide(out, weight.shape[1]) if groups > 1 else (0, out)
+        source = group * (weight.shape[0] // groups) + channel
+        hit: list[Element] = []
+        at: list[Expression] = []
+        for p, tap, step, end, gap, size in zip(place, taps, steps, ends, gaps, x.shape[2:], strict=True):
+            q, rest = n.axes.divide(p + end - tap * gap, step)
+            at.append(q)
+            hit += [e.is_zero(e.integer(rest)), e.at_least_zero(e.integer(q)), e.at_least_zero(e.integer(size - 1 - q))]
+        read = e.where(e.conjunction(hit), n.at(x, [batch, source, *at]), constant(e, 0, n.dtype(x)))
+        summed = n.total(multiply(e, read, n.at(weight, [source, own, *taps])), over)
+        return summed if bias is None else add(e, summed, n.at(bias, [out]))
+
+    return n.make((x.shape[0], weight.shape[1] * groups, *sizes), element)
 
 
 def within(n: Arrays, x: Array, at: Sequence[Expression], padded: Mapping[int, Dim], value: float) -> Element:

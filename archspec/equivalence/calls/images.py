@@ -1,0 +1,160 @@
+"""Pooling to given sizes, and resizing, of PyTorch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+from archspec.algebra import Dim
+from archspec.equivalence.bodies import apply
+from archspec.equivalence.calls.values import Handler, listed, refuse
+from archspec.ir import Type
+from archspec.normal.arrays import Array, Arrays
+from archspec.normal.table import Element
+from archspec.ops.forms import along
+from archspec.ops.forms.elementwise import multiply
+from archspec.ops.forms.shape import concat, cut
+
+Matrix: TypeAlias = "list[list[float]]"
+
+
+def _adaptive_mean(rank: int) -> Handler:
+    def call(n: Arrays, types: Sequence[Type], x: Array, sizes: Any) -> Array:
+        for axis in range(len(x.shape) - rank, len(x.shape)):
+            old, new = x.shape[axis], types[0].shape[axis]
+            x = _means(n, x, axis) if new == 1 else _weighted(n, x, axis, _window_means(_whole(old), _whole(new)))
+        return x
+
+    return call
+
+
+def _adaptive_max(rank: int) -> Callable[..., list[Array | None]]:
+    def call(n: Arrays, types: Sequence[Type], x: Array, sizes: Any) -> list[Array | None]:
+        for axis in range(len(x.shape) - rank, len(x.shape)):
+            old, new = x.shape[axis], types[0].shape[axis]
+            ends = [(0, old)] if new == 1 else _windows(_whole(old), _whole(new))
+            parts = [along.largest(n, cut(n, x, axis, first, last, 1), axis, True) for first, last in ends]
+            x = concat(n, *parts, axis=axis)
+        return [x, None]  # the places of the largest elements are not computed
+
+    return call
+
+
+def _whole(size: Dim) -> int:
+    """Return a size that does not depend on a dimension."""
+    return size if isinstance(size, int) else refuse("adaptive_pool")
+
+
+def _windows(old: int, new: int) -> list[tuple[int, int]]:
+    """Return where the windows of a pool to a size begin and end."""
+    return [(i * old // new, -(-(i + 1) * old // new)) for i in range(new)]
+
+
+def _window_means(old: int, new: int) -> Matrix:
+    return [
+        [1 / (last - first) if first <= at < last else 0.0 for at in range(old)] for first, last in _windows(old, new)
+    ]
+
+
+def _means(n: Arrays, x: Array, axis: int) -> Array:
+    e = n.elements
+    summed = along.total(n, n.array(x.shape, e.real(x.element)), axis, True)
+    return n.array(summed.shape, e.product([(summed.element, 1.0), (e.real(e.integer(x.shape[axis])), -1.0)]))
+
+
+def _weighted(n: Arrays, x: Array, axis: int, matrix: Matrix) -> Array:
+    """Return sums along an axis with constant weights."""
+    size = (len(matrix), len(matrix[0]))
+    if size[0] == size[1] and all(
+        value == float(i == j) for i, row in enumerate(matrix) for j, value in enumerate(row)
+    ):
+        return x
+    (table,) = apply(n, "table", [], {"values": matrix}, [Type(size, "real")])
+    over = n.axes.index("s0", size[1])
+
+    def element(i: tuple[Any, ...]) -> Element:
+        body = multiply(n.elements, n.at(table, [i[axis], over]), n.at(x, [*i[:axis], over, *i[axis + 1 :]]))
+        return n.total(body, [(over, size[1])])
+
+    return n.make((*x.shape[:axis], size[0], *x.shape[axis + 1 :]), element)
+
+
+def _resize(rank: int, kernel: Callable[[float], float], reach: int) -> Handler:
+    """Return the handler of a resizing whose weights are a function of the distance, up to `reach` elements."""
+
+    def call(n: Arrays, types: Sequence[Type], x: Array, sizes: Any, aligned: bool = False, *scales: Any) -> Array:
+        given = listed(scales[0]) if len(scales) == 1 and isinstance(scales[0], list) else [*scales]
+        given = [*given, *[None] * (rank - len(given))]
+        for turn, scale in enumerate(given):
+            axis = len(x.shape) - rank + turn
+            old, new = _whole(x.shape[axis]), _whole(types[0].shape[axis])
+            x = _weighted(n, x, axis, _resampled(old, new, aligned, scale, kernel, reach))
+        return x
+
+    return call
+
+
+def _resampled(
+    old: int, new: int, aligned: bool, scale: float | None, kernel: Callable[[float], float], reach: int
+) -> Matrix:
+    rows: Matrix = []
+    for i in range(new):
+        if aligned:
+            place = i * (old - 1) / (new - 1) if new > 1 else 0.0
+        else:
+            place = (i + 0.5) * (1 / scale if scale else old / new) - 0.5
+            place = max(place, 0.0) if reach == 1 else place
+        row = [0.0] * old
+        for at in range(math.floor(place) - reach + 1, math.floor(place) + reach + 1):
+            row[min(max(at, 0), old - 1)] += kernel(abs(place - at))
+        rows.append(row)
+    return rows
+
+
+def _linear(distance: float) -> float:
+    return max(0.0, 1 - distance)
+
+
+def _cubic(distance: float) -> float:
+    a, d = -0.75, distance
+    if d <= 1:
+        return ((a + 2) * d - (a + 3)) * d * d + 1
+    return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a if d < 2 else 0.0
+
+
+def _nearest(rank: int, shift: float = 0.0) -> Handler:
+    def call(n: Arrays, types: Sequence[Type], x: Array, sizes: Any, *scales: Any) -> Array:
+        given = listed(scales[0]) if len(scales) == 1 and isinstance(scales[0], list) else [*scales]
+        given = [*given, *[None] * (rank - len(given))]
+        for turn, scale in enumerate(given):
+            axis = len(x.shape) - rank + turn
+            old, new = x.shape[axis], types[0].shape[axis]
+            if new == old:
+                continue
+            if scale is not None and float(scale).is_integer() and new == old * int(scale):
+                by, shape = int(scale), (*x.shape[:axis], new, *x.shape[axis + 1 :])
+                x = n.view(
+                    x, shape, lambda i, axis=axis, by=by: [*i[:axis], n.axes.divide(i[axis], by)[0], *i[axis + 1 :]]
+                )
+                continue
+            before, after = _whole(old), _whole(new)
+            step = 1 / scale if scale else before / after
+            places = [min(int((i + shift) * step), before - 1) for i in range(after)]
+            x = concat(n, *[cut(n, x, axis, place, place + 1, 1) for place in places], axis=axis)
+        return x
+
+    return call
+
+
+NAMES: dict[Callable[..., Any], str] = {
+    **{_adaptive_mean(rank): f"adaptive_avg_pool{rank}d" for rank in (1, 2, 3)},
+    **{_adaptive_max(rank): f"adaptive_max_pool{rank}d" for rank in (1, 2, 3)},
+    _resize(1, _linear, 1): "upsample_linear1d",
+    _resize(2, _linear, 1): "upsample_bilinear2d",
+    _resize(3, _linear, 1): "upsample_trilinear3d",
+    _resize(2, _cubic, 2): "upsample_bicubic2d",
+    **{_nearest(rank): f"upsample_nearest{rank}d" for rank in (1, 2, 3)},
+    **{_nearest(rank, 0.5): f"_upsample_nearest_exact{rank}d" for rank in (1, 2, 3)},
+}
+"""The names of the operations that each function is for."""

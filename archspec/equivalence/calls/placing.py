@@ -1,0 +1,158 @@
+"""Replacement of elements, and tensors that depend on places, of PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from archspec.equivalence.calls.values import Handler, array_of, refuse, typed
+from archspec.ir import Type
+from archspec.normal.arrays import Array, Arrays
+from archspec.normal.table import Element
+from archspec.ops.forms import shape as forms
+from archspec.ops.forms import weights
+from archspec.ops.forms.elementwise import choose, constant, subtract, to_integer
+
+
+def _scatter(
+    n: Arrays, types: Sequence[Type], x: Array, dim: int, index: Array, source: Any = None, **rest: Any
+) -> Array:
+    """Return a tensor with one number at indices along an axis."""
+    value = rest.pop("value", source)
+    if rest or (isinstance(value, Array) and value.shape):
+        value = _one_number(n, value)
+    e, axis = n.elements, dim % len(x.shape)
+    if any(a != b for at, (a, b) in enumerate(zip(index.shape, x.shape, strict=True)) if at != axis):
+        refuse("scatter")
+
+    def element(i: tuple[Any, ...]) -> Element:
+        over = n.axes.index("s0", index.shape[axis])
+        hit = e.is_zero(e.integer(e.polynomial(n.at(index, [*i[:axis], over, *i[axis + 1 :]])) - i[axis]))
+        count = n.total(to_integer(e, hit), [(over, index.shape[axis])])
+        found = n.at(array_of(n, value), [])
+        return e.where(
+            e.at_least_zero(e.integer(e.polynomial(count) - 1)),
+            e.real(found) if types[0].dtype == "real" else found,
+            n.at(x, i),
+        )
+
+    return n.make(x.shape, element)
+
+
+def _one_number(n: Arrays, value: Any) -> Array:
+    """Return the number that all elements of a tensor are."""
+    if not isinstance(value, Array) or n.elements.nodes[value.element].names:
+        refuse("scatter")
+    return n.array((), value.element)
+
+
+def _slice_scatter(
+    n: Arrays,
+    types: Sequence[Type],
+    x: Array,
+    source: Array,
+    dim: int = 0,
+    start: Any = None,
+    end: Any = None,
+    step: int = 1,
+) -> Array:
+    """Return a tensor in which a slice is replaced."""
+    axis = dim % len(x.shape)
+    size, count = x.shape[axis], source.shape[axis] if source.shape else 1
+    if step != 1:
+        refuse("slice_scatter")
+    first: Any = 0 if start is None else start
+    first = first + size if isinstance(first, int) and first < 0 else first
+    parts = [forms.cut(n, x, axis, 0, first, 1), source, forms.cut(n, x, axis, first + count, size, 1)]
+    return forms.concat(n, *[typed(n, part, types[0]) for part in parts if part.shape[axis] != 0], axis=axis)
+
+
+def _select_scatter(n: Arrays, types: Sequence[Type], x: Array, source: Array, dim: int, index: int) -> Array:
+    axis = dim % len(x.shape)
+    return _slice_scatter(n, types, x, n.reshape(source, (*x.shape[:axis], 1, *x.shape[axis + 1 :])), axis, index)
+
+
+def _triangle(is_upper: bool) -> Handler:
+    def call(n: Arrays, types: Sequence[Type], x: Array, diagonal: int = 0) -> Array:
+        e = n.elements
+
+        def element(i: tuple[Any, ...]) -> Element:
+            above = i[-1] - i[-2] - diagonal
+            return e.where(e.at_least_zero(e.integer(above if is_upper else -above)), n.at(x, i), nothing)
+
+        nothing = constant(e, False if n.dtype(x) == "bool" else 0, n.dtype(x))
+        return n.make(x.shape, element)
+
+    return call
+
+
+def _diagonal(n: Arrays, types: Sequence[Type], x: Array, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Array:
+    a, b = dim1 % len(x.shape), dim2 % len(x.shape)
+
+    def at(i: tuple[Any, ...]) -> list[Any]:
+        rest = iter(i[:-1])
+        return [i[-1] + max(-offset, 0) if axis == a else i[-1] + max(offset, 0) if axis == b else next(rest)
+                for axis in range(len(x.shape))]  # fmt: skip
+
+    return n.view(x, types[0].shape, at)
+
+
+def _mesh(n: Arrays, types: Sequence[Type], tensors: list[Array], indexing: str = "ij") -> list[Array]:
+    order = list(range(len(tensors)))
+    if indexing == "xy":
+        order[:2] = order[1::-1]
+    return [n.view(tensor, type.shape, lambda i, axis=axis: [i[axis]])
+            for tensor, type, axis in zip(tensors, types, order, strict=True)]  # fmt: skip
+
+
+def _difference(
+    n: Arrays, types: Sequence[Type], x: Array, times: int = 1, dim: int = -1, prepend: Any = None, append: Any = None
+) -> Array:
+    """Return the differences of adjacent elements."""
+    if times != 1:
+        refuse("diff")
+    x = forms.concat(n, *[part for part in (prepend, x, append) if part is not None], axis=dim)
+    size = x.shape[dim]
+    return n.each(types[0].shape, subtract, forms.cut(n, x, dim, 1, size, 1), forms.cut(n, x, dim, 0, size - 1, 1))
+
+
+def _identity(n: Arrays, types: Sequence[Type], *rest: Any, **keywords: Any) -> Array:
+    e = n.elements
+    return typed(n, n.make(types[0].shape, lambda i: to_integer(e, e.is_zero(e.integer(i[0] - i[1])))), types[0])
+
+
+def _one_hot(n: Arrays, types: Sequence[Type], ids: Array, count: int = -1) -> Array:
+    return weights.one_hot(n, ids, types[0].shape[-1])
+
+
+def _spaced(n: Arrays, types: Sequence[Type], start: float, end: float, steps: int, **keywords: Any) -> Array:
+    by = (end - start) / max(steps - 1, 1)
+    e = n.elements
+    return n.make(types[0].shape, lambda i: e.combination([(by, e.real(e.integer(i[0])))], float(start)))
+
+
+def _index_put(
+    n: Arrays, types: Sequence[Type], x: Array, indices: list[Array | None], value: Array, accumulate: bool = False
+) -> Array:
+    """Return a tensor with one number where a mask of its leading axes is true."""
+    if accumulate or len(indices) != 1 or indices[0] is None or n.dtype(indices[0]) != "bool":
+        refuse("index_put")
+    mask = n.reshape(indices[0], (*indices[0].shape, *[1] * (len(x.shape) - len(indices[0].shape))))
+    return typed(n, n.each(x.shape, choose, mask, _one_number(n, value), x), types[0])
+
+
+NAMES: dict[Handler, str] = {
+    _scatter: "scatter",
+    _slice_scatter: "slice_scatter",
+    _select_scatter: "select_scatter",
+    _triangle(True): "triu",
+    _triangle(False): "tril",
+    _diagonal: "diagonal",
+    _mesh: "meshgrid",
+    _difference: "diff",
+    _identity: "eye",
+    _one_hot: "one_hot",
+    _spaced: "linspace",
+    _index_put: "index_put",
+}
+"""The names of the operations that each function is for."""

@@ -1,0 +1,373 @@
+"""Reductions, orders and statistics of PyTorch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from archspec.equivalence.calls.values import (
+    Handler,
+    Untranslatable,
+    applied,
+    array_of,
+    as_number,
+    each,
+    listed,
+    refuse,
+    typed,
+)
+from archspec.ir import Type
+from archspec.normal.arrays import Array, Arrays
+from archspec.normal.table import Element
+from archspec.ops.forms import along, weights
+from archspec.ops.forms import elementwise as forms
+from archspec.ops.forms import shape as shapes
+
+
+def _axes(x: Array, dim: Any) -> list[int]:
+    """Return the axes that an argument names; all for none."""
+    return list(range(len(x.shape))) if dim is None or dim == [] else [at % len(x.shape) for at in listed(dim)]
+
+
+def _negated(n: Arrays, x: Array) -> Array:
+    return n.each(x.shape, forms.negate, x)
+
+
+def _smallest(n: Arrays, types: Sequence[Type], x: Array, dim: Any = None, keepdim: bool = False) -> Array:
+    return _negated(n, along.largest(n, _negated(n, x), _axes(x, dim), keepdim))
+
+
+def _extreme(is_largest: bool) -> Handler:
+    """Return the handler of `max` or `min`: of two tensors, of all elements, or along an axis with its place."""
+
+    def call(n: Arrays, types: Sequence[Type], x: Array, dim: Any = None, keepdim: bool = False) -> Any:
+        if isinstance(dim, Array):
+            return each(forms.larger if is_largest else forms.smaller)(n, types, x, dim)
+        turned = x if is_largest else _negated(n, x)
+        found = along.largest(n, turned, _axes(x, dim), keepdim)
+        value = found if is_largest else _negated(n, found)
+        return value if dim is None else [value, along.place_of_largest(n, turned, dim, keepdim)]
+
+    return call
+
+
+def _place_of_smallest(
+    n: Arrays, types: Sequence[Type], x: Array, dim: int | None = None, keepdim: bool = False
+) -> Array:
+    if dim is None:
+        refuse("argmin")
+    return along.place_of_largest(n, _negated(n, x), dim, keepdim)
+
+
+def _top(
+    n: Arrays, types: Sequence[Type], x: Array, k: Any, dim: int = -1, largest: bool = True, sorted: bool = True
+) -> list[Array]:
+    values, places = along.first_in_order(n, x if largest else _negated(n, x), k, dim)
+    return [values if largest else _negated(n, values), places]
+
+
+def _order(
+    n: Arrays,
+    types: Sequence[Type],
+    x: Array,
+    *rest: Any,
+    dim: int = -1,
+    descending: bool = False,
+    stable: bool = False,
+) -> list[Array]:
+    if rest:
+        stable, dim, descending = (rest[0], dim, descending) if len(rest) == 1 and isinstance(rest[0], bool) else (
+            stable, rest[0], rest[1] if len(rest) > 1 else descending)  # fmt: skip
+    turned = x if descending else _negated(n, x)
+    values, places = along.first_in_order(n, turned, x.shape[dim], dim)
+    return [values if descending else _negated(n, values), places]
+
+
+def _places_in_order(n: Arrays, types: Sequence[Type], x: Array, *rest: Any, **keywords: Any) -> Array:
+    return _order(n, types, x, *rest, **keywords)[1]
+
+
+def _any(n: Arrays, types: Sequence[Type], x: Array, dim: Any = None, keepdim: bool = False) -> Array:
+    x = as_number(n, typed(n, x, Type(x.shape, "bool")), Type((), "int"))
+    return typed(n, along.largest(n, x, _axes(x, dim), keepdim), types[0])
+
+
+def _all(n: Arrays, types: Sequence[Type], x: Array, dim: Any = None, keepdim: bool = False) -> Array:
+    e = n.elements
+    opposite = n.array(x.shape, e.negation(typed(n, x, Type(x.shape, "bool")).element))
+    found = _any(n, types, opposite, dim, keepdim)
+    return n.array(found.shape, e.negation(found.element))
+
+
+def _count(n: Arrays, x: Array, axes: list[int]) -> Element:
+    count: Any = 1
+    for axis in axes:
+        count = count * x.shape[axis]
+    return n.elements.integer(count)
+
+
+def _moments(n: Arrays, x: Array, axes: list[int], keepdim: bool, correction: float) -> tuple[Array, Array]:
+    """Return the variance and the mean."""
+    e = n.elements
+    x = n.array(x.shape, e.real(x.element))
+    count = e.real(_count(n, x, axes))
+
+    def mean(part: Array, keep: bool, by: Element) -> Array:
+        summed = along.total(n, part, axes, keep)
+        return n.array(summed.shape, e.product([(summed.element, 1.0), (by, -1.0)]))
+
+    centred = n.each(x.shape, forms.subtract, x, mean(x, True, count))
+    square = n.each(x.shape, forms.multiply, centred, centred)
+    return mean(square, keepdim, e.combination([(1.0, count)], -float(correction))), mean(x, keepdim, count)
+
+
+def _variance(power: float, with_mean: bool = False) -> Handler:
+    def call(
+        n: Arrays,
+        types: Sequence[Type],
+        x: Array,
+        dim: Any = None,
+        unbiased: bool = True,
+        keepdim: bool = False,
+        *,
+        correction: float | None = None,
+    ) -> Any:
+        if isinstance(dim, bool):
+            dim, unbiased = None, dim
+        by = (1.0 if unbiased else 0.0) if correction is None else correction
+        variance, mean = _moments(n, x, _axes(x, dim), keepdim, by)
+        found = n.array(variance.shape, n.elements.product([(variance.element, power)]))
+        return [found, mean] if with_mean else found
+
+    return call
+
+
+def _norm(
+    n: Arrays, types: Sequence[Type], x: Array, ord: Any = 2, dim: Any = None, keepdim: bool = False, **rest: Any
+) -> Array:
+    """Return the root of the sum of powers of absolute values, or the largest of these."""
+    e = n.elements
+    ord = 2 if ord is None else ord
+    size = n.each(x.shape, applied("abs"), x)
+    axes = _axes(x, dim)
+    if ord == math.inf:
+        return along.largest(n, size, axes, keepdim)
+    if ord == -math.inf or ord == 0:
+        refuse("norm")
+    raised = (
+        n.each(x.shape, forms.multiply, x, x) if ord == 2 else n.array(x.shape, e.product([(size.element, float(ord))]))
+    )
+    summed = along.total(n, raised, axes, keepdim)
+    return n.array(summed.shape, e.product([(summed.element, 1 / ord)]))
+
+
+def _log_sum_exp(n: Arrays, types: Sequence[Type], x: Array, dim: Any, keepdim: bool = False) -> Array:
+    e = n.elements
+    exponential = n.each(x.shape, applied("exp"), x)
+    summed = along.total(n, exponential, _axes(x, dim), keepdim)
+    return n.array(summed.shape, e.apply("log", (summed.element,), "real"))
+
+
+def _log_softmax(n: Arrays, types: Sequence[Type], x: Array, dim: int, *rest: Any, **keywords: Any) -> Array:
+    found = along.normalized(n, x, dim)
+    return n.each(x.shape, applied("log"), found)
+
+
+def _product(n: Arrays, types: Sequence[Type], x: Array, dim: Any = None, keepdim: bool = False, **rest: Any) -> Array:
+    """Return the product along axes of few elements."""
+    (axis,) = _axes(x, dim) if len(_axes(x, dim)) == 1 else refuse("prod")
+    size = x.shape[axis]
+    if not isinstance(size, int) or size > _MOST_FACTORS:
+        refuse("prod")
+    shape = (*x.shape[:axis], *x.shape[axis + 1 :])
+    parts = [as_number(n, shapes.pick(n, x, axis, i), types[0]) for i in range(size)]
+    found = parts[0]
+    for part in parts[1:]:
+        found = n.each(shape, forms.multiply, found, part)
+    return typed(n, n.reshape(found, types[0].shape), types[0])
+
+
+_MOST_FACTORS = 16
+
+
+def _einsum(n: Arrays, types: Sequence[Type], equation: str, tensors: list[Array], **rest: Any) -> Array:
+    """Return the sum of products over the axes that the result does not have."""
+    left, arrow, right = equation.replace(" ", "").partition("->")
+    terms = left.split(",")
+    ranks = [len(x.shape) - len(term.replace("...", "")) for term, x in zip(terms, tensors, strict=True)]
+    rank = max([rank for rank, term in zip(ranks, terms, strict=True) if "..." in term], default=0)
+    outer = "".join([chr(_OTHER_LETTERS + axis) for axis in range(rank)])
+
+    def spelt(term: str, count: int) -> str:
+        return term.replace("...", outer[rank - count :])
+
+    names = [spelt(term, count) for term, count in zip(terms, ranks, strict=True)]
+    joined = "".join(names)
+    once = {letter for letter in joined if joined.count(letter) == 1} - set(outer)
+    result = spelt(right, rank) if arrow else outer + "".join(sorted(once))
+    sizes: dict[str, Any] = {}
+    for name, x in zip(names, tensors, strict=True):
+        for letter, size in zip(name, x.shape, strict=True):
+            if sizes.get(letter, 1) == 1:
+                sizes[letter] = size
+    summed = [letter for letter in dict.fromkeys(joined) if letter not in result]
+    over = {letter: n.axes.index(f"s{turn}", sizes[letter]) for turn, letter in enumerate(summed)}
+
+    def element(i: tuple[Any, ...]) -> Element:
+        at = {**over, **dict(zip(result, i, strict=True))}
+        factors = [
+            n.at(x, [0 if size == 1 else at[letter] for letter, size in zip(name, x.shape, strict=True)])
+            for name, x in zip(names, tensors, strict=True)
+        ]
+        found = factors[0]
+        for factor in factors[1:]:
+            found = forms.multiply(n.elements, found, factor)
+        return n.total(found, [(over[letter], sizes[letter]) for letter in summed])
+
+    return n.make(types[0].shape, element)
+
+
+_OTHER_LETTERS = ord("\u00c0")
+"""The first of the letters for the axes behind an ellipsis."""
+
+
+def _outer(n: Arrays, types: Sequence[Type], a: Array, b: Array) -> Array:
+    return _einsum(n, types, "i,j->ij", [a, b])
+
+
+def _inner(n: Arrays, types: Sequence[Type], a: Array, b: Array) -> Array:
+    return _einsum(n, types, "i,i->", [a, b])
+
+
+def _cosine(n: Arrays, types: Sequence[Type], a: Array, b: Array, dim: int = 1, eps: float = 1e-8) -> Array:
+    shape = tuple([y if x == 1 else x for x, y in zip(a.shape, b.shape, strict=True)])
+    product = along.total(n, n.each(shape, forms.multiply, a, b), dim, False)
+
+    def size(x: Array) -> Array:
+        return n.each(product.shape, forms.larger, _norm(n, types, x, 2, dim), array_of(n, eps))
+
+    by_a = n.each(product.shape, forms.divide, product, size(a))
+    return n.each(product.shape, forms.divide, by_a, size(b))
+
+
+def _bucket(
+    n: Arrays, types: Sequence[Type], x: Any, boundaries: Array, *, out_int32: bool = False, right: bool = False
+) -> Array:
+    """Return how many boundaries are below each element."""
+    e = n.elements
+    x = array_of(n, x)
+    over = n.axes.index("s0", boundaries.shape[0])
+    bound = n.at(boundaries, [over])
+
+    def element(i: tuple[Any, ...]) -> Element:
+        part = n.at(x, i)
+        hit = forms.less_or_equal(e, bound, part) if right else forms.less(e, bound, part)
+        return n.total(forms.to_integer(e, hit), [(over, boundaries.shape[0])])
+
+    return n.make(x.shape, element)
+
+
+def _sought(n: Arrays, types: Sequence[Type], boundaries: Array, x: Any, **keywords: Any) -> Array:
+    if len(boundaries.shape) != 1 or keywords.get("sorter") is not None or keywords.get("side") == "right":
+        refuse("searchsorted")
+    return _bucket(n, types, x, boundaries, right=bool(keywords.get("right")))
+
+
+def _weight_norm(n: Arrays, types: Sequence[Type], v: Array, g: Array, dim: int = 0) -> Any:
+    """Return directions times magnitudes, and the norms that the directions had."""
+    axes = [axis for axis in range(len(v.shape)) if axis != dim % len(v.shape)]
+    size = _norm(n, types, v, 2, axes, True)
+    scaled = n.each(v.shape, forms.multiply, v, n.each(g.shape, forms.divide, g, size))
+    return [scaled, size] if len(types) == 2 else scaled
+
+
+def _batch_norm(
+    n: Arrays,
+    types: Sequence[Type],
+    x: Array,
+    weight: Array | None,
+    bias: Array | None,
+    mean: Array | None,
+    variance: Array | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+    *rest: Any,
+) -> Array:
+    """Return elements less a stored mean, over the root of a stored variance."""
+    if mean is None or variance is None or training:
+        raise Untranslatable("it normalizes by the statistics of a batch, so it is in training")
+    e = n.elements
+    scale = n.array(variance.shape, e.product([(e.combination([(1.0, variance.element)], eps), -0.5)]))
+    steps = [(mean, forms.subtract), (scale, forms.multiply), (weight, forms.multiply), (bias, forms.add)]
+    for part, function in steps:
+        if part is not None:
+            x = n.each(x.shape, function, x, n.reshape(part, (*part.shape, *[1] * (len(x.shape) - 2))))
+    return x
+
+
+def _evaluated_batch_norm(n: Arrays, types: Sequence[Type], *given: Any) -> list[Array | None]:
+    *tensors, momentum, eps = given
+    return [_batch_norm(n, types, *tensors, False, momentum, eps), *[None] * (len(types) - 1)]
+
+
+def _instance_norm(
+    n: Arrays, types: Sequence[Type], x: Array, weight: Any, bias: Any, mean: Any, variance: Any, own: bool, *rest: Any
+) -> Array:
+    if not own:
+        return _batch_norm(n, types, x, weight, bias, mean, variance, False, *rest)
+    return weights.group_norm(n, x, weight, bias, groups=_whole(x.shape[1]), eps=rest[1])
+
+
+def _whole(size: Any) -> int:
+    return size if isinstance(size, int) else refuse("instance_norm")
+
+
+def _is_among(n: Arrays, types: Sequence[Type], x: Any, values: Any, *, invert: bool = False, **rest: Any) -> Array:
+    """Return which elements are equal to one of a list."""
+    e = n.elements
+    x, values = array_of(n, x), array_of(n, values)
+    size = values.shape[0] if values.shape else 1
+    over = n.axes.index("s0", size)
+
+    def element(i: tuple[Any, ...]) -> Element:
+        hit = forms.equal(e, n.at(x, i), n.at(values, [over] if values.shape else []))
+        count = n.total(forms.to_integer(e, hit), [(over, size)])
+        found = e.at_least_zero(e.integer(e.polynomial(count) - 1))
+        return e.negation(found) if invert else found
+
+    return n.make(x.shape, element)
+
+
+NAMES: dict[Handler, str] = {
+    _smallest: "amin",
+    _extreme(True): "max",
+    _extreme(False): "min",
+    _place_of_smallest: "argmin",
+    _top: "topk",
+    _order: "sort",
+    _places_in_order: "argsort",
+    _any: "any",
+    _all: "all",
+    _variance(1.0): "var",
+    _variance(0.5): "std",
+    _variance(1.0, True): "var_mean",
+    _variance(0.5, True): "std_mean",
+    _norm: "norm linalg_vector_norm",
+    _log_sum_exp: "logsumexp",
+    _log_softmax: "log_softmax _log_softmax",
+    _product: "prod",
+    _einsum: "einsum",
+    _outer: "outer ger",
+    _inner: "dot inner",
+    _cosine: "cosine_similarity",
+    _bucket: "bucketize",
+    _sought: "searchsorted",
+    _weight_norm: "_weight_norm _weight_norm_interface",
+    _batch_norm: "batch_norm",
+    _evaluated_batch_norm: "_native_batch_norm_legit_no_training",
+    _instance_norm: "instance_norm",
+    _is_among: "isin",
+}
+"""The names of the operations that each function is for."""
