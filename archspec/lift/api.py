@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from archspec.equivalence.stack import deeply
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.lift.capture import captured
-from archspec.lift.check import check
+from archspec.lift.check import check, check_without
 from archspec.lift.sizes import Sizes
 from archspec.lift.subject import Subject
 from archspec.lift.subjects import subject_of
@@ -38,9 +38,20 @@ def lift_subject(subject: Subject) -> str:
 
 
 def _lifted(subject: Subject) -> str:
-    first = captured(subject)
+    try:
+        return _written(subject, optional=True)
+    except _NotOptional:
+        return _written(subject, optional=False)
+
+
+class _NotOptional(Exception):
+    """A module computes something else without an input than its spec."""
+
+
+def _written(subject: Subject, optional: bool) -> str:
+    first = captured(subject, optional)
     second = subject.second() if subject.second is not None else None
-    other = captured(second) if second is not None else None
+    other = captured(second, optional) if second is not None else None
     numbers = second.numbers if second is not None else None
     sizes = Sizes(first.program, other.program if other is not None else None, subject.numbers, numbers, first.attributes)
     kind = type(subject.module).__name__
@@ -52,6 +63,11 @@ def _lifted(subject: Subject) -> str:
 
     draft = written(None, None)
     check(draft, {}, subject.module, first)
+    if first.program.optional:
+        try:
+            check_without(draft, subject, first.program.optional, first)
+        except Untranslatable:
+            raise _NotOptional from None
     if second is not None and other is not None and sizes.other is not None:
         check(draft, sizes.seconds(), second.module, other)
     return written(subject.actual, loads(written(subject.actual, None)).params.total)

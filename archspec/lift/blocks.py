@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from archspec.lift.values import Frame, Value, live
 
@@ -80,6 +80,26 @@ def bodies_of(root: Frame, outputs: Sequence[Value], owners: Mapping[str, Sequen
     inputs = [value for value in values if value.op == "input"]
     found[None] = Body(root, inputs, results)
     return found
+
+
+def masks_of(bodies: Sequence[Body], optional: Collection[str]) -> set[Value]:
+    """Return the inputs among those that may be left out, and the masks made of them, if attention alone uses them."""
+    values = list(dict.fromkeys([value for body in bodies for value in body.values()]))
+    inputs = {value for body in bodies for value in body.inputs if value.op == "input" and value.address in optional}
+    found: set[Value] = set()
+    for given in inputs:
+        masks = {given} | {value for value in values if value.op == "key_mask" and value.args == [given]}
+        users = [(value, mask) for value in values for mask in value.operands if mask in masks]
+        if all(_tolerates(value, mask) for value, mask in users):
+            found |= masks
+    return found
+
+
+def _tolerates(value: Value, mask: Value) -> bool:
+    """Whether a value can be computed without a mask."""
+    if value.op == "attention":
+        return mask not in value.args[:3]
+    return value.kind == "block" or (value.op == "key_mask" and mask.op == "input")
 
 
 def _collapsed(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -36,8 +37,11 @@ class Captured(NamedTuple):
         return {name: value for name, value in own.items() if isinstance(value, int | float) and not name.startswith("_")}
 
 
-def captured(subject: Subject) -> Captured:
-    """Return what a module computes. Raises Untranslatable if the language cannot express it."""
+def captured(subject: Subject, optional: bool = True) -> Captured:
+    """Return what a module computes. Inputs that `forward` can do without, and that are only masks, are `optional`.
+
+    Raises Untranslatable if the language cannot express it.
+    """
     module = subject.module
     if any(part.training for part in module.modules()):
         raise Untranslatable("it is in training: call `eval()` first")
@@ -46,8 +50,23 @@ def captured(subject: Subject) -> Captured:
     recording = _recorded(subject, types, sizes)
     values = recording.results()
     outputs = [value.array for value in values]
-    program = program_of(recording, values, _named(signatures, len(values)), sizes, [*subject.numbers])
+    program = program_of(recording, values, _named(signatures, len(values)), sizes, [*subject.numbers], omissible(subject) if optional else ())
     return Captured(program, recording.arrays, outputs, recording)
+
+
+def omissible(subject: Subject) -> list[str]:
+    """Return the inputs for which `forward` has the default None."""
+    parameters = inspect.signature(subject.module.forward).parameters
+    return [name for name in subject.inputs if name in parameters and parameters[name].default is None]
+
+
+def outputs_without(subject: Subject, names: Sequence[str], arrays: Arrays) -> list[Array]:
+    """Return the outputs of a module that is called without some inputs, in normal form."""
+    types, sizes = dimensions(subject.inputs, subject.other_inputs)
+    kept = {name: type for name, type in types.items() if name not in names}
+    program = exported(subject.module, kept, sizes)
+    recording = Recording(arrays, program, subject.module, kept)
+    return [value.array for value in recording.results()]
 
 
 def _recorded(subject: Subject, types: Mapping[str, Type], sizes: Mapping[str, int]) -> Recording:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from archspec.equivalence.api import other_tensors
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.equivalence.compare import first_difference
 from archspec.equivalence.evaluate import Unevaluated
-from archspec.equivalence.numeric import SAME, largest_error, of_arrays, of_module
+from archspec.equivalence.numeric import largest_error, of_arrays, of_module
 from archspec.equivalence.places import Places
 from archspec.equivalence.sides import outputs_of
-from archspec.lift.capture import Captured
+from archspec.ir import Body
+from archspec.lift.capture import Captured, outputs_without
+from archspec.lift.subject import Subject
 from archspec.model import internals
+from archspec.normal.arrays import Array, Arrays
 from archspec.pipeline.compile import loads
 from archspec.source import ArchError
 
@@ -37,12 +40,21 @@ def check(text: str, overrides: Mapping[str, Any], module: nn.Module, captured: 
     reason = other_tensors(model, module)
     if reason:
         raise Untranslatable(f"its spec has other tensors: {reason}")
-    body = internals(model).body
-    arrays = captured.arrays
+    _check_outputs(internals(model).body, module, captured.arrays, captured.outputs)
+
+
+def check_without(text: str, subject: Subject, names: Sequence[str], captured: Captured) -> None:
+    """Raise Untranslatable unless a spec also computes the same as a module without its optional inputs."""
+    body = internals(loads(text)).bare()
+    outputs = outputs_without(subject, names, captured.arrays)
+    _check_outputs(body, subject.module, captured.arrays, outputs)
+
+
+def _check_outputs(body: Body, module: nn.Module, arrays: Arrays, theirs: Sequence[Array]) -> None:
     places = Places(arrays), Places(arrays)
     ours = outputs_of(arrays, body, places[0])
-    if len(ours) == len(captured.outputs):
-        unequal = first_difference(arrays, [*body.named_outputs()], ours, captured.outputs, places)
+    if len(ours) == len(theirs):
+        unequal = first_difference(arrays, [*body.named_outputs()], ours, theirs, places)
         if unequal is None:
             return
     try:
@@ -51,5 +63,5 @@ def check(text: str, overrides: Mapping[str, Any], module: nn.Module, captured: 
         raise Untranslatable(f"its spec cannot be compared with it: {problem}") from None
     if error is None:
         raise Untranslatable("its spec cannot be proven equal to it, and it is too large to compare outputs")
-    if error > max(SAME, ROUNDED):
+    if error > ROUNDED:
         raise Untranslatable(f"the outputs of its spec differ from its own by {error:.2g}")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from archspec.algebra import Polynomial, symbols
 from archspec.equivalence.calls.values import Untranslatable
-from archspec.lift.blocks import Body, bodies_of
+from archspec.lift.blocks import Body, bodies_of, masks_of
 from archspec.lift.names import Names
 from archspec.lift.recording import Recording
 from archspec.lift.runs import runs_of
@@ -27,6 +27,7 @@ class Program:
     definitions: list[Definition] = field(default_factory=list[Definition])
     ties: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     imports: set[str] = field(default_factory=set[str])
+    optional: list[str] = field(default_factory=list[str])
     dims: dict[str, None] = field(default_factory=dict[str, None])
 
     def deep_row(self, definition: int, row: int) -> tuple[Any, ...]:
@@ -46,18 +47,22 @@ def program_of(
     signatures: Signatures,
     sizes: Mapping[str, int],
     taken: Sequence[str],
+    optional: Collection[str] = (),
 ) -> Program:
-    """Return the definitions of a module. `taken` are names that values cannot have."""
+    """Return the definitions of a module. `taken` are names that values cannot have, `optional` the inputs that may be
+    left out if they are only masks of attention.
+    """
     stored = recording.stored
     bodies = bodies_of(recording.root, outputs, stored.own)
     kept_calls = {body.path: body for body in bodies.values()}
     lent = _lent(bodies.values())
+    masks = masks_of([*bodies.values()], optional)
     program = Program()
     found: dict[Value, tuple[int, int]] = {}
     kept = {body.path for body in bodies.values()}
     owned = _owned(bodies.values(), stored, kept)
     for call, body in bodies.items():
-        names = _input_names(body, recording, signatures, sizes, taken)
+        names = _input_names(body, recording, signatures, sizes, taken, masks)
         _order(body, call, names)
         values = body.values()
         runs = runs_of(values, body.outputs, lambda value: _key(program, found, value))
@@ -70,6 +75,7 @@ def program_of(
             taken,
             owned[body],
             lent.get(body, []),
+            masks,
             [path for path in kept_calls if _is_inside(path, body.path)],
         )
         row = _added(program, writer, body)
@@ -77,6 +83,7 @@ def program_of(
         if call is not None:
             found[call] = row
     program.ties = stored.ties
+    program.optional = [value.address for value in masks if value.op == "input"]
     types = [type for body in bodies.values() for type in (*body.inputs, *body.outputs)]
     program.dims = dict.fromkeys(sorted({name for value in types for size in value.shape for name in symbols(size)}))
     return program
@@ -137,12 +144,18 @@ def _added(program: Program, writer: BodyWriter, body: Body) -> tuple[int, int]:
 
 
 def _input_names(
-    body: Body, recording: Recording, signatures: Signatures, sizes: Mapping[str, int], taken: Sequence[str]
+    body: Body,
+    recording: Recording,
+    signatures: Signatures,
+    sizes: Mapping[str, int],
+    taken: Sequence[str],
+    masks: Collection[Value],
 ) -> dict[Value, str]:
     """Return names for the inputs of a body, in order: those of `forward`, where shapes tell which is which."""
     if body.frame is recording.root:
         order = list(recording.inputs)
-        return {value: value.address for value in sorted(body.inputs, key=lambda value: order.index(value.address))}
+        ordered = sorted(body.inputs, key=lambda value: (value in masks, order.index(value.address)))
+        return {value: value.address for value in ordered}
     arguments = signatures.arguments.get(body.path, [])
     free = list(range(len(arguments)))
     used = [operand for value in body.values() for operand in value.operands]
@@ -158,7 +171,7 @@ def _input_names(
             matched[value] = match
     names = Names(taken)
     found: dict[Value, str] = {}
-    for value in sorted(inputs, key=lambda value: matched.get(value, len(arguments))):
+    for value in sorted(inputs, key=lambda value: (value in masks, matched.get(value, len(arguments)))):
         own = [arguments[matched[value]].name] if value in matched else ["mask"] if value.dtype == "bool" else []
         found[value] = names.take([*own, *value.names, *BETTER.get(value.op, ()), "x"])
     return found

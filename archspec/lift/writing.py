@@ -58,6 +58,7 @@ class BodyWriter:
         taken: Sequence[str],
         owned: Sequence[tuple[str, str, tuple[int, ...]]],
         lent: Sequence[Lent],
+        masks: Collection[Value],
         inner: Collection[str],
     ) -> None:
         self.body = body
@@ -67,6 +68,7 @@ class BodyWriter:
         self.imports: set[str] = set()
         self.lent = lent
         self.inner = inner
+        self.masks = masks
         skipped = {value for run in runs.values() for value in run.values[:-1]}
         self.values = [value for value in body.values() if value.op != "tensor" and value not in skipped]
         self.uses = Counter([operand for value in self.values for operand in self._operands(value)])
@@ -85,7 +87,7 @@ class BodyWriter:
 
     def template(self) -> Template:
         """Return the definition of the body."""
-        inputs = tuple([(name, value.dtype, self._shape(value)) for name, value in zip(self.input_names, self.body.inputs, strict=True)])
+        inputs = tuple([self._input(name, value) for name, value in zip(self.input_names, self.body.inputs, strict=True)])
         outputs = tuple([(name, value.dtype, self._shape(value)) for name, value in zip(self.output_names, self.body.outputs, strict=True)])
         for address, modifiers, shape in self.owned:
             text = f"{written(address)}: {modifiers} {self.gaps.number(shape, 'size')}"
@@ -114,6 +116,9 @@ class BodyWriter:
             tuple(self.gaps.starts),
             is_layer and any(operand.op == "tensor" for value in self.values for operand in value.operands),
         )
+
+    def _input(self, name: str, value: Value) -> tuple[str, str, str]:
+        return name, value.dtype, self._shape(value) + (" = none" if value in self.masks else "")
 
     # Statements -------------------------------------------------------------------------------------------------------
 
@@ -163,6 +168,9 @@ class BodyWriter:
             self.statements.append(Statement(tuple(names), source, tuple(steps)))
             return
         name = self.names.take(self._wanted(value))
+        if value in self.masks:
+            given = self.called[value.args[0]]
+            source, steps = f"{value.op}({given}) if {given} != none", []
         self.statements.append(Statement((name,), source, tuple(steps)))
         self.called[value] = name
 
