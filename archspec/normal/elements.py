@@ -117,6 +117,11 @@ class Elements:
 
     def combination(self, parts: Iterable[tuple[float, Element]], constant: float = 0.0) -> Element:
         """Return the sum of reals with coefficients."""
+        parts = list(parts)
+        place = self._place_in([part for _, part in parts])
+        if place is not None:
+            sides = [[(c, self._beside(part, place, side)) for c, part in parts] for side in (True, False)]
+            return self.where(place, *[self.combination(side, constant) for side in sides])
         found: dict[Element, float] = {}
         for coefficient, part in parts:
             terms, number = self.terms(part)
@@ -172,6 +177,11 @@ class Elements:
 
         Positive and negative powers of the same factor are only joined where it cannot be 0.
         """
+        parts = list(parts)
+        place = self._place_in([part for part, _ in parts])
+        if place is not None:
+            sides = [[(self._beside(part, place, side), power) for part, power in parts] for side in (True, False)]
+            return self.where(place, *[self.product(side) for side in sides])
         coefficient = 1.0
         found: dict[tuple[Element, bool], float] = {}
         for part, power in parts:
@@ -309,6 +319,12 @@ class Elements:
         """Return `a` where a condition is true, else `b`."""
         if condition in (self.true, self.false):
             return a if condition == self.true else b
+        if self._is_place(condition):
+            a, b = self._beside(a, condition, True), self._beside(b, condition, False)
+            first = self._place_in([a, b])
+            if first is not None and first < min(condition, self.negation(condition)):
+                sides = [[self._beside(part, first, side) for part in (a, b)] for side in (True, False)]
+                return self.where(first, *[self.where(condition, *side) for side in sides])
         if self.dtype(a) != self.dtype(b):
             a, b = self.real(a), self.real(b)
         if a == b:
@@ -327,6 +343,37 @@ class Elements:
         parts = (condition, a, b)
         return self.table.make("where", parts, self.dtype(a), tuple([self.nodes[part].blind for part in parts]), parts)
 
+    def _is_place(self, condition: Element) -> bool:
+        """Whether a condition divides an axis in two, like the parts of a concatenation."""
+        node = self.nodes[condition]
+        terms = terms_of(cast("Expression", node.arguments[0])) if node.kind == "ge0" else ()
+        indices = [monomial for monomial, _ in terms if any(atom.kind != "symbol" for atom, _ in monomial)]
+        return len(indices) == 1 and _is_index(indices[0])
+
+    def _place_in(self, parts: Iterable[Element]) -> Element | None:
+        """Return the first of the places that reals are divided at; None if they are not. What is computed from divided
+        reals is divided at the same places.
+        """
+        found: Element | None = None
+        for part in parts:
+            node = self.nodes[part]
+            if node.kind == "where" and node.dtype == "real":
+                condition = cast("Element", node.arguments[0])
+                if self._is_place(condition):
+                    place = min(condition, self.negation(condition))
+                    found = place if found is None else min(found, place)
+        return found
+
+    def _beside(self, part: Element, place: Element, holds: bool) -> Element:
+        """Return what a real is where a place condition holds, or does not."""
+        node = self.nodes[part]
+        if node.kind != "where" or node.dtype != "real":
+            return part
+        condition, a, b = cast("tuple[Element, Element, Element]", node.arguments)
+        if condition == place:
+            return a if holds else b
+        return (b if holds else a) if self._is_place(condition) and condition == self.negation(place) else part
+
     def _is_turned(self, condition: Element, a: Element, b: Element) -> bool:
         """Whether the opposite of a condition is the one to write: a number goes last."""
         numbers = self.nodes[a].kind == "number", self.nodes[b].kind == "number"
@@ -339,6 +386,10 @@ class Elements:
 
     def apply(self, name: str, parts: Sequence[Element], dtype: Dtype, commutes: bool = False) -> Element:
         """Return an elementwise function that has no other form."""
+        place = self._place_in(parts)
+        if place is not None:
+            sides = [[self._beside(part, place, side) for part in parts] for side in (True, False)]
+            return self.where(place, *[self.apply(name, side, dtype, commutes) for side in sides])
         parts = sorted(parts) if commutes else parts
         blinds = [self.nodes[part].blind for part in parts]
         blind = (name, *(sorted(blinds) if commutes else blinds))
@@ -365,3 +416,8 @@ class Elements:
         blind = (base, *[self.table.blind(value) for value in indices])
         arguments = cast("tuple[Any, ...]", (base, *indices))
         return self.table.make("load", arguments, self.dtype(base), blind, names=names)
+
+
+def _is_index(monomial: Any) -> bool:
+    """Whether a product is the index of an axis."""
+    return len(monomial) == 1 and monomial[0][1] == 1 and monomial[0][0].kind == "index" and "." in monomial[0][0].text
