@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from archspec.algebra import Dim, symbol
+from archspec.algebra import Dim, Polynomial, symbol
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.equivalence.capture import exported
 from archspec.ir import Type
@@ -65,13 +65,28 @@ def outputs_without(subject: Subject, names: Sequence[str], arrays: Arrays) -> l
     types, sizes = dimensions(subject.inputs, subject.other_inputs)
     kept = {name: type for name, type in types.items() if name not in names}
     program = exported(subject.module, kept, sizes)
-    recording = Recording(arrays, program, subject.module, kept)
+    recording = Recording(arrays, program, subject.module, _settled(program, kept, sizes))
     return [value.array for value in recording.results()]
 
 
 def _recorded(subject: Subject, types: Mapping[str, Type], sizes: Mapping[str, int]) -> Recording:
     program = exported(subject.module, types, sizes)
-    return Recording(Arrays(), program, subject.module, types)
+    return Recording(Arrays(), program, subject.module, _settled(program, types, sizes))
+
+
+def _settled(program: Any, types: Mapping[str, Type], sizes: Mapping[str, int]) -> dict[str, Type]:
+    """Return types in which those dimensions are numbers for whose sizes alone a program was exported."""
+    nodes = {node.name: node.meta["val"] for node in program.graph.nodes if node.op == "placeholder"}
+    fixed = {
+        size
+        for name, type in types.items()
+        for size, actual in zip(type.shape, nodes[name].shape, strict=True)
+        if isinstance(size, Polynomial) and (isinstance(actual, int) or actual.node.expr.is_Integer)
+    }
+    return {
+        name: Type(tuple([size.at(sizes) if size in fixed else size for size in type.shape]), type.dtype)  # pyright: ignore
+        for name, type in types.items()
+    }
 
 
 def _named(signatures: Signatures, count: int) -> Signatures:

@@ -23,7 +23,7 @@ from archspec.source import ArchError
 if TYPE_CHECKING:
     from torch import nn
 
-ROUNDED = 1e-5
+ROUNDED = 2e-6
 """The relative difference of outputs of a module that computes some values in float32 whatever its precision."""
 
 

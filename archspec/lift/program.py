@@ -15,7 +15,7 @@ from archspec.lift.recording import Recording
 from archspec.lift.runs import runs_of
 from archspec.lift.signatures import Signatures
 from archspec.lift.stored import Stored
-from archspec.lift.templates import Definition
+from archspec.lift.templates import Definition, Template
 from archspec.lift.values import Value
 from archspec.lift.writing import BodyWriter, Lent
 
@@ -66,26 +66,37 @@ def program_of(
         _order(body, call, names)
         values = body.values()
         runs = runs_of(values, body.outputs, lambda value: _key(program, found, value))
-        writer = BodyWriter(
-            body,
-            found.__getitem__,
-            runs,
-            [names[value] for value in body.inputs],
-            signatures.outputs if call is None else [""] * len(body.outputs),
-            taken,
-            owned[body],
-            lent.get(body, []),
-            masks,
-            [path for path in kept_calls if _is_inside(path, body.path)],
-        )
-        row = _added(program, writer, body)
+
+        def writer_with(length: int | None, body: Body = body, call: Value | None = call) -> BodyWriter:
+            return BodyWriter(
+                body,
+                found.__getitem__,
+                runs,
+                [names[value] for value in body.inputs],
+                signatures.outputs if call is None else [""] * len(body.outputs),
+                taken,
+                owned[body],
+                lent.get(body, []),
+                masks,
+                [path for path in kept_calls if _is_inside(path, body.path)],
+                length,
+            )
+
+        writer = writer_with(None)
+        template = writer.template()
+        length = writer.free_length()
+        if length is not None:
+            program.dims["seq"] = None
+            writer = writer_with(length)
+            template = writer.template()
+        row = _added(program, template, writer, body)
         program.imports |= writer.imports
         if call is not None:
             found[call] = row
     program.ties = stored.ties
     program.optional = [value.address for value in masks if value.op == "input"]
     types = [type for body in bodies.values() for type in (*body.inputs, *body.outputs)]
-    program.dims = dict.fromkeys(sorted({name for value in types for size in value.shape for name in symbols(size)}))
+    program.dims |= dict.fromkeys(sorted({name for value in types for size in value.shape for name in symbols(size)}))
     return program
 
 
@@ -128,8 +139,7 @@ def _key(program: Program, found: Mapping[Value, tuple[int, int]], value: Value)
     return value.op, repr(value.settings)
 
 
-def _added(program: Program, writer: BodyWriter, body: Body) -> tuple[int, int]:
-    template = writer.template()
+def _added(program: Program, template: Template, writer: BodyWriter, body: Body) -> tuple[int, int]:
     for number, definition in enumerate(program.definitions):
         if definition.template == template:
             break

@@ -20,13 +20,17 @@ def source(program: Program, sizes: Sizes, title: str, name: str, defaults: Mapp
     if program.imports:
         parts += [*_imports(sorted(program.imports)), ""]
     if program.dims:
-        parts += [f"dim {', '.join(program.dims)}", ""]
+        parts += [f"dim {', '.join(sorted(program.dims, key=_rank))}", ""]
     last = len(program.definitions) - 1
     for number, (definition, head) in enumerate(zip(program.definitions, sizes.heads, strict=True)):
         ties = program.ties if number == last else []
         parts += [*_definition(definition.template, head, defaults if number == last else None, ties), ""]
     expects = "" if params is None else f" {{ expect params == {params:_} }}"
     return "\n".join([*parts, f'model "{name}" = {sizes.heads[-1].name}(){expects}', ""])
+
+
+def _rank(dim: str) -> tuple[bool, str]:
+    return dim != "batch", dim
 
 
 def _imports(names: Sequence[str]) -> Iterator[str]:

@@ -60,6 +60,7 @@ class BodyWriter:
         lent: Sequence[Lent],
         masks: Collection[Value],
         inner: Collection[str],
+        length: int | None = None,
     ) -> None:
         self.body = body
         self.definition = definition
@@ -81,9 +82,11 @@ class BodyWriter:
         self.output_names = output_names
         self.owned = owned
         self.lent_path = lent[0].path if lent else ""
-        free = {name for value in (*body.inputs, *body.outputs) for size in value.shape for name in symbols(size)}
-        if body.path and len(free - {"batch"}) == 1:
-            self.gaps.renamed = {(free - {"batch"}).pop(): symbol("seq")}
+        named = {name for value in (*body.inputs, *body.outputs) for size in value.shape for name in symbols(size)}
+        if body.path and len(named - {"batch"}) == 1:
+            self.gaps.renamed = {(named - {"batch"}).pop(): symbol("seq")}
+        self.length = length
+        """The number of tokens that is a dimension here, as it is in no statement."""
 
     def template(self) -> Template:
         """Return the definition of the body."""
@@ -373,7 +376,21 @@ class BodyWriter:
         return self.gaps.number(setting, name)
 
     def _shape(self, value: Value) -> str:
-        return f"[{', '.join([self.gaps.number(size, 'size') for size in value.shape])}]"
+        """Return the shape of an input or output."""
+        shape = [symbol("seq") if size == self.length else size for size in value.shape]
+        return f"[{', '.join([self.gaps.number(size, 'size') for size in shape])}]"
+
+    def free_length(self) -> int | None:
+        """Return the number of tokens of the inputs, if nothing in the body depends on it."""
+        types = [*self.body.inputs, *self.body.outputs]
+        found = {value.shape[1] for value in self.body.inputs if len(value.shape) == 3 and isinstance(value.shape[1], int)}
+        named = {str(size) for value in types for size in value.shape if isinstance(size, Polynomial)}
+        if not self.body.path or len(found) != 1 or named != {"batch"}:
+            return None
+        (length,) = found
+        written = [number for number, hint in zip(self.gaps.values, self.gaps.hints, strict=True) if hint != "size"]
+        widths = [size for value in types for size in value.shape[2:]]
+        return length if isinstance(length, int) and length > 1 and length not in [*written, *widths] else None
 
     def _relative(self, address: str, path: str | None = None) -> str:
         path = self.body.path if path is None else path
