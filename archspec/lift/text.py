@@ -80,7 +80,7 @@ def _head(name: str, hyper: Sequence[str], inputs: Sequence[str], arrow: str) ->
         yield from lines
     else:
         yield from lines
-        yield f"{indent}{arrow} {{"
+        yield from _broken(f"{indent}{arrow} {{")
 
 
 def _wrapped(before: str, items: Sequence[str]) -> Iterator[str]:
@@ -106,7 +106,7 @@ def _statement(statement: Statement, text: Any) -> Iterator[str]:
         first, steps = called, []
     elif called is not None and len(steps) == 2 and first.isidentifier():
         short = f"{called} |> {steps[1]}"
-        if len(target) + len(short) + 2 <= 90:
+        if len(target) + len(short) + 2 <= WIDTH - 8:
             first, steps = short, []
     yield f"  {target}{first}"
     addresses = [step.partition(": ")[0] for step in steps if _is_owned(step)]

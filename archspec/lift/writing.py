@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from archspec.algebra import Polynomial, symbol, symbols
 from archspec.lift.blocks import Body
 from archspec.lift.names import Names
+from archspec.lift.roles import NONE, role_statements
 from archspec.lift.runs import Run
 from archspec.lift.templates import Gaps, Statement, Template
 from archspec.lift.values import Value
@@ -92,6 +93,14 @@ class BodyWriter:
         """Return the definition of the body."""
         inputs = tuple([self._input(name, value) for name, value in zip(self.input_names, self.body.inputs, strict=True)])
         outputs = tuple([(name, value.dtype, self._shape(value)) for name, value in zip(self.output_names, self.body.outputs, strict=True)])
+        layers = [
+            written(self._relative(value.address))
+            for value in self.values
+            if value.kind == "layer" and value.op not in NONE and value not in self.runs and not self._is_borrowed(value)
+        ]
+        owns = bool(self.owned) or any(value.kind in ("layer", "block") for value in self.values)
+        roles = role_statements(self.body.frame.kind, list(dict.fromkeys(layers)), owns)
+        self.statements = [Statement(text=text) for text in roles]
         for address, modifiers, shape in self.owned:
             text = f"{written(address)}: {modifiers} {self.gaps.number(shape, 'size')}"
             self.statements.append(Statement(text=text))
@@ -373,7 +382,7 @@ class BodyWriter:
             if isinstance(setting, str):
                 return f'"{setting}"'
             return str(list(setting)) if isinstance(setting, list | tuple) else str(setting)
-        return self.gaps.number(setting, name)
+        return self.gaps.number(setting, "heads" if value.op == "split_heads" else name)
 
     def _shape(self, value: Value) -> str:
         """Return the shape of an input or output."""
