@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from archspec.algebra import Dim, Polynomial, symbols
 from archspec.lift.values import Frame, Value, live
 
 MOST_INLINED = 6
@@ -53,7 +54,7 @@ def bodies_of(root: Frame, outputs: Sequence[Value], owners: Mapping[str, Sequen
     outputs = list(outputs)
     values = _merged(live(outputs), outputs)
     _hoist(values, outputs)
-    kept = _kept(root, values, owners)
+    kept = _sized(_kept(root, values, owners), values)
     owner = {value: next(frame for frame in reversed(value.frame.stack) if frame in kept) for value in values}
     found: dict[Value | None, Body] = {}
     results = list(outputs)
@@ -163,6 +164,26 @@ def _kept(root: Frame, values: Sequence[Value], owners: Mapping[str, Sequence[st
         elif frame.parent is not None:
             steps[frame.parent] += steps[frame]
     return kept
+
+
+def _sized(kept: set[Frame], values: Sequence[Value]) -> set[Frame]:
+    """Return the calls all of whose dimensions are sizes of their inputs; others are written where they are used."""
+
+    def is_sized(frame: Frame) -> bool:
+        inside = {value for value in values if frame.contains(value.frame)}
+        inputs = {operand for value in inside for operand in value.operands if operand not in inside}
+        given = {size.symbol for value in inputs for size in value.shape if isinstance(size, Polynomial)}
+        needed = {name for value in inside for size in _sizes(value) for name in symbols(size)}
+        return needed <= given
+
+    return {frame for frame in kept if frame.parent is None or is_sized(frame)}
+
+
+def _sizes(value: Value) -> Iterator[Dim]:
+    for item in (*value.shape, *value.settings.values()):
+        for size in item if isinstance(item, tuple | list) else (item,):  # pyright: ignore
+            if isinstance(size, Polynomial):
+                yield size
 
 
 def _list_of(path: str) -> str:

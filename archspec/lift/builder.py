@@ -12,7 +12,7 @@ from archspec.equivalence.calls.values import Untranslatable, array_of
 from archspec.ir import Type
 from archspec.lift.indices import Indexed
 from archspec.lift.library import Library
-from archspec.lift.values import Frame, Value
+from archspec.lift.values import Frame, Value, values_in
 from archspec.lift.views import Axis, Layout, pattern
 from archspec.normal.arrays import Array, Arrays
 from archspec.ops import OPS
@@ -43,6 +43,8 @@ class Builder:
 
     def made(self, op: str, args: Sequence[Any], array: Array, settings: dict[str, Any] | None = None, kind: str = "ops") -> Value:
         """Return a value with a given normal form."""
+        if any(values_in(list((settings or {}).values()))):
+            raise Untranslatable(f"it has `{op}` with a size or position that it computes")
         return Value(op, args, settings, array=array, dtype=self.arrays.dtype(array), frame=self.frame, kind=kind)
 
     def op(self, name: str, *args: Any, **settings: Any) -> Value:
@@ -83,6 +85,17 @@ class Builder:
         """Return the result of a function of the library; None if it does not accept the arguments."""
         array = self.library.function(name, settings, [arg.array for arg in args], shape, dtype)
         return None if array is None else self.made(name, args, array, settings, "std")
+
+    def activation(self, name: str, x: Value) -> Value:
+        """Return an elementwise function of the library of one tensor."""
+        found = self.activated(name, x)
+        return self.made(name, [x], found, {}, "std")
+
+    def activated(self, name: str, x: Value) -> Array:
+        """Return the normal form of an elementwise function of the library of one tensor."""
+        single = self.library.function(name, {}, [Array((), x.array.element)], ())
+        assert single is not None
+        return Array(x.shape, single.element)
 
     def _results(self, name: str, args: Sequence[Any], settings: dict[str, Any]) -> list[Array]:
         types = [None if arg is None else self._type(arg) for arg in args]
@@ -177,6 +190,11 @@ class Builder:
     def expand(self, x: Value, shape: Sequence[Dim]) -> Value:
         """Return a value that is repeated until it has a shape."""
         return self._viewed(x, "expand", {"shape": tuple(shape)}, lambda layout: layout.expand(shape))
+
+    def spread(self, x: Value, shape: Sequence[Dim]) -> Value:
+        """Return a value with a shape that it broadcasts to."""
+        whole = (1,) * (len(shape) - len(x.shape)) + x.shape
+        return self.expand(self.reshape(x, whole), shape)
 
     def _viewed(self, x: Value, op: str, settings: dict[str, Any], change: Callable[[Layout], bool]) -> Value:
         root, layout = self.layout(x)

@@ -37,7 +37,7 @@ def recognized(
             kind="layer",
             address=frame.path,
         )
-        return made if result is root else builder.reshape(made, result.shape)
+        return builder.spread(made, result.shape)
     if not names:
         return _activation(builder, frame, result)
     return None
@@ -103,9 +103,8 @@ def _activation(builder: Builder, frame: Frame, value: Value) -> Value | None:
     if len(inputs) != 1 or inputs[0].shape != value.shape or value.args == inputs:
         return None
     for name in ACTIVATIONS:
-        found = builder.function(name, inputs, value.shape)
-        if found is not None and found.array == value.array:
-            return found
+        if builder.activated(name, inputs[0]) == value.array:
+            return builder.activation(name, inputs[0])
     return None
 
 

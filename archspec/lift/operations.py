@@ -69,10 +69,7 @@ def _logic(name: str) -> Handler:
 
 def _function(name: str) -> Handler:
     def call(b: Builder, types: Types, x: Value) -> Value:
-        x = b.written(x)
-        found = b.function(name, [x], x.shape)
-        assert found is not None
-        return found
+        return b.activation(name, b.written(x))
 
     return call
 
@@ -111,6 +108,21 @@ def _square(b: Builder, types: Types, x: Value) -> Any:
 
 def _gelu(b: Builder, types: Types, x: Value, approximate: str = "none") -> Value:
     return _function("gelu_tanh" if approximate == "tanh" else "gelu")(b, types, x)
+
+
+def _ceil(b: Builder, types: Types, x: Value) -> Any:
+    return converted(b, b.op("neg", b.op("floor", b.op("neg", x))), types[0].dtype)
+
+
+def _sign(b: Builder, types: Types, x: Value) -> Any:
+    above, below = [b.op("int", b.op(name, x, 0 if x.dtype == "int" else 0.0)) for name in ("gt", "lt")]
+    return converted(b, b.op("sub", above, below), types[0].dtype)
+
+
+def _softplus(b: Builder, types: Types, x: Value, beta: float = 1.0, threshold: float = 20.0) -> Value:
+    if beta != 1:
+        raise Untranslatable("it has a softplus with a factor")
+    return b.op("log", b.op("add", 1.0, b.op("exp", x)))
 
 
 def _where(b: Builder, types: Types, test: Value, x: Any, y: Any) -> Any:
@@ -186,7 +198,7 @@ def _select(b: Builder, types: Types, x: Value, dim: int, index: Any) -> Value:
 
 
 def _concat(b: Builder, types: Types, tensors: list[Value], dim: int = 0) -> Value:
-    kept = [tensor for tensor in tensors if tensor.shape != (0,)]
+    kept = [tensor for tensor in tensors if 0 not in tensor.shape]
     return kept[0] if len(kept) == 1 else b.op("concat", *kept, axis=_last(dim, kept[0]))
 
 
@@ -256,7 +268,7 @@ def embedding(b: Builder, ids: Value, table: Value) -> Value:
     """Return the rows of a table; leading axes of size 1 of the ids become a view."""
     written = b.shortened(ids)
     found = b.op("embedding", written, table)
-    return b.reshape(found, (*ids.shape, *table.shape[1:]))
+    return b.spread(found, (*ids.shape, *table.shape[1:]))
 
 
 def _embedding(b: Builder, types: Types, table: Value, ids: Value, *rest: Any) -> Value:
@@ -471,6 +483,9 @@ NAMES: dict[Handler, str] = {
     _logic("not"): "logical_not bitwise_not",
     **{_function(name): name for name in ("relu", "silu", "mish")},
     _gelu: "gelu",
+    _ceil: "ceil",
+    _sign: "sign sgn",
+    _softplus: "softplus",
     _same: "contiguous clone alias detach lift_fresh_copy lift_fresh to _to_copy type_as float",
     _dropout: "dropout feature_dropout",
     _div: "div divide true_divide",

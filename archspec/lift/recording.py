@@ -133,6 +133,8 @@ class Recording(Capture):
 
         if node.target is operator.getitem:
             return self._given(node.args[0])[node.args[1]]
+        if any(0 in array.shape for array in listed(found)):
+            return self.builder.made("empty", [], listed(found)[0])
         name = node.target._schema.name.split("::")[1]
         types = [Type(array.shape, self.arrays.dtype(array)) for array in listed(found)]
         args = [self._given(item) for item in node.args]

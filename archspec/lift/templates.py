@@ -103,4 +103,9 @@ def filled(text: str, gaps: Sequence[str], uses: Sequence[str]) -> str:
         return match[1] + (found if atomic or match[1] in ("(", "[", ", ", "= ", "..") and match[3] != " " else f"({found})")
 
     text = re.sub(rf"(\(|\[|, |= |\.\.|){GAP}([0-9]+){GAP}(?=(.?))", gap, text)
-    return re.sub(rf"{USE}([0-9]+){USE}", lambda match: uses[int(match[1])], text)
+
+    def use(match: re.Match[str]) -> str:
+        found = uses[int(match[1])]
+        return f"{found}()" if match[2] and "(" not in found else found
+
+    return re.sub(rf"{USE}([0-9]+){USE}(?=(\()?)", use, text)

@@ -161,4 +161,4 @@ def _called(first: str, step: str) -> str | None:
         return step.replace("(_, ", f"({first}, ", 1)
     if "_" in step.replace("(", " ").replace(",", " ").replace(")", " ").split():
         return None
-    return f"{step}({first})"
+    return f"{step}({first})" if step.endswith(")") or not _is_owned(step) else f"{step}()({first})"

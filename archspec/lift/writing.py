@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from archspec.algebra import Polynomial, symbol, symbols
 from archspec.lift.blocks import Body
 from archspec.lift.names import Names
+from archspec.lift.numbers import literal
 from archspec.lift.roles import NONE, role_statements
 from archspec.lift.runs import Run
 from archspec.lift.templates import Gaps, Statement, Template
@@ -153,6 +154,8 @@ class BodyWriter:
         if value.op == "key_mask":
             return True
         (user,) = [other for other in self.values if value in self._operands(other)]
+        if user.op == "attention" and self._depth(value) > 1:
+            return True
         return not (self.stream(user) is value or self._is_simple(value))
 
     def parts(self, value: Value) -> list[Value]:
@@ -248,7 +251,7 @@ class BodyWriter:
         if symbol is None:
             whole = [arg for arg in args if isinstance(arg, Value)]
             if len(whole) == 1:
-                return tensors[0]
+                return tensors[0] if value.op != "where" else None
             return next((arg for arg in tensors if self._is_chain(arg) and arg.dtype == "real"), None)
         if symbol not in STREAMED or len(args) < 2:
             return None
@@ -297,10 +300,10 @@ class BodyWriter:
             source, steps = self.chain(stream)
         return source, [*steps, self._step(value, stream)]
 
-    def argument(self, value: Any, precedence: int = 0) -> str:
-        """Return an argument as an expression."""
+    def argument(self, value: Any, precedence: int = 0, among_reals: bool = True) -> str:
+        """Return an argument as an expression: `lowest` for the least number, if it is `among_reals`."""
         if not isinstance(value, Value):
-            if isinstance(value, float) and value == LOWEST:
+            if isinstance(value, float) and value == LOWEST and among_reals:
                 return "lowest"
             text = self.gaps.number(value, "number")
             return f"({text})" if precedence > 5 and isinstance(value, Polynomial) and value.symbol is None else text
@@ -322,7 +325,9 @@ class BodyWriter:
                 left = self.argument(value.args[0], own + (symbol in ("**", "==", "!=", "<", "<=", ">", ">=")))
                 text = f"{left} {symbol} {self.argument(value.args[1], own + 1)}"
             return f"({text})" if own < precedence else text
-        args = [self.argument(arg) for arg in self._flat(value) if arg is not None]
+        flat = self._flat(value)
+        reals = any(isinstance(arg, Value) and arg.dtype == "real" for arg in flat)
+        args = [self.argument(arg, among_reals=reals) for arg in flat if arg is not None]
         if value.op == "attention" and len(value.args) == 5 and value.args[3] is None:
             args[3] = f"bias = {args[3]}"
         if value.op in ("arange", "full", "table", "rotary_frequencies"):
@@ -381,7 +386,7 @@ class BodyWriter:
         if name in ("axis", "a", "b", "order", "index", "keep", "start", "step", "") and isinstance(setting, int | str | list | tuple):
             if isinstance(setting, str):
                 return f'"{setting}"'
-            return str(list(setting)) if isinstance(setting, list | tuple) else str(setting)
+            return str(list(setting)) if isinstance(setting, list | tuple) else literal(setting)
         return self.gaps.number(setting, "heads" if value.op == "split_heads" else name)
 
     def _shape(self, value: Value) -> str:
