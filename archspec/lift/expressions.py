@@ -38,8 +38,10 @@ class Expressions:
         named = [name for name, own in self.fields.items() if _same(own, pair)]
         if named:
             words = set(hint.split("_"))
-            best = max(named, key=lambda name: (len(words & set(name.split("_"))), -named.index(name)))
-            return Found(best, (best,))
+            alike = {name: len(words & set(name.split("_"))) for name in named}
+            best = max(named, key=lambda name: (alike[name], -named.index(name)))
+            if b is not None or len(named) == 1 or [*alike.values()].count(alike[best]) == 1:
+                return Found(best, (best,))
         if b is None or _close(a, b):
             return None
         return self._known.get(_key(pair))

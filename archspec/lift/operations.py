@@ -249,7 +249,27 @@ def _index(b: Builder, types: Types, x: Value, indices: list[Value | None]) -> V
     given = [(axis, index) for axis, index in enumerate(indices) if index is not None]
     if len(given) == 1 and given[0][0] == 0 and given[0][1].dtype == "int":
         return embedding(b, given[0][1], x)
-    return _by_form("index", b, types, x, indices)
+    if len(given) == 1 and given[0][1].op == "full" and given[0][1].shape == (1,):
+        axis, index = given[0]
+        at = index.settings["value"] % x.shape[axis]
+        return b.op("slice", x, axis=_last(axis, x), **({"start": at} if at else {}), stop=at + 1)
+    found = _by_form("index", b, types, x, indices)
+    if len(x.shape) == 3 and [axis for axis, _ in given] == [0, 1]:
+        token = b.function("token_at", [b.written(x), b.shortened(given[1][1])], types[0].shape)
+        if token is not None and token.array == found.array:
+            return token
+    if found.dtype == "real":
+        raise Untranslatable("it selects elements by several lists of positions")
+    return found
+
+
+def _diff(b: Builder, types: Types, x: Value, n: int = 1, dim: int = -1, prepend: Value | None = None, append: Any = None) -> Any:
+    if n != 1 or append is not None:
+        raise Untranslatable("it computes differences of differences")
+    x = x if prepend is None else b.op("concat", prepend, x, axis=dim % len(x.shape))
+    axis, size = dim % len(x.shape), x.shape[dim]
+    above = b.op("slice", x, axis=axis, start=1)
+    return b.op("sub", above, b.op("slice", x, axis=axis, stop=size - 1))
 
 
 def _by_form(name: str, b: Builder, types: Types, x: Value, indices: list[Value | None]) -> Value:
@@ -514,6 +534,7 @@ NAMES: dict[Handler, str] = {
     _pad: "pad constant_pad_nd",
     _index: "index",
     _gather: "gather",
+    _diff: "diff",
     _embedding: "embedding",
     _arange: "arange",
     _full: "full full_like",

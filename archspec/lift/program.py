@@ -181,7 +181,8 @@ def _input_names(
             matched[value] = match
     names = Names(taken)
     found: dict[Value, str] = {}
-    for value in sorted(inputs, key=lambda value: (value in masks, matched.get(value, len(arguments)))):
+    compound = {value for value in inputs if any(isinstance(size, Polynomial) and not size.symbol for size in value.shape)}
+    for value in sorted(inputs, key=lambda v: (v in masks, v in compound, matched.get(v, len(arguments)))):
         own = [arguments[matched[value]].name] if value in matched else ["mask"] if value.dtype == "bool" else []
         found[value] = names.take([*own, *value.names, *BETTER.get(value.op, ()), "x"])
     return found

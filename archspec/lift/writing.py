@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from archspec.algebra import Polynomial, symbol, symbols
+from archspec.equivalence.calls.values import Untranslatable
 from archspec.lift.blocks import Body
 from archspec.lift.names import Names
 from archspec.lift.numbers import literal
@@ -302,6 +303,8 @@ class BodyWriter:
 
     def argument(self, value: Any, precedence: int = 0, among_reals: bool = True) -> str:
         """Return an argument as an expression: `lowest` for the least number, if it is `among_reals`."""
+        if isinstance(value, list):
+            raise Untranslatable("it selects elements by lists of positions, in a way that is no known mask")
         if not isinstance(value, Value):
             if isinstance(value, float) and value == LOWEST and among_reals:
                 return "lowest"

@@ -21,7 +21,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, Literal, cast
 
 from archspec.algebra import Atom, Expression, dim_max, dim_min
-from archspec.algebra.polynomial import terms_of
+from archspec.algebra.polynomial import expression, terms_of
 from archspec.normal.axes import Axes, Indices, joined
 from archspec.normal.numbers import Numbers, power_of
 from archspec.normal.signs import Signs
@@ -250,6 +250,12 @@ class Elements:
             return self.true
         if self.axes.is_at_least(-value, 1):
             return self.false
+        for monomial, coefficient in terms_of(value):
+            if len(monomial) == 1 and monomial[0][0].kind in ("min", "max") and monomial[0][1] == 1 and coefficient in (1, -1):
+                (atom, _), rest = monomial[0], value - expression(((monomial, coefficient),))
+                parts = [self.at_least_zero(self.integer(rest + coefficient * expression(part))) for part in atom.arguments]
+                every = (atom.kind == "min") == (coefficient == 1)
+                return self.conjunction(parts) if every else self.disjunction(parts)
         return self._of_integer("ge0", value, "bool")
 
     def is_positive(self, element: Element) -> Element:
@@ -306,12 +312,20 @@ class Elements:
             node = self.nodes[part]
             found |= set(cast("tuple[Element, ...]", node.arguments)) if node.kind == kind else {part}
         found.discard(neutral)
+        found -= {part for part in found if any(self._is_needless(kind, part, other) for other in found)}
         if absorbing in found or any(self.negation(part) in found for part in found):
             return absorbing
         if len(found) < 2:
             return found.pop() if found else neutral
         kept = tuple(sorted(found))
         return self.table.make(kind, kept, "bool", tuple(sorted([self.nodes[part].blind for part in kept])), kept)
+
+    def _is_needless(self, kind: str, part: Element, other: Element) -> bool:
+        """Whether a comparison follows from another one, under `and`, or implies it, under `or`."""
+        if part == other or self.nodes[part].kind != "ge0" or self.nodes[other].kind != "ge0":
+            return False
+        own, others = (cast("Expression", self.nodes[item].arguments[0]) for item in (part, other))
+        return self.axes.is_at_least(own - others if kind == "and" else others - own, 1)
 
     # Any type ---------------------------------------------------------------------------------------------------------
 
