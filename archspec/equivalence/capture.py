@@ -22,11 +22,10 @@ if TYPE_CHECKING:
     import torch
 
 
-def exported(module: torch.nn.Module, inputs: Mapping[str, Type], sizes: Mapping[str, int]) -> Any:
-    """Return the exported program of a module in evaluation, called with inputs of these types by name.
-
-    `sizes` are those to call it with. Raises Untranslatable if it cannot be exported.
-    """
+def examples(
+    module: torch.nn.Module, inputs: Mapping[str, Type], sizes: Mapping[str, int]
+) -> dict[str, torch.Tensor]:
+    """Return inputs of these types and sizes, filled with 0."""
     import torch
 
     dtypes = {"real": torch.float32, "int": torch.long, "bool": torch.bool}
@@ -36,7 +35,17 @@ def exported(module: torch.nn.Module, inputs: Mapping[str, Type], sizes: Mapping
         shape = [size.at(sizes) if isinstance(size, Polynomial) else size for size in type.shape]
         return torch.zeros(shape, dtype=dtypes[type.dtype], device=device)
 
-    arguments = {name: example(type) for name, type in inputs.items()}
+    return {name: example(type) for name, type in inputs.items()}
+
+
+def exported(module: torch.nn.Module, inputs: Mapping[str, Type], sizes: Mapping[str, int]) -> Any:
+    """Return the exported program of a module in evaluation, called with inputs of these types by name.
+
+    `sizes` are those to call it with. Raises Untranslatable if it cannot be exported.
+    """
+    import torch
+
+    arguments = examples(module, inputs, sizes)
     free = {
         name: {axis: torch.export.Dim.AUTO for axis, size in enumerate(type.shape) if isinstance(size, Polynomial)}
         for name, type in inputs.items()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from archspec.algebra import Polynomial, symbols
 from archspec.equivalence.bodies import Bodies
 from archspec.equivalence.calls.values import Untranslatable
-from archspec.equivalence.capture import Capture, exported
+from archspec.equivalence.capture import Capture, examples, exported
 from archspec.equivalence.evaluate import Evaluation
 from archspec.equivalence.places import Places
 from archspec.ir import Body, Type, canonical
@@ -57,8 +57,23 @@ def outputs_of_module(arrays: Arrays, module: nn.Module, body: Body, places: Pla
         if least > SPECIAL and are_possible({**sizes, name: least - 1}, body, SPECIAL):
             raise Untranslatable(f"it can only be exported where `{name}` is at least {least}")
     for name, most in capture.most.items():
-        raise Untranslatable(f"it can only be exported where `{name}` is at most {most}")
+        if most > LONGEST or _accepts(module, dict(body.inputs), {**sizes, name: most + 1}):
+            raise Untranslatable(f"it can only be exported where `{name}` is at most {most}")
     return [output for output in capture.outputs() if output is not None]
+
+
+def _accepts(module: nn.Module, inputs: Mapping[str, Type], sizes: Mapping[str, int]) -> bool:
+    """Whether a module runs for inputs of these sizes. One that does not, as its table of positions ends, computes
+    nothing there.
+    """
+    import torch
+
+    try:
+        with torch.no_grad():
+            module(**examples(module, inputs, sizes))
+    except Exception:  # of any class, as it comes from the module
+        return False
+    return True
 
 
 def example_sizes(body: Body, start: int = SMALLEST) -> dict[str, int]:
@@ -88,6 +103,10 @@ def check_table(arrays: Arrays, table: Array, value: Any, name: str) -> None:
     tolerance = 1e-5 * max(1.0, float(expected.abs().max()))
     if expected.shape != value.shape or not bool(((expected - value.double()).abs() <= tolerance).all()):
         raise Untranslatable(f"the constant table `{name}` has other values")
+
+
+LONGEST = 4096
+"""Modules are not called with longer inputs to see whether they accept them."""
 
 
 class StoredTensor(NamedTuple):

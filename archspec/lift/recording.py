@@ -6,7 +6,6 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from archspec.algebra import Polynomial
 from archspec.equivalence.calls.values import Untranslatable, listed
 from archspec.equivalence.capture import Capture
 from archspec.equivalence.places import Places
@@ -56,9 +55,6 @@ class Recording(Capture):
         return self._counted.get(name, name)
 
     # Inputs and tensors -----------------------------------------------------------------------------------------------
-
-    def _check_range(self, symbol: Any, size: Polynomial) -> None:
-        """Accept any range: a size may be limited by a table of positions, which limits the spec as well."""
 
     def _stored(self, name: str, value: Any, type: Type) -> Array:
         if name not in self.stored.names:
