@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     import torch
 
 
-def examples(
-    module: torch.nn.Module, inputs: Mapping[str, Type], sizes: Mapping[str, int]
-) -> dict[str, torch.Tensor]:
+def examples(module: torch.nn.Module, inputs: Mapping[str, Type], sizes: Mapping[str, int]) -> dict[str, torch.Tensor]:
     """Return inputs of these types and sizes, filled with 0."""
     import torch
 

@@ -1,5 +1,19 @@
 """Turn a PyTorch module into a readable spec."""
 
-from archspec.lift.api import lift as lift
-from archspec.lift.api import lift_subject as lift_subject
-from archspec.lift.subject import Subject as Subject
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any
+
+
+class _Package(ModuleType):
+    """This package. Importing a part of it makes it `archspec.lift`, which is a function, so it can be called like that."""
+
+    def __call__(self, *args: Any) -> str:
+        from archspec.lift.api import lift
+
+        return lift(*args)
+
+
+sys.modules[__name__].__class__ = _Package

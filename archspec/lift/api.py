@@ -53,7 +53,9 @@ def _written(subject: Subject, optional: bool) -> str:
     second = subject.second() if subject.second is not None else None
     other = captured(second, optional) if second is not None else None
     numbers = second.numbers if second is not None else None
-    sizes = Sizes(first.program, other.program if other is not None else None, subject.numbers, numbers, first.attributes)
+    sizes = Sizes(
+        first.program, other.program if other is not None else None, subject.numbers, numbers, first.attributes
+    )
     kind = type(subject.module).__name__
     name = subject.name or kind
 

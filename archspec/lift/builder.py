@@ -41,7 +41,9 @@ class Builder:
         array = self.arrays.stored(op, name, type.shape, type.dtype)
         return Value(op, (), array=array, dtype=type.dtype, frame=frame, kind=op, address=name)
 
-    def made(self, op: str, args: Sequence[Any], array: Array, settings: dict[str, Any] | None = None, kind: str = "ops") -> Value:
+    def made(
+        self, op: str, args: Sequence[Any], array: Array, settings: dict[str, Any] | None = None, kind: str = "ops"
+    ) -> Value:
         """Return a value with a given normal form."""
         if any(values_in(list((settings or {}).values()))):
             raise Untranslatable(f"it has `{op}` with a size or position that it computes")
@@ -65,7 +67,9 @@ class Builder:
                 return [self.reshape(self.made(name, given, shorter, settings), found[0].shape)]
         whole = self.made(name, given, found[0], settings)
         if len(found) == 1:
-            same = next((value for value in whole.operands if value.array == found[0] and value.dtype == whole.dtype), None)
+            same = next(
+                (value for value in whole.operands if value.array == found[0] and value.dtype == whole.dtype), None
+            )
             return [same or whole]
         return [self.made("part", [whole], array, {"index": turn}, "part") for turn, array in enumerate(found)]
 
@@ -81,7 +85,9 @@ class Builder:
             self.frame = outer
         return self._once[name, x]
 
-    def function(self, name: str, args: Sequence[Value], shape: Sequence[Dim], dtype: str = "real", **settings: Any) -> Value | None:
+    def function(
+        self, name: str, args: Sequence[Value], shape: Sequence[Dim], dtype: str = "real", **settings: Any
+    ) -> Value | None:
         """Return the result of a function of the library; None if it does not accept the arguments."""
         array = self.library.function(name, settings, [arg.array for arg in args], shape, dtype)
         return None if array is None else self.made(name, args, array, settings, "std")
@@ -128,14 +134,14 @@ class Builder:
             arg = args[turn]
             while isinstance(arg, Value):
                 candidates = [arg.settings["value"]] if arg.op == "full" else self._unspread(arg)
-                arg = next((other for other in candidates if self._fits(name, found, turn, other, result, settings)), None)
+                arg = next(
+                    (other for other in candidates if self._fits(name, found, turn, other, result, settings)), None
+                )
                 if arg is not None:
                     found[turn] = arg
         return [self.written(arg) if isinstance(arg, Value) else arg for arg in found]
 
-    def _fits(
-        self, name: str, args: list[Any], turn: int, other: Any, result: Array, settings: dict[str, Any]
-    ) -> bool:
+    def _fits(self, name: str, args: list[Any], turn: int, other: Any, result: Array, settings: dict[str, Any]) -> bool:
         """Whether an operation has the same result with another operand."""
         found = self._results_or_none(name, [*args[:turn], other, *args[turn + 1 :]], settings)
         return other is not args[turn] and self._spreads(found, result)
@@ -244,11 +250,15 @@ class Builder:
         moved = [axis for group in before for axis in group] != [axis for axis in leaves if not axis.new]
         if kinds == [[1, 1, 2], [1, 1, 1, 1]] and [*before[0], before[2][0], *before[1], before[2][1]] == leaves:
             return self.made("split_heads", [root], array, {"count": before[2][0].size}, "std")
-        if kinds == [[1, 1, 2], [1, 2, 1, 1]] and new == [after[1][1]] and [
-            *before[0], before[2][0], *before[1], before[2][1]
-        ] == [leaf for leaf in leaves if leaf is not new[0]]:
+        if (
+            kinds == [[1, 1, 2], [1, 2, 1, 1]]
+            and new == [after[1][1]]
+            and [*before[0], before[2][0], *before[1], before[2][1]] == [leaf for leaf in leaves if leaf is not new[0]]
+        ):
             shape = (before[0][0].size, before[2][0].size, before[1][0].size, before[2][1].size)
-            inner = self.written(self.permute(self.reshape(root, (shape[0], shape[2], shape[1], shape[3])), (0, 2, 1, 3)))
+            inner = self.written(
+                self.permute(self.reshape(root, (shape[0], shape[2], shape[1], shape[3])), (0, 2, 1, 3))
+            )
             return self.made("repeat_heads", [inner], array, {"times": new[0].size}, "std")
         if kinds == [[1, 1, 1, 1], [1, 1, 2]] and [*before[0], *before[2], *before[1], *before[3]] == leaves:
             return self.made("merge_heads", [root], array, {}, "std")
@@ -275,7 +285,7 @@ class Builder:
         kept = [[] if group and group[0].new else group for group in after]
         while kept and not kept[0]:
             kept.pop(0)
-        if [group for group in before] == kept or len(before) >= len(after) and before == kept:
+        if [group for group in before] == kept or (len(before) >= len(after) and before == kept):
             return root
         shape = [group[0].size if group else 1 for group in ([[] if g and g[0].new else g for g in after])]
         if tuple(shape) == root.shape:
@@ -352,7 +362,9 @@ def _attended(n: Arrays, q: Value, k: Value, v: Value, mask: Value | None, causa
 def cost(value: Value) -> int:
     """Return the number of operations that a value is made with."""
     if value.cost is None:
-        value.cost = (value.op not in ("input", "tensor", "arange")) + sum([cost(operand) for operand in value.operands])
+        value.cost = (value.op not in ("input", "tensor", "arange")) + sum(
+            [cost(operand) for operand in value.operands]
+        )
     return value.cost
 
 

@@ -34,7 +34,9 @@ class Captured(NamedTuple):
     def attributes(self, path: str) -> Mapping[str, object]:
         """Return the numbers that a module has as attributes."""
         own = vars(self.recording.module.get_submodule(path))
-        return {name: value for name, value in own.items() if isinstance(value, int | float) and not name.startswith("_")}
+        return {
+            name: value for name, value in own.items() if isinstance(value, int | float) and not name.startswith("_")
+        }
 
 
 def captured(subject: Subject, optional: bool = True) -> Captured:
@@ -50,7 +52,14 @@ def captured(subject: Subject, optional: bool = True) -> Captured:
     recording = _recorded(subject, types, sizes)
     values = recording.results()
     outputs = [value.array for value in values]
-    program = program_of(recording, values, _named(signatures, len(values)), sizes, [*subject.numbers], omissible(subject) if optional else ())
+    program = program_of(
+        recording,
+        values,
+        _named(signatures, len(values)),
+        sizes,
+        [*subject.numbers],
+        omissible(subject) if optional else (),
+    )
     return Captured(program, recording.arrays, outputs, recording)
 
 

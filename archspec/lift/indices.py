@@ -164,7 +164,9 @@ class Indexed:
         if source is None or source.dtype != "int" or node.arguments[1:] != (own[0], own[3]):
             return None
         batch, keys = source.shape
-        return self._interning(("key_mask", source), lambda: self.builder.function("key_mask", [source], (batch, 1, 1, keys), "bool"))
+        return self._interning(
+            ("key_mask", source), lambda: self.builder.function("key_mask", [source], (batch, 1, 1, keys), "bool")
+        )
 
     def _sides(self, value: Expression) -> tuple[Any, Any]:
         """Return an integer as a difference of two, without subtractions as far as possible."""

@@ -7,7 +7,31 @@ import re
 from collections.abc import Iterable, Sequence
 
 RESERVED = frozenset(
-    "if else for in return tie require role param buffer const unused expect and or not true false none inf as pi i".split()
+    [
+        "if",
+        "else",
+        "for",
+        "in",
+        "return",
+        "tie",
+        "require",
+        "role",
+        "param",
+        "buffer",
+        "const",
+        "unused",
+        "expect",
+        "and",
+        "or",
+        "not",
+        "true",
+        "false",
+        "none",
+        "inf",
+        "as",
+        "pi",
+        "i",
+    ]
 )
 """Words that cannot be names, `pi`, and the index of loops."""
 

@@ -28,7 +28,9 @@ def converted(b: Builder, x: Any, dtype: str) -> Any:
 
 def _number(b: Builder, x: Any) -> Any:
     """Return an operand of arithmetic: booleans are 0 and 1."""
-    return converted(b, x, "int") if isinstance(x, Value) and x.dtype == "bool" else int(x) if isinstance(x, bool) else x
+    return (
+        converted(b, x, "int") if isinstance(x, Value) and x.dtype == "bool" else int(x) if isinstance(x, bool) else x
+    )
 
 
 def _arithmetic(name: str) -> Handler:
@@ -263,7 +265,9 @@ def _index(b: Builder, types: Types, x: Value, indices: list[Value | None]) -> V
     return found
 
 
-def _diff(b: Builder, types: Types, x: Value, n: int = 1, dim: int = -1, prepend: Value | None = None, append: Any = None) -> Any:
+def _diff(
+    b: Builder, types: Types, x: Value, n: int = 1, dim: int = -1, prepend: Value | None = None, append: Any = None
+) -> Any:
     if n != 1 or append is not None:
         raise Untranslatable("it computes differences of differences")
     x = x if prepend is None else b.op("concat", prepend, x, axis=dim % len(x.shape))
@@ -441,7 +445,9 @@ def _group_norm(
     return b.op("group_norm", x, *args, groups=groups, eps=eps)
 
 
-def _rms_norm(b: Builder, types: Types, x: Value, shape: list[Any], weight: Value | None = None, eps: Any = None) -> Value:
+def _rms_norm(
+    b: Builder, types: Types, x: Value, shape: list[Any], weight: Value | None = None, eps: Any = None
+) -> Value:
     if eps is None:
         raise Untranslatable("it normalizes with an eps that depends on the precision")
     square = _mean(b, types, b.op("mul", x, x), list(range(-len(shape), 0)), True)
@@ -493,10 +499,19 @@ def _window(kernel: Any, stride: Any, padding: Any) -> dict[str, Any]:
 NAMES: dict[Handler, str] = {
     **{_unary(name): name for name in ("neg", "abs", "exp", "log", "sqrt", "sin", "cos", "tanh", "sigmoid", "erf")},
     _unary("floor"): "floor",
-    **{_arithmetic(name): called for name, called in {
-        "add": "add", "sub": "sub subtract", "mul": "mul multiply", "pow": "pow", "floordiv": "floor_divide",
-        "mod": "remainder", "min": "minimum min", "max": "maximum max",
-    }.items()},
+    **{
+        _arithmetic(name): called
+        for name, called in {
+            "add": "add",
+            "sub": "sub subtract",
+            "mul": "mul multiply",
+            "pow": "pow",
+            "floordiv": "floor_divide",
+            "mod": "remainder",
+            "min": "minimum min",
+            "max": "maximum max",
+        }.items()
+    },
     **{_compare(name): name for name in ("eq", "ne", "lt", "le", "gt", "ge")},
     _logic("and"): "logical_and bitwise_and __and__",
     _logic("or"): "logical_or bitwise_or __or__",

@@ -181,7 +181,9 @@ def _input_names(
             matched[value] = match
     names = Names(taken)
     found: dict[Value, str] = {}
-    compound = {value for value in inputs if any(isinstance(size, Polynomial) and not size.symbol for size in value.shape)}
+    compound = {
+        value for value in inputs if any(isinstance(size, Polynomial) and not size.symbol for size in value.shape)
+    }
     for value in sorted(inputs, key=lambda v: (v in masks, v in compound, matched.get(v, len(arguments)))):
         own = [arguments[matched[value]].name] if value in matched else ["mask"] if value.dtype == "bool" else []
         found[value] = names.take([*own, *value.names, *BETTER.get(value.op, ()), "x"])
@@ -219,11 +221,16 @@ def _owned(bodies: Any, stored: Stored, kept: set[str]) -> dict[Body, list[tuple
                 found[body].append((_relative(name, body.path), stored.modifiers(name), stored.names[name].shape))
     for name in stored.names:
         if name not in declared:
-            owner = max((body for body in all_bodies if not body.path or name.startswith(f"{body.path}.")), key=lambda body: len(body.path))
+            owner = max(
+                (body for body in all_bodies if not body.path or name.startswith(f"{body.path}.")),
+                key=lambda body: len(body.path),
+            )
             unused = "" if stored.is_tied(name) else "unused "
             for body in all_bodies:
                 if body.path == owner.path:
-                    found[body].append((_relative(name, body.path), unused + stored.modifiers(name), stored.names[name].shape))
+                    found[body].append(
+                        (_relative(name, body.path), unused + stored.modifiers(name), stored.names[name].shape)
+                    )
     return found
 
 

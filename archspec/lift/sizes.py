@@ -37,7 +37,10 @@ class Varying(NamedTuple):
 
     def follows(self, holds: Callable[[int], bool]) -> bool:
         """Whether there is one value where a condition holds, and another one where it does not."""
-        sides = [{value for turn, value in enumerate(self.values) if holds(self.start + turn) == side} for side in (True, False)]
+        sides = [
+            {value for turn, value in enumerate(self.values) if holds(self.start + turn) == side}
+            for side in (True, False)
+        ]
         return all(len(side) <= 1 for side in sides) and not sides[0] & sides[1]
 
 
@@ -87,14 +90,23 @@ class Sizes:
         taken = Names([*self.expressions.fields, *[name for name, _, _ in definition.template.inputs]])
         fields: dict[str, None] = {}
         for gap, hint in enumerate(definition.template.hints):
-            head.gaps.append(self._text(number, head, taken, fields, hint, lambda d, gap=gap: [row[gap] for row in d.rows]))
+            head.gaps.append(
+                self._text(number, head, taken, fields, hint, lambda d, gap=gap: [row[gap] for row in d.rows])
+            )
         for use, used in enumerate(definition.template.uses):
             inner = self.heads[used]
             fields |= dict.fromkeys(inner.fields)
             given: list[str] = []
             positional = not inner.fields
             for turn, name in enumerate(inner.own):
-                text = self._text(number, head, taken, fields, name, lambda d, use=use, used=used, turn=turn: self._passed(d, use, used, turn))
+                text = self._text(
+                    number,
+                    head,
+                    taken,
+                    fields,
+                    name,
+                    lambda d, use=use, used=used, turn=turn: self._passed(d, use, used, turn),
+                )
                 given.append(text if positional else f"{name} = {text}")
             forwarded = [".."] if inner.fields else []
             head.uses.append(f"{inner.name}({', '.join([*forwarded, *given])})" if forwarded or given else inner.name)
@@ -104,7 +116,9 @@ class Sizes:
         """Return what each instance of a definition passes for a hyperparameter of what it uses."""
         program = self.program if definition in self.program.definitions else self.other
         assert program is not None
-        column = list(self.heads[used].own.values())[turn] if program is self.program else self._other_columns[used][turn]
+        column = (
+            list(self.heads[used].own.values())[turn] if program is self.program else self._other_columns[used][turn]
+        )
         start = definition.template.starts[use]
         return [_together([column[row] for row in rows[use]], start) for rows in definition.inside]
 
@@ -156,7 +170,11 @@ class Sizes:
         kinds = list(dict.fromkeys(values.values))
         for condition, holds in conditions(values.start):
             if len(kinds) == 2 and all(item.follows(holds) for item in both):
-                yes, no = (next(item.values[i] for i in range(len(item.values)) if holds(item.start + i) == wanted) for item in both[:1] for wanted in (True, False))
+                yes, no = (
+                    next(item.values[i] for i in range(len(item.values)) if holds(item.start + i) == wanted)
+                    for item in both[:1]
+                    for wanted in (True, False)
+                )
                 if (yes, no) == (True, False):
                     return condition
                 if not isinstance(yes, bool) and len(both) == 1:
@@ -187,7 +205,9 @@ class Sizes:
                 found[name] = actual[name]
             elif actual is not None:
                 value = self.expressions.fields[name][0]
-                raise Untranslatable(f"the configuration has no field that decides a size, {value} in the module it was lifted from")
+                raise Untranslatable(
+                    f"the configuration has no field that decides a size, {value} in the module it was lifted from"
+                )
             else:
                 found[name] = self.expressions.fields[name][0]
         return found

@@ -51,7 +51,7 @@ def _statements(path: str) -> dict[int, list[str]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
             names = _names(node.targets[0] if isinstance(node, ast.Assign) else node.target)
-            found |= {line: names for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
+            found |= dict.fromkeys(range(node.lineno, (node.end_lineno or node.lineno) + 1), names)
     return found
 
 

@@ -35,7 +35,9 @@ def _others(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> dict[str, 
 def _resized(tensor: torch.Tensor, axes: Sequence[int]) -> torch.Tensor:
     """Return a tensor with one more element along axes: axis 1 only of ids and sequences."""
     for axis in axes:
-        if axis == 0 and tensor.dim() or axis == 1 and (tensor.dim() == 3 or (tensor.dim() == 2 and not tensor.dtype.is_floating_point)):
+        if (axis == 0 and tensor.dim()) or (
+            axis == 1 and (tensor.dim() == 3 or (tensor.dim() == 2 and not tensor.dtype.is_floating_point))
+        ):
             tensor = tensor.new_zeros([size + (at == axis) * (1 + axis) for at, size in enumerate(tensor.shape)])
     return tensor
 

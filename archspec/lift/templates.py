@@ -100,7 +100,9 @@ def filled(text: str, gaps: Sequence[str], uses: Sequence[str]) -> str:
     def gap(match: re.Match[str]) -> str:
         found = gaps[int(match[2])]
         atomic = re.fullmatch(r"[\w.]+|\w+\([^()]*\)", found)
-        return match[1] + (found if atomic or match[1] in ("(", "[", ", ", "= ", "..") and match[3] != " " else f"({found})")
+        return match[1] + (
+            found if atomic or (match[1] in ("(", "[", ", ", "= ", "..") and match[3] != " ") else f"({found})"
+        )
 
     text = re.sub(rf"(\(|\[|, |= |\.\.|){GAP}([0-9]+){GAP}(?=(.?))", gap, text)
 

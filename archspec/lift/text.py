@@ -14,7 +14,9 @@ from archspec.lift.writing import written
 WIDTH = 118
 
 
-def source(program: Program, sizes: Sizes, title: str, name: str, defaults: Mapping[str, Any], params: int | None) -> str:
+def source(
+    program: Program, sizes: Sizes, title: str, name: str, defaults: Mapping[str, Any], params: int | None
+) -> str:
     """Return a spec with one model."""
     parts = [f"# {title}", ""]
     if program.imports:
@@ -54,7 +56,10 @@ def _definition(
     hyper = [f"{name} = {literal(defaults[name])}" if defaults is not None else name for name in head.fields]
     hyper += list(head.own)
     inputs = [f"{name}{'' if dtype == 'real' else ' ' + dtype} {text(shape)}" for name, dtype, shape in template.inputs]
-    outputs = [f"{name + ' ' if name else ''}{'' if dtype == 'real' else dtype + ' '}{text(shape)}" for name, dtype, shape in template.outputs]
+    outputs = [
+        f"{name + ' ' if name else ''}{'' if dtype == 'real' else dtype + ' '}{text(shape)}"
+        for name, dtype, shape in template.outputs
+    ]
     arrow = f"-> ({', '.join(outputs)})" if len(outputs) > 1 or template.outputs[0][0] else f"-> {outputs[0]}"
     yield from _head(f"{kind} {head.name}", hyper, inputs, arrow)
     for alias, counted in ties:

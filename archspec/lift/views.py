@@ -74,7 +74,9 @@ class Layout:
     def expand(self, shape: Sequence[Dim]) -> bool:
         """Repeat along new leading axes and along axes of size 1."""
         groups = [[] for _ in range(len(shape) - len(self.after))] + self.after
-        self.after = [group if group or size == 1 else [Axis(size, True)] for group, size in zip(groups, shape, strict=True)]
+        self.after = [
+            group if group or size == 1 else [Axis(size, True)] for group, size in zip(groups, shape, strict=True)
+        ]
         return True
 
     def settled(self) -> tuple[list[list[Axis]], list[list[Axis]]]:
@@ -112,4 +114,9 @@ def pattern(before: Sequence[Sequence[Axis]], after: Sequence[Sequence[Axis]]) -
 
 def _side(groups: Sequence[Sequence[Axis]], names: dict[Axis, str]) -> str:
     words = [" ".join([names[axis] for axis in group]) for group in groups]
-    return " ".join(["1" if not group else f"({word})" if len(group) > 1 else word for group, word in zip(groups, words, strict=True)])
+    return " ".join(
+        [
+            "1" if not group else f"({word})" if len(group) > 1 else word
+            for group, word in zip(groups, words, strict=True)
+        ]
+    )

@@ -19,13 +19,40 @@ from archspec.lift.values import Value
 from archspec.ops import OPS
 
 OPERATORS = {op.name: op.symbol for op in OPS.values() if op.symbol} | {"and": "and", "or": "or", "not": "not"}
-PRECEDENCE = {"or": 1, "and": 2, "not": 3, "==": 4, "!=": 4, "<": 4, "<=": 4, ">": 4, ">=": 4, "+": 5, "-": 5, "*": 6, "/": 6, "//": 6, "%": 6, "neg": 7, "**": 8}
+PRECEDENCE = {
+    "or": 1,
+    "and": 2,
+    "not": 3,
+    "==": 4,
+    "!=": 4,
+    "<": 4,
+    "<=": 4,
+    ">": 4,
+    ">=": 4,
+    "+": 5,
+    "-": 5,
+    "*": 6,
+    "/": 6,
+    "//": 6,
+    "%": 6,
+    "neg": 7,
+    "**": 8,
+}
 STREAMED = ("+", "-", "*", "/")
 LISTED = ("concat", "stack", "attention")
 """Functions whose tensors are on a par: none of them is piped."""
 
 MOST_STEPS_INLINE = 3
-SETTINGS_OF = {"split_heads": ("count",), "repeat_heads": ("times",), "reshape": ("shape",), "expand": ("shape",), "arange": ("stop",), "full": ("shape", "value"), "split": ("sizes",), "table": ("values",)}
+SETTINGS_OF = {
+    "split_heads": ("count",),
+    "repeat_heads": ("times",),
+    "reshape": ("shape",),
+    "expand": ("shape",),
+    "arange": ("stop",),
+    "full": ("shape", "value"),
+    "split": ("sizes",),
+    "table": ("values",),
+}
 """The hyperparameters that are given by position."""
 
 LAYER_SETTINGS = {
@@ -93,12 +120,22 @@ class BodyWriter:
 
     def template(self) -> Template:
         """Return the definition of the body."""
-        inputs = tuple([self._input(name, value) for name, value in zip(self.input_names, self.body.inputs, strict=True)])
-        outputs = tuple([(name, value.dtype, self._shape(value)) for name, value in zip(self.output_names, self.body.outputs, strict=True)])
+        inputs = tuple(
+            [self._input(name, value) for name, value in zip(self.input_names, self.body.inputs, strict=True)]
+        )
+        outputs = tuple(
+            [
+                (name, value.dtype, self._shape(value))
+                for name, value in zip(self.output_names, self.body.outputs, strict=True)
+            ]
+        )
         layers = [
             written(self._relative(value.address))
             for value in self.values
-            if value.kind == "layer" and value.op not in NONE and value not in self.runs and not self._is_borrowed(value)
+            if value.kind == "layer"
+            and value.op not in NONE
+            and value not in self.runs
+            and not self._is_borrowed(value)
         ]
         owns = bool(self.owned) or any(value.kind in ("layer", "block") for value in self.values)
         roles = role_statements(self.body.frame.kind, list(dict.fromkeys(layers)), owns)
@@ -256,9 +293,11 @@ class BodyWriter:
             return next((arg for arg in tensors if self._is_chain(arg) and arg.dtype == "real"), None)
         if symbol not in STREAMED or len(args) < 2:
             return None
-        candidates = [arg for arg in (args if symbol in ("+", "*") else args[:1]) if isinstance(arg, Value) and arg.op != "tensor"]
+        candidates = [
+            arg for arg in (args if symbol in ("+", "*") else args[:1]) if isinstance(arg, Value) and arg.op != "tensor"
+        ]
         chains = [arg for arg in candidates if self._is_chain(arg)]
-        if not chains or len(candidates) > 1 and candidates[0] is candidates[1]:
+        if not chains or (len(candidates) > 1 and candidates[0] is candidates[1]):
             return None
         if symbol == "*":
             return max(chains, key=lambda arg: (self._weight(arg), chains.index(arg)))
@@ -283,12 +322,21 @@ class BodyWriter:
         return own + max([self._weight(operand) for operand in inner], default=0)
 
     def _depth(self, value: Value) -> int:
-        inner = [operand for operand in self._operands(value) if self.uses[operand] == 1 and operand not in self.called and operand.op != "part"]
+        inner = [
+            operand
+            for operand in self._operands(value)
+            if self.uses[operand] == 1 and operand not in self.called and operand.op != "part"
+        ]
         return 1 + max([self._depth(operand) for operand in inner], default=0)
 
     def _is_simple(self, value: Value) -> bool:
         """Whether a value is short enough to be written as an argument."""
-        return value.kind not in ("layer", "block") and value.op != "attention" and not self._has_layer(value) and self._depth(value) <= MOST_STEPS_INLINE
+        return (
+            value.kind not in ("layer", "block")
+            and value.op != "attention"
+            and not self._has_layer(value)
+            and self._depth(value) <= MOST_STEPS_INLINE
+        )
 
     def chain(self, value: Value) -> tuple[str, list[str]]:
         """Return what a value begins with, and the steps that follow."""
@@ -386,7 +434,9 @@ class BodyWriter:
         return f"{value.op}({', '.join(parts)})" if parts else value.op
 
     def _setting(self, value: Value, name: str, setting: Any) -> str:
-        if name in ("axis", "a", "b", "order", "index", "keep", "start", "step", "") and isinstance(setting, int | str | list | tuple):
+        if name in ("axis", "a", "b", "order", "index", "keep", "start", "step", "") and isinstance(
+            setting, int | str | list | tuple
+        ):
             if isinstance(setting, str):
                 return f'"{setting}"'
             return str(list(setting)) if isinstance(setting, list | tuple) else literal(setting)
@@ -400,7 +450,9 @@ class BodyWriter:
     def free_length(self) -> int | None:
         """Return the number of tokens of the inputs, if nothing in the body depends on it."""
         types = [*self.body.inputs, *self.body.outputs]
-        found = {value.shape[1] for value in self.body.inputs if len(value.shape) == 3 and isinstance(value.shape[1], int)}
+        found = {
+            value.shape[1] for value in self.body.inputs if len(value.shape) == 3 and isinstance(value.shape[1], int)
+        }
         named = {str(size) for value in types for size in value.shape if isinstance(size, Polynomial)}
         if not self.body.path or len(found) != 1 or named != {"batch"}:
             return None
@@ -426,9 +478,35 @@ def written(address: str) -> str:
     words = re.findall(r"[^.\[\]]+|\[[^\]]*\]", address)
     text = ""
     for turn, word in enumerate(words):
-        quoted = not word.startswith("[") and (not re.fullmatch(r"\w+", word) or (turn == 0 and (word[0].isdigit() or word in KEYWORDS)))
+        quoted = not word.startswith("[") and (
+            not re.fullmatch(r"\w+", word) or (turn == 0 and (word[0].isdigit() or word in KEYWORDS))
+        )
         text += word if word.startswith("[") else f"{'.' if text else ''}{chr(34) + word + chr(34) if quoted else word}"
     return text
 
 
-KEYWORDS = frozenset("if else for in return tie require role param buffer const unused expect and or not true false none inf as".split())
+KEYWORDS = frozenset(
+    [
+        "if",
+        "else",
+        "for",
+        "in",
+        "return",
+        "tie",
+        "require",
+        "role",
+        "param",
+        "buffer",
+        "const",
+        "unused",
+        "expect",
+        "and",
+        "or",
+        "not",
+        "true",
+        "false",
+        "none",
+        "inf",
+        "as",
+    ]
+)

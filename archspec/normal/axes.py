@@ -87,7 +87,6 @@ class Axes:
             return whole, rest
         return whole + rest // by, rest % by
 
-
     def settled(self, value: Expression) -> Expression:
         """Return an integer whose quotients and remainders are decided as far as the extents of axes decide them."""
         found: Expression = 0

@@ -251,9 +251,16 @@ class Elements:
         if self.axes.is_at_least(-value, 1):
             return self.false
         for monomial, coefficient in terms_of(value):
-            if len(monomial) == 1 and monomial[0][0].kind in ("min", "max") and monomial[0][1] == 1 and coefficient in (1, -1):
+            if (
+                len(monomial) == 1
+                and monomial[0][0].kind in ("min", "max")
+                and monomial[0][1] == 1
+                and coefficient in (1, -1)
+            ):
                 (atom, _), rest = monomial[0], value - expression(((monomial, coefficient),))
-                parts = [self.at_least_zero(self.integer(rest + coefficient * expression(part))) for part in atom.arguments]
+                parts = [
+                    self.at_least_zero(self.integer(rest + coefficient * expression(part))) for part in atom.arguments
+                ]
                 every = (atom.kind == "min") == (coefficient == 1)
                 return self.conjunction(parts) if every else self.disjunction(parts)
         return self._of_integer("ge0", value, "bool")
