@@ -8,7 +8,7 @@ from typing import Any
 
 
 class _Package(ModuleType):
-    """This package. Importing a part of it makes it `archspec.lift`, which is a function, so it can be called like that."""
+    """This package. Once a part of it is imported, it is `archspec.lift`, so it can be called like that function."""
 
     def __call__(self, *args: Any) -> str:
         from archspec.lift.api import lift

@@ -191,7 +191,7 @@ def _list_of(path: str) -> str:
     return path.rpartition(".")[0] if re.fullmatch(r"(.*\.)?[0-9]+", path) else ""
 
 
-# Values that do not depend on the data ----------------------------------------------------------------------------------
+# Values that do not depend on the data --------------------------------------------------------------------------------
 
 
 def _hoist(values: Sequence[Value], outputs: Sequence[Value]) -> None:

@@ -8,7 +8,8 @@ from typing import Any, cast
 
 from archspec.algebra import Dim, Polynomial
 from archspec.equivalence.bodies import apply
-from archspec.equivalence.calls.values import Untranslatable, array_of
+from archspec.equivalence.calls.table import CALLS
+from archspec.equivalence.calls.values import Untranslatable, array_of, listed
 from archspec.ir import Type
 from archspec.lift.indices import Indexed
 from archspec.lift.library import Library
@@ -58,7 +59,7 @@ class Builder:
         elementwise = OPS[name].group == "Elementwise"
         given = [self._argument(arg, elementwise) for arg in args]
         full = OPS[name].settings(settings)
-        flat = [arg for item in given for arg in (item if isinstance(item, list) else [item])]
+        flat: list[Any] = [arg for item in given for arg in (listed(item) if isinstance(item, list) else [item])]
         found = self._results(name, flat, full)
         if elementwise:
             given = self._narrowed(name, given, found[0], full)
@@ -285,7 +286,7 @@ class Builder:
         kept = [[] if group and group[0].new else group for group in after]
         while kept and not kept[0]:
             kept.pop(0)
-        if [group for group in before] == kept or (len(before) >= len(after) and before == kept):
+        if before == kept or (len(before) >= len(after) and before == kept):
             return root
         shape = [group[0].size if group else 1 for group in ([[] if g and g[0].new else g for g in after])]
         if tuple(shape) == root.shape:
@@ -342,8 +343,6 @@ class Builder:
 
 
 def _attended(n: Arrays, q: Value, k: Value, v: Value, mask: Value | None, causal: bool, scale: float | None) -> Array:
-    from archspec.equivalence.calls.table import CALLS
-
     array = CALLS["scaled_dot_product_attention"](
         n,
         [],

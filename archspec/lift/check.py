@@ -54,7 +54,7 @@ def _check_outputs(body: Body, module: nn.Module, arrays: Arrays, theirs: Sequen
     places = Places(arrays), Places(arrays)
     ours = outputs_of(arrays, body, places[0])
     if len(ours) == len(theirs):
-        unequal = first_difference(arrays, [*body.named_outputs()], ours, theirs, places)
+        unequal = first_difference(arrays, [*body.named_outputs()], ours, [*theirs], places)
         if unequal is None:
             return
     try:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from archspec.algebra import Dim, Expression, Polynomial, expression, terms_of
-from archspec.normal.table import OPAQUE, index_name
+from archspec.normal.table import OPAQUE, Node, index_name
 
 if TYPE_CHECKING:
     from archspec.lift.builder import Builder
@@ -125,7 +125,7 @@ class Indexed:
                 above, below = self._sides(arguments[0])
                 return self._op("eq", above, below)
             case "not":
-                inner = self.arrays.elements.nodes[arguments[0]]
+                inner: Node = self.arrays.elements.nodes[arguments[0]]
                 if inner.kind == "eq0":
                     masked = self._key_mask(inner.arguments[0])
                     return masked or self._op("ne", *self._sides(cast("Any", inner.arguments[0])))

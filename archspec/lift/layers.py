@@ -85,7 +85,7 @@ def _norm(builder: Builder, frame: Frame, module: nn.Module, value: Value, own: 
     x = inputs[0]
     width = x.shape[-1]
     tensors = {name: builder.stored("tensor", key, Type((width,), "real"), frame).array for key, name in own.items()}
-    numbers = {float(item) for item in vars(module).values() if isinstance(item, float) and not isinstance(item, bool)}
+    numbers = {float(item) for item in vars(module).values() if isinstance(item, float)}
     for callee in ("RMSNorm", "LayerNorm") if len(own) == 1 else ("LayerNorm",):
         for eps in sorted(numbers):
             settings: dict[str, Any] = {"features": width, "eps": eps}

@@ -59,11 +59,11 @@ class Library:
         dtype: str,
         tensors: Mapping[str, Array],
     ) -> Array | None:
-        types = [f"x{turn} {self._type(array)}" for turn, array in enumerate(inputs)]
+        names = [f"x{turn}" for turn in range(len(inputs))]
+        types = [f"{name} {self._type(array)}" for name, array in zip(names, inputs, strict=True)]
         result = f"{dtype if dtype != 'real' else ''} [{', '.join(map(str, shape))}]"
-        text = f"block Probe()({', '.join(types)}) -> {result} {{\n  return {applied}({', '.join(f'x{i}' for i in range(len(inputs)))})\n}}"
-        if not inputs:
-            text = f"block Probe()() -> {result} {{\n  return {applied}\n}}"
+        returned = f"{applied}({', '.join(names)})" if names else applied
+        text = f"block Probe()({', '.join(types)}) -> {result} {{\n  return {returned}\n}}"
         body = self._body(text, name, [*inputs, Array(tuple(shape), self.arrays.elements.true)])
         if body is None:
             return None

@@ -2,38 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Sequence
 
-RESERVED = frozenset(
-    [
-        "if",
-        "else",
-        "for",
-        "in",
-        "return",
-        "tie",
-        "require",
-        "role",
-        "param",
-        "buffer",
-        "const",
-        "unused",
-        "expect",
-        "and",
-        "or",
-        "not",
-        "true",
-        "false",
-        "none",
-        "inf",
-        "as",
-        "pi",
-        "i",
-    ]
+KEYWORDS = frozenset(
+    "if else for in return tie require role param buffer const unused expect and or not true false none inf as".split()  # noqa: SIM905
 )
-"""Words that cannot be names, `pi`, and the index of loops."""
+"""Words that cannot be names."""
+
+RESERVED = KEYWORDS | {"pi", "i"}
+"""These, and names that have a meaning in expressions: `i` is the index of loops."""
 
 FALLBACKS = ("h", "g", "y", "z", "u", "w", "a", "b", "c", "d", "e", "f", "k", "n", "p", "q", "r", "s", "t", "v")
 """Names for values that the source does not name."""
@@ -89,6 +67,7 @@ def _distinguished(kind: str, prefix: str, path: str, others: Sequence[str]) -> 
 
 def _common_prefix(kinds: Sequence[str]) -> str:
     """Return the words that all classes begin with."""
-    shared = os.path.commonprefix([*kinds])
-    whole = re.match(r".*(?=[A-Z])", shared + kinds[0][len(shared) : len(shared) + 1]) if len(kinds) > 1 else None
-    return whole[0] if whole else ""
+    words = [re.findall(r"[A-Z]+[a-z0-9]*|[a-z0-9]+", kind) for kind in kinds]
+    columns = list(zip(*words, strict=False))
+    count = next((turn for turn, items in enumerate(columns) if len(set(items)) > 1), len(columns))
+    return "".join(words[0][:count]) if len(kinds) > 1 else ""

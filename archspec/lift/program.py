@@ -17,7 +17,7 @@ from archspec.lift.signatures import Signatures
 from archspec.lift.stored import Stored
 from archspec.lift.templates import Definition, Template
 from archspec.lift.values import Value
-from archspec.lift.writing import BodyWriter, Lent
+from archspec.lift.writing import BodyWriter, Facts, Lent
 
 
 @dataclass
@@ -66,28 +66,23 @@ def program_of(
         _order(body, call, names)
         values = body.values()
         runs = runs_of(values, body.outputs, lambda value: _key(program, found, value))
-
-        def writer_with(length: int | None, body: Body = body, call: Value | None = call) -> BodyWriter:
-            return BodyWriter(
-                body,
-                found.__getitem__,
-                runs,
-                [names[value] for value in body.inputs],
-                signatures.outputs if call is None else [""] * len(body.outputs),
-                taken,
-                owned[body],
-                lent.get(body, []),
-                masks,
-                [path for path in kept_calls if _is_inside(path, body.path)],
-                length,
-            )
-
-        writer = writer_with(None)
+        facts = Facts(
+            body,
+            runs,
+            [names[value] for value in body.inputs],
+            signatures.outputs if call is None else [""] * len(body.outputs),
+            taken,
+            owned[body],
+            lent.get(body, []),
+            masks,
+            [path for path in kept_calls if _is_inside(path, body.path)],
+        )
+        writer = BodyWriter(facts, found.__getitem__)
         template = writer.template()
         length = writer.free_length()
         if length is not None:
             program.dims["seq"] = None
-            writer = writer_with(length)
+            writer = BodyWriter(facts, found.__getitem__, length)
             template = writer.template()
         row = _added(program, template, writer, body)
         program.imports |= writer.imports
@@ -140,11 +135,9 @@ def _key(program: Program, found: Mapping[Value, tuple[int, int]], value: Value)
 
 
 def _added(program: Program, template: Template, writer: BodyWriter, body: Body) -> tuple[int, int]:
-    for number, definition in enumerate(program.definitions):
-        if definition.template == template:
-            break
-    else:
-        number = len(program.definitions)
+    known = [definition.template for definition in program.definitions]
+    number = known.index(template) if template in known else len(known)
+    if number == len(known):
         program.definitions.append(Definition(template))
     definition = program.definitions[number]
     definition.rows.append(tuple(writer.gaps.values))

@@ -12,7 +12,8 @@ from archspec.equivalence.places import Places
 from archspec.ir import Type
 from archspec.lift.builder import Builder
 from archspec.lift.layers import recognized
-from archspec.lift.operations import OPERATIONS, converted
+from archspec.lift.operations.handlers import converted
+from archspec.lift.operations.table import OPERATIONS
 from archspec.lift.source_names import Naming
 from archspec.lift.stored import Stored
 from archspec.lift.tables import constant
@@ -97,7 +98,8 @@ class Recording(Capture):
 
     def _stack(self, node: Any) -> list[Frame]:
         frames = [self.root]
-        for key, (path, kind) in (node.meta.get("nn_module_stack") or {}).items():
+        calls: dict[str, tuple[str, Any]] = node.meta.get("nn_module_stack") or {}
+        for key, (path, kind) in calls.items():
             if path in ("", "_empty_nn_module_stack_from_metadata_hook"):
                 continue
             if key not in self._frames:

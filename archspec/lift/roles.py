@@ -41,7 +41,7 @@ def role_of_address(address: str) -> str | None:
 
 
 def role_statements(kind: str, layers: Sequence[str], owns: bool) -> list[str]:
-    """Return the statements that give roles to the layers with these addresses, or to everything that a block `owns`."""
+    """Return the statements that give roles to layers with these addresses, or to everything that a block `owns`."""
     own = role_of_class(kind)
     if own is not None:
         return [f"role {own}"] if owns else []

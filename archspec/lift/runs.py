@@ -34,7 +34,7 @@ def runs_of(values: Sequence[Value], outputs: Sequence[Value], key: Callable[[Va
         previous = next((arg for arg in operands if _follows(arg, value, key)), None)
         if previous is not None:
             before[value] = previous
-    last = set(before) - {previous for previous in before.values()}
+    last = set(before) - set(before.values())
     for value in last:
         run = [value]
         while run[0] in before:

@@ -31,9 +31,9 @@ def signatures_of(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> Sign
     import torch
 
     found: dict[str, list[Argument]] = {}
+    modules: dict[str, nn.Module] = dict(module.named_modules())
     handles = [
-        part.register_forward_pre_hook(_recorder(found, path, part), with_kwargs=True)
-        for path, part in module.named_modules()
+        part.register_forward_pre_hook(_recorder(found, path, part), with_kwargs=True) for path, part in modules.items()
     ]
     try:
         with torch.no_grad():

@@ -50,11 +50,15 @@ def _together(values: Sequence[Any], start: int) -> Any:
 
 def conditions(start: int) -> list[tuple[str, Callable[[int], bool]]]:
     """Return conditions on the index of a loop."""
-    found: list[tuple[str, Callable[[int], bool]]] = [(f"i == {start}", lambda i: i == start)]
+    found: list[tuple[str, Callable[[int], bool]]] = [(f"i == {start}", start.__eq__)]
     for period in range(2, 9):
-        found += [(f"i % {period} == {rest}", lambda i, p=period, r=rest: i % p == r) for rest in range(period)]
-        found += [(f"i % {period} != {rest}", lambda i, p=period, r=rest: i % p != r) for rest in range(period)]
+        found += [(f"i % {period} == {rest}", _repeats(period, rest, True)) for rest in range(period)]
+        found += [(f"i % {period} != {rest}", _repeats(period, rest, False)) for rest in range(period)]
     return found
+
+
+def _repeats(period: int, rest: int, holds: bool) -> Callable[[int], bool]:
+    return lambda i: (i % period == rest) == holds
 
 
 class Sizes:
@@ -82,54 +86,46 @@ class Sizes:
         kinds = [definition.template.kind for definition in program.definitions]
         paths = [definition.paths[0] for definition in program.definitions]
         self.heads = [Head(name) for name in definition_names(kinds, paths)]
+        self._seconds: list[dict[str, tuple[Any, ...]]] = [{} for _ in self.heads]
         for number in range(len(program.definitions)):
             self._settle(number)
 
     def _settle(self, number: int) -> None:
+        """Decide the hyperparameters of a definition, and the texts of its gaps and uses."""
         definition, head = self.program.definitions[number], self.heads[number]
+        other = self.other.definitions[number] if self.other is not None else None
         taken = Names([*self.expressions.fields, *[name for name, _, _ in definition.template.inputs]])
         fields: dict[str, None] = {}
+
+        def text(hint: str, column: Sequence[Any], second: Sequence[Any] | None) -> str:
+            return self._text(number, taken, fields, hint, tuple(column), None if second is None else tuple(second))
+
         for gap, hint in enumerate(definition.template.hints):
-            head.gaps.append(
-                self._text(number, head, taken, fields, hint, lambda d, gap=gap: [row[gap] for row in d.rows])
-            )
+            second = None if other is None else [row[gap] for row in other.rows]
+            head.gaps.append(text(hint, [row[gap] for row in definition.rows], second))
         for use, used in enumerate(definition.template.uses):
             inner = self.heads[used]
             fields |= dict.fromkeys(inner.fields)
             given: list[str] = []
-            positional = not inner.fields
-            for turn, name in enumerate(inner.own):
-                text = self._text(
-                    number,
-                    head,
-                    taken,
-                    fields,
-                    name,
-                    lambda d, use=use, used=used, turn=turn: self._passed(d, use, used, turn),
-                )
-                given.append(text if positional else f"{name} = {text}")
-            forwarded = [".."] if inner.fields else []
-            head.uses.append(f"{inner.name}({', '.join([*forwarded, *given])})" if forwarded or given else inner.name)
+            for name, column in inner.own.items():
+                second = None if other is None else _passed(other, use, self._seconds[used][name])
+                found = text(name, _passed(definition, use, column), second)
+                given.append(f"{name} = {found}" if inner.fields else found)
+            listed = [*([".."] if inner.fields else []), *given]
+            head.uses.append(f"{inner.name}({', '.join(listed)})" if listed else inner.name)
         head.fields = sorted(fields, key=lambda name: self.order.index(name) if name in self.order else len(self.order))
 
-    def _passed(self, definition: Definition, use: int, used: int, turn: int) -> list[Any]:
-        """Return what each instance of a definition passes for a hyperparameter of what it uses."""
-        program = self.program if definition in self.program.definitions else self.other
-        assert program is not None
-        column = (
-            list(self.heads[used].own.values())[turn] if program is self.program else self._other_columns[used][turn]
-        )
-        start = definition.template.starts[use]
-        return [_together([column[row] for row in rows[use]], start) for rows in definition.inside]
-
-    @property
-    def _other_columns(self) -> list[list[tuple[Any, ...]]]:
-        return [[self._seconds[number][name] for name in head.own] for number, head in enumerate(self.heads)]
-
-    def _text(self, number: int, head: Head, taken: Names, fields: dict[str, None], hint: str, column_of: Any) -> str:
+    def _text(
+        self,
+        number: int,
+        taken: Names,
+        fields: dict[str, None],
+        hint: str,
+        column: tuple[Any, ...],
+        other: tuple[Any, ...] | None,
+    ) -> str:
         """Return what to write for a number that has a value in each instance."""
-        column = tuple(column_of(self.program.definitions[number]))
-        other = tuple(column_of(self.other.definitions[number])) if self.other is not None else None
+        head = self.heads[number]
         if len(set(column)) > 1 or (other is not None and len(set(other)) > 1):
             for name, values in head.own.items():
                 if values == column and (other is None or self._seconds[number][name] == other):
@@ -137,7 +133,7 @@ class Sizes:
             definition = self.program.definitions[number]
             name = taken.take([*self._attribute(definition, column), NAMES_OF_GAPS.get(hint, hint)])
             head.own[name] = column
-            self._seconds.setdefault(number, {})[name] = other or column
+            self._seconds[number][name] = other or column
             return name
         if isinstance(column[0], Varying):
             return self._varying(column[0], other[0] if other is not None else None, fields, hint)
@@ -216,9 +212,11 @@ class Sizes:
         """Return the values of the hyperparameters in the module with other sizes."""
         return {name: self.expressions.fields[name][1] for name in self.heads[-1].fields}
 
-    @property
-    def _seconds(self) -> dict[int, dict[str, tuple[Any, ...]]]:
-        return self.__dict__.setdefault("_second_columns", {})
+
+def _passed(definition: Definition, use: int, column: Sequence[Any]) -> list[Any]:
+    """Return what each instance of a definition passes to what it uses, of the values of all instances of that."""
+    start = definition.template.starts[use]
+    return [_together([column[row] for row in rows[use]], start) for rows in definition.inside]
 
 
 def _templates(program: Program) -> list[object]:

@@ -39,9 +39,8 @@ class Stored:
             self.own[name.rpartition(".")[0]].append(name)
             if tensor.numel():
                 self._groups[places[name].storage].append(name)
-        self._embeddings = {
-            f"{path}.weight" for path, part in module.named_modules() if isinstance(part, torch.nn.Embedding)
-        }
+        modules: dict[str, nn.Module] = dict(module.named_modules())
+        self._embeddings = {f"{path}.weight" for path, part in modules.items() if isinstance(part, torch.nn.Embedding)}
 
     @property
     def ties(self) -> list[tuple[str, str]]:

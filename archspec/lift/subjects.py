@@ -19,7 +19,7 @@ def subject_of(module: nn.Module, inputs: Mapping[str, torch.Tensor] | Sequence[
     given = dict(inputs) if isinstance(inputs, Mapping) else dict(zip(names, inputs, strict=False))
     ordered = {name: given[name] for name in names if name in given} | given
     config = getattr(module, "config", None)
-    numbers: Mapping[str, object] = config.to_dict() if hasattr(config, "to_dict") else {}
+    numbers: Mapping[str, object] = config.to_dict() if config is not None and hasattr(config, "to_dict") else {}
     return Subject(module, ordered, _others(module, ordered), None, numbers)
 
 

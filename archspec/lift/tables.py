@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from archspec.equivalence.calls.values import Untranslatable
+from archspec.equivalence.calls.values import Untranslatable, listed
 from archspec.lift.builder import Builder
 from archspec.lift.values import Value
 
@@ -54,7 +54,9 @@ def _sinusoids(builder: Builder, value: Any) -> Value | None:
 
     rows, columns = value.shape
     positions = builder.reshape(builder.op("arange", stop=rows), (rows, 1))
-    frequencies = _frequencies(builder, torch.arcsin(value[1, : columns // 2].double()).tolist()) if rows > 1 else None
+    frequencies = (
+        _frequencies(builder, listed(torch.arcsin(value[1, : columns // 2].double()).tolist())) if rows > 1 else None
+    )
     if frequencies is None or columns % 2:
         return None
     theta = float(frequencies.settings["theta"])

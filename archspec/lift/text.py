@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from archspec.lift.notation import written
 from archspec.lift.numbers import literal
 from archspec.lift.program import Program
 from archspec.lift.sizes import Head, Sizes
 from archspec.lift.templates import Statement, Template, filled
-from archspec.lift.writing import written
 
 WIDTH = 118
 

@@ -2,69 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from archspec.algebra import Polynomial, symbol, symbols
-from archspec.equivalence.calls.values import Untranslatable
+from archspec.equivalence.calls.values import Untranslatable, listed
 from archspec.lift.blocks import Body
 from archspec.lift.names import Names
+from archspec.lift.notation import LAYER_SETTINGS, LISTED, LOWEST, OPERATORS, PRECEDENCE, SETTINGS_OF, STREAMED, written
 from archspec.lift.numbers import literal
 from archspec.lift.roles import NONE, role_statements
 from archspec.lift.runs import Run
 from archspec.lift.templates import Gaps, Statement, Template
 from archspec.lift.values import Value
-from archspec.ops import OPS
-
-OPERATORS = {op.name: op.symbol for op in OPS.values() if op.symbol} | {"and": "and", "or": "or", "not": "not"}
-PRECEDENCE = {
-    "or": 1,
-    "and": 2,
-    "not": 3,
-    "==": 4,
-    "!=": 4,
-    "<": 4,
-    "<=": 4,
-    ">": 4,
-    ">=": 4,
-    "+": 5,
-    "-": 5,
-    "*": 6,
-    "/": 6,
-    "//": 6,
-    "%": 6,
-    "neg": 7,
-    "**": 8,
-}
-STREAMED = ("+", "-", "*", "/")
-LISTED = ("concat", "stack", "attention")
-"""Functions whose tensors are on a par: none of them is piped."""
 
 MOST_STEPS_INLINE = 3
-SETTINGS_OF = {
-    "split_heads": ("count",),
-    "repeat_heads": ("times",),
-    "reshape": ("shape",),
-    "expand": ("shape",),
-    "arange": ("stop",),
-    "full": ("shape", "value"),
-    "split": ("sizes",),
-    "table": ("values",),
-}
-"""The hyperparameters that are given by position."""
-
-LAYER_SETTINGS = {
-    "Linear": ("in_features", "out_features"),
-    "Embedding": ("count", "features"),
-    "LayerNorm": ("features", "eps"),
-    "RMSNorm": ("features", "eps"),
-    "GroupNorm": ("groups", "channels", "eps"),
-    "BatchNorm": ("features", "eps"),
-    "Conv1d": ("in_channels", "out_channels", "kernel"),
-    "Conv2d": ("in_channels", "out_channels", "kernel"),
-}
+"""Longer values that are not layers are named."""
 
 
 class Lent(NamedTuple):
@@ -75,43 +29,41 @@ class Lent(NamedTuple):
     is_declared: bool
 
 
+class Facts(NamedTuple):
+    """What is known of a body when it is written: runs of layers in it, by their last value; names of its inputs and
+    outputs, and those that are `taken`; the tensors that it declares itself, with what is written before their shapes;
+    the layers that it declares for blocks around it; the masks that may be left out; the addresses of blocks inside.
+    """
+
+    body: Body
+    runs: Mapping[Value, Run]
+    inputs: Sequence[str]
+    outputs: Sequence[str]
+    taken: Sequence[str]
+    owned: Sequence[tuple[str, str, tuple[int, ...]]]
+    lent: Sequence[Lent]
+    masks: Collection[Value]
+    inner: Collection[str]
+
+
 class BodyWriter:
     """Writes one body. `definition` gives the number and the row of the definition of a call."""
 
-    def __init__(
-        self,
-        body: Body,
-        definition: Callable[[Value], tuple[int, int]],
-        runs: Mapping[Value, Run],
-        input_names: Sequence[str],
-        output_names: Sequence[str],
-        taken: Sequence[str],
-        owned: Sequence[tuple[str, str, tuple[int, ...]]],
-        lent: Sequence[Lent],
-        masks: Collection[Value],
-        inner: Collection[str],
-        length: int | None = None,
-    ) -> None:
-        self.body = body
+    def __init__(self, facts: Facts, definition: Callable[[Value], tuple[int, int]], length: int | None = None) -> None:
+        self.body = body = facts.body
+        self.facts = facts
         self.definition = definition
-        self.runs = runs
+        self.runs = facts.runs
         self.gaps = Gaps()
         self.imports: set[str] = set()
-        self.lent = lent
-        self.inner = inner
-        self.masks = masks
-        skipped = {value for run in runs.values() for value in run.values[:-1]}
+        skipped = {value for run in self.runs.values() for value in run.values[:-1]}
         self.values = [value for value in body.values() if value.op != "tensor" and value not in skipped]
         self.uses = Counter([operand for value in self.values for operand in self._operands(value)])
         self.uses.update(body.outputs)
-        self.names = Names([*input_names, *taken])
-        self.called: dict[Value, str] = dict(zip(body.inputs, input_names, strict=True))
+        self.names = Names([*facts.inputs, *facts.taken])
+        self.called: dict[Value, str] = dict(zip(body.inputs, facts.inputs, strict=True))
         self.declared: set[str] = set()
         self.statements: list[Statement] = []
-        self.input_names = input_names
-        self.output_names = output_names
-        self.owned = owned
-        self.lent_path = lent[0].path if lent else ""
         named = {name for value in (*body.inputs, *body.outputs) for size in value.shape for name in symbols(size)}
         if body.path and len(named - {"batch"}) == 1:
             self.gaps.renamed = {(named - {"batch"}).pop(): symbol("seq")}
@@ -121,12 +73,12 @@ class BodyWriter:
     def template(self) -> Template:
         """Return the definition of the body."""
         inputs = tuple(
-            [self._input(name, value) for name, value in zip(self.input_names, self.body.inputs, strict=True)]
+            [self._input(name, value) for name, value in zip(self.facts.inputs, self.body.inputs, strict=True)]
         )
         outputs = tuple(
             [
                 (name, value.dtype, self._shape(value))
-                for name, value in zip(self.output_names, self.body.outputs, strict=True)
+                for name, value in zip(self.facts.outputs, self.body.outputs, strict=True)
             ]
         )
         layers = [
@@ -137,15 +89,16 @@ class BodyWriter:
             and value not in self.runs
             and not self._is_borrowed(value)
         ]
-        owns = bool(self.owned) or any(value.kind in ("layer", "block") for value in self.values)
+        owns = bool(self.facts.owned) or any(value.kind in ("layer", "block") for value in self.values)
         roles = role_statements(self.body.frame.kind, list(dict.fromkeys(layers)), owns)
         self.statements = [Statement(text=text) for text in roles]
-        for address, modifiers, shape in self.owned:
+        for address, modifiers, shape in self.facts.owned:
             text = f"{written(address)}: {modifiers} {self.gaps.number(shape, 'size')}"
             self.statements.append(Statement(text=text))
-        for value, _, is_declared in self.lent:
+        for value, path, is_declared in self.facts.lent:
             condition = self.gaps.condition(is_declared, f"has_{value.address.rpartition('.')[2]}")
-            text = f"{written(self._relative(value.address, self.lent_path))}: {self._callee(value)} if {condition}"
+            address = written(self._relative(value.address, path))
+            text = f"{address}: {self._callee(value)} if {condition}"
             self.statements.append(Statement(text=text))
         self._declare_shared()
         for value in self.values:
@@ -169,7 +122,7 @@ class BodyWriter:
         )
 
     def _input(self, name: str, value: Value) -> tuple[str, str, str]:
-        return name, value.dtype, self._shape(value) + (" = none" if value in self.masks else "")
+        return name, value.dtype, self._shape(value) + (" = none" if value in self.facts.masks else "")
 
     # Statements -------------------------------------------------------------------------------------------------------
 
@@ -221,7 +174,7 @@ class BodyWriter:
             self.statements.append(Statement(tuple(names), source, tuple(steps)))
             return
         name = self.names.take(self._wanted(value))
-        if value in self.masks:
+        if value in self.facts.masks:
             given = self.called[value.args[0]]
             source, steps = f"{value.op}({given}) if {given} != none", []
         self.statements.append(Statement((name,), source, tuple(steps)))
@@ -230,7 +183,7 @@ class BodyWriter:
     def _wanted(self, value: Value) -> list[str]:
         """Return names for a value, the best first."""
         users = [other for other in self.values if value in self._operands(other)]
-        outputs = dict(zip(self.body.outputs, self.output_names, strict=True))
+        outputs = dict(zip(self.body.outputs, self.facts.outputs, strict=True))
         named = [*([outputs[value]] if outputs.get(value) else []), *value.names]
         if value.op == "part" and users and self.uses[value] == 1:
             named += users[0].names
@@ -273,7 +226,7 @@ class BodyWriter:
 
     def _is_borrowed(self, value: Value) -> bool:
         """Whether a layer is declared in a block inside of this one."""
-        return value.kind == "layer" and any(value.address.startswith(f"{path}.") for path in self.inner)
+        return value.kind == "layer" and any(value.address.startswith(f"{path}.") for path in self.facts.inner)
 
     # Expressions ------------------------------------------------------------------------------------------------------
 
@@ -387,9 +340,7 @@ class BodyWriter:
 
     def _flat(self, value: Value) -> list[Any]:
         args = self._args(value)
-        if args and isinstance(args[0], list):
-            args = [*args[0], *args[1:]]
-        return args
+        return [*listed(args[0]), *args[1:]] if args and isinstance(args[0], list) else args
 
     def _step(self, value: Value, stream: Value) -> str:
         args = self._args(value)
@@ -439,7 +390,7 @@ class BodyWriter:
         ):
             if isinstance(setting, str):
                 return f'"{setting}"'
-            return str(list(setting)) if isinstance(setting, list | tuple) else literal(setting)
+            return str(listed(setting)) if isinstance(setting, list | tuple) else literal(setting)
         return self.gaps.number(setting, "heads" if value.op == "split_heads" else name)
 
     def _shape(self, value: Value) -> str:
@@ -459,54 +410,12 @@ class BodyWriter:
         (length,) = found
         written = [number for number, hint in zip(self.gaps.values, self.gaps.hints, strict=True) if hint != "size"]
         widths = [size for value in types for size in value.shape[2:]]
-        return length if isinstance(length, int) and length > 1 and length not in [*written, *widths] else None
+        return length if length > 1 and length not in [*written, *widths] else None
 
     def _relative(self, address: str, path: str | None = None) -> str:
         path = self.body.path if path is None else path
         return address[len(path) + 1 :] if path else address
 
 
-LOWEST = -(2.0 - 2.0**-23) * 2.0**127
-
-
 def _inline(source: str, steps: tuple[str, ...]) -> str:
     return " |> ".join([source, *steps])
-
-
-def written(address: str) -> str:
-    """Return an address in the notation of the language."""
-    words = re.findall(r"[^.\[\]]+|\[[^\]]*\]", address)
-    text = ""
-    for turn, word in enumerate(words):
-        quoted = not word.startswith("[") and (
-            not re.fullmatch(r"\w+", word) or (turn == 0 and (word[0].isdigit() or word in KEYWORDS))
-        )
-        text += word if word.startswith("[") else f"{'.' if text else ''}{chr(34) + word + chr(34) if quoted else word}"
-    return text
-
-
-KEYWORDS = frozenset(
-    [
-        "if",
-        "else",
-        "for",
-        "in",
-        "return",
-        "tie",
-        "require",
-        "role",
-        "param",
-        "buffer",
-        "const",
-        "unused",
-        "expect",
-        "and",
-        "or",
-        "not",
-        "true",
-        "false",
-        "none",
-        "inf",
-        "as",
-    ]
-)

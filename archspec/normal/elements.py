@@ -259,7 +259,8 @@ class Elements:
             ):
                 (atom, _), rest = monomial[0], value - expression(((monomial, coefficient),))
                 parts = [
-                    self.at_least_zero(self.integer(rest + coefficient * expression(part))) for part in atom.arguments
+                    self.at_least_zero(self.integer(rest + int(coefficient) * expression(part)))
+                    for part in atom.arguments
                 ]
                 every = (atom.kind == "min") == (coefficient == 1)
                 return self.conjunction(parts) if every else self.disjunction(parts)

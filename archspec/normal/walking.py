@@ -61,7 +61,7 @@ def names_in_order(table: Table, element: Element) -> list[str]:
 
 
 def divisors(table: Table, element: Element) -> dict[str, Dim]:
-    """Return the indices in an element that only occur as quotient and remainder of one division, and what divides them."""
+    """Return the indices in an element that occur only as quotient and remainder of one division, and its divisor."""
     found: dict[str, Dim | None] = {}
     seen: set[Element] = set()
 
