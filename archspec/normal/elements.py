@@ -20,7 +20,7 @@ import math
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, Literal, cast
 
-from archspec.algebra import Atom, Expression, dim_max, dim_min
+from archspec.algebra import Atom, Expression, dim_max, dim_min, substitute
 from archspec.algebra.polynomial import expression, terms_of
 from archspec.normal.axes import Axes, Indices, joined
 from archspec.normal.numbers import Numbers, power_of
@@ -209,7 +209,7 @@ class Elements:
         terms, constant = self.terms(element)
         if not terms:
             return power_of(constant, power), []
-        scale = terms[0][0]
+        scale = self._leading(terms)
         if not math.isfinite(scale) or (scale < 0 and not power.is_integer()):
             return 1.0, [self._power(element, power)]
         if scale == 1.0:
@@ -225,6 +225,10 @@ class Elements:
             if power.is_integer() or all(self.signs.is_nonnegative(factor) for factor, _ in inner):
                 return coefficient, [(factor, own * power) for factor, own in inner]
         return coefficient, [self._power(base, power)]
+
+    def _leading(self, terms: Sequence[tuple[float, Element]]) -> float:
+        """Return the coefficient that is 1 where a sum is a factor. The choice does not depend on names of indices."""
+        return min([(self.nodes[term].blind, coefficient) for coefficient, term in terms])[1]
 
     def _power(self, base: Element, power: float) -> tuple[Element, float]:
         """Return a factor and its power. A root of what may be negative is a factor of its own: its square is the base
@@ -271,7 +275,7 @@ class Elements:
         terms, constant = self.terms(element)
         if not terms:
             return self.boolean(constant > 0)
-        scaled = self._scaled(element, abs(terms[0][0]))
+        scaled = self._scaled(element, abs(self._leading(terms)))
         return self.table.make("positive", (scaled,), "bool", self.nodes[scaled].blind, [scaled])
 
     def is_zero(self, element: Element) -> Element:
@@ -280,7 +284,7 @@ class Elements:
             terms, constant = self.terms(element)
             if not terms:
                 return self.boolean(constant == 0)
-            scaled = self._scaled(element, terms[0][0])
+            scaled = self._scaled(element, self._leading(terms))
             return self.table.make("zero", (scaled,), "bool", self.nodes[scaled].blind, [scaled])
         value = self.polynomial(element)
         if value == 0:
@@ -349,7 +353,7 @@ class Elements:
                 return self.where(first, *[self.where(condition, *side) for side in sides])
         if self.dtype(a) != self.dtype(b):
             a, b = self.real(a), self.real(b)
-        if a == b:
+        if a == b or self._continues(condition, a, b):
             return a
         if self._is_turned(condition, a, b):
             condition, a, b = self.negation(condition), b, a
@@ -364,6 +368,15 @@ class Elements:
                     return self.where(self.conjunction([outer, self.negation(test)]), second, other)
         parts = (condition, a, b)
         return self.table.make("where", parts, self.dtype(a), tuple([self.nodes[part].blind for part in parts]), parts)
+
+    def _continues(self, condition: Element, a: Element, b: Element) -> bool:
+        """Whether `b`, an integer for the first index of an axis, is what `a`, for all others, is there."""
+        node, first, rest = self.nodes[condition], self.nodes[b], self.nodes[a]
+        if node.kind != "ge0" or not first.kind == rest.kind == "int":
+            return False
+        name = index_name(cast("Expression", node.arguments[0]) + 1)
+        values = [substitute(cast("Expression", item.arguments[0]), {name: 0}) for item in (first, rest)]
+        return bool(name) and values[0] == values[1]
 
     def _is_place(self, condition: Element) -> bool:
         """Whether a condition divides an axis in two, like the parts of a concatenation."""
