@@ -192,6 +192,7 @@ MAY_IMPORT = {
         "reporting",
         "source",
     },
+    "lift": {"algebra", "equivalence", "ir", "model", "normal", "ops", "pipeline", "record", "source"},
     "scaffolds": {"addresses", "checkpoints", "elaborate", "pipeline", "resolve", "resources", "source", "syntax"},
     "verification": {
         "addresses",
@@ -347,6 +348,7 @@ MAY_IMPORT = {
         "formulas",
         "graph",
         "ir",
+        "lift",
         "model",
         "pictures",
         "pipeline",

@@ -1,0 +1,143 @@
+"""The parts of `archspec lift` that need no PyTorch: sizes as expressions, patterns of axes, names, runs, gaps."""
+
+import pytest
+from archspec.algebra import symbol
+from archspec.lift.expressions import Expressions
+from archspec.lift.names import Names, definition_names
+from archspec.lift.notation import written
+from archspec.lift.roles import role_statements
+from archspec.lift.runs import address_pattern
+from archspec.lift.sizes import Varying, conditions
+from archspec.lift.templates import Gaps, filled
+from archspec.lift.views import Layout, pattern
+
+BATCH, SEQ = symbol("batch"), symbol("seq")
+
+FIELDS = {
+    "hidden_size": (48, 60),
+    "num_attention_heads": (4, 6),
+    "num_key_value_heads": (2, 3),
+    "head_dim": (14, 22),
+    "intermediate_size": (80, 88),
+    "image_size": (24, 35),
+    "patch_size": (4, 5),
+    "eps": (1e-6, 2e-6),
+}
+
+
+@pytest.mark.parametrize(
+    ("pair", "text"),
+    [
+        ((48, 60), "hidden_size"),
+        ((144, 180), "3 * hidden_size"),
+        ((56, 132), "num_attention_heads * head_dim"),
+        ((12, 10), "hidden_size // num_attention_heads"),
+        ((36, 49), "(image_size // patch_size) ** 2"),
+        ((37, 50), "(image_size // patch_size) ** 2 + 1"),
+        ((48**-0.5, 60**-0.5), "hidden_size ** -0.5"),
+        ((1e-6, 2e-6), "eps"),
+    ],
+)
+def test_sizes_are_expressions_of_fields(pair: tuple[float, float], text: str) -> None:
+    found = Expressions(FIELDS).find(pair)
+    assert found is not None and found.text == text
+
+
+def test_what_does_not_change_is_a_number() -> None:
+    assert Expressions(FIELDS).find((3, 3)) is None
+    assert Expressions(FIELDS).find((11, 97)) is None
+
+
+def test_equal_numbers_do_not_share_a_name_by_accident() -> None:
+    fields = Expressions({"num_hidden_layers": (12, None), "num_attention_heads": (12, None), "width": (7, None)})
+    heads, layers = fields.find((12, None), "heads"), fields.find((12, None), "layers")
+    assert heads is not None and heads.text == "num_attention_heads"
+    assert layers is not None and layers.text == "num_hidden_layers"
+    assert fields.find((12, None), "size") is None  # which of them is not known
+    assert fields.find((7, None), "number") is None  # a factor in a formula
+
+
+def test_views_are_patterns() -> None:
+    layout = Layout((BATCH, SEQ, 48))
+    assert layout.reshape((BATCH, SEQ, 4, 12)) and layout.permute((0, 2, 1, 3))
+    found = pattern(*layout.settled())
+    assert found.text == "b s (h d) -> b h s d"
+    assert found.sizes == (("h", 4),)
+
+
+def test_views_that_cancel_leave_no_trace() -> None:
+    layout = Layout((BATCH, SEQ, 48))
+    assert layout.reshape((BATCH * SEQ, 48)) and layout.reshape((BATCH, SEQ, 48))
+    before, after = layout.settled()
+    assert before == after
+
+
+def test_views_that_mix_axes_are_no_patterns() -> None:
+    assert not Layout((BATCH, 6, 4)).reshape((BATCH, 9, 4))
+
+
+def test_new_axes_repeat() -> None:
+    layout = Layout((BATCH, 2, SEQ, 12))
+    assert layout.reshape((BATCH, 2, 1, SEQ, 12)) and layout.expand((BATCH, 2, 3, SEQ, 12))
+    assert layout.reshape((BATCH, 6, SEQ, 12))
+    found = pattern(*layout.settled())
+    assert found.repeats and found.text.endswith("-> b (d w) s h")
+
+
+@pytest.mark.parametrize(
+    ("addresses", "found"),
+    [
+        (["layer.0", "layer.1", "layer.2"], ("layer[i]", 0, 3)),
+        (["h.1.mlp", "h.2.mlp"], ("h[i].mlp", 1, 2)),
+        (["group.0.layer.0"] * 3, ("group.0.layer.0", 0, 3)),
+        (["layer.0", "layer.2"], ("layer[i]", 0, 1)),
+        (["up", "down"], ("up", 0, 1)),
+    ],
+)
+def test_addresses_that_count_up_are_a_loop(addresses: list[str], found: tuple[str, int, int]) -> None:
+    assert address_pattern(addresses) == found
+
+
+def test_what_differs_between_layers_is_a_condition() -> None:
+    def condition(values: list[object]) -> str:
+        varying = Varying(tuple(values), 0)
+        return next(text for text, holds in conditions(0) if varying.follows(holds))
+
+    assert condition([True, False, False, False]) == "i == 0"
+    assert condition([4, 8, 4, 8, 4]) == "i % 2 == 0"
+    assert condition([4, 4, 8, 4, 4, 8]) == "i % 3 == 2"
+
+
+def test_definitions_of_one_class_are_told_apart_by_their_addresses() -> None:
+    kinds = ["T5Attention", "T5Attention", "T5Block", "T5Stack"]
+    paths = ["decoder.block.0.layer.0.SelfAttention", "decoder.block.0.layer.1.EncDecAttention", "decoder.block.0", "decoder"]
+    assert definition_names(kinds, paths) == ["T5SelfAttention", "T5EncDecAttention", "T5Block", "T5Stack"]
+
+
+def test_names_are_free() -> None:
+    names = Names(["hidden_states", "seq"])
+    assert names.take(["hidden_states", "attention_output"]) == "attention_output"
+    assert names.take(["for", "hidden_states"]) == "h"
+    assert names.take(["x.y"]) == "x_y"
+
+
+def test_gaps_are_filled_with_parentheses_where_they_are_operands() -> None:
+    gaps = Gaps()
+    text = f"x * {gaps.number(3, 'number')} |> Linear({gaps.number(48)}, {gaps.number(1)})"
+    assert filled(text, ["a + b", "a + b"], []) == "x * (a + b) |> Linear(a + b, 1)"
+
+
+def test_addresses_are_quoted_where_they_have_to_be() -> None:
+    assert written("0.weight") == '"0".weight'
+    assert written("layer[i].layer-norm") == 'layer[i]."layer-norm"'
+    assert written("if.self") == '"if".self'
+
+
+def test_roles_follow_from_classes_and_addresses() -> None:
+    assert role_statements("BertSelfAttention", ["query"], True) == ["role attention"]
+    layers = ["attention.output.dense", "intermediate.dense", "output.dense"]
+    assert role_statements("BertLayer", layers, True) == [
+        "role attention for attention.output.dense",
+        "role feed_forward for intermediate.dense, output.dense",
+    ]
+    assert role_statements("Net", ["proj"], True) == []
