@@ -61,6 +61,7 @@ TOPICS = (
     "audit",
     "verify",
     "prove",
+    "lift",
     "formula",
     "search",
     "import",

@@ -21,7 +21,9 @@ class Residual(torch.nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.words = torch.nn.Embedding(30, 16)
-        parts = [torch.nn.Sequential(torch.nn.Linear(16, 24), torch.nn.GELU(), torch.nn.Linear(24, 16)) for _ in range(3)]
+        parts = [
+            torch.nn.Sequential(torch.nn.Linear(16, 24), torch.nn.GELU(), torch.nn.Linear(24, 16)) for _ in range(3)
+        ]
         self.layers = torch.nn.ModuleList(parts)
         self.head = torch.nn.Linear(16, 30, bias=False)
         self.head.weight = self.words.weight

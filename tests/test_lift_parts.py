@@ -1,6 +1,7 @@
 """The parts of `archspec lift` that need no PyTorch: sizes as expressions, patterns of axes, names, runs, gaps."""
 
 import pytest
+
 from archspec.algebra import symbol
 from archspec.lift.expressions import Expressions
 from archspec.lift.names import Names, definition_names
@@ -110,7 +111,12 @@ def test_what_differs_between_layers_is_a_condition() -> None:
 
 def test_definitions_of_one_class_are_told_apart_by_their_addresses() -> None:
     kinds = ["T5Attention", "T5Attention", "T5Block", "T5Stack"]
-    paths = ["decoder.block.0.layer.0.SelfAttention", "decoder.block.0.layer.1.EncDecAttention", "decoder.block.0", "decoder"]
+    paths = [
+        "decoder.block.0.layer.0.SelfAttention",
+        "decoder.block.0.layer.1.EncDecAttention",
+        "decoder.block.0",
+        "decoder",
+    ]
     assert definition_names(kinds, paths) == ["T5SelfAttention", "T5EncDecAttention", "T5Block", "T5Stack"]
 
 

@@ -7,24 +7,38 @@ indices of its axes; from this, it is written as a library function, or as compa
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from archspec.algebra import Dim, Expression, Polynomial, expression, terms_of
-from archspec.normal.table import OPAQUE, Node, index_name
+from archspec.algebra import Dim, Expression, expression, terms_of
+from archspec.lift.values import Frame, Value
+from archspec.normal.table import OPAQUE, Element, index_name
 
 if TYPE_CHECKING:
-    from archspec.lift.builder import Builder
-    from archspec.lift.values import Value
+    from archspec.normal.arrays import Array, Arrays
 
 
 class Unwritten(Exception):
     """An element has no short form."""
 
 
+class Maker(Protocol):
+    """What values are made with."""
+
+    arrays: Arrays
+    frame: Frame
+
+    def op(self, name: str, *args: Any, **settings: Any) -> Value: ...
+    def made(self, op: str, args: Sequence[Any], array: Array, settings: dict[str, Any] | None = None) -> Value: ...
+    def function(
+        self, name: str, args: Sequence[Value], shape: Sequence[Dim], dtype: str = "real", **settings: Any
+    ) -> Value | None: ...
+    def written(self, value: Value) -> Value: ...
+
+
 class Indexed:
     """Values written from their normal forms."""
 
-    def __init__(self, builder: Builder) -> None:
+    def __init__(self, builder: Maker) -> None:
         self.builder = builder
         self.arrays = builder.arrays
         self.sources: dict[int, Value] = {}
@@ -92,8 +106,6 @@ class Indexed:
         return settings, [term for term in terms if term not in limits]
 
     def _found(self, value: Value, make: Callable[[], Any]) -> Value | None:
-        from archspec.lift.values import Value
-
         outer, self.builder.frame = self.builder.frame, value.frame
         self._rank, self._shape = len(value.shape), value.shape
         try:
@@ -125,7 +137,7 @@ class Indexed:
                 above, below = self._sides(arguments[0])
                 return self._op("eq", above, below)
             case "not":
-                inner: Node = self.arrays.elements.nodes[arguments[0]]
+                inner = self.arrays.elements.nodes[cast("Element", arguments[0])]
                 if inner.kind == "eq0":
                     masked = self._key_mask(inner.arguments[0])
                     return masked or self._op("ne", *self._sides(cast("Any", inner.arguments[0])))
@@ -237,8 +249,6 @@ class Indexed:
     # Making -----------------------------------------------------------------------------------------------------------
 
     def _op(self, name: str, *args: Any, **settings: Any) -> Any:
-        from archspec.lift.values import Value
-
         if args and not any(isinstance(arg, Value) for arg in args):
             if any(isinstance(arg, bool | float) for arg in args):
                 raise Unwritten
@@ -270,8 +280,3 @@ class Indexed:
         if whole not in self._interned:
             self._interned[whole] = make()
         return self._interned[whole]
-
-
-def is_size(value: object) -> bool:
-    """Whether a number is a size with a name."""
-    return isinstance(value, Polynomial)

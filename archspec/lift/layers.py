@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from archspec.ir import Type
 from archspec.lift.builder import Builder
 from archspec.lift.values import Frame, Value
 
@@ -75,8 +76,6 @@ def _of_operation(value: Value, own: Mapping[str, str]) -> Layer | None:
 
 def _norm(builder: Builder, frame: Frame, module: nn.Module, value: Value, own: Mapping[str, str]) -> Layer | None:
     """Return the norm that a module computes step by step."""
-    from archspec.ir import Type
-
     if {*own.values()} not in ({"weight"}, {"weight", "bias"}) or value.dtype != "real":
         return None
     inputs = _inputs(frame, value)

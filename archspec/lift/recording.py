@@ -145,7 +145,7 @@ class Recording(Capture):
         except (TypeError, ValueError, IndexError, AttributeError) as error:
             raise Untranslatable(f"the operation `aten.{name}` has no counterpart with these arguments") from error
         if isinstance(made, list):
-            return made
+            return listed(made)
         if isinstance(made, Value):
             made = converted(self.builder, made, types[0].dtype)
         if not isinstance(made, Value) or made.array != listed(found)[0]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def signatures_of(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> Sign
     import torch
 
     found: dict[str, list[Argument]] = {}
-    modules: dict[str, nn.Module] = dict(module.named_modules())
+    modules = dict(cast("Iterable[tuple[str, nn.Module]]", module.named_modules()))
     handles = [
         part.register_forward_pre_hook(_recorder(found, path, part), with_kwargs=True) for path, part in modules.items()
     ]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from archspec.equivalence.sides import stored_tensors
 
@@ -39,7 +40,7 @@ class Stored:
             self.own[name.rpartition(".")[0]].append(name)
             if tensor.numel():
                 self._groups[places[name].storage].append(name)
-        modules: dict[str, nn.Module] = dict(module.named_modules())
+        modules = dict(cast("Iterable[tuple[str, nn.Module]]", module.named_modules()))
         self._embeddings = {f"{path}.weight" for path, part in modules.items() if isinstance(part, torch.nn.Embedding)}
 
     @property

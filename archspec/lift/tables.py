@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from archspec.equivalence.calls.values import Untranslatable, listed
+from archspec.equivalence.calls.values import Untranslatable
 from archspec.lift.builder import Builder
 from archspec.lift.values import Value
 
@@ -54,10 +54,11 @@ def _sinusoids(builder: Builder, value: Any) -> Value | None:
 
     rows, columns = value.shape
     positions = builder.reshape(builder.op("arange", stop=rows), (rows, 1))
-    frequencies = (
-        _frequencies(builder, listed(torch.arcsin(value[1, : columns // 2].double()).tolist())) if rows > 1 else None
-    )
-    if frequencies is None or columns % 2:
+    if rows < 2 or columns % 2:
+        return None
+    first = [math.asin(item) for item in value[1, : columns // 2].tolist()]
+    frequencies = _frequencies(builder, first)
+    if frequencies is None:
         return None
     theta = float(frequencies.settings["theta"])
     exact = torch.arange(rows).double()[:, None] * theta ** (-torch.arange(columns // 2).double() * 2 / columns)

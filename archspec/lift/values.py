@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 from archspec.algebra import Dim
 from archspec.normal.arrays import Array
@@ -80,7 +80,7 @@ def values_in(item: object) -> Iterator[Value]:
     if isinstance(item, Value):
         yield item
     elif isinstance(item, list | tuple) and not isinstance(item, Array):
-        for part in item:  # pyright: ignore[reportUnknownVariableType]
+        for part in cast("Sequence[object]", item):
             yield from values_in(part)
 
 

@@ -73,7 +73,8 @@ class Layout:
 
     def expand(self, shape: Sequence[Dim]) -> bool:
         """Repeat along new leading axes and along axes of size 1."""
-        groups = [[] for _ in range(len(shape) - len(self.after))] + self.after
+        leading: list[list[Axis]] = [[] for _ in range(len(shape) - len(self.after))]
+        groups = leading + self.after
         self.after = [
             group if group or size == 1 else [Axis(size, True)] for group, size in zip(groups, shape, strict=True)
         ]
