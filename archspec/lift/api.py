@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from archspec.equivalence.stack import deeply
 from archspec.equivalence.calls.values import Untranslatable
-from archspec.lift.capture import captured
+from archspec.lift.capture import Captured, captured
 from archspec.lift.check import check, check_without
 from archspec.lift.sizes import Sizes
 from archspec.lift.subject import Subject
@@ -65,11 +65,13 @@ def _written(subject: Subject, optional: bool) -> str:
 
     draft = written(None, None)
     check(draft, {}, subject.module, first)
+    checked: tuple[dict[str, Any], Subject, Captured] = {}, subject, first
+    if second is not None and other is not None and sizes.other is not None:
+        checked = sizes.seconds(), second, other
+        check(draft, checked[0], second.module, other)
     if first.program.optional:
         try:
-            check_without(draft, subject, first.program.optional, first)
+            check_without(draft, checked[0], checked[1], first.program.optional, checked[2])
         except Untranslatable:
             raise _NotOptional from None
-    if second is not None and other is not None and sizes.other is not None:
-        check(draft, sizes.seconds(), second.module, other)
     return written(subject.actual, loads(written(subject.actual, None)).params.total)

@@ -43,9 +43,11 @@ def check(text: str, overrides: Mapping[str, Any], module: nn.Module, captured: 
     _check_outputs(internals(model).body, module, captured.arrays, captured.outputs)
 
 
-def check_without(text: str, subject: Subject, names: Sequence[str], captured: Captured) -> None:
+def check_without(
+    text: str, overrides: Mapping[str, Any], subject: Subject, names: Sequence[str], captured: Captured
+) -> None:
     """Raise Untranslatable unless a spec also computes the same as a module without its optional inputs."""
-    body = internals(loads(text)).bare()
+    body = internals(loads(text, **overrides)).bare()
     outputs = outputs_without(subject, names, captured.arrays)
     _check_outputs(body, subject.module, captured.arrays, outputs)
 

@@ -71,15 +71,16 @@ def _definition(
 
 
 def _head(name: str, hyper: Sequence[str], inputs: Sequence[str], arrow: str) -> Iterator[str]:
-    listed = f"({', '.join(hyper)})" if hyper else "()"
+    listed = f"({', '.join(hyper)})" if hyper else ""
     given = f"({', '.join(inputs)})"
     whole = f"{name}{listed}{given} {arrow} {{"
     if len(whole) <= WIDTH:
         yield whole
         return
     indent = " " * len(name)
-    yield from _wrapped(name, hyper)
-    lines = list(_wrapped(indent, inputs))
+    if hyper:
+        yield from _wrapped(name, hyper)
+    lines = list(_wrapped(indent if hyper else name, inputs))
     if len(lines[-1]) + len(arrow) + 3 <= WIDTH:
         lines[-1] += f" {arrow} {{"
         yield from lines
