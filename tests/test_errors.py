@@ -27,7 +27,7 @@ from archspec.source import Diagnostic
 ROOT = Path(__file__).parent.parent
 DOCUMENT = ROOT / "docs" / "errors.md"
 ENTRIES = split(DOCUMENT.read_text(encoding="utf-8"))
-WITHOUT_EXAMPLE = {"internal", "missing-package", "unproven"}  # no spec brings them about, or it takes seconds
+WITHOUT_EXAMPLE = {"internal", "lift", "missing-package", "unproven"}  # no spec brings them about, or it takes seconds
 
 
 # docs/errors.md -------------------------------------------------------------------------------------------------------

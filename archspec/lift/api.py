@@ -34,7 +34,10 @@ def lift_subject(subject: Subject) -> str:
     try:
         return deeply(lambda: _lifted(subject))
     except Untranslatable as problem:
-        raise fail("lift", f"cannot lift `{type(subject.module).__name__}`: {problem}") from None
+        reason, help = str(problem), None
+    except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as problem:
+        reason, help = f"{type(problem).__name__} in archspec: {problem}", "report this, with the module"
+    raise fail("lift", f"cannot lift `{type(subject.module).__name__}`: {reason}".splitlines()[0], help=help)
 
 
 def _lifted(subject: Subject) -> str:

@@ -149,6 +149,7 @@ def _kept(root: Frame, values: Sequence[Value], owners: Mapping[str, Sequence[st
     kinds = Counter([frame.kind for frame in frames])
     kept = {root}
     steps: Counter[Frame] = Counter()
+    counted: set[object] = set()
     for value in values:
         if value.op not in TAKEN_APART:
             steps[value.frame] += 1
@@ -159,8 +160,10 @@ def _kept(root: Frame, values: Sequence[Value], owners: Mapping[str, Sequence[st
         is_layer = bool(owners.get(frame.path)) and kinds[frame.kind] > 1 and steps[frame] > 1
         if steps[frame] and ((is_element and steps[frame] > 1) or is_layer or steps[frame] > MOST_INLINED):
             kept.add(frame)
-            if frame.parent is not None:
-                steps[frame.parent] += 1
+            element = frame.parent, _list_of(frame.path) or frame.path
+            if frame.parent is not None and element not in counted:
+                steps[frame.parent] += 1  # a list of equal modules is one step
+            counted.add(element)
         elif frame.parent is not None:
             steps[frame.parent] += steps[frame]
     return kept

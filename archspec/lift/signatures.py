@@ -6,6 +6,8 @@ import inspect
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from archspec.equivalence.calls.values import Untranslatable
+
 if TYPE_CHECKING:
     import torch
     from torch import nn
@@ -38,6 +40,8 @@ def signatures_of(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> Sign
     try:
         with torch.no_grad():
             outputs = module(**inputs)
+    except Exception as problem:  # of any class, as it comes from the module
+        raise Untranslatable(f"calling it fails: {problem}") from problem
     finally:
         for handle in handles:
             handle.remove()

@@ -193,7 +193,9 @@ class BodyWriter:
         if value.dtype == "bool":
             named = ["mask", *named]
         words = [word for word in value.address.split(".") if not word.isdigit()]
-        return [*named, *([words[-1]] if words else [])]
+        stream = self.stream(value)
+        carried = stream.names if stream is not None and stream not in self.called else []
+        return [*named, *([words[-1]] if words else []), *carried]
 
     def _returned(self, value: Value) -> tuple[str, tuple[str, ...]]:
         if value in self.called:
