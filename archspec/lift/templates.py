@@ -94,12 +94,23 @@ class Gaps:
         return f"{USE}{len(self.uses) - 1}{USE}"
 
 
+def _is_call(text: str) -> bool:
+    """Whether an expression is a call of a function, and nothing else."""
+    opened = re.match(r"\w+\(", text)
+    depth = 0
+    for place, character in enumerate(text if opened else ""):
+        depth += (character == "(") - (character == ")")
+        if character == ")" and not depth:
+            return place == len(text) - 1
+    return False
+
+
 def filled(text: str, gaps: Sequence[str], uses: Sequence[str]) -> str:
     """Return a text with the gaps filled. Sums and products are put in parentheses where they are operands."""
 
     def gap(match: re.Match[str]) -> str:
         found = gaps[int(match[2])]
-        atomic = re.fullmatch(r"[\w.]+|\w+\([^()]*\)", found)
+        atomic = re.fullmatch(r"[\w.]+", found) or _is_call(found)
         return match[1] + (
             found if atomic or (match[1] in ("(", "[", ", ", "= ", "..") and match[3] != " ") else f"({found})"
         )

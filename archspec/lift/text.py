@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -127,16 +128,22 @@ def _statement(statement: Statement, text: Any) -> Iterator[str]:
 def _broken(line: str) -> Iterator[str]:
     """Yield a line in as many as it needs, broken between arguments."""
     while len(line) > WIDTH:
-        places = [at for at in _commas(line) if at[0] < WIDTH]
+        places = [at for at in [*_operators(line), *_commas(line)] if at[0] < WIDTH]
         if not places:
             break
         depth = min(depth for _, depth, _ in places)
         end, _, indent = [place for place in places if place[1] == depth][-1]
         if indent >= end:
             break
-        yield line[: end + 1]
+        yield line[: end + 1].rstrip()
         line = " " * indent + line[end + 1 :].lstrip()
     yield line
+
+
+def _operators(line: str) -> Iterator[tuple[int, int, int]]:
+    """Yield the places before operators in brackets, like those of commas."""
+    marked = re.sub(r" (?=(?:[-+*/]|//|[<>]=?) )", ",", line)
+    yield from _commas(marked)
 
 
 def _commas(line: str) -> Iterator[tuple[int, int, int]]:

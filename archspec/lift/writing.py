@@ -17,7 +17,7 @@ from archspec.lift.runs import Run
 from archspec.lift.templates import Gaps, Statement, Template
 from archspec.lift.values import Value
 
-MOST_STEPS_INLINE = 3
+MOST_STEPS_INLINE = 2
 """Longer values that are not layers are named."""
 
 
