@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -11,9 +12,7 @@ class _Package(ModuleType):
     """This package. Once a part of it is imported, it is `archspec.lift`, so it can be called like that function."""
 
     def __call__(self, *args: Any) -> str:
-        from archspec.lift.api import lift
-
-        return lift(*args)
+        return import_module("archspec.lift.api").lift(*args)
 
 
 sys.modules[__name__].__class__ = _Package

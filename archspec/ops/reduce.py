@@ -153,6 +153,6 @@ OPS = (
         ("real",),
         mixes=True,
         torch=Torch("fft(x, axis)", helper=_FFT, memory="view"),  # of a complex tensor
-        normal=forms.fourier,
+        normal="along.fourier",
     ),
 )
