@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from archspec.equivalence.stack import deeply
 from archspec.equivalence.calls.values import Untranslatable
+from archspec.equivalence.stack import deeply
 from archspec.lift.capture import Captured, captured
 from archspec.lift.check import check, check_without
 from archspec.lift.sizes import Sizes
