@@ -192,7 +192,7 @@ MAY_IMPORT = {
         "reporting",
         "source",
     },
-    "lift": {"algebra", "equivalence", "ir", "model", "normal", "ops", "pipeline", "record", "source"},
+    "lift": {"algebra", "equivalence", "formatting", "ir", "model", "normal", "ops", "pipeline", "record", "source"},
     "scaffolds": {"addresses", "checkpoints", "elaborate", "pipeline", "resolve", "resources", "source", "syntax"},
     "verification": {
         "addresses",

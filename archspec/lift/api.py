@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.equivalence.stack import deeply
+from archspec.formatting.api import format
 from archspec.lift.capture import Captured, captured
 from archspec.lift.check import check, check_without
 from archspec.lift.sizes import Sizes
@@ -64,7 +65,7 @@ def _written(subject: Subject, optional: bool) -> str:
 
     def written(actual: Mapping[str, object] | None, params: int | None) -> str:
         values = sizes.defaults(actual)
-        return source(first.program, sizes, f"{name}: lifted from {kind}.", name, values, params)
+        return format(source(first.program, sizes, f"{name}: lifted from {kind}.", name, values, params))
 
     draft = written(None, None)
     check(draft, {}, subject.module, first)
