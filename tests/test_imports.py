@@ -280,6 +280,7 @@ MAY_IMPORT = {
         "syntax",
         "table",
     },
+    "transformers_export": {"addresses", "costs", "ir", "model", "pipeline", "pytorch", "source", "table"},
     "searches": {
         "algebra",
         "bodies",
@@ -326,6 +327,7 @@ MAY_IMPORT = {
         "scaffolds",
         "searches",
         "source",
+        "transformers_export",
         "variants",
         "verification",
     },
@@ -357,6 +359,7 @@ MAY_IMPORT = {
         "searches",
         "source",
         "table",
+        "transformers_export",
         "verification",
         "work",
     },

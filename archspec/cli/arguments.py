@@ -200,7 +200,12 @@ def _view(parser: argparse.ArgumentParser) -> None:
 
 def _build(parser: argparse.ArgumentParser) -> None:
     _spec(parser)
-    parser.add_argument("--to", choices=("torch",), default="torch", help="output language (torch)")
+    parser.add_argument(
+        "--to",
+        choices=("torch", "transformers"),
+        default="torch",
+        help="a PyTorch file (torch, the default), or a folder for -o that transformers loads",
+    )
     parser.add_argument("--prove", action="store_true", help="prove that the code computes what the spec does")
     _output(parser)
 

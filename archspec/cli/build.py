@@ -5,19 +5,26 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Sequence
 
+from archspec.cli import write_diagnostics
 from archspec.cli.files import write_text
 from archspec.cli.proofs import prover
+from archspec.model import Model
 from archspec.overrides import parse_overrides
 from archspec.pipeline.compile import model_of
 from archspec.pytorch.build import torch_source
-from archspec.source import Diagnostic
+from archspec.source import Diagnostic, fail
+from archspec.transformers_export.api import refuse_existing_folder, write_folder
+from archspec.transformers_export.files import folder_files
 
 
 def run(options: Namespace) -> int:
-    """Write a Python file that builds the model."""
+    """Write a Python file that builds the model, or a folder with which `transformers` loads it."""
+    if options.to == "transformers":
+        _write_folder(options)
+        return 0
 
     def source() -> tuple[str, Sequence[Diagnostic]]:
-        model = model_of(options.spec, parse_overrides(options.settings))
+        model = _model(options)
         text = torch_source(model)
         if options.prove:
             prover().prove_source(model, text)
@@ -25,3 +32,19 @@ def run(options: Namespace) -> int:
 
     write_text(options, source)
     return 0
+
+
+def _write_folder(options: Namespace) -> None:
+    if not options.output or options.output == "-":
+        raise fail("usage", "`--to transformers` writes a folder", help="name it with `-o FOLDER`")
+    refuse_existing_folder(options.output, options.force)
+    model = _model(options)
+    files = folder_files(model)
+    if options.prove:
+        prover().prove_source(model, torch_source(model))
+    write_folder(options.output, files, options.force)
+    write_diagnostics(model.warnings)
+
+
+def _model(options: Namespace) -> Model:
+    return model_of(options.spec, parse_overrides(options.settings))

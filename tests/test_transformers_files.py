@@ -1,0 +1,114 @@
+"""Folders for `transformers`: their files, and what keeps a folder from being written."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch_compare
+from small import load
+
+import archspec
+from archspec.cli import main
+from archspec.pytorch.build import torch_source
+from archspec.transformers_export.files import folder_files
+from archspec.transformers_export.heads import head_of
+
+TINY = """
+import std { Linear, Embedding, SelfAttention }
+dim batch, seq
+block Layer(width, heads)(x [batch, seq, width]) -> [batch, seq, width] {
+  return SELF + x
+}
+block Tiny(vocab = 50, width = 8, heads = 2, layers = 2, top_k = width)
+          (input_ids int [batch, seq]) -> (hidden [batch, seq, width], logits [batch, seq, vocab]) {
+  role head for decoder
+  h = words: Embedding(vocab, width)(input_ids)
+    |> layers[i]: Layer(width, heads) for i in 0..layers
+    |> wide:      Linear(width, top_k)
+    |> narrow:    Linear(top_k, width)
+  tie decoder.weight = words.weight
+  return h, decoder: Linear(width, vocab)(h)
+}
+model "a tiny one" = Tiny()
+""".replace("SELF", "attention: SelfAttention(width, heads)(x)")
+
+
+def test_the_files_of_a_folder(golden: Callable[[str, str], None]) -> None:
+    files = folder_files(load(TINY))
+    assert files.pop("pytorch_a_tiny_one.py") == torch_source(load(TINY))
+    golden("transformers.txt", "".join(f"==> {name}\n{text}" for name, text in files.items()))
+
+
+def test_files_are_written_as_people_write_them(tmp_path: Path) -> None:
+    """ruff finds nothing in them, and would lay them out as they are."""
+    labels = 'import bert { BertForTokenClassification }\nmodel "tokens" = BertForTokenClassification(labels = 5)\n'
+    for model in (load(TINY), archspec.loads(labels), archspec.load("bart-base")):
+        archspec.to_transformers(model, tmp_path / model.name)
+    assert torch_compare.lint(tmp_path) == ""
+    assert torch_compare.layout(tmp_path) == ""
+
+
+@pytest.mark.parametrize(
+    ("block", "auto"),
+    [
+        ("BertForMaskedLM", "AutoModelForMaskedLM"),
+        ("BertForSequenceClassification", "AutoModelForSequenceClassification"),
+        ("BertForTokenClassification", "AutoModelForTokenClassification"),
+        ("BertForQuestionAnswering", "AutoModelForQuestionAnswering"),
+        ("BertForMultipleChoice", None),
+        ("BertForPreTraining", None),
+        ("Bert", None),
+    ],
+)
+def test_heads_are_recognized_by_their_outputs(block: str, auto: str | None) -> None:
+    model = archspec.loads(f'import bert {{ {block} }}\nmodel "it" = {block}(layers = 1)\n')
+    head = head_of(model)
+    assert (head.auto_class if head is not None else None) == auto
+
+
+def test_words_are_predicted_by_attention_to_all_tokens_or_to_earlier_ones() -> None:
+    found = {name: head_of(archspec.load(name, layers=1)) for name in ("roberta-base-mlm", "gpt2", "t5-small")}
+    assert {name: head.auto_class for name, head in found.items() if head is not None} == {
+        "roberta-base-mlm": "AutoModelForMaskedLM",
+        "gpt2": "AutoModelForCausalLM",
+    }
+    alone = TINY.replace("attention: SelfAttention(width, heads)(x)", "x")  # tokens do not depend on others
+    assert (
+        head_of(load(alone.replace("width, heads)(x", "width)(x").replace("width, heads) for", "width) for"))) is None
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("wide:", "base_model:", "`base_model` is an attribute of every model of transformers"),
+        ("wide:", "train.wide:", "`train` is an attribute of every PyTorch module"),
+        ("input_ids", "return_dict", "an input with the name `return_dict`"),
+    ],
+)
+def test_models_that_transformers_cannot_express(old: str, new: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(archspec.ArchError, match=message) as caught:
+        archspec.to_transformers(load(TINY.replace(old, new)), tmp_path / "folder")
+    assert caught.value.diagnostics[0].code == "untranslatable"
+    assert not [*tmp_path.iterdir()]
+
+
+def test_the_command_writes_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "it.arch").write_text(TINY, encoding="utf-8")
+    folder = tmp_path / "folder"
+    command = ["build", str(tmp_path / "it.arch"), "--to", "transformers"]
+    assert main(command) == 2
+    assert "name it with `-o FOLDER`" in capsys.readouterr().err
+    assert main([*command, "-o", str(folder)]) == 0
+    assert {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()} == folder_files(load(TINY))
+    assert main([*command, "-o", str(folder)]) == 2
+    assert f"`{folder}` already exists" in capsys.readouterr().err
+    (folder / "model.safetensors").write_bytes(b"weights")
+    assert main([*command, "-o", str(folder), "--force", "--set", "layers=3"]) == 0
+    assert json.loads((folder / "config.json").read_text(encoding="utf-8"))["layers"] == 3
+    assert (folder / "model.safetensors").read_bytes() == b"weights"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "it.arch"]
+    assert main([*command, "-o", str(tmp_path / "it.arch"), "--force"]) == 2
+    assert main([*command, "-o", str(tmp_path / "none" / "folder")]) == 2
+    assert capsys.readouterr().err.count("error[usage]") == 2
