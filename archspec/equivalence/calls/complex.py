@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from archspec.equivalence.calls.values import Handler, Untranslatable, applied, array_of, as_number, listed, refuse
 from archspec.ir import Type
@@ -23,14 +23,14 @@ class Complex(Record):
 
 Parts: TypeAlias = "Complex | Array | float"
 
-_EACH_PART = (
+EACH_PART = (
     "add sub neg sum mean clone contiguous alias detach view _unsafe_view reshape unsqueeze squeeze flatten unflatten "
     "transpose permute expand slice select index index_select gather cat stack split split_with_sizes chunk unbind "
     "repeat repeat_interleave roll flip pad constant_pad_nd"
 )
 """Operations that are applied to both parts."""
 
-_SEVERAL = "split split_with_sizes chunk unbind"
+SEVERAL = "split split_with_sizes chunk unbind"
 """Those of them that have a list of results."""
 
 
@@ -40,13 +40,13 @@ def call_complex(
     """Return the results of an operation with complex arguments or results. Raises Untranslatable for others."""
     function: Callable[..., Any] | None = _FUNCTIONS.get(name)
     if function is not None:
-        return function(n, types, *given, **named)
-    if name not in _EACH_PART.split() or handler is None:
+        return cast("Any", function(n, types, *given, **named))
+    if name not in EACH_PART.split() or handler is None:
         raise Untranslatable(f"the operation `aten.{name}` has no normal form for complex numbers")
     reals = [Type(type.shape, "real") for type in types]
     real, imaginary = [listed(handler(n, reals, *_parts(n, given, turn), **named)) for turn in (0, 1)]
-    found = [Complex(a, b) for a, b in zip(real, imaginary, strict=True)]
-    return found if name in _SEVERAL.split() else found[0]
+    made = [Complex(a, b) for a, b in zip(real, imaginary, strict=True)]
+    return made if name in SEVERAL.split() else made[0]
 
 
 def has_complex(value: Any) -> bool:

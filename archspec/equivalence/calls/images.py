@@ -23,7 +23,7 @@ def _adaptive_mean(rank: int) -> Handler:
     def call(n: Arrays, types: Sequence[Type], x: Array, sizes: Any) -> Array:
         for axis in range(len(x.shape) - rank, len(x.shape)):
             old, new = x.shape[axis], types[0].shape[axis]
-            x = _means(n, x, axis) if new == 1 else _weighted(n, x, axis, _window_means(_whole(old), _whole(new)))
+            x = _means(n, x, axis) if new == 1 else _weighted(n, x, axis, window_means(_whole(old), _whole(new)))
         return x
 
     return call
@@ -33,7 +33,7 @@ def _adaptive_max(rank: int) -> Callable[..., list[Array | None]]:
     def call(n: Arrays, types: Sequence[Type], x: Array, sizes: Any) -> list[Array | None]:
         for axis in range(len(x.shape) - rank, len(x.shape)):
             old, new = x.shape[axis], types[0].shape[axis]
-            ends = [(0, old)] if new == 1 else _windows(_whole(old), _whole(new))
+            ends = [(0, old)] if new == 1 else windows(_whole(old), _whole(new))
             parts = [along.largest(n, cut(n, x, axis, first, last, 1), axis, True) for first, last in ends]
             x = concat(n, *parts, axis=axis)
         return [x, None]  # the places of the largest elements are not computed
@@ -46,14 +46,15 @@ def _whole(size: Dim) -> int:
     return size if isinstance(size, int) else refuse("adaptive_pool")
 
 
-def _windows(old: int, new: int) -> list[tuple[int, int]]:
+def windows(old: int, new: int) -> list[tuple[int, int]]:
     """Return where the windows of a pool to a size begin and end."""
     return [(i * old // new, -(-(i + 1) * old // new)) for i in range(new)]
 
 
-def _window_means(old: int, new: int) -> Matrix:
+def window_means(old: int, new: int) -> Matrix:
+    """Return the weights of a pool to a size."""
     return [
-        [1 / (last - first) if first <= at < last else 0.0 for at in range(old)] for first, last in _windows(old, new)
+        [1 / (last - first) if first <= at < last else 0.0 for at in range(old)] for first, last in windows(old, new)
     ]
 
 
@@ -80,8 +81,8 @@ def _weighted(n: Arrays, x: Array, axis: int, matrix: Matrix) -> Array:
     return n.make((*x.shape[:axis], size[0], *x.shape[axis + 1 :]), element)
 
 
-def _resize(rank: int, kernel: Callable[[float], float], reach: int) -> Handler:
-    """Return the handler of a resizing whose weights are a function of the distance, up to `reach` elements."""
+def _resize(rank: int, degree: int) -> Handler:
+    """Return the handler of a resizing by a linear (1) or cubic (3) function of the distance."""
 
     def call(n: Arrays, types: Sequence[Type], x: Array, sizes: Any, aligned: bool = False, *scales: Any) -> Array:
         given = listed(scales[0]) if len(scales) == 1 and isinstance(scales[0], list) else [*scales]
@@ -89,22 +90,22 @@ def _resize(rank: int, kernel: Callable[[float], float], reach: int) -> Handler:
         for turn, scale in enumerate(given):
             axis = len(x.shape) - rank + turn
             old, new = _whole(x.shape[axis]), _whole(types[0].shape[axis])
-            x = _weighted(n, x, axis, _resampled(old, new, aligned, scale, kernel, reach))
+            x = _weighted(n, x, axis, resampled(old, new, aligned, scale, degree))
         return x
 
     return call
 
 
-def _resampled(
-    old: int, new: int, aligned: bool, scale: float | None, kernel: Callable[[float], float], reach: int
-) -> Matrix:
+def resampled(old: int, new: int, aligned: bool, scale: float | None, degree: int) -> Matrix:
+    """Return the weights of a resizing by a linear (1) or cubic (3) function of the distance."""
+    kernel, reach = (_linear, 1) if degree == 1 else (_cubic, 2)
     rows: Matrix = []
     for i in range(new):
         if aligned:
             place = i * (old - 1) / (new - 1) if new > 1 else 0.0
         else:
             place = (i + 0.5) * (1 / scale if scale else old / new) - 0.5
-            place = max(place, 0.0) if reach == 1 else place
+            place = max(place, 0.0) if degree == 1 else place
         row = [0.0] * old
         for at in range(math.floor(place) - reach + 1, math.floor(place) + reach + 1):
             row[min(max(at, 0), old - 1)] += kernel(abs(place - at))
@@ -150,10 +151,10 @@ def _nearest(rank: int, shift: float = 0.0) -> Handler:
 NAMES: dict[Callable[..., Any], str] = {
     **{_adaptive_mean(rank): f"adaptive_avg_pool{rank}d" for rank in (1, 2, 3)},
     **{_adaptive_max(rank): f"adaptive_max_pool{rank}d" for rank in (1, 2, 3)},
-    _resize(1, _linear, 1): "upsample_linear1d",
-    _resize(2, _linear, 1): "upsample_bilinear2d",
-    _resize(3, _linear, 1): "upsample_trilinear3d",
-    _resize(2, _cubic, 2): "upsample_bicubic2d",
+    _resize(1, 1): "upsample_linear1d",
+    _resize(2, 1): "upsample_bilinear2d",
+    _resize(3, 1): "upsample_trilinear3d",
+    _resize(2, 3): "upsample_bicubic2d",
     **{_nearest(rank): f"upsample_nearest{rank}d" for rank in (1, 2, 3)},
     **{_nearest(rank, 0.5): f"_upsample_nearest_exact{rank}d" for rank in (1, 2, 3)},
 }

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from archspec.algebra import Dim
+from archspec.equivalence.calls.shape import wrapped
 from archspec.equivalence.calls.values import Handler, array_of, refuse, typed
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
@@ -134,11 +136,31 @@ def _spaced(n: Arrays, types: Sequence[Type], start: float, end: float, steps: i
 def _index_put(
     n: Arrays, types: Sequence[Type], x: Array, indices: list[Array | None], value: Array, accumulate: bool = False
 ) -> Array:
-    """Return a tensor with one number where a mask of its leading axes is true."""
-    if accumulate or len(indices) != 1 or indices[0] is None or n.dtype(indices[0]) != "bool":
+    """Return a tensor with one number where a mask of its leading axes is true, or at indices of its leading axes."""
+    given = [index for index in indices if index is not None]
+    if accumulate or len(given) < len(indices):
         refuse("index_put")
-    mask = n.reshape(indices[0], (*indices[0].shape, *[1] * (len(x.shape) - len(indices[0].shape))))
+    mask = given[0] if n.dtype(given[0]) == "bool" else _hits(n, x.shape, given)
+    mask = n.reshape(mask, (*mask.shape, *[1] * (len(x.shape) - len(mask.shape))))
     return typed(n, n.each(x.shape, choose, mask, _one_number(n, value), x), types[0])
+
+
+def _hits(n: Arrays, shape: Sequence[Dim], indices: list[Array]) -> Array:
+    """Return which places of the leading axes of a shape are at indices, which have one axis."""
+    e = n.elements
+    size = max([index.shape[0] if index.shape else 1 for index in indices], key=str)
+    if any(len(index.shape) != 1 or index.shape[0] not in (1, size) for index in indices):
+        refuse("index_put")
+    over = n.axes.index("s0", size)
+
+    def element(i: tuple[Any, ...]) -> Element:
+        found = [wrapped(n, index, shape[axis]) for axis, index in enumerate(indices)]
+        ids = [e.polynomial(n.stretched(index, [over])) for index in found]
+        equal = [e.is_zero(e.integer(value - at)) for value, at in zip(ids, i, strict=True)]
+        count = n.total(to_integer(e, e.conjunction(equal)), [(over, size)])
+        return e.at_least_zero(e.integer(e.polynomial(count) - 1))
+
+    return n.make(tuple(shape[: len(indices)]), element)
 
 
 NAMES: dict[Handler, str] = {

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
+from archspec.algebra import Dim
 from archspec.equivalence.calls.values import (
     Handler,
     Untranslatable,
@@ -163,15 +164,17 @@ def _norm(
 
 
 def _log_sum_exp(n: Arrays, types: Sequence[Type], x: Array, dim: Any, keepdim: bool = False) -> Array:
-    e = n.elements
-    exponential = n.each(x.shape, applied("exp"), x)
-    summed = along.total(n, exponential, _axes(x, dim), keepdim)
-    return n.array(summed.shape, e.apply("log", (summed.element,), "real"))
+    """Return log(sum(exp(x))), computed without overflow."""
+    most = along.largest(n, x, _axes(x, dim), True)
+    exponential = n.each(x.shape, applied("exp"), n.each(x.shape, forms.subtract, x, most))
+    logarithm = n.each(most.shape, applied("log"), along.total(n, exponential, _axes(x, dim), True))
+    return n.reshape(n.each(most.shape, forms.add, logarithm, most), types[0].shape)
 
 
 def _log_softmax(n: Arrays, types: Sequence[Type], x: Array, dim: int, *rest: Any, **keywords: Any) -> Array:
-    found = along.normalized(n, x, dim)
-    return n.each(x.shape, applied("log"), found)
+    axis = dim % len(x.shape)
+    kept = Type((*x.shape[:axis], 1, *x.shape[axis + 1 :]))
+    return n.each(x.shape, forms.subtract, x, _log_sum_exp(n, [kept], x, dim, True))
 
 
 def _product(n: Arrays, types: Sequence[Type], x: Array, dim: Any = None, keepdim: bool = False, **rest: Any) -> Array:
@@ -191,41 +194,62 @@ def _product(n: Arrays, types: Sequence[Type], x: Array, dim: Any = None, keepdi
 _MOST_FACTORS = 16
 
 
-def _einsum(n: Arrays, types: Sequence[Type], equation: str, tensors: list[Array], **rest: Any) -> Array:
-    """Return the sum of products over the axes that the result does not have."""
-    left, arrow, right = equation.replace(" ", "").partition("->")
+class Equation(NamedTuple):
+    """An equation of `einsum`: the letters of the axes of each tensor and of the result, and their sizes."""
+
+    terms: list[list[str]]
+    result: list[str]
+    sizes: dict[str, Dim]
+
+
+def equation_of(text: str, shapes: Sequence[Sequence[Dim]]) -> Equation:
+    """Return an equation; the axes behind an ellipsis have letters of their own."""
+    left, arrow, right = text.replace(" ", "").partition("->")
     terms = left.split(",")
-    ranks = [len(x.shape) - len(term.replace("...", "")) for term, x in zip(terms, tensors, strict=True)]
+    ranks = [len(shape) - len(term.replace("...", "")) for term, shape in zip(terms, shapes, strict=True)]
     rank = max([rank for rank, term in zip(ranks, terms, strict=True) if "..." in term], default=0)
     outer = "".join([chr(_OTHER_LETTERS + axis) for axis in range(rank)])
-
-    def spelt(term: str, count: int) -> str:
-        return term.replace("...", outer[rank - count :])
-
-    names = [spelt(term, count) for term, count in zip(terms, ranks, strict=True)]
-    joined = "".join(names)
-    once = {letter for letter in joined if joined.count(letter) == 1} - set(outer)
-    result = spelt(right, rank) if arrow else outer + "".join(sorted(once))
-    sizes: dict[str, Any] = {}
-    for name, x in zip(names, tensors, strict=True):
-        for letter, size in zip(name, x.shape, strict=True):
+    spelt = [list(term.replace("...", outer[rank - count :])) for count, term in zip(ranks, terms, strict=True)]
+    every = [letter for term in spelt for letter in term]
+    once = [letter for letter in sorted(set(every)) if every.count(letter) == 1 and letter not in outer]
+    result = list(right.replace("...", outer)) if arrow else [*outer, *once]
+    sizes: dict[str, Dim] = {}
+    for term, shape in zip(spelt, shapes, strict=True):
+        for letter, size in zip(term, shape, strict=True):
             if sizes.get(letter, 1) == 1:
                 sizes[letter] = size
-    summed = [letter for letter in dict.fromkeys(joined) if letter not in result]
+    return Equation(spelt, result, sizes)
+
+
+def _einsum(n: Arrays, types: Sequence[Type], equation: str, tensors: list[Array], **rest: Any) -> Array:
+    """Return the sum of products over the axes that the result does not have, of two tensors at a time."""
+    terms, result, sizes = equation_of(equation, [x.shape for x in tensors])
+    letters, found = terms[0], tensors[0]
+    for turn in range(1, len(tensors)):
+        later = {*result, *[letter for term in terms[turn + 1 :] for letter in term]}
+        kept = [letter for letter in dict.fromkeys([*letters, *terms[turn]]) if letter in later]
+        found = _summed(n, [letters, terms[turn]], [found, tensors[turn]], kept, sizes)
+        letters = kept
+    return found if letters == result else _summed(n, [letters], [found], result, sizes)
+
+
+def _summed(
+    n: Arrays, terms: list[list[str]], tensors: list[Array], result: list[str], sizes: Mapping[str, Dim]
+) -> Array:
+    """Return the sum of the product of tensors over the axes that the result does not have."""
+    summed = [letter for letter in dict.fromkeys([*terms[0], *terms[-1]]) if letter not in result]
     over = {letter: n.axes.index(f"s{turn}", sizes[letter]) for turn, letter in enumerate(summed)}
 
     def element(i: tuple[Any, ...]) -> Element:
         at = {**over, **dict(zip(result, i, strict=True))}
         factors = [
-            n.at(x, [0 if size == 1 else at[letter] for letter, size in zip(name, x.shape, strict=True)])
-            for name, x in zip(names, tensors, strict=True)
+            n.at(x, [0 if size == 1 else at[letter] for letter, size in zip(term, x.shape, strict=True)])
+            for term, x in zip(terms, tensors, strict=True)
         ]
-        found = factors[0]
-        for factor in factors[1:]:
-            found = forms.multiply(n.elements, found, factor)
+        found = factors[0] if len(factors) == 1 else forms.multiply(n.elements, *factors)
         return n.total(found, [(over[letter], sizes[letter]) for letter in summed])
 
-    return n.make(types[0].shape, element)
+    return n.make([sizes[letter] for letter in result], element)
 
 
 _OTHER_LETTERS = ord("\u00c0")
@@ -307,9 +331,10 @@ def _batch_norm(
     return x
 
 
-def _evaluated_batch_norm(n: Arrays, types: Sequence[Type], *given: Any) -> list[Array | None]:
+def _evaluated_batch_norm(n: Arrays, types: Sequence[Type], *given: Any) -> list[Array]:
     *tensors, momentum, eps = given
-    return [_batch_norm(n, types, *tensors, False, momentum, eps), *[None] * (len(types) - 1)]
+    empty = [n.array(type.shape, n.elements.number(0.0)) for type in types[1:]]
+    return [_batch_norm(n, types, *tensors, False, momentum, eps), *empty]
 
 
 def _instance_norm(

@@ -58,8 +58,9 @@ def typed(n: Arrays, array: Array, type: Type) -> Array:
 
 def listed(value: Any) -> list[Any]:
     """Return a list or tuple as a list, and anything else as a list of one."""
-    if isinstance(value, list | tuple) and not isinstance(value, Array):  # which is a tuple of its fields
-        return [*cast("Sequence[Any]", value)]
+    if isinstance(value, list | tuple):
+        items = cast("Sequence[Any]", value)
+        return [value] if hasattr(items, "_fields") else [*items]  # records are tuples of their fields
     return [value]
 
 
