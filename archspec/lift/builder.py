@@ -58,6 +58,7 @@ class Builder:
         """Return the results of an operation."""
         elementwise = OPS[name].group == "Elementwise"
         given = [self._argument(arg, elementwise) for arg in args]
+        settings = {key: _fixed(value) for key, value in settings.items()}
         full = OPS[name].settings(settings)
         flat: list[Any] = [arg for item in given for arg in (listed(item) if isinstance(item, list) else [item])]
         found = self._results(name, flat, full)
@@ -369,3 +370,8 @@ def cost(value: Value) -> int:
 
 def _kinds(groups: Sequence[Sequence[Axis]]) -> list[int]:
     return [len(group) for group in groups]
+
+
+def _fixed(value: Any) -> Any:
+    """Return a list in a setting as a tuple."""
+    return tuple([_fixed(item) for item in cast("list[Any]", value)]) if isinstance(value, list) else value

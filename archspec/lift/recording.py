@@ -6,14 +6,16 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from archspec.equivalence.calls.complex import Complex
 from archspec.equivalence.calls.values import Untranslatable, listed
 from archspec.equivalence.capture import Capture
 from archspec.equivalence.places import Places
 from archspec.ir import Type
 from archspec.lift.builder import Builder
 from archspec.lift.layers import recognized
+from archspec.lift.operations.complex_values import complex_counterpart, has_complex
+from archspec.lift.operations.counterparts import COUNTERPARTS
 from archspec.lift.operations.handlers import converted
-from archspec.lift.operations.table import OPERATIONS
 from archspec.lift.source_names import Naming
 from archspec.lift.stored import Stored
 from archspec.lift.tables import constant
@@ -85,7 +87,7 @@ class Recording(Capture):
     # Operations -------------------------------------------------------------------------------------------------------
 
     def _note(self, node: Any, found: Any) -> None:
-        if found is None or not all(isinstance(item, Array) for item in listed(found)):
+        if found is None or not all(item is None or isinstance(item, Array | Complex) for item in listed(found)):
             return
         frames = self._stack(node)
         self._enter(frames)
@@ -131,26 +133,38 @@ class Recording(Capture):
 
         if node.target is operator.getitem:
             return self._given(node.args[0])[node.args[1]]
-        if any(0 in array.shape for array in listed(found)):
+        if all(isinstance(array, Array) and 0 in array.shape for array in listed(found)):
             return self.builder.made("empty", [], listed(found)[0])
         name = node.target._schema.name.split("::")[1]
-        types = [Type(array.shape, self.arrays.dtype(array)) for array in listed(found)]
+        types = [self._type_of(array) for array in listed(found)]
         args = [self._given(item) for item in node.args]
         keywords = {key: self._given(item) for key, item in node.kwargs.items()}
-        handler = OPERATIONS.get(name)
-        if handler is None:
+        handler = COUNTERPARTS.get(name)
+        is_complex = has_complex(args) or any(type.dtype == "complex" for type in types)
+        if handler is None and not is_complex:
             raise Untranslatable(f"the operation `aten.{name}` has no counterpart in the language")
         try:
+            if is_complex:
+                return complex_counterpart(name, handler, self.builder, types, *args, **keywords)
+            assert handler is not None
             made = handler(self.builder, types, *args, **keywords)
         except (TypeError, ValueError, IndexError, AttributeError) as error:
             raise Untranslatable(f"the operation `aten.{name}` has no counterpart with these arguments") from error
         if isinstance(made, list):
-            return listed(made)
+            values, arrays = listed(made), listed(found)
+            if any(value is not None and value.array != array for value, array in zip(values, arrays, strict=True)):
+                raise Untranslatable(f"the operation `aten.{name}` has other results than its counterpart")
+            return values
         if isinstance(made, Value):
             made = converted(self.builder, made, types[0].dtype)
         if not isinstance(made, Value) or made.array != listed(found)[0]:
             raise Untranslatable(f"the operation `aten.{name}` has another result than its counterpart")
         return made
+
+    def _type_of(self, found: Any) -> Type:
+        if isinstance(found, Complex):
+            return Type(found.real.shape, "complex")
+        return Type(found.shape, self.arrays.dtype(found)) if found is not None else Type(())
 
     def _given(self, item: Any) -> Any:
         if isinstance(item, list | tuple):
@@ -160,7 +174,7 @@ class Recording(Capture):
         if item in self._made:
             return self._made[item]
         value = self._value(item)
-        return value if not isinstance(value, Array) else self._unmade(item)
+        return value if not isinstance(value, Array | Complex) else self._unmade(item)
 
     def _unmade(self, node: Any) -> Any:
         raise Untranslatable(f"it reads `{os.path.basename(str(node.target))}`")

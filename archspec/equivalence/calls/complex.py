@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from archspec.equivalence.calls.values import Handler, Untranslatable, applied, array_of, as_number, listed, refuse
 from archspec.ir import Type
@@ -40,7 +40,7 @@ def call_complex(
     """Return the results of an operation with complex arguments or results. Raises Untranslatable for others."""
     function: Callable[..., Any] | None = _FUNCTIONS.get(name)
     if function is not None:
-        return cast("Any", function(n, types, *given, **named))
+        return function(n, types, *given, **named)
     if name not in EACH_PART.split() or handler is None:
         raise Untranslatable(f"the operation `aten.{name}` has no normal form for complex numbers")
     reals = [Type(type.shape, "real") for type in types]
@@ -64,7 +64,7 @@ def _parts(n: Arrays, given: Any, turn: int) -> list[Any]:
 def _part(n: Arrays, item: Any, turn: int) -> Any:
     if isinstance(item, Complex):
         return item.imaginary if turn else item.real
-    if isinstance(item, list) and has_complex(item):
+    if has_complex(item):
         return _parts(n, item, turn)
     if isinstance(item, Array) and n.dtype(item) == "real" and turn:
         return n.array(item.shape, n.elements.number(0.0))

@@ -1,0 +1,265 @@
+"""Operations of PyTorch in normal form, and as operations of the language: they have the values of PyTorch."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.slow
+
+import torch.nn.functional as F  # noqa: E402
+
+from archspec.equivalence.api import deeply  # noqa: E402
+from archspec.equivalence.calls.values import Untranslatable, listed  # noqa: E402
+from archspec.equivalence.capture import exported  # noqa: E402
+from archspec.equivalence.evaluate import Evaluation  # noqa: E402
+from archspec.ir import Type  # noqa: E402
+from archspec.lift.recording import Recording  # noqa: E402
+from archspec.lift.values import Value  # noqa: E402
+from archspec.normal.arrays import Array, Arrays  # noqa: E402
+
+GENERATOR = torch.Generator().manual_seed(0)
+
+
+def r(*shape: int) -> Any:
+    return torch.randn(shape, generator=GENERATOR)
+
+
+def i(bound: int, *shape: int) -> Any:
+    return torch.randint(0, bound, shape, generator=GENERATOR)
+
+
+def boundaries() -> Any:
+    return torch.tensor([-1.0, 0.0, 1.0])
+
+
+GROUPS: dict[str, list[tuple[Any, ...]]] = {
+    "rounding": [
+        (torch.sign, r(4, 5)),
+        (torch.sign, i(5, 4) - 2),
+        (torch.ceil, r(5) * 3),
+        (torch.trunc, r(5) * 3),
+        (torch.floor, r(9) * 3),
+        (torch.fmod, r(8) * 9, r(8)),
+    ],
+    "activations": [
+        (F.relu6, r(9) * 5),
+        (F.hardtanh, r(9) * 2),
+        (F.hardsigmoid, r(9) * 5),
+        (F.hardswish, r(9) * 5),
+        (lambda x: F.leaky_relu(x, 0.2), r(9)),
+        (lambda x: F.elu(x, 0.5), r(9)),
+        (F.selu, r(9)),
+        (F.celu, r(9)),
+        (F.mish, r(9)),
+        (F.logsigmoid, r(9)),
+        (F.softplus, r(9)),
+        (lambda x: F.softplus(x, 2.0), r(9)),
+        (F.prelu, r(2, 3, 4), r(3)),
+        (F.prelu, r(2, 3, 4), r(1)),
+        (lambda x: F.threshold(x, 0.1, 2.0), r(9)),
+        (F.glu, r(3, 8)),
+    ],
+    "functions": [
+        (torch.log1p, r(9).abs()),
+        (torch.expm1, r(9)),
+        (torch.exp2, r(9)),
+        (torch.tan, r(9)),
+        (torch.log2, r(9).abs()),
+        (torch.log10, r(9).abs()),
+        (lambda x: torch.logit(x.sigmoid()), r(3)),
+        (lambda x: torch.isinf(1 / x), torch.tensor([0.0, 1.0, -2.0])),
+        (lambda a, b: torch.lerp(a, b, 0.3), r(9), r(9)),
+        (lambda a, b, c: torch.addcmul(a, b, c, value=0.3), r(9), r(9), r(9)),
+        (lambda a, b, c: torch.addcdiv(a, b, c, value=0.3), r(9), r(9), r(9)),
+        (lambda a, b: torch.logical_xor(a > 0, b > 0), r(9), r(9)),
+        (lambda x: x.clamp(-0.1, 0.2), r(9)),
+        (lambda x: torch.zeros_like(x).fill_(3.0) + x, r(4)),
+    ],
+    "reductions": [
+        (lambda x: x.amin(1), r(3, 4)),
+        (lambda x: x.max(1), r(3, 4)),
+        (lambda x: x.min(), r(3, 4)),
+        (lambda x: x.min(-1, keepdim=True), r(3, 4)),
+        (lambda x: x.argmin(1), r(3, 4)),
+        (lambda x: x.topk(2, dim=1), r(3, 4)),
+        (lambda x: x.topk(2, dim=1, largest=False), r(3, 4)),
+        (lambda x: x.sort(dim=0), r(3, 4)),
+        (lambda x: x.sort(dim=0, descending=True), r(3, 4)),
+        (lambda x: x.argsort(), r(3, 4)),
+        (lambda x: (x > 0.5).any(1), r(3, 4)),
+        (lambda x: (x > -0.5).all(), r(3, 4)),
+        (lambda x: x.prod(1), r(3, 4)),
+        (lambda x: x.square().mean(), r(3, 4)),
+        (lambda x: x.logsumexp(1), r(3, 4) * 200),
+        (lambda x: x.log_softmax(-1), r(3, 4) * 200),
+    ],
+    "statistics": [
+        (lambda x: x.var(1), r(3, 4)),
+        (lambda x: x.var(1, unbiased=False), r(3, 4)),
+        (lambda x: x.std(-1, keepdim=True), r(3, 4)),
+        (lambda x: torch.var_mean(x, dim=1, correction=0), r(3, 4)),
+        (lambda x: x.norm(dim=1), r(3, 4)),
+        (lambda x: x.norm(p=1, dim=1), r(3, 4)),
+        (lambda x: F.normalize(x, dim=-1), r(3, 4)),
+        (lambda a, b: F.cosine_similarity(a, b, dim=-1), r(3, 4), r(3, 4)),
+        (lambda v, g: torch._weight_norm(v, g, 0), r(3, 4, 2), r(3, 1, 1)),
+        (lambda v, g: torch._weight_norm(v, g, 2), r(3, 4, 2), r(1, 1, 2)),
+        (F.batch_norm, r(2, 3, 4, 5), r(3), r(3).abs(), r(3), r(3)),
+        (F.instance_norm, r(3, 4, 8)),
+    ],
+    "products": [
+        (lambda a, b: torch.einsum("bij,bjk->bik", a, b), r(2, 3, 4), r(2, 4, 5)),
+        (lambda a, b: torch.einsum("...d,kd->...k", a, b), r(2, 3, 4), r(5, 4)),
+        (lambda a, b: torch.einsum("bnij,m->bjm", a, b), r(2, 3, 4, 5), r(6)),
+        (lambda a, b: torch.einsum("bhid,bhjd->bhij", a, b), r(2, 3, 4, 5), r(2, 3, 6, 5)),
+        (lambda a, b, c: torch.einsum("ij,jk,kl->il", a, b, c), r(2, 3), r(3, 4), r(4, 5)),
+        (lambda a, b: torch.einsum("i,j", a, b), r(2), r(3)),
+        (torch.outer, r(3), r(4)),
+        (torch.dot, r(4), r(4)),
+        (torch.mv, r(3, 4), r(4)),
+    ],
+    "pools": [
+        (lambda x: F.adaptive_avg_pool2d(x, 1), r(2, 3, 4, 5)),
+        (lambda x: F.adaptive_avg_pool2d(x, (3, 2)), r(2, 3, 4, 5)),
+        (lambda x: F.adaptive_max_pool2d(x, 2), r(2, 3, 4, 5)),
+        (lambda x: F.max_pool2d(x, 3, 2, 1), r(2, 3, 7, 7)),
+        (lambda x: F.max_pool2d(x, 2, 2, ceil_mode=True), r(2, 3, 7, 7)),
+        (lambda x: F.avg_pool2d(x, 2, 2, ceil_mode=True), r(2, 3, 7, 7)),
+        (lambda x: F.avg_pool2d(x, 3, 2, 1, count_include_pad=False), r(2, 3, 7, 7)),
+    ],
+    "resizing": [
+        *[
+            (lambda x, m=mode, a=aligned: F.interpolate(x, size=(7, 3), mode=m, align_corners=a), r(2, 3, 4, 5))
+            for mode in ("bilinear", "bicubic")
+            for aligned in (False, True)
+        ],
+        *[
+            (lambda x, m=mode: F.interpolate(x, scale_factor=2, mode=m), r(2, 3, 4, 5))
+            for mode in ("bilinear", "nearest", "nearest-exact")
+        ],
+        (lambda x: F.interpolate(x, size=(7, 3), mode="nearest"), r(2, 3, 4, 5)),
+        (lambda x: F.interpolate(x, size=9, mode="linear"), r(2, 3, 4)),
+        (lambda x: F.interpolate(x, scale_factor=1.7, mode="bilinear"), r(2, 3, 4, 5)),
+    ],
+    "convolutions": [
+        (lambda x, w: F.conv2d(x, w, padding="same"), r(2, 3, 4, 5), r(6, 3, 3, 3)),
+        (F.conv1d, r(3, 4), r(6, 3, 3)),
+        (lambda x, w: F.conv_transpose1d(x, w, stride=2, padding=1), r(2, 3, 7), r(3, 4, 4)),
+        (lambda x, w: F.conv_transpose2d(x, w, groups=3), r(2, 3, 5, 7), r(3, 4, 3, 3)),
+    ],
+    "padding": [
+        (lambda x: F.pad(x, (1, 2), mode="reflect"), r(2, 3, 4)),
+        (lambda x: F.pad(x, (1, 2, 2, 1), mode="replicate"), r(2, 3, 4, 5)),
+        (lambda x: F.pad(x, (1, 2), mode="circular"), r(2, 3, 4)),
+        (lambda x: F.pad(x, (-1, 2)), r(2, 3, 4)),
+    ],
+    "replacement": [
+        (lambda x, j: torch.zeros_like(x).scatter(1, j, 1.0), r(3, 6), i(6, 3, 2)),
+        (lambda x, j: x.scatter(-1, j, float("-inf")), r(3, 6), i(6, 3, 2)),
+        (lambda x, y: torch.slice_scatter(x, y, 1, 1, 3), r(3, 6), r(3, 2)),
+        (lambda x, y: torch.select_scatter(x, y, 1, -2), r(3, 6), r(3)),
+        (lambda x: torch.index_put(x, (x > 0,), torch.zeros(())), r(3, 6)),
+        (torch.triu, r(4, 5)),
+        (lambda x: torch.tril(x, -1), r(4, 5)),
+        (lambda x: torch.triu(x, 1), r(4, 5) > 0),
+    ],
+    "arrangements": [
+        (lambda x: x.unfold(1, 3, 2), r(2, 9, 3)),
+        (lambda x: F.unfold(x, (2, 3), padding=1, stride=2), r(2, 3, 6, 7)),
+        (lambda x: F.pixel_shuffle(x, 2), r(2, 8, 3, 4)),
+        (lambda x: F.pixel_unshuffle(x, 2), r(2, 3, 4, 6)),
+        (lambda x: torch.movedim(x, (0, 1), (2, 0)), r(2, 3, 4)),
+        (lambda a, b: torch.meshgrid(a, b, indexing="ij"), r(3), r(4)),
+        (lambda a, b: torch.meshgrid(a, b, indexing="xy"), r(3), r(4)),
+        (lambda x: torch.diff(x, dim=0, prepend=x[:1]), r(3, 4)),
+        (lambda x: x.flip(-1), r(3, 4)),
+        (lambda x: torch.tile(x, (2, 3)), r(3, 4)),
+    ],
+    "positions": [
+        (lambda x: torch.eye(4) + x, r(4, 4)),
+        (lambda x: F.one_hot(x, 7), i(7, 3, 4)),
+        (lambda x: torch.linspace(-1, 1, 5) * x, r(5)),
+        (lambda x: torch.bucketize(x, boundaries()), r(3, 4)),
+        (lambda x: torch.searchsorted(boundaries(), x), r(4)),
+        (lambda x: torch.isin(x, torch.tensor([1, 3])), i(5, 4)),
+        (lambda x: x[:, [-1]], r(3, 4)),
+        (lambda x: x[..., [-2], :], r(3, 4, 5)),
+    ],
+    "complex": [
+        (lambda x: torch.view_as_real(torch.view_as_complex(x) * torch.polar(x[..., 0], x[..., 1])), r(3, 2, 2)),
+        (lambda x: torch.fft.fftn(x, dim=(1, 2)).real, r(2, 3, 4)),
+    ],
+}
+
+
+class Called(torch.nn.Module):
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, a: Any, b: Any = None, c: Any = None, d: Any = None, e: Any = None) -> Any:
+        return self.function(*[x for x in (a, b, c, d, e) if x is not None])
+
+
+def type_of(x: Any) -> Type:
+    return Type(tuple(x.shape), "bool" if x.dtype == torch.bool else "real" if x.dtype.is_floating_point else "int")
+
+
+def recorded(function: Callable[..., Any], tensors: tuple[Any, ...]) -> tuple[Recording, list[Array], list[Value]]:
+    """The recording of a function, and its results in normal form and as values."""
+    types = dict(zip("abcde", map(type_of, tensors), strict=False))
+    module = Called(function).eval()
+    recording = Recording(Arrays(), exported(module, types, {}), module, types)
+    values = recording.results()
+    return recording, [output for output in recording.outputs() if output is not None], values
+
+
+def check(function: Callable[..., Any], tensors: tuple[Any, ...]) -> None:
+    expected = listed(function(*[x.clone() for x in tensors]))
+    recording, arrays, values = recorded(function, tensors)
+    stored = {("input", name): x for name, x in zip("abcde", tensors, strict=False)}
+    evaluation = Evaluation(recording.arrays, stored, {})
+    assert len(arrays) == len(expected)
+    for array, value, tensor in zip(arrays, values, expected, strict=True):
+        assert value.array == array
+        found = evaluation.array(array)
+        assert found.shape == tensor.shape
+        torch.testing.assert_close(found.double(), tensor.double(), atol=2e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_operations_have_the_values_of_pytorch(group: str) -> None:
+    for function, *tensors in GROUPS[group]:
+        deeply(lambda f=function, t=tuple(tensors): check(f, t))
+
+
+REFUSED: list[tuple[str, Any, Any]] = [
+    ("it draws random numbers", lambda x: F.dropout(x, 0.1, training=True), r(4)),
+    ("it draws random numbers", lambda x: x + torch.rand(4), r(4)),
+    ("`aten.cumprod` has no normal form", lambda x: torch.cumprod(x, 0), r(4)),
+    ("has no normal form with these arguments", lambda x: x.index_put((torch.tensor([0, 2]),), x[:2]), r(4)),
+    ("bitwise operations on integers", lambda x: x & 1, i(5, 4)),
+    ("it changes its inputs", lambda x: x.add_(1.0), r(4)),
+]
+
+
+@pytest.mark.parametrize(("reason", "function", "tensor"), REFUSED)
+def test_what_is_not_known_is_refused(reason: str, function: Callable[..., Any], tensor: Any) -> None:
+    with pytest.raises(Untranslatable, match=reason.replace(".", r"\.")):
+        deeply(lambda: recorded(function, (tensor,)))
+
+
+def test_a_refusal_has_its_module_and_line() -> None:
+    class Outer(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = Called(lambda x: torch.cumprod(x, 0))
+
+        def forward(self, a: Any) -> Any:
+            return self.inner(a) + 1
+
+    module, types = Outer().eval(), {"a": Type((4,))}
+    with pytest.raises(Untranslatable, match=r"in inner \(test_torch_calls.py:\d+\)$"):
+        Recording(Arrays(), exported(module, types, {}), module, types).results()
