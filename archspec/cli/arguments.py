@@ -210,6 +210,24 @@ def _build(parser: argparse.ArgumentParser) -> None:
     _output(parser)
 
 
+def _lift(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "source",
+        metavar="SOURCE",
+        help="FILE.py[:FACTORY], a function or class that returns a module (build); a `config.json` of transformers; "
+        "`timm:NAME` or `torchvision:NAME`",
+    )
+    parser.add_argument(
+        "--input",
+        metavar="NAME=DTYPE[SIZES]",
+        action="append",
+        default=[],
+        dest="inputs",
+        help="an input of the module of a file: `ids=int[batch,seq]`, `x=real[batch,64]`",
+    )
+    _output(parser)
+
+
 def _import(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "config", metavar="CONFIG", help="a `config.json`, its directory, `-` for standard input, or a name on the hub"
@@ -515,6 +533,7 @@ _COMMANDS = {
     "compare": Command("compare models side by side: hyperparameters, parameters, costs", _compare),
     "diff": Command("list the tensors and operations that differ between two models", _diff),
     "import": Command("convert a Hugging Face `config.json` to a spec", _import, "import_config"),
+    "lift": Command("describe a PyTorch module by a spec", _lift),
     "explain": Command("find the counting conventions that give a published number", _explain),
     "audit": Command("check a published calculation line by line", _audit),
     "verify": Command("check that a checkpoint stores exactly the tensors of a model", _verify),

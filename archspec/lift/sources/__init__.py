@@ -1,0 +1,1 @@
+"""Where a module to lift comes from: a Python file, a configuration, or a collection of models."""

@@ -1,0 +1,106 @@
+"""Inputs as users describe them: `--input NAME=dtype[batch,seq]`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from archspec.record import Record
+from archspec.source import ArchError, fail
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+_INPUT = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*([A-Za-z_]\w*)\s*\[([^\[\]]*)\]\s*")
+_DTYPES = ("real", "int", "bool")
+
+
+class Declared(Record):
+    """An input: its name, its element type, and its sizes, which are numbers or the names of free ones."""
+
+    name: str
+    dtype: str
+    sizes: tuple[int | str, ...]
+
+
+def parse_input(text: str) -> Declared:
+    """Return the input that an argument of `--input` describes. Raises ArchError."""
+    found = _INPUT.fullmatch(text)
+    if found is None:
+        raise _invalid(text, "expected NAME=dtype[sizes]")
+    name, dtype, inside = found.groups()
+    if dtype not in _DTYPES:
+        raise _invalid(text, f"unknown element type `{dtype}`", "use `real`, `int` or `bool`")
+    sizes: list[int | str] = []
+    for part in inside.split(",") if inside.strip() else []:
+        size = part.strip()
+        if size.isdecimal() and int(size) > 0:
+            sizes.append(int(size))
+        elif size.isidentifier():
+            sizes.append(size)
+        else:
+            raise _invalid(text, f"invalid size `{size}`")
+    return Declared(name, dtype, tuple(sizes))
+
+
+def _invalid(text: str, problem: str, help: str = "write it as `--input x=real[batch,seq,64]`") -> ArchError:
+    return fail("usage", f"invalid --input `{text}`: {problem}", help=help)
+
+
+def examples(module: nn.Module, declared: Sequence[Declared], turn: int) -> Iterator[dict[str, torch.Tensor]]:
+    """Yield inputs to try, the first or the second time: with longer and with shorter free sizes.
+
+    Free sizes are different from each other and from all sizes of the module's tensors. Integers are below the number
+    of rows of the table that they are looked up in, others are 0 and 1, beginning with 1.
+    """
+    for start in (3, 2):
+        sizes = _sizes(module, declared, turn, start)
+        bounds = _bounds(module, {item.name: _drawn(item, sizes, 0) for item in declared})
+        yield {item.name: _drawn(item, sizes, turn + 1, bounds.get(item.name, 2)) for item in declared}
+
+
+def _sizes(module: nn.Module, declared: Sequence[Declared], turn: int, start: int) -> dict[str, int]:
+    taken = {size for tensor in module.state_dict().values() for size in tensor.shape} if start > 2 else set[int]()
+    names = dict.fromkeys(size for item in declared for size in item.sizes if isinstance(size, str))
+    free = (size for size in range(start, 10_000) if size not in taken)
+    found = [next(free) for _ in range(2 * len(names))]
+    return dict(zip(names, found[turn::2], strict=True))
+
+
+def _drawn(item: Declared, sizes: dict[str, int], seed: int, bound: int = 2) -> torch.Tensor:
+    import torch
+
+    shape = [sizes[size] if isinstance(size, str) else size for size in item.sizes]
+    generator = torch.Generator().manual_seed(seed)
+    if item.dtype == "real":
+        return torch.randn(shape, generator=generator)
+    found = torch.randint(0, bound, shape, generator=generator)
+    if bound == 2 and shape:
+        found[..., 0] = 1
+    return found.bool() if item.dtype == "bool" else found
+
+
+def _bounds(module: nn.Module, inputs: dict[str, torch.Tensor]) -> dict[str, int]:
+    """Return the numbers of rows of the tables in which inputs are looked up."""
+    import torch
+
+    found: dict[str, int] = {}
+    places = {value.untyped_storage().data_ptr(): name for name, value in inputs.items() if value.dtype == torch.long}
+
+    def note(table: Any, given: tuple[Any, ...]) -> None:
+        name = places.get(given[0].untyped_storage().data_ptr()) if given else None
+        if name is not None:
+            found[name] = min(found.get(name, table.num_embeddings), table.num_embeddings)
+
+    hooks = [part.register_forward_pre_hook(note) for part in module.modules() if isinstance(part, torch.nn.Embedding)]
+    try:
+        with torch.no_grad():
+            module(**inputs)
+    except Exception:  # of any class: another attempt, or the module's own message, follows
+        pass
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return found

@@ -1,0 +1,369 @@
+"""Small configurations of an architecture: the fields of a configuration with small values, all of them different.
+
+A configuration class says neither which fields are sizes nor how they depend on each other. The name of a field and its
+value say what it most likely is; a proposal that turns out to be wrong does not construct or does not run, and is
+followed by one that changes less.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, TypeAlias, TypeGuard, cast
+
+Fields: TypeAlias = "dict[str, Any]"
+
+
+class Proposal(NamedTuple):
+    """How far a small configuration is from the actual one.
+
+    `is_distinct`: no two sizes are equal; otherwise, those stay equal that are in the configuration. `has_own_heads`:
+    the size of a head does not follow from the width. `is_cropped`: images and patches are small. `unit` divides all
+    widths; 0 leaves sizes of heads as they are, and widths as well unless they have their own heads.
+    """
+
+    is_distinct: bool
+    has_own_heads: bool
+    is_cropped: bool
+    unit: int
+
+
+PROPOSALS = (
+    Proposal(True, True, True, 8),
+    Proposal(True, False, True, 8),
+    Proposal(True, False, False, 8),
+    Proposal(False, True, True, 8),
+    Proposal(False, False, False, 8),
+    Proposal(False, False, False, 32),
+    Proposal(False, True, False, 0),
+    Proposal(False, False, False, 0),
+)
+
+
+class Choices(NamedTuple):
+    """Small values, in the order in which they are used. Without `layers`, there are as many as there are."""
+
+    layers: tuple[int, ...]
+    scale: int
+    heads: tuple[int, ...]
+    groups: int
+    patches: tuple[int, int]
+    vocabulary: int
+    positions: int
+    width: int
+    experts: tuple[int, int, int, int]
+
+
+CHOICES = (
+    Choices((3, 4, 5), 1, (6, 4, 12), 2, (6, 3), 97, 44, 5, (6, 2, 3, 1)),
+    Choices((4, 5, 6), 2, (8, 12, 4), 4, (5, 4), 113, 68, 7, (10, 3, 2, 2)),
+    Choices((), 1, (6, 4, 12), 2, (6, 3), 97, 44, 5, (6, 2, 3, 1)),
+)
+"""The first and the second configuration, and the first one with all layers.
+
+Widths are multiples of `scale`. Groups divide heads. Experts are all, those of a token, their groups, and the groups of
+a token.
+"""
+
+_KINDS: tuple[tuple[str, str], ...] = (
+    ("token", r"(token_id|token_index|token_ids|_start_id|_end_id)$"),
+    (
+        "kept",
+        r"codebook|feat_extract|^num_labels$|adapter|nextn|shared_layers|residual_layers|lstm_layers|positions?_buckets",
+    ),
+    ("layers", r"(^|_)(layers|n_layer|depth)$"),
+    ("at_layer", r"(indexes|indices|idxs|hook_ids|extract_layers|dense_replace|max_window_layers|attention_blocks)$"),
+    ("groups", r"(kv|key_value)_heads$"),
+    ("heads", r"(heads|n_head)$"),
+    ("head", r"head_(dim|size)$|^d_kv$|^kv_channels$|^dim_head$|_head_dim$|^d_head$"),
+    ("vocabulary", r"vocab_size$|^vocab$|vocab_size_per_layer_input$"),
+    ("positions", r"(max_\w*positions?(_embeddings)?|n_positions|n_ctx|max_seq_len\w*|context_length)$"),
+    ("experts", r"^(moe_)?(num_|n_)(local_|routed_)?experts$"),
+    ("chosen", r"experts_per_tok(en)?$|^moe_(topk|k)$|^top_k$"),
+    ("expert_groups", r"^n_group$"),
+    ("chosen_groups", r"^topk_group$"),
+    ("kept", r"image|patch|kernel|window|crop|chunk|bucket|stride|time|sampl|bins|block_size|pool_size|batch|mel|freq"),
+    (
+        "hidden",
+        r"(hidden_size|hidden_dim|d_model|n_embd|embed_dim|^dim|embedding_size|embedding_dim|width|projection_dim)s?$",
+    ),
+    ("width", r"(size|dim|dims|channels|units|n_inner|d_ff|rank|hidden|filters|inner|features|ffn)s?$"),
+)
+"""What a field is, by the first pattern that its name contains."""
+
+_LEAST = {"layers": 2, "heads": 3, "groups": 2, "head": 8, "vocabulary": 64, "positions": 41, "hidden": 16, "width": 16}
+"""Smaller values of these kinds stay as they are; those of others below 2."""
+
+
+_MOST_CHOSEN = 4
+"""Up to as many experts of a token stay as they are: products of their number with dimensions are constants."""
+
+_DERIVED = ("stage_names", "out_features", "out_indices")
+"""Fields that follow from the number of layers."""
+
+_PATTERN = r"interval|period|pattern|every|freq|skip|sparse_step|dense_replace|full_attention|attn_layer|layer_types"
+"""Parts of the names of fields that say that some layers are different."""
+
+
+def kind_of(name: str) -> str:
+    """Return what a field of this name is."""
+    return next((kind for kind, pattern in _KINDS if re.search(pattern, name)), "kept")
+
+
+def small(fields: Mapping[str, Any], proposal: Proposal, choices: Choices) -> Fields:
+    """Return the fields of a configuration with small values."""
+    return _Shrinking(fields, proposal, choices).fields
+
+
+def merged(fields: Mapping[str, Any], changes: Mapping[str, Any]) -> Fields:
+    """Return the fields of a configuration with changes, also to those of configurations inside of it."""
+    found = {**fields, **changes}
+    for name, value in changes.items():
+        inner = fields.get(name)
+        if isinstance(value, dict) and _is_configuration(inner):
+            found[name] = merged(inner, cast("Fields", value))
+    return found
+
+
+def has_patterns(fields: Mapping[str, Any]) -> bool:
+    """Whether layers may differ in a way that depends on their number."""
+    for scope in _scopes(fields):
+        counts = [value for name, value in _numbers(scope) if kind_of(name) == "layers"]
+        for name, value in scope.items():
+            items = [*map(str, cast("list[Any]", value))] if isinstance(value, list) else []
+            if len(items) in counts and len({*items}) > 1:
+                return True
+            if re.search(_PATTERN, name) and value and not isinstance(value, list | str | float):
+                return True
+    return False
+
+
+def hidden_changes(actual: Mapping[str, Any], first: Mapping[str, Any], second: Mapping[str, Any]) -> list[str]:
+    """Return the fields that are the same in two small configurations, but not in the actual one."""
+    found: list[str] = []
+    for name, value in actual.items():
+        a, b = first.get(name, value), second.get(name, value)
+        if _is_configuration(value) and isinstance(a, dict) and isinstance(b, dict):
+            found += hidden_changes(value, cast("Fields", a), cast("Fields", b))
+        elif a == b != value and name not in _DERIVED and not isinstance(value, list):
+            found.append(name)
+    return found
+
+
+class _Shrinking:
+    """The values that fields have been given."""
+
+    def __init__(self, actual: Mapping[str, Any], proposal: Proposal, choices: Choices) -> None:
+        self.proposal = proposal
+        self.choices = choices
+        self._actual = actual
+        self._keeps_heads = not proposal.unit and proposal.has_own_heads
+        self._unit = proposal.unit * choices.scale or (_head_of(actual) if self._keeps_heads else 0)
+        self._used: set[int] = set()
+        self._known: dict[tuple[str, int], int] = {}
+        self._turns: dict[str, int] = {}
+        self._multiple = math.lcm(*self._head_counts(actual), *_divisors(actual))
+        self.fields = self._scope(actual)
+
+    def _head_counts(self, actual: Mapping[str, Any]) -> list[int]:
+        """Return the small numbers of heads, by which widths are divided."""
+        found: list[int] = []
+        for scope in _scopes(actual):
+            found += [self._number(name, value) for name, value in _numbers(scope) if kind_of(name) == "heads"]
+            found += [value[0] for name, value in _lists(scope) if kind_of(name) == "heads"]
+        return found
+
+    def _scope(self, actual: Mapping[str, Any]) -> Fields:
+        """Return the fields of a configuration, or of one inside of it."""
+        found: Fields = {}
+        cropped = self._cropped(actual)
+        stages = {len(value) for name, value in _lists(actual) if kind_of(name) in ("heads", "hidden", "kept")}
+        for name, value in actual.items():
+            if _is_configuration(value):
+                found[name] = self._scope(value)
+            elif name in cropped:
+                found[name] = cropped[name]
+            elif _is_integer(value):
+                found[name] = value if kind_of(name) == "layers" and value in stages else self._number(name, value)
+        if not self.proposal.is_distinct:
+            self._equalize(actual, found)
+        layers = [(value, found[name]) for name, value in _numbers(actual) if kind_of(name) == "layers"]
+        large = [name for name, value in _numbers(actual) if value >= _LEAST["vocabulary"]]
+        most = min([found[name] for name in large if kind_of(name) == "vocabulary"], default=0)
+        is_shallow = any(found[name] != value for name, value in _numbers(actual) if kind_of(name) == "layers")
+        for name, value in actual.items():
+            if name in _DERIVED and is_shallow:
+                found[name] = None
+            elif kind_of(name) == "token" and most:
+                found[name] = _within(value, most)
+            elif kind_of(name) == "at_layer" and layers:
+                found[name] = _rescaled(value, *layers[0])
+            elif isinstance(value, dict) and "layer" in name and layers:
+                found[name] = _for_layers(cast("Fields", value), layers[0][1])
+            elif isinstance(value, list):
+                found[name] = self._list(name, cast("list[Any]", value), layers)
+        return found
+
+    def _equalize(self, actual: Mapping[str, Any], found: Fields) -> None:
+        """Give as many heads to keys as to queries if that is so in the configuration."""
+        heads = {value: found[name] for name, value in _numbers(actual) if kind_of(name) == "heads"}
+        for name, value in _numbers(actual):
+            if kind_of(name) == "groups" and value in heads:
+                found[name] = heads[value]
+
+    def _list(self, name: str, value: list[Any], layers: list[tuple[int, int]]) -> list[Any]:
+        few = next((few for many, few in layers if many == len(value) and many > few), None)
+        if few is not None and (not _are_integers(value) or "layer" in name):
+            return value[:few]
+        if not _are_integers(value):
+            return value
+        if re.search(r"depths$|num_blocks$|block_repeats$", name):
+            return [min(count, 2 + (turn + self.choices.width // 2) % 2) for turn, count in enumerate(value)]
+        if self.proposal.unit == 8 and kind_of(name) in ("hidden", "width") and min(value, default=0) >= 32:
+            by = math.gcd(*value, 2 ** (min(value) // 16).bit_length() // 2)
+            return [size // by for size in value]
+        return value
+
+    def _cropped(self, actual: Mapping[str, Any]) -> Fields:
+        """Return a small image and a small patch."""
+        image, patch = actual.get("image_size"), actual.get("patch_size")
+        if not (self.proposal.is_cropped and _is_integer(image) and _is_integer(patch) and image % patch == 0 < patch):
+            return {}
+        size, count = self.choices.patches
+        return {"image_size": size * count, "patch_size": size}
+
+    def _number(self, name: str, value: int) -> int:
+        kind = kind_of(name)
+        if value < _LEAST.get(kind, 2) or (kind == "layers" and not self.choices.layers):
+            return value
+        if not self.proposal.unit and (kind == "head" or (kind in ("heads", "groups") and not self._keeps_heads)):
+            return value
+        key = (kind, value) if not self.proposal.is_distinct else (name, value)
+        if kind in ("hidden", "width") and not self.proposal.is_distinct:
+            key = "width", value
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self._chosen(kind, value)
+        return found
+
+    def _chosen(self, kind: str, value: int) -> int:
+        choices, turn = self.choices, self._turns.get(kind, 0)
+        self._turns[kind] = turn + 1
+        match kind:
+            case "layers":
+                few = max(choices.layers[turn % len(choices.layers)], self._kinds_within(value) + choices.scale - 1)
+                return min(value, few) if self._kinds_within(value) else few
+            case "heads":
+                return choices.heads[turn % len(choices.heads)]
+            case "groups":
+                return choices.groups
+            case "vocabulary":
+                return choices.vocabulary + 6 * turn
+            case "positions":
+                return choices.positions + 8 * turn
+            case "experts":
+                return choices.experts[0]
+            case "chosen":
+                return value if value <= _MOST_CHOSEN else choices.experts[1]
+            case "expert_groups":
+                return choices.experts[2]
+            case "chosen_groups":
+                return min(value, choices.experts[3])
+            case "head":
+                return self._head(turn)
+            case "hidden" | "width" if self._unit:
+                return self._width(kind)
+            case _:
+                return value
+
+    def _kinds_within(self, count: int) -> int:
+        """Return how many of so many layers are of all kinds that a list names; 0 if no list has that many items."""
+        found = 0
+        for value in [value for scope in _scopes(self._actual) for value in scope.values()]:
+            items = [*map(str, cast("list[Any]", value))] if isinstance(value, list) else []
+            if len(items) == count:
+                found = max(found, *[items.index(kind) + 1 for kind in items])
+        return found
+
+    def _head(self, turn: int) -> int:
+        """Return the size of a head: that of the first width, or one that is no simple multiple of it."""
+        scale = self.choices.scale
+        width = self._multiple * self._unit // self.choices.heads[0]
+        return width + 8 * (scale + 1 + turn * scale) if self.proposal.has_own_heads else width
+
+    def _width(self, kind: str) -> int:
+        """Return the next width, which is divided by the numbers of heads if it is that of a hidden state."""
+        unit = self._unit
+        step = unit * self._multiple if kind == "hidden" or not self.proposal.is_distinct else unit
+        width = step if kind == "hidden" else step * self.choices.width
+        while width in self._used:
+            width += step
+        self._used.add(width)
+        return width
+
+
+def _head_of(actual: Mapping[str, Any]) -> int:
+    """Return the size of a head: a field, or the width over the number of heads."""
+    numbers = [(kind_of(name), value) for scope in _scopes(actual) for name, value in _numbers(scope)]
+    kinds = dict(reversed(numbers))
+    return kinds.get("head") or kinds.get("hidden", 0) // kinds.get("heads", 1)
+
+
+def _divisors(actual: Mapping[str, Any]) -> Iterator[int]:
+    """Yield numbers of groups, which divide widths."""
+    for scope in _scopes(actual):
+        for name, value in _numbers(scope):
+            if name.endswith("_groups") and 1 < value <= 32:
+                yield value
+
+
+def _scopes(actual: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield a configuration, and those inside of it."""
+    yield actual
+    for value in actual.values():
+        if _is_configuration(value):
+            yield from _scopes(value)
+
+
+def _numbers(scope: Mapping[str, Any]) -> list[tuple[str, int]]:
+    return [(name, value) for name, value in scope.items() if _is_integer(value)]
+
+
+def _lists(scope: Mapping[str, Any]) -> list[tuple[str, list[int]]]:
+    found = [(name, cast("list[Any]", value)) for name, value in scope.items() if isinstance(value, list) and value]
+    return [(name, value) for name, value in found if _are_integers(value)]
+
+
+def _for_layers(value: Fields, few: int) -> Fields:
+    """Return values by the numbers of layers, for few layers."""
+    return {key: part for key, part in value.items() if not str(key).isdecimal() or int(key) < few}
+
+
+def _within(value: Any, vocabulary: int) -> Any:
+    """Return the identifiers of tokens, moved into a small vocabulary."""
+    if isinstance(value, list):
+        return [_within(item, vocabulary) for item in cast("list[Any]", value)]
+    return vocabulary - 1 - value % 16 if _is_integer(value) and value >= vocabulary else value
+
+
+def _rescaled(value: Any, many: int, few: int) -> Any:
+    """Return numbers of layers, moved into few layers: all are all, and some are all but two."""
+    if isinstance(value, list):
+        items = cast("list[Any]", value)
+        return list(dict.fromkeys([-(-item * few // many) if item > 0 else item for item in items]))
+    if not _is_integer(value) or value <= 0:
+        return value
+    return few if value >= many else min(value, max(few - 2, 1))
+
+
+def _is_configuration(value: Any) -> TypeGuard[Fields]:
+    return isinstance(value, dict) and "model_type" in value
+
+
+def _is_integer(value: Any) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _are_integers(value: list[Any]) -> bool:
+    return all(_is_integer(item) for item in value)

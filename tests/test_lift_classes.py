@@ -1,0 +1,70 @@
+"""Classes of `transformers` that `lift` has not been made for: what is lifted is right, and the share does not fall.
+
+`lift_classes.yaml` has 150 classes, drawn at random from all model types with `random.seed(20)`, and the reason why one
+is refused, for those that have been tried. The configurations are the defaults of their types.
+"""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+import archspec  # noqa: E402
+from archspec.equivalence.api import equivalent  # noqa: E402
+from archspec.lift.sources.architecture import subject_of  # noqa: E402
+from archspec.lift.sources.configuration import architecture_of  # noqa: E402
+from archspec.lift.sources.lifting import lift_source  # noqa: E402
+
+CLASSES: dict[str, dict[str, str]] = yaml.safe_load((Path(__file__).parent / "lift_classes.yaml").read_text())
+TRIED = {name: entry for name, entry in CLASSES.items() if "refused" in entry or "lifted" in entry}
+LIFTED = [name for name, entry in TRIED.items() if "lifted" in entry]
+
+
+@pytest.mark.slow
+def test_the_list_is_complete() -> None:
+    assert len(CLASSES) == 150
+    assert all(hasattr(transformers, entry["class"]) for entry in CLASSES.values())
+
+
+def lifted(name: str, folder: Path) -> tuple[Any, Any] | None:
+    """The spec of a class with its default configuration, and its architecture; None if it is refused."""
+    path = folder / "config.json"
+    path.write_text(json.dumps({"model_type": name, "architectures": [CLASSES[name]["class"]]}))
+    try:
+        text = lift_source(os.fspath(path))
+    except archspec.ArchError:
+        return None
+    return archspec.loads(text), (text, architecture_of(os.fspath(path)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LIFTED[:1])
+def test_a_class_is_lifted(name: str, tmp_path: Path) -> None:
+    check(name, tmp_path)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", CLASSES)
+def test_no_class_is_lifted_wrongly(name: str, tmp_path: Path) -> None:
+    check(name, tmp_path)
+
+
+def check(name: str, folder: Path) -> None:
+    """Compare the spec with a module of other sizes, if there is a spec; there is one for those that were lifted."""
+    found = lifted(name, folder)
+    assert found is not None or name not in LIFTED
+    if found is None:
+        return
+    model, (text, architecture) = found
+    second = subject_of(architecture).second
+    assert second is not None
+    other = second()
+    overrides = {name: other.numbers[name] for name in model.hyperparameters if name in other.numbers}
+    if len(overrides) == len(model.hyperparameters):
+        assert equivalent(archspec.loads(text, **overrides), other.module).verdict in ("equal", "outputs equal")

@@ -1,0 +1,221 @@
+"""Sources of `lift`: inputs as users write them, small configurations, files, configurations and collections."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from archspec import ArchError
+from archspec.cli import main
+from archspec.lift.sources.inputs import Declared, parse_input
+from archspec.lift.sources.shrinking import CHOICES, PROPOSALS, has_patterns, hidden_changes, merged, small
+
+BERT: dict[str, Any] = {
+    "model_type": "bert",
+    "vocab_size": 30522,
+    "hidden_size": 768,
+    "num_hidden_layers": 12,
+    "num_attention_heads": 12,
+    "intermediate_size": 3072,
+    "max_position_embeddings": 512,
+    "type_vocab_size": 2,
+    "pad_token_id": 0,
+    "eos_token_id": 30000,
+    "layer_norm_eps": 1e-12,
+    "hidden_act": "gelu",
+}
+MIXTURE: dict[str, Any] = {
+    "model_type": "deepseek_v3",
+    "hidden_size": 7168,
+    "num_hidden_layers": 61,
+    "num_attention_heads": 128,
+    "num_key_value_heads": 128,
+    "n_routed_experts": 256,
+    "n_group": 8,
+    "topk_group": 4,
+    "num_experts_per_tok": 8,
+    "first_k_dense_replace": 3,
+}
+
+
+def test_inputs_are_parsed() -> None:
+    assert parse_input("ids=int[batch, seq]") == Declared("ids", "int", ("batch", "seq"))
+    assert parse_input(" x = real[batch,3,224]") == Declared("x", "real", ("batch", 3, 224))
+    assert parse_input("flag=bool[]") == Declared("flag", "bool", ())
+
+
+SHOWN = [
+    ["net.py", "--input", "ids=int[batch"],
+    ["net.py", "--input", "ids=float[batch,seq]"],
+    ["net.py", "--input", "ids=int[batch,0]"],
+    ["net.py", "--input", "ids=int[batch,]"],
+]
+
+
+def test_errors_of_inputs(capsys: pytest.CaptureFixture[str], golden: Callable[[str, str], None]) -> None:
+    pytest.importorskip("torch")
+    said: list[str] = []
+    for arguments in SHOWN:
+        assert main(["lift", *arguments]) == 2
+        said.append(f"$ archspec lift {' '.join(arguments)}\n{capsys.readouterr().err}")
+    golden("lift/inputs.txt", "\n".join(said))
+
+
+def test_without_pytorch_the_package_is_named(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "torch", None)
+    assert main(["lift", "net.py"]) == 2
+    assert "PyTorch is required but not installed" in capsys.readouterr().err
+
+
+def test_sizes_of_small_configurations_are_distinct() -> None:
+    both = [merged(BERT, small(BERT, PROPOSALS[0], choices)) for choices in CHOICES[:2]]
+    names = [name for name in BERT if name.endswith(("size", "layers", "heads", "embeddings"))]
+    assert len({(both[0][name], both[1][name]) for name in names}) == len(names)
+    for found in both:
+        assert found["hidden_size"] % found["num_attention_heads"] == 0
+        assert found["type_vocab_size"] == 2 and found["pad_token_id"] == 0
+        assert found["eos_token_id"] < found["vocab_size"]
+    heads = [found["hidden_size"] // found["num_attention_heads"] for found in both]
+    assert heads[0] != heads[1]
+
+
+def test_two_small_configurations_differ_in_all_that_is_changed() -> None:
+    for fields in (BERT, MIXTURE):
+        first, second = (small(fields, PROPOSALS[0], choices) for choices in CHOICES[:2])
+        assert hidden_changes(fields, first, second) == []
+        assert merged(fields, first) != merged(fields, second)
+    assert hidden_changes({"n_group": 8, "size": 2}, {"n_group": 2}, {"n_group": 2}) == ["n_group"]
+
+
+def test_the_third_configuration_has_all_layers() -> None:
+    assert small(BERT, PROPOSALS[0], CHOICES[2]) == small(BERT, PROPOSALS[0], CHOICES[0]) | {"num_hidden_layers": 12}
+    assert has_patterns(MIXTURE) and not has_patterns(BERT)
+    assert has_patterns({"num_hidden_layers": 3, "layer_types": ["local", "full", "local"]})
+
+
+def test_few_layers_are_of_all_kinds() -> None:
+    kinds = ["local"] * 5 + ["full"] + ["local"] * 6
+    fields = {"num_hidden_layers": 12, "layer_types": kinds}
+    counts = [small(fields, PROPOSALS[0], choices)["num_hidden_layers"] for choices in CHOICES]
+    assert counts == [6, 7, 12]
+
+
+def test_lists_with_an_item_for_each_layer_are_shortened() -> None:
+    fields = {"num_hidden_layers": 6, "layer_types": ["a", "b"] * 3, "depths": [2, 2, 6, 2], "eos_token_id": [1, 200]}
+    found = small(fields | {"vocab_size": 300}, PROPOSALS[0], CHOICES[0])
+    assert found["layer_types"] == ["a", "b", "a"] and len(found["depths"]) == 4
+    assert max(found["eos_token_id"]) < found["vocab_size"]
+
+
+FILE = """
+import torch
+
+class Layer(torch.nn.Module):
+    def __init__(self, hidden):
+        super().__init__()
+        self.up = torch.nn.Linear(hidden, hidden)
+        self.dropout = torch.nn.Dropout(0.1)
+
+    def forward(self, x):
+        return self.dropout(self.up(x).relu()) + x
+
+class Net(torch.nn.Module):
+    def __init__(self, vocab=50, hidden=16, layers=3):
+        super().__init__()
+        self.embedding = torch.nn.Embedding(vocab, hidden)
+        self.layers = torch.nn.ModuleList([Layer(hidden) for _ in range(layers)])
+
+    def forward(self, ids, mask=None):
+        h = self.embedding(ids)
+        for layer in self.layers:
+            h = layer(h)
+        return h
+
+def build():
+    return Net().eval()
+
+def variant(vocab=50, hidden=16, layers=3):
+    return Net(vocab, hidden, layers).eval()
+
+def other():
+    return 3
+
+def broken():
+    raise KeyError("x")
+"""
+
+
+@pytest.fixture
+def net(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "net.py").write_text(FILE)
+    return tmp_path / "net.py"
+
+
+WRONG = [
+    ["missing.py"],
+    ["net.py"],
+    ["net.py:nothing"],
+    ["net.py:other"],
+    ["net.py:broken"],
+    ["net.py", "--input", "idx=int[batch,seq]"],
+    ["net.py", "--input", "ids=real[batch,seq]"],
+    ["net.py:Net", "--input", "ids=int[batch,seq]"],
+    ["nothing:resnet18"],
+    ["config.json", "--input", "x=real[3]"],
+    ["missing.json"],
+    ["empty.json"],
+    ["unknown.json"],
+    ["list.json"],
+]
+
+
+@pytest.mark.slow
+def test_errors_of_sources(net: Path, capsys: pytest.CaptureFixture[str], golden: Callable[[str, str], None]) -> None:
+    pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    contents: dict[str, object] = {"config": BERT, "empty": {}, "unknown": {"model_type": "brt"}, "list": []}
+    for name, content in contents.items():
+        (net.parent / f"{name}.json").write_text(json.dumps(content))
+    said: list[str] = []
+    for arguments in WRONG:
+        assert main(["lift", *arguments]) != 0
+        said.append(f"$ archspec lift {' '.join(arguments)}\n{capsys.readouterr().err}")
+    golden("lift/sources.txt", "\n".join(said).replace(transformers.__version__, "VERSION"))
+
+
+@pytest.mark.slow
+def test_a_file_is_lifted(net: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("torch")
+    assert main(["lift", "net.py", "--input", "ids=int[batch,seq]", "-o", "net.arch"]) == 0
+    assert main(["lift", "net.py", "--input", "ids=int[batch,seq]", "-o", "net.arch"]) == 2
+    assert main(["verify", "net.arch", "--module", "net.py"]) == 0
+    assert capsys.readouterr().out.count("Equal: proven") == 1
+
+
+@pytest.mark.slow
+def test_integers_among_arguments_are_hyperparameters(net: Path) -> None:
+    torch = pytest.importorskip("torch")
+    import archspec
+    from archspec.lift.sources.lifting import lift_source
+
+    (net.parent / "net.arch").write_text(lift_source("net.py:variant", ["ids=int[batch,seq]"]))
+    model = archspec.load("net.arch")
+    assert dict(model.hyperparameters) == {"vocab": 50, "hidden": 16, "layers": 3}
+    assert torch.nn.Embedding(50, 16).weight.numel() + 3 * (16 * 16 + 16) == model.params.total
+    assert archspec.load("net.arch", layers=5, hidden=8).params.total == 50 * 8 + 5 * (8 * 8 + 8)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("collection", ["timm", "torchvision"])
+def test_collections_that_are_not_installed_are_named(collection: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    from archspec.lift.sources.subjects import source_of
+
+    monkeypatch.setitem(__import__("sys").modules, collection, None)
+    with pytest.raises(ArchError, match=f"{collection} is required but not installed"):
+        source_of(f"{collection}:resnet18")
