@@ -63,7 +63,7 @@ from archspec.formulas.restarts import Assumption as Assumption
 from archspec.formulas.totals import Term as Term
 from archspec.graph.network import Graph as Graph
 from archspec.ir import Type as Type
-from archspec.lift.api import lift as lift
+from archspec.lifting.api import lift as lift
 from archspec.model import Model as Model
 from archspec.model import ModelLike as ModelLike
 from archspec.pictures.view import view as view

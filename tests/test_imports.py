@@ -192,7 +192,7 @@ MAY_IMPORT = {
         "reporting",
         "source",
     },
-    "lift": {
+    "lifting": {
         "formatting",
         "algebra",
         "configs",
@@ -331,7 +331,7 @@ MAY_IMPORT = {
         "formulas",
         "graph",
         "language_server",
-        "lift",
+        "lifting",
         "model",
         "overrides",
         "pictures",
@@ -365,7 +365,7 @@ MAY_IMPORT = {
         "formulas",
         "graph",
         "ir",
-        "lift",
+        "lifting",
         "model",
         "pictures",
         "pipeline",

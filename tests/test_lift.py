@@ -95,7 +95,7 @@ def test_models_read_as_if_written_by_hand(name: str, golden: Callable[[str, str
     pytest.importorskip("transformers")
     from lifted import subject
 
-    from archspec.lift.api import lift_subject
+    from archspec.lifting.api import lift_subject
 
     text = lift_subject(subject(name))
     assert not re.search(r"\b(part|n|tmp)[0-9]+\b|[a-z]+[0-9]+ =", text)
@@ -110,7 +110,7 @@ def test_text_does_not_grow_with_depth(name: str) -> None:
     pytest.importorskip("transformers")
     from lifted import subject
 
-    from archspec.lift.api import lift_subject
+    from archspec.lifting.api import lift_subject
 
     layers = {"bert": "num_hidden_layers", "gpt2": "n_layer"}[name]
     few, many = [re.sub(r"params == [0-9_]+", "", lift_subject(subject(name, **{layers: n}))) for n in (2, 12)]
@@ -122,7 +122,7 @@ def test_a_lifted_encoder_is_not_much_longer_than_the_bundled_one() -> None:
     pytest.importorskip("transformers")
     from lifted import subject
 
-    from archspec.lift.api import lift_subject
+    from archspec.lifting.api import lift_subject
 
     bundled = (Path(__file__).parent.parent / "specs" / "bert.arch").read_text()
     start, end = bundled.index("import std"), bundled.index("## Scores for the word at each token")

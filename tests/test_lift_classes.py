@@ -17,9 +17,9 @@ transformers = pytest.importorskip("transformers")
 
 import archspec  # noqa: E402
 from archspec.equivalence.api import equivalent  # noqa: E402
-from archspec.lift.sources.architecture import subject_of  # noqa: E402
-from archspec.lift.sources.configuration import architecture_of  # noqa: E402
-from archspec.lift.sources.lifting import lift_source  # noqa: E402
+from archspec.lifting.sources.architecture import subject_of  # noqa: E402
+from archspec.lifting.sources.configuration import architecture_of  # noqa: E402
+from archspec.lifting.sources.lifting import lift_source  # noqa: E402
 
 CLASSES: dict[str, dict[str, str]] = yaml.safe_load((Path(__file__).parent / "lift_classes.yaml").read_text())
 TRIED = {name: entry for name, entry in CLASSES.items() if "refused" in entry or "lifted" in entry}

@@ -3,14 +3,14 @@
 import pytest
 
 from archspec.algebra import symbol
-from archspec.lift.expressions import Expressions
-from archspec.lift.names import Names, definition_names
-from archspec.lift.notation import written
-from archspec.lift.roles import role_statements
-from archspec.lift.runs import address_pattern
-from archspec.lift.sizes import Varying, conditions
-from archspec.lift.templates import Gaps, filled
-from archspec.lift.views import Layout, pattern
+from archspec.lifting.expressions import Expressions
+from archspec.lifting.names import Names, definition_names
+from archspec.lifting.notation import written
+from archspec.lifting.roles import role_statements
+from archspec.lifting.runs import address_pattern
+from archspec.lifting.sizes import Varying, conditions
+from archspec.lifting.templates import Gaps, filled
+from archspec.lifting.views import Layout, pattern
 
 BATCH, SEQ = symbol("batch"), symbol("seq")
 

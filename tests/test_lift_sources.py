@@ -9,8 +9,8 @@ import pytest
 
 from archspec import ArchError
 from archspec.cli import main
-from archspec.lift.sources.inputs import Declared, parse_input
-from archspec.lift.sources.shrinking import CHOICES, PROPOSALS, has_patterns, hidden_changes, merged, small
+from archspec.lifting.sources.inputs import Declared, parse_input
+from archspec.lifting.sources.shrinking import CHOICES, PROPOSALS, has_patterns, hidden_changes, merged, small
 
 BERT: dict[str, Any] = {
     "model_type": "bert",
@@ -201,7 +201,7 @@ def test_a_file_is_lifted(net: Path, capsys: pytest.CaptureFixture[str]) -> None
 def test_integers_among_arguments_are_hyperparameters(net: Path) -> None:
     torch = pytest.importorskip("torch")
     import archspec
-    from archspec.lift.sources.lifting import lift_source
+    from archspec.lifting.sources.lifting import lift_source
 
     (net.parent / "net.arch").write_text(lift_source("net.py:variant", ["ids=int[batch,seq]"]))
     model = archspec.load("net.arch")
@@ -214,7 +214,7 @@ def test_integers_among_arguments_are_hyperparameters(net: Path) -> None:
 @pytest.mark.parametrize("collection", ["timm", "torchvision"])
 def test_collections_that_are_not_installed_are_named(collection: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
-    from archspec.lift.sources.subjects import source_of
+    from archspec.lifting.sources.subjects import source_of
 
     monkeypatch.setitem(__import__("sys").modules, collection, None)
     with pytest.raises(ArchError, match=f"{collection} is required but not installed"):

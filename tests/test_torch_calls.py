@@ -15,8 +15,8 @@ from archspec.equivalence.calls.values import Untranslatable, listed  # noqa: E4
 from archspec.equivalence.capture import exported  # noqa: E402
 from archspec.equivalence.evaluate import Evaluation  # noqa: E402
 from archspec.ir import Type  # noqa: E402
-from archspec.lift.recording import Recording  # noqa: E402
-from archspec.lift.values import Value  # noqa: E402
+from archspec.lifting.recording import Recording  # noqa: E402
+from archspec.lifting.values import Value  # noqa: E402
 from archspec.normal.arrays import Array, Arrays  # noqa: E402
 
 GENERATOR = torch.Generator().manual_seed(0)

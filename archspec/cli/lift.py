@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 
 from archspec.cli.files import write_text
-from archspec.lift.sources.lifting import lift_source
+from archspec.lifting.sources.lifting import lift_source
 from archspec.source import Diagnostic
 
 

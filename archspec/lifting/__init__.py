@@ -1,0 +1,1 @@
+"""Turn a PyTorch module into a readable spec."""

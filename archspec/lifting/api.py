@@ -1,0 +1,81 @@
+"""`archspec.lift`: a spec from a PyTorch module."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from archspec.equivalence.calls.values import Untranslatable
+from archspec.equivalence.stack import deeply
+from archspec.formatting.api import format
+from archspec.lifting.capture import Captured, captured
+from archspec.lifting.check import check, check_without
+from archspec.lifting.sizes import Sizes
+from archspec.lifting.subject import Subject
+from archspec.lifting.subjects import subject_of
+from archspec.lifting.text import source
+from archspec.pipeline.compile import loads
+from archspec.source import fail
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+
+def lift(module: nn.Module, example_inputs: Mapping[str, torch.Tensor] | Sequence[torch.Tensor], /) -> str:
+    """Return the spec of a module in evaluation, from inputs by argument of `forward`, or in its order.
+
+    Raises ArchError if the module cannot be written as a spec that computes exactly the same.
+    """
+    return lift_subject(subject_of(module, example_inputs))
+
+
+def lift_subject(subject: Subject) -> str:
+    """Return the spec of a module, given evidence for its sizes and names for its hyperparameters."""
+    try:
+        return deeply(lambda: _lifted(subject))
+    except Untranslatable as problem:
+        reason, help = str(problem), None
+    except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as problem:
+        reason, help = f"{type(problem).__name__} in archspec: {problem}", "report this, with the module"
+    raise fail("lift", f"cannot lift `{type(subject.module).__name__}`: {reason}".splitlines()[0], help=help)
+
+
+def _lifted(subject: Subject) -> str:
+    try:
+        return _written(subject, optional=True)
+    except _NotOptional:
+        return _written(subject, optional=False)
+
+
+class _NotOptional(Exception):
+    """A module computes something else without an input than its spec."""
+
+
+def _written(subject: Subject, optional: bool) -> str:
+    first = captured(subject, optional)
+    second = subject.second() if subject.second is not None else None
+    other = captured(second, optional) if second is not None else None
+    numbers = second.numbers if second is not None else None
+    sizes = Sizes(
+        first.program, other.program if other is not None else None, subject.numbers, numbers, first.attributes
+    )
+    kind = type(subject.module).__name__
+    name = subject.name or kind
+
+    def written(actual: Mapping[str, object] | None, params: int | None) -> str:
+        values = sizes.defaults(actual)
+        return format(source(first.program, sizes, f"{name}: lifted from {kind}.", name, values, params))
+
+    draft = written(None, None)
+    check(draft, {}, subject.module, first)
+    checked: tuple[dict[str, Any], Subject, Captured] = {}, subject, first
+    if second is not None and other is not None and sizes.other is not None:
+        checked = sizes.seconds(), second, other
+        check(draft, checked[0], second.module, other)
+    if first.program.optional:
+        try:
+            check_without(draft, checked[0], checked[1], first.program.optional, checked[2])
+        except Untranslatable:
+            raise _NotOptional from None
+    return written(subject.actual, loads(written(subject.actual, None)).params.total)

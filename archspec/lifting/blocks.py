@@ -1,0 +1,256 @@
+"""Blocks: which calls of modules become definitions, and what goes into and comes out of them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+from archspec.algebra import Dim, Polynomial, symbols
+from archspec.lifting.values import Frame, Value, live
+
+MOST_INLINED = 6
+"""Modules with at most so many operations are written where they are used."""
+
+TAKEN_APART = ("tensor", "input", "part")
+"""Operations of values that are not counted as steps."""
+
+
+class Body:
+    """What a call of a module computes: inputs, outputs, and the values between them."""
+
+    def __init__(self, frame: Frame, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
+        self.frame = frame
+        self.inputs = list(inputs)
+        self.outputs = list(outputs)
+
+    @property
+    def path(self) -> str:
+        """The address of the module."""
+        return self.frame.path
+
+    def values(self) -> list[Value]:
+        """Return the values that are computed, each after its arguments."""
+        found: dict[Value, None] = dict.fromkeys(self.inputs)
+        waiting = [(value, False) for value in reversed(self.outputs)]
+        while waiting:
+            value, entered = waiting.pop()
+            if value in found:
+                continue
+            if entered:
+                found[value] = None
+            else:
+                waiting.append((value, True))
+                waiting += [(operand, False) for operand in reversed(value.operands)]
+        given = set(self.inputs)
+        return [value for value in found if value not in given]
+
+
+def bodies_of(root: Frame, outputs: Sequence[Value], owners: Mapping[str, Sequence[str]]) -> dict[Value | None, Body]:
+    """Divide the values of a module into bodies: one for each call that is kept, by the value it is in its parent.
+
+    `owners` are the names of the tensors that each module owns itself. The body of the whole module has the key None.
+    """
+    outputs = list(outputs)
+    values = _merged(live(outputs), outputs)
+    _hoist(values, outputs)
+    kept = _sized(_kept(root, values, owners), values)
+    owner = {value: next(frame for frame in reversed(value.frame.stack) if frame in kept) for value in values}
+    found: dict[Value | None, Body] = {}
+    results = list(outputs)
+    active = list(values)
+    frames = dict.fromkeys([frame for value in values for frame in value.frame.stack if frame in kept])
+    for frame in sorted(frames, key=lambda frame: -len(frame.stack)):
+        if frame is root:
+            continue
+        members = [value for value in active if owner[value] is frame]
+        parent = next(other for other in reversed(frame.stack[:-1]) if other in kept)
+        call, body, replaced = _collapsed(frame, parent, members, active, results)
+        for other in found.values():
+            other.inputs = [replaced.get(value, value) for value in other.inputs]
+        found[call] = body
+        for value in values:
+            if owner[value] is not frame:
+                _replace(value, replaced)
+        results = [replaced.get(value, value) for value in results]
+        made = [call, *[part for part in replaced.values() if part is not call]]
+        owner |= dict.fromkeys(made, parent)
+        inside = set(members)
+        active = [value for value in active if value not in inside] + made
+        values += made
+    inputs = [value for value in values if value.op == "input"]
+    found[None] = Body(root, inputs, results)
+    return found
+
+
+def masks_of(bodies: Sequence[Body], optional: Collection[str]) -> set[Value]:
+    """Return the inputs among those that may be left out, and the masks made of them, if attention alone uses them."""
+    values = list(dict.fromkeys([value for body in bodies for value in body.values()]))
+    inputs = {value for body in bodies for value in body.inputs if value.op == "input" and value.address in optional}
+    found: set[Value] = set()
+    for given in inputs:
+        masks = {given} | {value for value in values if value.op == "key_mask" and value.args == [given]}
+        users = [(value, mask) for value in values for mask in value.operands if mask in masks]
+        if all(_tolerates(value, mask) for value, mask in users):
+            found |= masks
+    return found
+
+
+def _tolerates(value: Value, mask: Value) -> bool:
+    """Whether a value can be computed without a mask."""
+    if value.op == "attention":
+        return mask not in value.args[:3]
+    return value.kind == "block" or (value.op == "key_mask" and mask.op == "input")
+
+
+def _collapsed(
+    frame: Frame, parent: Frame, members: Sequence[Value], values: Sequence[Value], results: Sequence[Value]
+) -> tuple[Value, Body, dict[Value, Value]]:
+    """Return the value that a call is in its parent, its body, and what the values that leave it become."""
+    inside = set(members)
+    inputs = dict.fromkeys(
+        [operand for value in members for operand in value.operands if operand not in inside and operand.op != "tensor"]
+    )
+    used = {operand for value in values if value not in inside for operand in value.operands} | set(results)
+    outputs = [value for value in members if value in used and value.op != "tensor"]
+    body = Body(frame, [*inputs], outputs)
+    first = outputs[-1]
+    call = Value(
+        frame.kind, [*inputs], array=first.array, dtype=first.dtype, frame=parent, kind="block", address=frame.path
+    )
+    call.names = [name for value in reversed(outputs) for name in value.names] if len(outputs) == 1 else []
+    if len(outputs) == 1:
+        return call, body, {outputs[0]: call}
+    replaced: dict[Value, Value] = {}
+    for turn, value in enumerate(outputs):
+        part = Value("part", [call], {"index": turn}, array=value.array, dtype=value.dtype, frame=parent, kind="part")
+        part.names = value.names
+        replaced[value] = part
+    return call, body, replaced
+
+
+def _replace(value: Value, replaced: Mapping[Value, Value]) -> None:
+    def other(item: object) -> object:
+        if isinstance(item, Value):
+            return replaced.get(item, item)
+        return [other(part) for part in item] if isinstance(item, list) else item  # pyright: ignore
+
+    value.args = [other(arg) for arg in value.args]
+
+
+# Which calls are kept -------------------------------------------------------------------------------------------------
+
+
+def _kept(root: Frame, values: Sequence[Value], owners: Mapping[str, Sequence[str]]) -> set[Frame]:
+    """Return the calls that become definitions: repeated elements of lists, large ones, and layers with own tensors."""
+    frames = list(dict.fromkeys([frame for value in values for frame in value.frame.stack]))
+    calls = Counter([frame.path for frame in frames])
+    listed = Counter([(_list_of(frame.path), frame.kind) for frame in frames if _list_of(frame.path)])
+    kinds = Counter([frame.kind for frame in frames])
+    kept = {root}
+    steps: Counter[Frame] = Counter()
+    counted: set[object] = set()
+    for value in values:
+        if value.op not in TAKEN_APART:
+            steps[value.frame] += 1
+    for frame in sorted(frames, key=lambda frame: -len(frame.stack)):
+        if frame is root:
+            continue
+        is_element = listed[_list_of(frame.path), frame.kind] > 1 or calls[frame.path] > 1
+        is_layer = bool(owners.get(frame.path)) and kinds[frame.kind] > 1 and steps[frame] > 1
+        if steps[frame] and ((is_element and steps[frame] > 1) or is_layer or steps[frame] > MOST_INLINED):
+            kept.add(frame)
+            element = frame.parent, _list_of(frame.path) or frame.path
+            if frame.parent is not None and element not in counted:
+                steps[frame.parent] += 1  # a list of equal modules is one step
+            counted.add(element)
+        elif frame.parent is not None:
+            steps[frame.parent] += steps[frame]
+    return kept
+
+
+def _sized(kept: set[Frame], values: Sequence[Value]) -> set[Frame]:
+    """Return the calls all of whose dimensions are sizes of their inputs; others are written where they are used."""
+
+    def is_sized(frame: Frame) -> bool:
+        inside = {value for value in values if frame.contains(value.frame)}
+        inputs = {operand for value in inside for operand in value.operands if operand not in inside}
+        given = {size.symbol for value in inputs for size in value.shape if isinstance(size, Polynomial)}
+        needed = {name for value in inside for size in _sizes(value) for name in symbols(size)}
+        return needed <= given
+
+    return {frame for frame in kept if frame.parent is None or is_sized(frame)}
+
+
+def _sizes(value: Value) -> Iterator[Dim]:
+    for item in (*value.shape, *value.settings.values()):
+        for size in item if isinstance(item, tuple | list) else (item,):  # pyright: ignore
+            if isinstance(size, Polynomial):
+                yield size
+
+
+def _list_of(path: str) -> str:
+    """Return the address of the list that a module is an element of; empty if it is in none."""
+    return path.rpartition(".")[0] if re.fullmatch(r"(.*\.)?[0-9]+", path) else ""
+
+
+# Values that do not depend on the data --------------------------------------------------------------------------------
+
+
+def _hoist(values: Sequence[Value], outputs: Sequence[Value]) -> None:
+    """Move what does not depend on the data to the innermost call around those that use it."""
+    users: dict[Value, list[Value]] = {value: [] for value in values}
+    for value in values:
+        for operand in value.operands:
+            users[operand].append(value)
+    still = _independent(values, users)
+    for value in reversed(values):
+        if value not in still or value.op in ("tensor", "input") or not users[value] or value in outputs:
+            continue
+        inside = value.kind != "layer" and all(value.frame.contains(user.frame) for user in users[value])
+        around = _common([*([value.frame] if value.kind == "layer" else []), *[user.frame for user in users[value]]])
+        if not inside or value.op not in TAKEN_APART:
+            value.frame = around
+
+
+def _merged(values: Sequence[Value], outputs: list[Value]) -> list[Value]:
+    """Return values without those that are computed anew from the same masks and tensors."""
+    users: dict[Value, list[Value]] = {value: [] for value in values}
+    for value in values:
+        for operand in value.operands:
+            users[operand].append(value)
+    first: dict[object, Value] = {}
+    replaced: dict[Value, Value] = {}
+    still = _independent(values, users)
+    for value in values:
+        if value.op in ("tensor", "input") or value not in still or _is_cheap(value):
+            continue
+        same = first.setdefault((value.op, value.array, value.dtype), value)
+        if same is not value:
+            replaced[value] = same
+    for value in values:
+        _replace(value, replaced)
+    outputs[:] = [replaced.get(value, value) for value in outputs]
+    return live(outputs)
+
+
+def _is_cheap(value: Value) -> bool:
+    """Whether a value is made of positions in a few steps."""
+    return value.op == "arange" or (value.op == "reshape" and _is_cheap(value.operands[0])) or value.op == "full"
+
+
+def _independent(values: Sequence[Value], users: Mapping[Value, Sequence[Value]]) -> set[Value]:
+    """Return the values that depend on positions, tensors and masks of padding alone."""
+    found: set[Value] = set()
+    for value in values:
+        masks = value.op == "input" and all(user.dtype == "bool" for user in users[value])
+        if masks or (value.op != "input" and all(operand in found for operand in value.operands)):
+            found.add(value)
+    return found
+
+
+def _common(frames: Iterable[Frame]) -> Frame:
+    """Return the innermost call that contains all others."""
+    stacks = [frame.stack for frame in frames]
+    shared = [items[0] for items in zip(*stacks, strict=False) if all(item is items[0] for item in items)]
+    return shared[-1]

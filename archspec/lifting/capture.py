@@ -1,0 +1,139 @@
+"""A subject as a program of definitions: what `torch.export` sees of it, recorded, divided and written."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from archspec.algebra import Dim, Polynomial, symbol
+from archspec.equivalence.calls.values import Untranslatable
+from archspec.equivalence.capture import exported
+from archspec.ir import Type
+from archspec.lifting.program import Program, program_of
+from archspec.lifting.recording import Recording
+from archspec.lifting.signatures import Signatures, signatures_of
+from archspec.lifting.subject import Subject
+from archspec.normal.arrays import Array, Arrays
+
+if TYPE_CHECKING:
+    import torch
+
+FREE_NAMES = ("seq", "length", "frames", "height", "width", "depth")
+"""Names of dimensions after `batch`."""
+
+
+class Captured(NamedTuple):
+    """A module as definitions, and what its outputs are in normal form."""
+
+    program: Program
+    arrays: Arrays
+    outputs: list[Array]
+    recording: Recording
+
+    def attributes(self, path: str) -> Mapping[str, object]:
+        """Return the numbers that a module has as attributes."""
+        own = vars(self.recording.module.get_submodule(path))
+        return {
+            name: value for name, value in own.items() if isinstance(value, int | float) and not name.startswith("_")
+        }
+
+
+def captured(subject: Subject, optional: bool = True) -> Captured:
+    """Return what a module computes. Inputs that `forward` can do without, and that are only masks, are `optional`.
+
+    Raises Untranslatable if the language cannot express it.
+    """
+    module = subject.module
+    if any(part.training for part in module.modules()):
+        raise Untranslatable("it is in training: call `eval()` first")
+    signatures = signatures_of(module, subject.inputs)
+    types, sizes = dimensions(subject.inputs, subject.other_inputs)
+    recording = _recorded(subject, types, sizes)
+    values = recording.results()
+    outputs = [value.array for value in values]
+    program = program_of(
+        recording,
+        values,
+        _named(signatures, len(values)),
+        sizes,
+        [*subject.numbers],
+        omissible(subject) if optional else (),
+    )
+    return Captured(program, recording.arrays, outputs, recording)
+
+
+def omissible(subject: Subject) -> list[str]:
+    """Return the inputs for which `forward` has the default None."""
+    parameters = inspect.signature(subject.module.forward).parameters
+    return [name for name in subject.inputs if name in parameters and parameters[name].default is None]
+
+
+def outputs_without(subject: Subject, names: Sequence[str], arrays: Arrays) -> list[Array]:
+    """Return the outputs of a module that is called without some inputs, in normal form."""
+    types, sizes = dimensions(subject.inputs, subject.other_inputs)
+    kept = {name: type for name, type in types.items() if name not in names}
+    program = exported(subject.module, kept, sizes)
+    recording = Recording(arrays, program, subject.module, _settled(program, kept, sizes))
+    return [value.array for value in recording.results()]
+
+
+def _recorded(subject: Subject, types: Mapping[str, Type], sizes: Mapping[str, int]) -> Recording:
+    program = exported(subject.module, types, sizes)
+    return Recording(Arrays(), program, subject.module, _settled(program, types, sizes))
+
+
+def _settled(program: Any, types: Mapping[str, Type], sizes: Mapping[str, int]) -> dict[str, Type]:
+    """Return types in which those dimensions are numbers for whose sizes alone a program was exported."""
+    nodes = {node.name: node.meta["val"] for node in program.graph.nodes if node.op == "placeholder"}
+    fixed = {
+        size
+        for name, type in types.items()
+        for size, actual in zip(type.shape, nodes[name].shape, strict=True)
+        if isinstance(size, Polynomial) and (isinstance(actual, int) or actual.node.expr.is_Integer)
+    }
+    return {
+        name: Type(tuple([size.at(sizes) if size in fixed else size for size in type.shape]), type.dtype)  # pyright: ignore
+        for name, type in types.items()
+    }
+
+
+def _named(signatures: Signatures, count: int) -> Signatures:
+    names = signatures.outputs if len(signatures.outputs) == count else [""] * count
+    if len(set(names)) < len(names):
+        names = [""] * count
+    return signatures._replace(outputs=names)
+
+
+def dimensions(
+    inputs: Mapping[str, torch.Tensor], others: Mapping[str, torch.Tensor] | None
+) -> tuple[dict[str, Type], dict[str, int]]:
+    """Return the types of inputs, in which sizes that may be others are dimensions, and the sizes of these."""
+    known: dict[tuple[int, int], str] = {}
+    sizes: dict[str, int] = {}
+    types: dict[str, Type] = {}
+    for name, tensor in inputs.items():
+        shape: list[Dim] = []
+        second: Sequence[int] = others[name].shape if others is not None else tensor.shape
+        for axis, pair in enumerate(zip(tensor.shape, second, strict=True)):
+            if pair[0] == pair[1]:
+                shape.append(pair[0])
+                continue
+            if pair not in known:
+                known[pair] = _dimension_name(name, axis, sizes)
+                sizes[known[pair]] = pair[0]
+            shape.append(symbol(known[pair]))
+        types[name] = Type(tuple(shape), dtype_of(tensor))
+    return types, sizes
+
+
+def _dimension_name(name: str, axis: int, taken: Mapping[str, int]) -> str:
+    wanted = ["batch"] if axis == 0 else ["target"] if name.startswith("decoder_") else []
+    return next(found for found in [*wanted, *FREE_NAMES, *[f"size{i}" for i in range(99)]] if found not in taken)
+
+
+def dtype_of(tensor: torch.Tensor) -> str:
+    """Return the element type of a tensor: "real", "int" or "bool"."""
+    import torch
+
+    return "bool" if tensor.dtype == torch.bool else "real" if tensor.dtype.is_floating_point else "int"

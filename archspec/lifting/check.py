@@ -1,0 +1,69 @@
+"""The check of a lifted spec: it is only given out if it is the module."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from archspec.equivalence.api import other_tensors
+from archspec.equivalence.calls.values import Untranslatable
+from archspec.equivalence.compare import first_difference
+from archspec.equivalence.evaluate import Unevaluated
+from archspec.equivalence.numeric import largest_error, of_arrays, of_module
+from archspec.equivalence.places import Places
+from archspec.equivalence.sides import outputs_of
+from archspec.ir import Body
+from archspec.lifting.capture import Captured, outputs_without
+from archspec.lifting.subject import Subject
+from archspec.model import internals
+from archspec.normal.arrays import Array, Arrays
+from archspec.pipeline.compile import loads
+from archspec.source import ArchError
+
+if TYPE_CHECKING:
+    from torch import nn
+
+ROUNDED = 2e-6
+"""The relative difference of outputs of a module that computes some values in float32 whatever its precision."""
+
+
+def check(text: str, overrides: Mapping[str, Any], module: nn.Module, captured: Captured) -> None:
+    """Raise Untranslatable unless a spec compiles, has exactly the tensors of a module, and computes the same.
+
+    It computes the same if its normal form is that of the module, or if its outputs are the same in float64 at two
+    sizes, with padding.
+    """
+    try:
+        model = loads(text, **overrides)
+    except ArchError as error:
+        raise Untranslatable(f"its spec does not compile: {error.diagnostics[0].message}") from error
+    reason = other_tensors(model, module)
+    if reason:
+        raise Untranslatable(f"its spec has other tensors: {reason}")
+    _check_outputs(internals(model).body, module, captured.arrays, captured.outputs)
+
+
+def check_without(
+    text: str, overrides: Mapping[str, Any], subject: Subject, names: Sequence[str], captured: Captured
+) -> None:
+    """Raise Untranslatable unless a spec also computes the same as a module without its optional inputs."""
+    body = internals(loads(text, **overrides)).bare()
+    outputs = outputs_without(subject, names, captured.arrays)
+    _check_outputs(body, subject.module, captured.arrays, outputs)
+
+
+def _check_outputs(body: Body, module: nn.Module, arrays: Arrays, theirs: Sequence[Array]) -> None:
+    places = Places(arrays), Places(arrays)
+    ours = outputs_of(arrays, body, places[0])
+    if len(ours) == len(theirs):
+        unequal = first_difference(arrays, [*body.named_outputs()], ours, [*theirs], places)
+        if unequal is None:
+            return
+    try:
+        error = largest_error(body, of_arrays(arrays, ours), of_module(module, body))
+    except Unevaluated as problem:
+        raise Untranslatable(f"its spec cannot be compared with it: {problem}") from None
+    if error is None:
+        raise Untranslatable("its spec cannot be proven equal to it, and it is too large to compare outputs")
+    if error > ROUNDED:
+        raise Untranslatable(f"the outputs of its spec differ from its own by {error:.2g}")

@@ -1,0 +1,282 @@
+"""Values that depend on positions alone, such as masks and position ids, written anew from their normal forms.
+
+A module computes a mask in many steps, most of which have no effect. Its normal form says what one element is for the
+indices of its axes; from this, it is written as a library function, or as comparisons of positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from archspec.algebra import Dim, Expression, expression, terms_of
+from archspec.lifting.values import Frame, Value
+from archspec.normal.table import OPAQUE, Element, index_name
+
+if TYPE_CHECKING:
+    from archspec.normal.arrays import Array, Arrays
+
+
+class Unwritten(Exception):
+    """An element has no short form."""
+
+
+class Maker(Protocol):
+    """What values are made with."""
+
+    arrays: Arrays
+    frame: Frame
+
+    def op(self, name: str, *args: Any, **settings: Any) -> Value: ...
+    def made(self, op: str, args: Sequence[Any], array: Array, settings: dict[str, Any] | None = None) -> Value: ...
+    def function(
+        self, name: str, args: Sequence[Value], shape: Sequence[Dim], dtype: str = "real", **settings: Any
+    ) -> Value | None: ...
+    def written(self, value: Value) -> Value: ...
+
+
+class Indexed:
+    """Values written from their normal forms."""
+
+    def __init__(self, builder: Maker) -> None:
+        self.builder = builder
+        self.arrays = builder.arrays
+        self.sources: dict[int, Value] = {}
+        """Inputs and tensors, by the element that they are loaded from."""
+        self._known: dict[Value, Value | None] = {}
+        self._interned: dict[tuple[object, ...], Value] = {}
+        self._rank = 0
+        self._shape: tuple[Dim, ...] = ()
+
+    def written(self, value: Value) -> Value | None:
+        """Return a short form that broadcasts to a value; None if there is none."""
+        if value not in self._known:
+            self._known[value] = self._found(value, lambda: self._element(value.array.element))
+        return self._known[value]
+
+    def exactly(self, value: Value) -> Value | None:
+        """Return a short form of a value with its shape; None if there is none."""
+        found = self.written(value)
+        if found is None or found.array == value.array:
+            return found
+        full = (1,) * (len(value.shape) - len(found.shape)) + found.shape
+        return self._reshaped(found, value.shape) if full == value.shape else None
+
+    def mask(self, value: Value) -> tuple[Value | None, dict[str, Any]]:
+        """Return which keys are visible in attention, as a mask and settings of the function `attention`."""
+        e = self.arrays.elements
+        node = e.nodes[value.array.element]
+        terms = list(cast("tuple[int, ...]", node.arguments)) if node.kind == "and" else [value.array.element]
+        terms = [term for term in terms if term != e.true]
+        settings, rest = self._distances(value, terms)
+        if not rest:
+            return None, settings
+        found = self._found(value, lambda: self._conjunction(rest))
+        if found is None:
+            return self.builder.written(value), {}
+        return found, settings
+
+    def _distances(self, value: Value, terms: list[int]) -> tuple[dict[str, Any], list[int]]:
+        """Return the settings for the terms of a mask that compare the positions of query and key, and the others."""
+        e, (rows, columns) = self.arrays.elements, value.shape[-2:]
+        if rows != columns:
+            return {}, terms
+        row, column = self.arrays.own(value.shape)[-2:]
+        settings: dict[str, Any] = {}
+        limits: dict[int, int] = {}
+        for term in terms:
+            node = e.nodes[term]
+            bound = cast("Any", node.arguments[0]) if node.kind == "ge0" else None
+            if bound is None:
+                continue
+            if bound == row - column:
+                settings["causal"] = True
+                limits[term] = 0
+                continue
+            for distance in (row - column, column - row):
+                least = bound + distance
+                if isinstance(least, int) and least > 0:
+                    limits[term] = least
+        windows = {limit for limit in limits.values() if limit}
+        both = len([limit for limit in limits.values() if limit]) == 2 or "causal" in settings
+        if len(windows) == 1 and both:
+            settings["window"] = windows.pop()
+        elif windows:
+            limits = {term: limit for term, limit in limits.items() if not limit}
+        return settings, [term for term in terms if term not in limits]
+
+    def _found(self, value: Value, make: Callable[[], Any]) -> Value | None:
+        outer, self.builder.frame = self.builder.frame, value.frame
+        self._rank, self._shape = len(value.shape), value.shape
+        try:
+            found = make()
+        except Unwritten:
+            return None
+        finally:
+            self.builder.frame = outer
+        if not isinstance(found, Value) or found.dtype != value.dtype:
+            return None
+        if not found.names:
+            found.names = value.names
+        return found
+
+    # Elements ---------------------------------------------------------------------------------------------------------
+
+    def _element(self, element: int) -> Any:
+        node = self.arrays.elements.nodes[element]
+        arguments = cast("tuple[Any, ...]", node.arguments)
+        match node.kind:
+            case "bool" | "number":
+                return arguments[0]
+            case "int":
+                return self._integer(arguments[0])
+            case "ge0":
+                above, below = self._sides(arguments[0])
+                return self._op("ge", above, below)
+            case "eq0":
+                above, below = self._sides(arguments[0])
+                return self._op("eq", above, below)
+            case "not":
+                inner = self.arrays.elements.nodes[cast("Element", arguments[0])]
+                if inner.kind == "eq0":
+                    masked = self._key_mask(inner.arguments[0])
+                    return masked or self._op("ne", *self._sides(cast("Any", inner.arguments[0])))
+                return self._op("not", self._element(arguments[0]))
+            case "and":
+                return self._conjunction(arguments)
+            case "or":
+                parts = [self._element(part) for part in arguments]
+                found = parts[0]
+                for part in parts[1:]:
+                    found = self._op("or", found, part)
+                return found
+            case "load":
+                return self._loaded(arguments[0], arguments[1:])
+            case _:
+                raise Unwritten
+
+    def _conjunction(self, terms: Sequence[int]) -> Any:
+        parts = [self._element(term) for term in terms]
+        parts.sort(key=lambda part: getattr(part, "op", "") != "key_mask")
+        found = parts[0]
+        for part in parts[1:]:
+            found = self._op("and", found, part)
+        return found
+
+    def _key_mask(self, value: Any) -> Value | None:
+        """Return the mask of the keys that are not padding, if a comparison with 0 is that."""
+        name = index_name(value)
+        if self._rank != 4 or not name.startswith(OPAQUE):
+            return None
+        node = self.arrays.elements.nodes[int(name[2:])]
+        if node.kind != "load":
+            return None
+        source = self.sources.get(cast("int", node.arguments[0]))
+        own = self.arrays.own(self._shape)
+        if source is None or source.dtype != "int" or node.arguments[1:] != (own[0], own[3]):
+            return None
+        batch, keys = source.shape
+        return self._interning(
+            ("key_mask", source), lambda: self.builder.function("key_mask", [source], (batch, 1, 1, keys), "bool")
+        )
+
+    def _sides(self, value: Expression) -> tuple[Any, Any]:
+        """Return an integer as a difference of two, without subtractions as far as possible."""
+        above: Expression = 0
+        below: Expression = 0
+        for term in terms_of(value):
+            if isinstance(term[1], int) and term[1] < 0:
+                below = below - expression((term,))
+            else:
+                above = above + expression((term,))
+        return self._integer(above), self._integer(below)
+
+    def _integer(self, value: Expression) -> Any:
+        if isinstance(value, int):
+            return value
+        found: Any = None
+        for monomial, coefficient in sorted(terms_of(value), key=lambda term: not term[0]):
+            if not isinstance(coefficient, int):
+                raise Unwritten
+            part: Any = None
+            for atom, power in monomial:
+                for _ in range(power):
+                    factor = self._atom(atom)
+                    part = factor if part is None else self._op("mul", part, factor)
+            if part is None:
+                part = abs(coefficient)
+            elif abs(coefficient) != 1:
+                part = self._op("mul", part, abs(coefficient))
+            if found is None:
+                found = part if coefficient > 0 else self._op("neg", part)
+            else:
+                found = self._op("add" if coefficient > 0 else "sub", found, part)
+        return found
+
+    def _atom(self, atom: Any) -> Any:
+        if atom.kind == "symbol":
+            return expression((((((atom, 1),)), 1),))
+        if atom.kind != "index":
+            names = {"//": "floordiv", "%": "mod", "min": "min", "max": "max"}
+            parts = [self._integer(expression(argument)) for argument in atom.arguments]
+            if atom.kind not in names or len(parts) != 2:
+                raise Unwritten
+            return self._op(names[atom.kind], *parts)
+        if atom.text.startswith(OPAQUE):
+            inner = self._element(int(atom.text[2:]))
+            return self._op("int", inner) if getattr(inner, "dtype", "") == "bool" else inner
+        own = [index_name(at) for at in self.arrays.own(self._shape)]
+        if atom.text not in own:
+            raise Unwritten
+        axis = own.index(atom.text)
+        size = self._shape[axis]
+        positions = self._op("arange", stop=size)
+        after = self._rank - 1 - axis
+        return self._reshaped(positions, (size,) + (1,) * after) if after else positions
+
+    def _loaded(self, base: int, indices: Sequence[Any]) -> Value:
+        source = self.sources.get(base)
+        own = [index_name(at) for at in self.arrays.own(self._shape)]
+        names = [index_name(at) for at in indices]
+        if source is None or not all(name and name in own for name in names):
+            raise Unwritten
+        axes = [own.index(name) for name in names]
+        if axes != sorted(set(axes)) or len(axes) != len(source.shape):
+            raise Unwritten
+        shape = tuple([self._shape[axis] if axis in axes else 1 for axis in range(axes[0], self._rank)])
+        return source if shape == source.shape else self._reshaped(source, shape)
+
+    # Making -----------------------------------------------------------------------------------------------------------
+
+    def _op(self, name: str, *args: Any, **settings: Any) -> Any:
+        if args and not any(isinstance(arg, Value) for arg in args):
+            if any(isinstance(arg, bool | float) for arg in args):
+                raise Unwritten
+            return self._folded(name, *args)
+        key = (name, *args, *settings.items())
+        return self._interning(key, lambda: self.builder.op(name, *args, **settings))
+
+    def _folded(self, name: str, *args: Any) -> Any:
+        match name:
+            case "add":
+                return args[0] + args[1]
+            case "sub":
+                return args[0] - args[1]
+            case "mul":
+                return args[0] * args[1]
+            case "neg":
+                return -args[0]
+            case _:
+                raise Unwritten
+
+    def _reshaped(self, value: Value, shape: Sequence[Dim]) -> Value:
+        made = self.arrays.reshape(value.array, shape)
+        key = ("reshape", value, *shape)
+        return self._interning(key, lambda: self.builder.made("reshape", [value], made, {"shape": tuple(shape)}))
+
+    def _interning(self, key: tuple[object, ...], make: Callable[[], Any]) -> Any:
+        """Return a value that is made once in each call of a module."""
+        whole = (self.builder.frame, *key)
+        if whole not in self._interned:
+            self._interned[whole] = make()
+        return self._interned[whole]

@@ -1,0 +1,126 @@
+"""Layers and functions of the standard library, recognized by what they compute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from archspec.ir import Type
+from archspec.lifting.builder import Builder
+from archspec.lifting.values import Frame, Value
+
+if TYPE_CHECKING:
+    from torch import nn
+
+ACTIVATIONS = ("gelu", "gelu_tanh", "relu", "relu2", "silu", "quick_gelu", "gelu_fast", "mish")
+"""Functions of one tensor."""
+
+
+def recognized(
+    builder: Builder, frame: Frame, module: nn.Module, result: Value, canonical: Callable[[str], str]
+) -> Value | None:
+    """Return the result of a call of a module as that of a layer or function of the library; None if it is not one."""
+    names = [name for name, _ in module.state_dict(keep_vars=True).items()]
+    own = {canonical(f"{frame.path}.{name}"): name for name in names}
+    root, _ = builder.layout(result)
+    layer = _of_operation(root, own)
+    if layer is None and names:
+        layer = _norm(builder, frame, module, root, own)
+    if layer is not None:
+        callee, settings, args = layer
+        made = Value(
+            callee,
+            args,
+            settings,
+            array=root.array,
+            dtype=root.dtype,
+            frame=builder.frame,
+            kind="layer",
+            address=frame.path,
+        )
+        return builder.spread(made, result.shape)
+    if not names:
+        return _activation(builder, frame, result)
+    return None
+
+
+Layer = tuple[str, dict[str, Any], list[Value]]
+
+
+def _of_operation(value: Value, own: Mapping[str, str]) -> Layer | None:
+    """Return the layer that owns the tensors of an operation."""
+    tensors = [arg for arg in value.args if isinstance(arg, Value) and arg.op == "tensor"]
+    names = [own.get(tensor.address) for tensor in tensors]
+    if names not in (["weight"], ["weight", "bias"]) or len(own) != len(names):
+        return None
+    args = [arg for arg in value.args if isinstance(arg, Value) and arg not in tensors]
+    weight, biased = tensors[0].shape, len(names) == 2
+    without = {} if biased else {"bias": False}
+    match value.op:
+        case "linear" if len(weight) == 2:
+            return "Linear", {"in_features": weight[1], "out_features": weight[0], **without}, args
+        case "embedding" if len(weight) == 2:
+            return "Embedding", {"count": weight[0], "features": weight[1]}, args
+        case "layer_norm" if len(weight) == 1:
+            return "LayerNorm", {"features": weight[0], "eps": value.settings["eps"], **without}, args
+        case "group_norm" if biased:
+            groups, eps = value.settings["groups"], value.settings["eps"]
+            return "GroupNorm", {"groups": groups, "channels": weight[0], "eps": eps}, args
+        case "conv" if len(set(weight[2:])) == 1 and len(weight) in (3, 4):
+            groups = value.settings.get("groups", 1)
+            sizes = {"in_channels": weight[1] * groups, "out_channels": weight[0], "kernel": weight[2]}
+            return f"Conv{len(weight) - 2}d", {**sizes, **value.settings, **without}, args
+        case _:
+            return None
+
+
+def _norm(builder: Builder, frame: Frame, module: nn.Module, value: Value, own: Mapping[str, str]) -> Layer | None:
+    """Return the norm that a module computes step by step."""
+    if {*own.values()} not in ({"weight"}, {"weight", "bias"}) or value.dtype != "real":
+        return None
+    inputs = _inputs(frame, value)
+    if len(inputs) != 1 or inputs[0].shape != value.shape:
+        return None
+    x = inputs[0]
+    width = x.shape[-1]
+    tensors = {name: builder.stored("tensor", key, Type((width,), "real"), frame).array for key, name in own.items()}
+    numbers = {float(item) for item in vars(module).values() if isinstance(item, float)}
+    for callee in ("RMSNorm", "LayerNorm") if len(own) == 1 else ("LayerNorm",):
+        for eps in sorted(numbers):
+            settings: dict[str, Any] = {"features": width, "eps": eps}
+            if callee == "LayerNorm" and len(own) == 1:
+                settings["bias"] = False
+            found = builder.library.layer(callee, settings, tensors, x.array, value.shape)
+            if found == value.array:
+                return callee, settings, [x]
+    return None
+
+
+def _activation(builder: Builder, frame: Frame, value: Value) -> Value | None:
+    """Return the function of one tensor that a module without tensors computes."""
+    inputs = _inputs(frame, value)
+    if len(inputs) != 1 or inputs[0].shape != value.shape or value.args == inputs:
+        return None
+    for name in ACTIVATIONS:
+        if builder.activated(name, inputs[0]) == value.array:
+            return builder.activation(name, inputs[0])
+    return None
+
+
+def _inputs(frame: Frame, value: Value) -> list[Value]:
+    """Return the values, other than tensors, that a call of a module computes a value from."""
+    found: dict[Value, None] = {}
+    seen: set[Value] = set()
+    waiting = [value]
+    while waiting:
+        value = waiting.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        if value.op == "tensor":
+            continue
+        if frame.contains(value.frame) and value.op != "input":
+            waiting += value.operands
+        else:
+            found[value] = None
+    return [*found]

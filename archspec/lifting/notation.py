@@ -1,0 +1,71 @@
+"""The notation of operations and addresses."""
+
+from __future__ import annotations
+
+import re
+
+from archspec.lifting.names import KEYWORDS
+from archspec.ops import OPS
+
+OPERATORS = {op.name: op.symbol for op in OPS.values() if op.symbol} | {"and": "and", "or": "or", "not": "not"}
+PRECEDENCE = {
+    "or": 1,
+    "and": 2,
+    "not": 3,
+    "==": 4,
+    "!=": 4,
+    "<": 4,
+    "<=": 4,
+    ">": 4,
+    ">=": 4,
+    "+": 5,
+    "-": 5,
+    "*": 6,
+    "/": 6,
+    "//": 6,
+    "%": 6,
+    "neg": 7,
+    "**": 8,
+}
+STREAMED = ("+", "-", "*", "/")
+LISTED = ("concat", "stack", "attention")
+"""Functions whose tensors are on a par: none of them is piped."""
+
+SETTINGS_OF = {
+    "split_heads": ("count",),
+    "repeat_heads": ("times",),
+    "reshape": ("shape",),
+    "expand": ("shape",),
+    "arange": ("stop",),
+    "full": ("shape", "value"),
+    "split": ("sizes",),
+    "table": ("values",),
+}
+"""The hyperparameters that are given by position."""
+
+LAYER_SETTINGS = {
+    "Linear": ("in_features", "out_features"),
+    "Embedding": ("count", "features"),
+    "LayerNorm": ("features", "eps"),
+    "RMSNorm": ("features", "eps"),
+    "GroupNorm": ("groups", "channels", "eps"),
+    "BatchNorm": ("features", "eps"),
+    "Conv1d": ("in_channels", "out_channels", "kernel"),
+    "Conv2d": ("in_channels", "out_channels", "kernel"),
+}
+
+LOWEST = -(2.0 - 2.0**-23) * 2.0**127
+"""The least finite number in float32."""
+
+
+def written(address: str) -> str:
+    """Return an address in the notation of the language."""
+    text = ""
+    for turn, word in enumerate(re.findall(r"[^.\[\]]+|\[[^\]]*\]", address)):
+        if word.startswith("["):
+            text += word
+            continue
+        first = turn == 0 and (word[0].isdigit() or word in KEYWORDS)
+        shown = f'"{word}"' if first or not re.fullmatch(r"\w+", word) else word
+        text += f".{shown}" if text else shown
+    return text

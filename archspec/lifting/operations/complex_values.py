@@ -1,0 +1,152 @@
+"""Operations of PyTorch on complex numbers, as pairs of values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from archspec.equivalence.calls.complex import EACH_PART, SEVERAL
+from archspec.equivalence.calls.values import Untranslatable, listed
+from archspec.ir import Type
+from archspec.lifting.builder import Builder
+from archspec.lifting.operations.handlers import Handler, Types
+from archspec.lifting.values import Value
+from archspec.record import Record
+
+
+class ComplexValue(Record):
+    """The real and the imaginary parts of complex numbers; no imaginary one if nothing can express it."""
+
+    real: Value
+    imaginary: Value | None
+
+
+class Pairs(Record):
+    """The parts of complex numbers along a last axis, of which only the first can be expressed."""
+
+    whole: ComplexValue
+
+
+def has_complex(value: Any) -> bool:
+    """Whether there is a complex number in arguments."""
+    if isinstance(value, ComplexValue | Pairs):
+        return True
+    return isinstance(value, list) and any(has_complex(item) for item in listed(value))
+
+
+def complex_counterpart(name: str, handler: Handler | None, b: Builder, types: Types, *given: Any, **named: Any) -> Any:
+    """Return the results of an operation with complex arguments or results. Raises Untranslatable for others."""
+    if given and isinstance(given[0], Pairs):
+        if name != "select" or (given[1:] != (len(types[0].shape), 0) and given[1:] != (-1, 0)):
+            raise Untranslatable("it uses the imaginary part of a Fourier transform")
+        return given[0].whole.real
+    function = _FUNCTIONS.get(name)
+    if function is not None:
+        return function(b, types, *given, **named)
+    if name not in EACH_PART.split() or handler is None:
+        raise Untranslatable(f"the operation `aten.{name}` has no counterpart for complex numbers")
+    reals = [Type(type.shape, "real") for type in types]
+    real, imaginary = [listed(handler(b, reals, *_parts(given, turn), **named)) for turn in (0, 1)]
+    made = [ComplexValue(*parts) for parts in zip(real, imaginary, strict=True)]
+    return made if name in SEVERAL.split() else made[0]
+
+
+def _parts(given: Any, turn: int) -> list[Any]:
+    return [_part(item, turn) for item in given]
+
+
+def _part(item: Any, turn: int) -> Any:
+    if isinstance(item, ComplexValue):
+        return _imaginary(item) if turn else item.real
+    if has_complex(item):
+        return _parts(item, turn)
+    if isinstance(item, Value) and item.dtype == "real" and turn:
+        raise Untranslatable("it combines real and complex numbers")
+    return item
+
+
+def _imaginary(x: ComplexValue) -> Value:
+    if x.imaginary is None:
+        raise Untranslatable("it uses the imaginary part of a Fourier transform")
+    return x.imaginary
+
+
+def _multiply(b: Builder, types: Types, x: Any, y: Any) -> ComplexValue:
+    if not isinstance(x, ComplexValue) or not isinstance(y, ComplexValue):
+        whole, by = (x, y) if isinstance(x, ComplexValue) else (y, x)
+        return ComplexValue(b.op("mul", whole.real, by), b.op("mul", _imaginary(whole), by))
+    (p, q), (u, v) = (x.real, _imaginary(x)), (y.real, _imaginary(y))
+    real = b.op("sub", b.op("mul", p, u), b.op("mul", q, v))
+    return ComplexValue(real, b.op("add", b.op("mul", p, v), b.op("mul", q, u)))
+
+
+def _from_pairs(b: Builder, types: Types, x: Value) -> ComplexValue:
+    return ComplexValue(b.op("pick", x, axis=-1, index=0), b.op("pick", x, axis=-1, index=1))
+
+
+def _to_pairs(b: Builder, types: Types, x: ComplexValue) -> Value | Pairs:
+    if x.imaginary is None:
+        return Pairs(x)
+    return b.op("stack", x.real, _imaginary(x), axis=-1)
+
+
+def _polar(b: Builder, types: Types, size: Value, angle: Value) -> ComplexValue:
+    return ComplexValue(*[b.op("mul", size, b.op(name, angle)) for name in ("cos", "sin")])
+
+
+def _made(b: Builder, types: Types, real: Value, imaginary: Value) -> ComplexValue:
+    return ComplexValue(real, imaginary)
+
+
+def _real_part(b: Builder, types: Types, x: ComplexValue) -> Value:
+    return x.real
+
+
+def _imaginary_part(b: Builder, types: Types, x: ComplexValue) -> Value:
+    return _imaginary(x)
+
+
+def _conjugate(b: Builder, types: Types, x: ComplexValue) -> ComplexValue:
+    return ComplexValue(x.real, b.op("neg", _imaginary(x)))
+
+
+def _size(b: Builder, types: Types, x: ComplexValue) -> Value:
+    parts = [b.op("mul", part, part) for part in (x.real, _imaginary(x))]
+    return b.op("sqrt", b.op("add", *parts))
+
+
+def _same(b: Builder, types: Types, x: Any, *rest: Any, **named: Any) -> Any:
+    if isinstance(x, ComplexValue):
+        return x if types[0].dtype == "complex" else x.real
+    return ComplexValue(x, None)
+
+
+def _fourier(b: Builder, types: Types, x: Any, size: Any = None, dim: Any = None, norm: Any = None) -> ComplexValue:
+    if isinstance(x, ComplexValue) or size is not None or norm not in (None, "backward"):
+        raise Untranslatable("it has a Fourier transform of complex numbers, with another size or norm")
+    axes = list(range(len(x.shape))) if dim is None else listed(dim)
+    return ComplexValue(b.op("fft", x, axis=axes[0] if len(axes) == 1 else tuple(axes)), None)
+
+
+def _fourier_of_one(b: Builder, types: Types, x: Any, size: Any = None, dim: int = -1, norm: Any = None) -> Any:
+    return _fourier(b, types, x, size, [dim], norm)
+
+
+_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    "mul": _multiply,
+    "view_as_complex": _from_pairs,
+    "view_as_real": _to_pairs,
+    "polar": _polar,
+    "complex": _made,
+    "real": _real_part,
+    "imag": _imaginary_part,
+    "conj": _conjugate,
+    "_conj": _conjugate,
+    "conj_physical": _conjugate,
+    "resolve_conj": _same,
+    "abs": _size,
+    "to": _same,
+    "_to_copy": _same,
+    "fft_fft": _fourier_of_one,
+    "fft_fftn": _fourier,
+}

@@ -1,0 +1,198 @@
+"""Reductions, products and normalization of PyTorch as values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from archspec.algebra import product
+from archspec.equivalence.calls.values import Untranslatable, listed
+from archspec.lifting.builder import Builder
+from archspec.lifting.operations.handlers import Handler, Types, converted, number_of
+from archspec.lifting.values import Value
+
+
+def _softmax(b: Builder, types: Types, x: Value, dim: int, *rest: Any, **keywords: Any) -> Value:
+    return b.op("softmax", x, axis=dim % len(x.shape) - len(x.shape))
+
+
+def _reduction(name: str) -> Handler:
+    def call(b: Builder, types: Types, x: Value, dim: Any = None, keepdim: bool = False, **rest: Any) -> Any:
+        return converted(b, b.op(name, number_of(b, x), **_along(x, dim, keepdim)), types[0].dtype)
+
+    return call
+
+
+def _along(x: Value, dim: Any, keepdim: bool) -> dict[str, Any]:
+    axes = list(range(len(x.shape))) if dim is None or dim == [] else listed(dim)
+    places = [axis - len(x.shape) if axis == len(x.shape) - 1 else axis for axis in axes]
+    settings: dict[str, Any] = {"axis": places[0] if len(places) == 1 else places}
+    return settings | ({"keep": True} if keepdim else {})
+
+
+def _mean(b: Builder, types: Types, x: Value, dim: Any = None, keepdim: bool = False, **rest: Any) -> Value:
+    axes: list[int] = list(range(len(x.shape))) if dim is None or dim == [] else listed(dim)
+    return b.op("div", b.op("sum", x, **_along(x, dim, keepdim)), product([x.shape[axis] for axis in axes]))
+
+
+def _cumsum(b: Builder, types: Types, x: Value, dim: int, **rest: Any) -> Value:
+    return b.op("cumsum", number_of(b, x), axis=dim)
+
+
+def _argmax(b: Builder, types: Types, x: Value, dim: int | None = None, keepdim: bool = False) -> Value:
+    if dim is None:
+        raise Untranslatable("it looks for the largest of all elements")
+    return b.op("argmax", number_of(b, x), axis=dim, **({"keep": True} if keepdim else {}))
+
+
+def _topk(b: Builder, types: Types, x: Value, k: int, dim: int = -1, *rest: Any) -> list[Value]:
+    return b.ops("topk", x, k=k, **({} if dim in (-1, len(x.shape) - 1) else {"axis": dim}))
+
+
+def _matmul(b: Builder, types: Types, x: Value, y: Value) -> Value:
+    left = b.reshape(x, (1, *x.shape)) if len(x.shape) == 1 else x
+    right = b.reshape(y, (*y.shape, 1)) if len(y.shape) == 1 else y
+    found = b.op("mul", left, right) if left.shape[-1] == 1 else b.op("matmul", left, right)
+    return b.reshape(found, types[0].shape)
+
+
+def _linear(b: Builder, types: Types, x: Value, weight: Value, bias: Value | None = None) -> Value:
+    return b.op("linear", x, weight, *([bias] if bias is not None else []))
+
+
+def _addmm(b: Builder, types: Types, bias: Value, x: Value, y: Value, *, beta: float = 1, alpha: float = 1) -> Value:
+    if (beta, alpha) != (1, 1):
+        raise Untranslatable("it scales a matrix product and what it is added to")
+    rows = b.unflattened(x)
+    return b.reshape(b.op("add", b.op("matmul", rows, y), bias), types[0].shape)
+
+
+def _baddbmm(b: Builder, types: Types, bias: Value, x: Value, y: Value, *, beta: float = 1, alpha: float = 1) -> Value:
+    found = b.op("matmul", x, y)
+    found = found if alpha == 1 else b.op("mul", found, float(alpha))
+    return b.op("add", found, bias if beta == 1 else b.op("mul", bias, float(beta)))
+
+
+def _convolution(
+    b: Builder,
+    types: Types,
+    x: Value,
+    weight: Value,
+    bias: Value | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Value:
+    if isinstance(padding, str):
+        raise Untranslatable("it pads a convolution by name")
+    named = {"stride": (stride, 1), "padding": (padding, 0), "dilation": (dilation, 1), "groups": (groups, 1)}
+    settings = {name: _alike(value) for name, (value, default) in named.items() if _alike(value) != default}
+    return b.op("conv", x, weight, *([bias] if bias is not None else []), **settings)
+
+
+def _alike(value: Any) -> Any:
+    """Return one number for a list of equal ones."""
+    values = listed(value)
+    return values[0] if len(set(values)) == 1 else values
+
+
+def _layer_norm(
+    b: Builder,
+    types: Types,
+    x: Value,
+    shape: list[Any],
+    weight: Value | None = None,
+    bias: Value | None = None,
+    eps: float = 1e-5,
+    *rest: Any,
+) -> Value:
+    args = [weight, bias] if bias is not None else [weight] if weight is not None else []
+    return b.op("layer_norm", x, *args, eps=eps)
+
+
+def _group_norm(
+    b: Builder,
+    types: Types,
+    x: Value,
+    groups: int,
+    weight: Value | None = None,
+    bias: Value | None = None,
+    eps: float = 1e-5,
+    *rest: Any,
+) -> Value:
+    args = [weight, bias] if bias is not None else [weight] if weight is not None else []
+    return b.op("group_norm", x, *args, groups=groups, eps=eps)
+
+
+def _rms_norm(
+    b: Builder, types: Types, x: Value, shape: list[Any], weight: Value | None = None, eps: Any = None
+) -> Value:
+    if eps is None:
+        raise Untranslatable("it normalizes with an eps that depends on the precision")
+    square = _mean(b, types, b.op("mul", x, x), list(range(-len(shape), 0)), True)
+    found = b.op("div", x, b.op("sqrt", b.op("add", square, eps)))
+    return found if weight is None else b.op("mul", found, weight)
+
+
+def _attention(
+    b: Builder,
+    types: Types,
+    query: Value,
+    key: Value,
+    value: Value,
+    attn_mask: Value | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Value:
+    if dropout_p:
+        raise Untranslatable("it drops attention weights, so it is in training")
+    return b.attention(query, key, value, attn_mask, is_causal, scale)
+
+
+def _max_pool(
+    b: Builder, types: Types, x: Value, kernel: Any, stride: Any = None, padding: Any = 0, *rest: Any
+) -> Value:
+    if any(item not in (1, [1, 1], [1], False) for item in rest):
+        raise Untranslatable("it pools with gaps, or rounds sizes up")
+    return b.op("max_pool", x, **_window(kernel, stride, padding))
+
+
+def _mean_pool(
+    b: Builder, types: Types, x: Value, kernel: Any, stride: Any = None, padding: Any = 0, *rest: Any
+) -> Value:
+    if any(rest):
+        raise Untranslatable("it pools in a way that the language does not have")
+    return b.op("mean_pool", x, **_window(kernel, stride, padding))
+
+
+def _window(kernel: Any, stride: Any, padding: Any) -> dict[str, Any]:
+    settings = {"kernel": _alike(kernel)}
+    if stride not in (None, []) and _alike(stride) != _alike(kernel):
+        settings["stride"] = _alike(stride)
+    return settings | ({"padding": _alike(padding)} if _alike(padding) != 0 else {})
+
+
+NAMES: dict[Handler, str] = {
+    _softmax: "softmax _softmax",
+    _reduction("sum"): "sum",
+    _reduction("amax"): "amax",
+    _mean: "mean",
+    _cumsum: "cumsum",
+    _argmax: "argmax",
+    _topk: "topk",
+    _matmul: "matmul bmm mm",
+    _linear: "linear",
+    _addmm: "addmm",
+    _baddbmm: "baddbmm",
+    _layer_norm: "layer_norm",
+    _group_norm: "group_norm",
+    _rms_norm: "rms_norm",
+    _attention: "scaled_dot_product_attention",
+    _convolution: "conv1d conv2d conv3d",
+    _max_pool: "max_pool1d max_pool2d",
+    _mean_pool: "avg_pool1d avg_pool2d",
+}
+"""The names of the operations that each function is for."""

@@ -1,0 +1,227 @@
+"""Operations of PyTorch that arrange or make elements, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from archspec.equivalence.calls.table import CALLS
+from archspec.equivalence.calls.values import Untranslatable, listed
+from archspec.lifting.builder import Builder
+from archspec.lifting.operations.handlers import Handler, Types, converted
+from archspec.lifting.values import Value
+
+
+def _reshape(b: Builder, types: Types, x: Value, *rest: Any, **keywords: Any) -> Value:
+    return b.reshape(x, types[0].shape)
+
+
+def _expand(b: Builder, types: Types, x: Value, *rest: Any, **keywords: Any) -> Value:
+    return b.expand(x, types[0].shape)
+
+
+def _permute(b: Builder, types: Types, x: Value, order: list[int]) -> Value:
+    return b.permute(x, order)
+
+
+def _transpose(b: Builder, types: Types, x: Value, first: int, second: int) -> Value:
+    order = list(range(len(x.shape)))
+    order[first], order[second] = order[second], order[first]
+    return b.permute(x, order)
+
+
+def _matrix_transpose(b: Builder, types: Types, x: Value) -> Value:
+    return _transpose(b, types, x, -1, -2) if len(x.shape) > 1 else x
+
+
+def _slice(
+    b: Builder, types: Types, x: Value, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
+) -> Value:
+    axis, shape = dim % len(x.shape), types[0].shape
+    if shape == x.shape:
+        return x
+    size, first = x.shape[axis], 0 if start is None else start
+    if isinstance(first, int) and first < 0:
+        first = first + size
+    settings: dict[str, Any] = {} if first == 0 else {"start": first}
+    stop = first + shape[axis] * step if step == 1 else end
+    if stop != size and not (isinstance(stop, int) and stop > 2**60):
+        settings["stop"] = stop
+    return b.op("slice", x, axis=_last(axis, x), **settings, **({"step": step} if step != 1 else {}))
+
+
+def _last(axis: int, x: Value) -> int:
+    """Return the number of an axis; -1 for the last."""
+    return -1 if axis % len(x.shape) == len(x.shape) - 1 and len(x.shape) > 2 else axis % len(x.shape)
+
+
+def _select(b: Builder, types: Types, x: Value, dim: int, index: Any) -> Value:
+    x = b.written(x)
+    axis = dim % len(x.shape)
+    if len(x.shape) == 3 and axis == 1 and index == 0:
+        found = b.function("first", [x], types[0].shape, x.dtype)
+        if found is not None:
+            return found
+    return b.op("pick", x, axis=axis, index=index)
+
+
+def _concat(b: Builder, types: Types, tensors: list[Value], dim: int = 0) -> Value:
+    kept = [tensor for tensor in tensors if 0 not in tensor.shape]
+    return kept[0] if len(kept) == 1 else b.op("concat", *kept, axis=_last(dim, kept[0]))
+
+
+def _stack(b: Builder, types: Types, tensors: list[Value], dim: int = 0) -> Value:
+    return b.op("stack", *tensors, axis=dim)
+
+
+def _split(b: Builder, types: Types, x: Value, sizes: Any, dim: int = 0) -> list[Value]:
+    axis = dim % len(x.shape)
+    if len(types) == 1:
+        return [x]
+    return b.ops("split", x, sizes=tuple([type.shape[axis] for type in types]), axis=_last(axis, x))
+
+
+def _unbind(b: Builder, types: Types, x: Value, dim: int = 0) -> list[Value]:
+    return [b.op("pick", x, axis=dim % len(x.shape), index=turn) for turn in range(len(types))]
+
+
+def _repeat(b: Builder, types: Types, x: Value, repeats: list[Any]) -> Value:
+    sizes = (1,) * (len(repeats) - len(x.shape)) + x.shape
+    split = [part for size in sizes for part in (1, size)]
+    wide = [part for times, size in zip(repeats, sizes, strict=True) for part in (times, size)]
+    return b.reshape(b.expand(b.reshape(x, split), wide), types[0].shape)
+
+
+def _repeat_interleave(b: Builder, types: Types, x: Value, repeats: int, dim: int) -> Value:
+    axis = dim % len(x.shape) + 1
+    split = (*x.shape[:axis], 1, *x.shape[axis:])
+    return b.reshape(b.expand(b.reshape(x, split), (*x.shape[:axis], repeats, *x.shape[axis:])), types[0].shape)
+
+
+def _roll(b: Builder, types: Types, x: Value, shifts: Any, dims: Any = ()) -> Value:
+    return b.op("roll", x, shift=shifts, axis=dims)
+
+
+def _pad(b: Builder, types: Types, x: Value, pad: list[Any], value: Any = 0, mode: str = "constant") -> Value:
+    if mode != "constant" or isinstance(value, str):
+        raise Untranslatable("it pads with other than a constant")
+    for turn in range(len(pad) // 2):
+        before, after = pad[2 * turn : 2 * turn + 2]
+        if (before, after) != (0, 0):
+            fill = {"value": bool(value) if x.dtype == "bool" else value} if value else {}
+            x = b.op("pad", x, axis=len(x.shape) - 1 - turn, before=before, after=after, **fill)
+    return x
+
+
+def _index(b: Builder, types: Types, x: Value, indices: list[Value | None]) -> Value:
+    given = [(axis, index) for axis, index in enumerate(indices) if index is not None]
+    if len(given) == 1 and given[0][0] == 0 and given[0][1].dtype == "int":
+        return embedding(b, given[0][1], x)
+    if len(given) == 1 and given[0][1].op == "full" and given[0][1].shape == (1,):
+        axis, index = given[0]
+        at = index.settings["value"] % x.shape[axis]
+        return b.op("slice", x, axis=_last(axis, x), **({"start": at} if at else {}), stop=at + 1)
+    found = _by_form("index", b, types, x, indices)
+    if len(x.shape) == 3 and [axis for axis, _ in given] == [0, 1]:
+        token = b.function("token_at", [b.written(x), b.shortened(given[1][1])], types[0].shape)
+        if token is not None and token.array == found.array:
+            return token
+    if found.dtype == "real":
+        raise Untranslatable("it selects elements by several lists of positions")
+    return found
+
+
+def _diff(
+    b: Builder, types: Types, x: Value, n: int = 1, dim: int = -1, prepend: Value | None = None, append: Any = None
+) -> Any:
+    if n != 1 or append is not None:
+        raise Untranslatable("it computes differences of differences")
+    x = x if prepend is None else b.op("concat", prepend, x, axis=dim % len(x.shape))
+    axis, size = dim % len(x.shape), x.shape[dim]
+    above = b.op("slice", x, axis=axis, start=1)
+    return b.op("sub", above, b.op("slice", x, axis=axis, stop=size - 1))
+
+
+def _by_form(name: str, b: Builder, types: Types, x: Value, indices: list[Value | None]) -> Value:
+    """Return a value that can only be written from its normal form, as masks can."""
+    arrays = [None if index is None else index.array for index in indices]
+    (found,) = listed(CALLS[name](b.arrays, types, x.array, arrays))
+    return b.made(name, [x, indices], found)
+
+
+def _gather(b: Builder, types: Types, x: Value, dim: int, index: Value, **rest: Any) -> Value:
+    return b.op("gather", x, index, axis=dim)
+
+
+def embedding(b: Builder, ids: Value, table: Value) -> Value:
+    """Return the rows of a table; leading axes of size 1 of the ids become a view."""
+    written = b.shortened(ids)
+    found = b.op("embedding", written, table)
+    return b.spread(found, (*ids.shape, *table.shape[1:]))
+
+
+def _embedding(b: Builder, types: Types, table: Value, ids: Value, *rest: Any) -> Value:
+    return embedding(b, ids, table)
+
+
+def _arange(b: Builder, types: Types, *values: Any, **keywords: Any) -> Any:
+    start, step = (values[0] if len(values) > 1 else 0), (values[2] if len(values) > 2 else 1)
+    if not all(isinstance(value, int) or hasattr(value, "terms") for value in (start, step)):
+        raise Untranslatable("it counts in steps that are not integers")
+    found = b.op("arange", stop=types[0].shape[0])
+    for name, by, neutral in (("mul", step, 1), ("add", start, 0)):
+        if by != neutral:
+            found = b.op(name, found, by)
+    return converted(b, found, types[0].dtype)
+
+
+def _full(b: Builder, types: Types, shape: Any, value: Any, **keywords: Any) -> Value:
+    kinds: dict[str, Callable[[Any], Any]] = {"bool": bool, "int": int, "real": float}
+    if isinstance(value, Value):
+        return b.expand(value, types[0].shape)
+    return b.op("full", shape=types[0].shape, value=kinds[types[0].dtype](value))
+
+
+def _new_full(b: Builder, types: Types, like: Value, shape: Any, value: Any, **keywords: Any) -> Value:
+    return _full(b, types, shape, value)
+
+
+def _filled(value: float) -> Handler:
+    def call(b: Builder, types: Types, *rest: Any, **keywords: Any) -> Value:
+        return _full(b, types, (), value)
+
+    return call
+
+
+def _scalar(b: Builder, types: Types, value: Any, **keywords: Any) -> Value:
+    return _full(b, types, (), value)
+
+
+NAMES: dict[Handler, str] = {
+    _reshape: "view _unsafe_view reshape unsqueeze squeeze flatten unflatten",
+    _expand: "expand broadcast_to",
+    _permute: "permute",
+    _transpose: "transpose swapaxes swapdims",
+    _matrix_transpose: "t numpy_T mT",
+    _slice: "slice narrow",
+    _select: "select",
+    _concat: "cat concat",
+    _stack: "stack",
+    _split: "split split_with_sizes chunk",
+    _unbind: "unbind",
+    _repeat: "repeat",
+    _repeat_interleave: "repeat_interleave",
+    _roll: "roll",
+    _pad: "pad constant_pad_nd",
+    _index: "index",
+    _gather: "gather",
+    _diff: "diff",
+    _embedding: "embedding",
+    _arange: "arange",
+    _full: "full full_like",
+    _new_full: "new_full",
+    _scalar: "scalar_tensor",
+    _filled(0): "zeros zeros_like new_zeros",
+    _filled(1): "ones ones_like new_ones",
+}
+"""The names of the operations that each function is for."""

@@ -1,0 +1,231 @@
+"""A module as definitions: bodies written as templates, equal ones joined."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from archspec.algebra import Polynomial, symbols
+from archspec.equivalence.calls.values import Untranslatable
+from archspec.lifting.blocks import Body, bodies_of, masks_of
+from archspec.lifting.names import Names
+from archspec.lifting.recording import Recording
+from archspec.lifting.runs import runs_of
+from archspec.lifting.signatures import Signatures
+from archspec.lifting.stored import Stored
+from archspec.lifting.templates import Definition, Template
+from archspec.lifting.values import Value
+from archspec.lifting.writing import BodyWriter, Facts, Lent
+
+
+@dataclass
+class Program:
+    """The definitions of a module, those that are used before those that use them; the last is the module itself."""
+
+    definitions: list[Definition] = field(default_factory=list[Definition])
+    ties: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    imports: set[str] = field(default_factory=set[str])
+    optional: list[str] = field(default_factory=list[str])
+    dims: dict[str, None] = field(default_factory=dict[str, None])
+
+    def deep_row(self, definition: int, row: int) -> tuple[Any, ...]:
+        """Return the numbers of an instance and of everything in it, other than conditions."""
+        found = self.definitions[definition]
+        inner = [
+            tuple([self.deep_row(used, other) for other in rows])
+            for used, rows in zip(found.template.uses, found.inside[row], strict=True)
+        ]
+        numbers = tuple([number for number in found.rows[row] if not isinstance(number, bool)])
+        return (numbers, *inner)
+
+
+def program_of(
+    recording: Recording,
+    outputs: Sequence[Value],
+    signatures: Signatures,
+    sizes: Mapping[str, int],
+    taken: Sequence[str],
+    optional: Collection[str] = (),
+) -> Program:
+    """Return the definitions of a module. `taken` are names that values cannot have, `optional` the inputs that may be
+    left out if they are only masks of attention.
+    """
+    stored = recording.stored
+    bodies = bodies_of(recording.root, outputs, stored.own)
+    kept_calls = {body.path: body for body in bodies.values()}
+    lent = _lent(bodies.values())
+    masks = masks_of([*bodies.values()], optional)
+    program = Program()
+    found: dict[Value, tuple[int, int]] = {}
+    kept = {body.path for body in bodies.values()}
+    owned = _owned(bodies.values(), stored, kept)
+    for call, body in bodies.items():
+        names = _input_names(body, recording, signatures, sizes, taken, masks)
+        _order(body, call, names)
+        values = body.values()
+        runs = runs_of(values, body.outputs, lambda value: _key(program, found, value))
+        facts = Facts(
+            body,
+            runs,
+            [names[value] for value in body.inputs],
+            signatures.outputs if call is None else [""] * len(body.outputs),
+            taken,
+            owned[body],
+            lent.get(body, []),
+            masks,
+            [path for path in kept_calls if _is_inside(path, body.path)],
+        )
+        writer = BodyWriter(facts, found.__getitem__)
+        template = writer.template()
+        length = writer.free_length()
+        if length is not None:
+            program.dims["seq"] = None
+            writer = BodyWriter(facts, found.__getitem__, length)
+            template = writer.template()
+        row = _added(program, template, writer, body)
+        program.imports |= writer.imports
+        if call is not None:
+            found[call] = row
+    program.ties = stored.ties
+    program.optional = [value.address for value in masks if value.op == "input"]
+    types = [type for body in bodies.values() for type in (*body.inputs, *body.outputs)]
+    program.dims |= dict.fromkeys(sorted({name for value in types for size in value.shape for name in symbols(size)}))
+    return program
+
+
+def _lent(bodies: Iterable[Body]) -> dict[Body, list[Lent]]:
+    """Return the layers that blocks declare, or others of their kind, but only blocks around them apply."""
+    listed = list(bodies)
+    lenders: dict[str, list[tuple[str, Value]]] = {}
+    for body in listed:
+        for value in body.values():
+            inner = [
+                other
+                for other in listed
+                if value.kind == "layer" and _is_inside(other.path, body.path) and _is_inside(value.address, other.path)
+            ]
+            if inner:
+                lender = max(inner, key=lambda other: len(other.path))
+                lenders.setdefault(lender.frame.kind, []).append((lender.path, value))
+    found: dict[Body, list[Lent]] = {}
+    for body in listed:
+        for path, value in lenders.get(body.frame.kind, []):
+            if path == body.path or _list_key(path) == _list_key(body.path):
+                found.setdefault(body, []).append(Lent(value, path, path == body.path))
+    return found
+
+
+def _is_inside(address: str, path: str) -> bool:
+    """Whether an address is inside of another one, and not that itself."""
+    return address.startswith(f"{path}.") if path else bool(address)
+
+
+def _list_key(path: str) -> str:
+    """Return an address without its numbers."""
+    return re.sub("[0-9]+", "#", path)
+
+
+def _key(program: Program, found: Mapping[Value, tuple[int, int]], value: Value) -> object:
+    if value.kind == "block":
+        definition, row = found[value]
+        return definition, program.deep_row(definition, row)
+    return value.op, repr(value.settings)
+
+
+def _added(program: Program, template: Template, writer: BodyWriter, body: Body) -> tuple[int, int]:
+    known = [definition.template for definition in program.definitions]
+    number = known.index(template) if template in known else len(known)
+    if number == len(known):
+        program.definitions.append(Definition(template))
+    definition = program.definitions[number]
+    definition.rows.append(tuple(writer.gaps.values))
+    definition.inside.append(tuple(writer.gaps.inside))
+    definition.paths.append(body.path)
+    return number, len(definition.rows) - 1
+
+
+def _input_names(
+    body: Body,
+    recording: Recording,
+    signatures: Signatures,
+    sizes: Mapping[str, int],
+    taken: Sequence[str],
+    masks: Collection[Value],
+) -> dict[Value, str]:
+    """Return names for the inputs of a body, in order: those of `forward`, where shapes tell which is which."""
+    if body.frame is recording.root:
+        order = list(recording.inputs)
+        ordered = sorted(body.inputs, key=lambda value: (value in masks, order.index(value.address)))
+        return {value: value.address for value in ordered}
+    arguments = signatures.arguments.get(body.path, [])
+    free = list(range(len(arguments)))
+    used = [operand for value in body.values() for operand in value.operands]
+    inputs = sorted(body.inputs, key=used.index)
+    matched: dict[Value, int] = {}
+    for value in inputs:
+        shape = tuple([size.at(sizes) if isinstance(size, Polynomial) else size for size in value.shape])
+        match = next((turn for turn in free if arguments[turn][1:] == (shape, value.dtype)), None)
+        if match is None and value.dtype == "bool":
+            match = next((turn for turn in free if "mask" in arguments[turn].name), None)
+        if match is not None:
+            free.remove(match)
+            matched[value] = match
+    names = Names(taken)
+    found: dict[Value, str] = {}
+    compound = {
+        value for value in inputs if any(isinstance(size, Polynomial) and not size.symbol for size in value.shape)
+    }
+    for value in sorted(inputs, key=lambda v: (v in masks, v in compound, matched.get(v, len(arguments)))):
+        own = [arguments[matched[value]].name] if value in matched else ["mask"] if value.dtype == "bool" else []
+        found[value] = names.take([*own, *value.names, *BETTER.get(value.op, ()), "x"])
+    return found
+
+
+BETTER = {"cos": ("cosines",), "sin": ("sines",), "where": ("bias",), "rearrange": ("bias",)}
+"""Names for inputs of blocks that the source does not name, by the operation that they come from."""
+
+
+def _order(body: Body, call: Value | None, names: Iterable[Value]) -> None:
+    """Put the inputs of a body, and the arguments of its call, in order."""
+    before = list(body.inputs)
+    body.inputs = list(names)
+    if call is not None:
+        call.args = [call.args[before.index(value)] for value in body.inputs]
+
+
+def _owned(bodies: Any, stored: Stored, kept: set[str]) -> dict[Body, list[tuple[str, str, tuple[int, ...]]]]:
+    """Return the tensors that each body declares itself, with what is written before their shapes."""
+    found: dict[Body, list[tuple[str, str, tuple[int, ...]]]] = {}
+    declared: set[str] = set()
+    all_bodies = list(bodies)
+    for body in all_bodies:
+        found[body] = []
+        for value in body.values():
+            if value.kind == "layer":
+                declared |= {name for name in stored.names if name.startswith(f"{value.address}.")}
+            elif value.op == "tensor":
+                name = stored.name_under(value.address, body.path)
+                if name is None:
+                    raise Untranslatable(f"`{body.path}` uses the tensor `{value.address}`, which is not its own")
+                value.address = name
+                declared.add(name)
+                found[body].append((_relative(name, body.path), stored.modifiers(name), stored.names[name].shape))
+    for name in stored.names:
+        if name not in declared:
+            owner = max(
+                (body for body in all_bodies if not body.path or name.startswith(f"{body.path}.")),
+                key=lambda body: len(body.path),
+            )
+            unused = "" if stored.is_tied(name) else "unused "
+            for body in all_bodies:
+                if body.path == owner.path:
+                    found[body].append(
+                        (_relative(name, body.path), unused + stored.modifiers(name), stored.names[name].shape)
+                    )
+    return found
+
+
+def _relative(name: str, path: str) -> str:
+    return name[len(path) + 1 :] if path else name

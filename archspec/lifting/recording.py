@@ -1,0 +1,180 @@
+"""Recording: what `torch.export` sees of a module as values."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from archspec.equivalence.calls.complex import Complex
+from archspec.equivalence.calls.values import Untranslatable, listed
+from archspec.equivalence.capture import Capture
+from archspec.equivalence.places import Places
+from archspec.ir import Type
+from archspec.lifting.builder import Builder
+from archspec.lifting.layers import recognized
+from archspec.lifting.operations.complex_values import complex_counterpart, has_complex
+from archspec.lifting.operations.counterparts import COUNTERPARTS
+from archspec.lifting.operations.handlers import converted
+from archspec.lifting.source_names import Naming
+from archspec.lifting.stored import Stored
+from archspec.lifting.tables import constant
+from archspec.lifting.values import Frame, Value
+from archspec.normal.arrays import Array, Arrays
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+class Recording(Capture):
+    """The values of an exported program, in the calls of modules that they are computed in."""
+
+    def __init__(self, arrays: Arrays, program: Any, module: nn.Module, inputs: Mapping[str, Type]) -> None:
+        super().__init__(arrays, program, inputs, self._stored, Places(arrays))
+        self.module = module
+        self.builder = Builder(arrays)
+        self.root = Frame("", type(module).__name__, None)
+        self.stored = Stored(module)
+        self._counted = dict(self.stored.ties)
+        self.inputs: dict[str, Value] = {}
+        self._made: dict[Any, Any] = {}
+        self._frames: dict[str, Frame] = {}
+        self._open: list[Frame] = [self.root]
+        self._last: dict[Frame, Any] = {}
+        self._naming = Naming()
+
+    def results(self) -> list[Value]:
+        """Return the outputs of the module as values."""
+        self.outputs()
+        self._enter([self.root])
+        (output,) = [node for node in self.program.graph.nodes if node.op == "output"]
+        values = [self._made[item] for item in output.args[0] if item is not None]
+        self.builder.frame = self.root
+        self._naming.give()
+        return [self.builder.written(value) for value in values]
+
+    def canonical(self, name: str) -> str:
+        """Return the name under which a tensor is counted."""
+        return self._counted.get(name, name)
+
+    # Inputs and tensors -----------------------------------------------------------------------------------------------
+
+    def _stored(self, name: str, value: Any, type: Type) -> Array:
+        if name not in self.stored.names:
+            self.builder.frame = self.root
+            self._latest = constant(self.builder, value, name)
+        else:
+            self._latest = self.builder.stored("tensor", self.canonical(name), type, self.root)
+            self.builder.note_source(self._latest)
+        return self._latest.array
+
+    def _constant(self, value: Any, type: Type) -> Array:
+        self.builder.frame = self.root
+        self._latest = constant(self.builder, value, "of the source")
+        return self._latest.array
+
+    def _placeholder(self, node: Any, tensors: Mapping[str, str], constants: Mapping[str, str]) -> Array | None:
+        found = super()._placeholder(node, tensors, constants)
+        if found is not None:
+            if node.name not in tensors and node.name not in constants:
+                dtype = self.arrays.dtype(found)
+                self._latest = self.builder.stored("input", node.name, Type(found.shape, dtype), self.root)
+                self.inputs[node.name] = self._latest
+                self.builder.note_source(self._latest)
+            self._made[node] = self._latest
+        return found
+
+    # Operations -------------------------------------------------------------------------------------------------------
+
+    def _note(self, node: Any, found: Any) -> None:
+        if found is None or not all(item is None or isinstance(item, Array | Complex) for item in listed(found)):
+            return
+        frames = self._stack(node)
+        self._enter(frames)
+        self._made[node] = made = self._translated(node, found)
+        values = listed(made)
+        if all(isinstance(value, Value) and value.frame is frames[-1] for value in values):
+            self._naming.note(node, values)
+        for frame in self._open:
+            self._last[frame] = node
+
+    def _stack(self, node: Any) -> list[Frame]:
+        frames = [self.root]
+        calls: dict[str, tuple[str, Any]] = node.meta.get("nn_module_stack") or {}
+        for key, (path, kind) in calls.items():
+            if path in ("", "_empty_nn_module_stack_from_metadata_hook"):
+                continue
+            if key not in self._frames:
+                name = kind if isinstance(kind, str) else kind.__qualname__
+                self._frames[key] = Frame(path, name.rpartition(".")[2], frames[-1])
+            frames.append(self._frames[key])
+        return frames
+
+    def _enter(self, frames: list[Frame]) -> None:
+        """Leave the calls that are over, and enter those of the next operation."""
+        while self._open and self._open[-1] not in frames:
+            self._leave(self._open.pop())
+        self._open = frames
+        self.builder.frame = frames[-1]
+
+    def _leave(self, frame: Frame) -> None:
+        """Replace what a module computes by a layer or function of the library, if it is one."""
+        node = self._last.get(frame)
+        made = self._made.get(node)
+        if isinstance(made, Value) and frame.contains(made.frame) and frame.parent is not None:
+            self.builder.frame = frame.parent
+            found = recognized(self.builder, frame, self.module.get_submodule(frame.path), made, self.canonical)
+            if found is not None:
+                self._made[node] = found
+                self._naming.note(node, [found])
+
+    def _translated(self, node: Any, found: Any) -> Any:
+        import operator
+
+        if node.target is operator.getitem:
+            return self._given(node.args[0])[node.args[1]]
+        if all(isinstance(array, Array) and 0 in array.shape for array in listed(found)):
+            return self.builder.made("empty", [], listed(found)[0])
+        name = node.target._schema.name.split("::")[1]
+        types = [self._type_of(array) for array in listed(found)]
+        args = [self._given(item) for item in node.args]
+        keywords = {key: self._given(item) for key, item in node.kwargs.items()}
+        handler = COUNTERPARTS.get(name)
+        is_complex = has_complex(args) or any(type.dtype == "complex" for type in types)
+        if handler is None and not is_complex:
+            raise Untranslatable(f"the operation `aten.{name}` has no counterpart in the language")
+        try:
+            if is_complex:
+                return complex_counterpart(name, handler, self.builder, types, *args, **keywords)
+            assert handler is not None
+            made = handler(self.builder, types, *args, **keywords)
+        except (TypeError, ValueError, IndexError, AttributeError) as error:
+            raise Untranslatable(f"the operation `aten.{name}` has no counterpart with these arguments") from error
+        if isinstance(made, list):
+            values, arrays = listed(made), listed(found)
+            if any(value is not None and value.array != array for value, array in zip(values, arrays, strict=True)):
+                raise Untranslatable(f"the operation `aten.{name}` has other results than its counterpart")
+            return values
+        if isinstance(made, Value):
+            made = converted(self.builder, made, types[0].dtype)
+        if not isinstance(made, Value) or made.array != listed(found)[0]:
+            raise Untranslatable(f"the operation `aten.{name}` has another result than its counterpart")
+        return made
+
+    def _type_of(self, found: Any) -> Type:
+        if isinstance(found, Complex):
+            return Type(found.real.shape, "complex")
+        return Type(found.shape, self.arrays.dtype(found)) if found is not None else Type(())
+
+    def _given(self, item: Any) -> Any:
+        if isinstance(item, list | tuple):
+            return [self._given(part) for part in listed(item)]
+        if item.__class__.__name__ != "Node":
+            return item
+        if item in self._made:
+            return self._made[item]
+        value = self._value(item)
+        return value if not isinstance(value, Array | Complex) else self._unmade(item)
+
+    def _unmade(self, node: Any) -> Any:
+        raise Untranslatable(f"it reads `{os.path.basename(str(node.target))}`")

@@ -1,0 +1,85 @@
+"""Runs: layers that are applied one after the other, which become one step with a loop."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from typing import NamedTuple
+
+from archspec.lifting.values import Value
+
+
+class Run(NamedTuple):
+    """Values each of which is made from the one before by the same layer, or by layers that only differ in numbers."""
+
+    values: list[Value]
+    address: str
+    start: int
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether all applications are of one layer."""
+        return self.values[0].address == self.values[-1].address
+
+
+def runs_of(values: Sequence[Value], outputs: Sequence[Value], key: Callable[[Value], Hashable]) -> dict[Value, Run]:
+    """Return the runs among the values of a body by their last value. Layers with equal keys only differ in numbers."""
+    uses = Counter([operand for value in values for operand in value.operands] + list(outputs))
+    found: dict[Value, Run] = {}
+    before: dict[Value, Value] = {}
+    inside = set(values)
+    for value in values:
+        operands = [arg for arg in value.operands if arg in inside and uses[arg] == 1]
+        previous = next((arg for arg in operands if _follows(arg, value, key)), None)
+        if previous is not None:
+            before[value] = previous
+    last = set(before) - set(before.values())
+    for value in last:
+        run = [value]
+        while run[0] in before:
+            run.insert(0, before[run[0]])
+        found |= _divided(run)
+    return found
+
+
+def _divided(run: list[Value]) -> dict[Value, Run]:
+    """Return a run as one or more in which all addresses follow one pattern."""
+    found: dict[Value, Run] = {}
+    while len(run) > 1:
+        address, start, length = address_pattern([value.address for value in run])
+        if length > 1:
+            found[run[length - 1]] = Run(run[:length], address, start)
+        run = run[length:]
+    return found
+
+
+def _follows(previous: Value, value: Value, key: Callable[[Value], Hashable]) -> bool:
+    if value.kind not in ("layer", "block") or previous.kind != value.kind or key(previous) != key(value):
+        return False
+    if len(previous.args) != len(value.args):
+        return False
+    changed = [(a, b) for a, b in zip(previous.args, value.args, strict=True) if a is not b]
+    return len(changed) == 1 and changed[0][1] is previous and value.args[0] is previous
+
+
+def address_pattern(addresses: Sequence[str]) -> tuple[str, int, int]:
+    """Return the pattern of the first addresses, with `[i]` for the number that counts up, the first number, and how
+    many addresses follow it. The pattern of equal addresses is the address itself.
+    """
+    first = addresses[0].split(".")
+    same = next((turn for turn, address in enumerate(addresses) if address != addresses[0]), len(addresses))
+    if same > 1:
+        return addresses[0], 0, same
+    second = addresses[1].split(".")
+    places = [turn for turn, (a, b) in enumerate(zip(first, second, strict=False)) if a != b]
+    if len(first) != len(second) or len(places) != 1 or not re.fullmatch("[0-9]+", first[places[0]]):
+        return addresses[0], 0, 1
+    place, start = places[0], int(first[places[0]])
+    length = 0
+    for turn, address in enumerate(addresses):
+        if address.split(".") != [*first[:place], str(start + turn), *first[place + 1 :]]:
+            break
+        length = turn + 1
+    pattern = ".".join(first[:place]) + "[i]" + "".join([f".{word}" for word in first[place + 1 :]])
+    return pattern, start, length

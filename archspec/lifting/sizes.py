@@ -1,0 +1,227 @@
+"""Sizes as hyperparameters: what stands in the gaps of templates, and which hyperparameters each definition has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from archspec.equivalence.calls.values import Untranslatable
+from archspec.lifting.expressions import Expressions, Found, Pair
+from archspec.lifting.names import Names, definition_names
+from archspec.lifting.numbers import literal
+from archspec.lifting.program import Program
+from archspec.lifting.templates import Definition
+
+NAMES_OF_GAPS = {"in_features": "inputs", "out_features": "outputs", "count": "rows", "size": "size", "number": "value"}
+"""Names for hyperparameters that no field gives a name."""
+
+
+@dataclass
+class Head:
+    """The hyperparameters of a definition, and the texts of its gaps and uses."""
+
+    name: str
+    fields: list[str] = field(default_factory=list[str])
+    own: dict[str, tuple[Any, ...]] = field(default_factory=dict[str, "tuple[Any, ...]"])
+    """The hyperparameters that differ between instances, with their values."""
+    gaps: list[str] = field(default_factory=list[str])
+    uses: list[str] = field(default_factory=list[str])
+
+
+class Varying(NamedTuple):
+    """The values of a number in the iterations of a loop, of which the first has the index `start`."""
+
+    values: tuple[Any, ...]
+    start: int
+
+    def follows(self, holds: Callable[[int], bool]) -> bool:
+        """Whether there is one value where a condition holds, and another one where it does not."""
+        sides = [
+            {value for turn, value in enumerate(self.values) if holds(self.start + turn) == side}
+            for side in (True, False)
+        ]
+        return all(len(side) <= 1 for side in sides) and not sides[0] & sides[1]
+
+
+def _together(values: Sequence[Any], start: int) -> Any:
+    return values[0] if len(set(values)) == 1 else Varying(tuple(values), start)
+
+
+def conditions(start: int) -> list[tuple[str, Callable[[int], bool]]]:
+    """Return conditions on the index of a loop."""
+    found: list[tuple[str, Callable[[int], bool]]] = [(f"i == {start}", start.__eq__)]
+    for period in range(2, 9):
+        found += [(f"i % {period} == {rest}", _repeats(period, rest, True)) for rest in range(period)]
+        found += [(f"i % {period} != {rest}", _repeats(period, rest, False)) for rest in range(period)]
+    return found
+
+
+def _repeats(period: int, rest: int, holds: bool) -> Callable[[int], bool]:
+    return lambda i: (i % period == rest) == holds
+
+
+class Sizes:
+    """The hyperparameters of a program, given the same module with other sizes as evidence."""
+
+    def __init__(
+        self,
+        program: Program,
+        other: Program | None,
+        numbers: Mapping[str, object],
+        others: Mapping[str, object] | None,
+        attributes: Callable[[str], Mapping[str, object]],
+    ) -> None:
+        self.program = program
+        self._attributes = attributes
+        self.other = other if other is not None and _templates(other) == _templates(program) else None
+        fields: dict[str, Pair] = {}
+        for name, value in numbers.items():
+            second = others.get(name) if others is not None else None
+            if _is_number(value) and (self.other is None or _is_number(second)):
+                fields[name] = (value, second if self.other is not None else None)  # pyright: ignore
+        self.expressions = Expressions(fields)
+        self.order = list(numbers)
+        self.created: list[str] = []
+        kinds = [definition.template.kind for definition in program.definitions]
+        paths = [definition.paths[0] for definition in program.definitions]
+        self.heads = [Head(name) for name in definition_names(kinds, paths)]
+        self._seconds: list[dict[str, tuple[Any, ...]]] = [{} for _ in self.heads]
+        for number in range(len(program.definitions)):
+            self._settle(number)
+
+    def _settle(self, number: int) -> None:
+        """Decide the hyperparameters of a definition, and the texts of its gaps and uses."""
+        definition, head = self.program.definitions[number], self.heads[number]
+        other = self.other.definitions[number] if self.other is not None else None
+        taken = Names([*self.expressions.fields, *[name for name, _, _ in definition.template.inputs]])
+        fields: dict[str, None] = {}
+
+        def text(hint: str, column: Sequence[Any], second: Sequence[Any] | None) -> str:
+            return self._text(number, taken, fields, hint, tuple(column), None if second is None else tuple(second))
+
+        for gap, hint in enumerate(definition.template.hints):
+            second = None if other is None else [row[gap] for row in other.rows]
+            head.gaps.append(text(hint, [row[gap] for row in definition.rows], second))
+        for use, used in enumerate(definition.template.uses):
+            inner = self.heads[used]
+            fields |= dict.fromkeys(inner.fields)
+            given: list[str] = []
+            for name, column in inner.own.items():
+                second = None if other is None else _passed(other, use, self._seconds[used][name])
+                found = text(name, _passed(definition, use, column), second)
+                given.append(f"{name} = {found}" if inner.fields else found)
+            listed = [*([".."] if inner.fields else []), *given]
+            head.uses.append(f"{inner.name}({', '.join(listed)})" if listed else inner.name)
+        head.fields = sorted(fields, key=lambda name: self.order.index(name) if name in self.order else len(self.order))
+
+    def _text(
+        self,
+        number: int,
+        taken: Names,
+        fields: dict[str, None],
+        hint: str,
+        column: tuple[Any, ...],
+        other: tuple[Any, ...] | None,
+    ) -> str:
+        """Return what to write for a number that has a value in each instance."""
+        head = self.heads[number]
+        if len(set(column)) > 1 or (other is not None and len(set(other)) > 1):
+            for name, values in head.own.items():
+                if values == column and (other is None or self._seconds[number][name] == other):
+                    return name
+            definition = self.program.definitions[number]
+            name = taken.take([*self._attribute(definition, column), NAMES_OF_GAPS.get(hint, hint)])
+            head.own[name] = column
+            self._seconds[number][name] = other or column
+            return name
+        if isinstance(column[0], Varying):
+            return self._varying(column[0], other[0] if other is not None else None, fields, hint)
+        if isinstance(column[0], bool):
+            return literal(column[0])
+        pair = column[0], None if other is None else other[0]
+        found = self.expressions.find(pair, hint)
+        if found is None and pair[1] is not None and pair[0] != pair[1]:
+            found = self._created(pair, hint)
+        if found is None:
+            return literal(column[0])
+        fields |= dict.fromkeys(found.fields)
+        return found.text
+
+    def _attribute(self, definition: Definition, column: Sequence[Any]) -> list[str]:
+        """Return the attributes that have the values of a column in all instances of a definition."""
+        if not definition.paths or len(column) != len(definition.paths):
+            return []
+        first = self._attributes(definition.paths[0])
+        return [
+            name
+            for name, value in first.items()
+            if type(value) is type(column[0])
+            and all(self._attributes(path).get(name) == own for path, own in zip(definition.paths, column, strict=True))
+        ]
+
+    def _varying(self, values: Varying, others: object, fields: dict[str, None], hint: str) -> str:
+        """Return a number that differs between the iterations of a loop, as a function of the index."""
+        both = [values, *([others] if isinstance(others, Varying) else [])]
+        kinds = list(dict.fromkeys(values.values))
+        for condition, holds in conditions(values.start):
+            if len(kinds) == 2 and all(item.follows(holds) for item in both):
+                yes, no = (
+                    next(item.values[i] for i in range(len(item.values)) if holds(item.start + i) == wanted)
+                    for item in both[:1]
+                    for wanted in (True, False)
+                )
+                if (yes, no) == (True, False):
+                    return condition
+                if not isinstance(yes, bool) and len(both) == 1:
+                    texts = [self._scalar((number, None), fields, hint) for number in (yes, no)]
+                    return f"{texts[0]} if {condition} else {texts[1]}"
+        raise Untranslatable("its layers differ in a way that is no simple function of their number")
+
+    def _scalar(self, pair: Pair, fields: dict[str, None], hint: str) -> str:
+        found = self.expressions.find(pair, hint)
+        if found is None:
+            return literal(pair[0])
+        fields |= dict.fromkeys(found.fields)
+        return found.text
+
+    def _created(self, pair: Pair, hint: str) -> Found:
+        """Return a new hyperparameter."""
+        name = Names([*self.expressions.fields]).take([NAMES_OF_GAPS.get(hint, hint), f"{hint}_size"])
+        self.expressions.add(name, pair)
+        self.order.append(name)
+        self.created.append(name)
+        return Found(name, (name,))
+
+    def defaults(self, actual: Mapping[str, object] | None) -> dict[str, Any]:
+        """Return the values of the hyperparameters of the model."""
+        found: dict[str, Any] = {}
+        for name in self.heads[-1].fields:
+            if actual is not None and name in actual:
+                found[name] = actual[name]
+            elif actual is not None:
+                value = self.expressions.fields[name][0]
+                raise Untranslatable(
+                    f"the configuration has no field that decides a size, {value} in the module it was lifted from"
+                )
+            else:
+                found[name] = self.expressions.fields[name][0]
+        return found
+
+    def seconds(self) -> dict[str, Any]:
+        """Return the values of the hyperparameters in the module with other sizes."""
+        return {name: self.expressions.fields[name][1] for name in self.heads[-1].fields}
+
+
+def _passed(definition: Definition, use: int, column: Sequence[Any]) -> list[Any]:
+    """Return what each instance of a definition passes to what it uses, of the values of all instances of that."""
+    start = definition.template.starts[use]
+    return [_together([column[row] for row in rows[use]], start) for rows in definition.inside]
+
+
+def _templates(program: Program) -> list[object]:
+    return [definition.template for definition in program.definitions]
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

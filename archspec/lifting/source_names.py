@@ -1,0 +1,63 @@
+"""Names of values: what the source assigns the result of an operation to."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import os
+import re
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from archspec.lifting.values import Value
+
+
+class Naming:
+    """The names of values: those of the statements that they are the result of."""
+
+    def __init__(self) -> None:
+        self._last: dict[object, list[tuple[Value, str]]] = {}
+
+    def note(self, node: Any, values: Sequence[Value]) -> None:
+        """Note the statements that the results of an operation occur in: their last values are what they name."""
+        places = re.findall(r'File "([^"]+)", line ([0-9]+)', node.meta.get("stack_trace") or "")
+        places = [place for place in places if f"{os.sep}torch{os.sep}" not in place[0]]
+        stack: list[str] = [*(node.meta.get("nn_module_stack") or {})]
+        elements = [key for key in stack if re.search(r"\.[0-9]+(@[0-9]+)?$", key)]  # tell repetitions apart
+        for depth in range(len(places), 0, -1):
+            path, line = places[depth - 1]
+            names = _statements(path).get(int(line), [])
+            if len(names) == len(values):
+                self._last[(*places[:depth], *elements)] = list(zip(values, names, strict=True))
+
+    def give(self) -> None:
+        """Give the values their names, that of the innermost statement first."""
+        for key in sorted(self._last, key=lambda key: -len(key)):  # pyright: ignore
+            for value, name in self._last[key]:
+                if name.strip("_") and name not in value.names:
+                    value.names.append(name)
+
+
+@cache
+def _statements(path: str) -> dict[int, list[str]]:
+    """Return the names that are assigned to in each line of a file."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(path)))
+    except SyntaxError:
+        return {}
+    found: dict[int, list[str]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
+            names = _names(node.targets[0] if isinstance(node, ast.Assign) else node.target)
+            found |= dict.fromkeys(range(node.lineno, (node.end_lineno or node.lineno) + 1), names)
+    return found
+
+
+def _names(target: ast.expr) -> list[str]:
+    if isinstance(target, ast.Name):
+        return [target.id]
+    if isinstance(target, ast.Tuple) and all(isinstance(item, ast.Name) for item in target.elts):
+        return [item.id for item in target.elts if isinstance(item, ast.Name)]
+    return []

@@ -1,0 +1,160 @@
+"""What a configurable architecture is lifted from: small modules of it, and the numbers of the actual one."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from archspec.lifting.sources.shrinking import (
+    CHOICES,
+    PROPOSALS,
+    Fields,
+    Proposal,
+    has_patterns,
+    hidden_changes,
+    merged,
+    small,
+)
+from archspec.lifting.subject import Subject
+from archspec.source import ArchError, fail
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+LARGEST = 60_000_000
+"""Modules with more parameters are not run."""
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """A function from fields to modules. `inputs` yields inputs to try, for the first or the second choice of sizes."""
+
+    name: str
+    fields: Fields
+    build: Callable[[Fields], nn.Module]
+    inputs: Callable[[nn.Module, int], Iterator[dict[str, torch.Tensor]]]
+    proposals: Sequence[Proposal] = PROPOSALS
+
+    def actual(self) -> nn.Module:
+        """Return the actual module, without values. Raises ArchError if it cannot be built."""
+        import torch
+
+        try:
+            with torch.device("meta"):
+                return self.build(self.fields)
+        except Exception as problem:  # of any class, as it comes from the architecture
+            raise _unbuilt(self.name, problem) from problem
+
+
+class Small(NamedTuple):
+    """A small module, and the fields that it was made of."""
+
+    subject: Subject
+    fields: Fields
+
+
+def subject_of(architecture: Architecture) -> Subject:
+    """Return a small module of an architecture, with another one as evidence. Raises ArchError if there is none."""
+    small_one = _small(architecture, 0)
+    first = small_one.subject
+
+    def second() -> Subject:
+        return _small(architecture, 1, small_one.fields).subject
+
+    return Subject(
+        module=first.module,
+        inputs=first.inputs,
+        other_inputs=first.other_inputs,
+        second=second,
+        numbers=first.numbers,
+        actual=numbers_of(architecture.fields),
+        name=architecture.name,
+    )
+
+
+def with_all_layers(architecture: Architecture) -> Subject | None:
+    """Return a module that is small but for the number of its layers; None if all layers are the same."""
+    return _small(architecture, 2).subject if has_patterns(architecture.fields) else None
+
+
+def uncropped(architecture: Architecture) -> Architecture | None:
+    """Return the architecture with images of the actual size in small modules; None if it has no images."""
+    if not any(name.endswith("image_size") for name in numbers_of(architecture.fields)):
+        return None
+    kept = [proposal for proposal in architecture.proposals if not proposal.is_cropped]
+    return replace(architecture, proposals=kept)
+
+
+def numbers_of(fields: Mapping[str, Any], prefix: str = "") -> dict[str, object]:
+    """Return the values of a configuration, and of those inside of it under the names of both."""
+    found: dict[str, object] = {}
+    for name, value in fields.items():
+        if isinstance(value, dict) and "model_type" in value:
+            inner = cast("dict[str, Any]", value)
+            found |= numbers_of(inner, f"{prefix}{name.removesuffix('_config')}_")
+        elif isinstance(value, bool | int | float | str) and name.isidentifier():
+            found[prefix + name] = value
+    return found
+
+
+def _small(architecture: Architecture, turn: int, first: Fields | None = None) -> Small:
+    """Return the first small module that can be built and run, and reveals all changes of a `first` one."""
+    import torch
+
+    problem: Exception | None = None
+    for proposal in architecture.proposals:
+        fields = small(architecture.fields, proposal, CHOICES[turn])
+        if first is not None and hidden_changes(architecture.fields, first, fields):
+            continue
+        try:
+            with torch.device("meta"):
+                size = sum(parameter.numel() for parameter in architecture.build(fields).parameters())
+            if size > LARGEST:
+                continue
+            torch.random.manual_seed(turn)  # pyright: ignore[reportUnknownMemberType]
+            module = architecture.build(fields).eval()
+        except ArchError:
+            raise
+        except Exception as error:  # of any class, as it comes from the architecture
+            problem = problem or error
+            continue
+        for inputs in architecture.inputs(module, turn % 2):
+            error = failure(module, inputs)
+            if error is None:
+                others = [other for other in architecture.inputs(module, 1 - turn % 2) if _is_like(inputs, other)]
+                other = next((other for other in others if failure(module, other) is None), None)
+                numbers = numbers_of(merged(architecture.fields, fields))
+                made = Subject(module, ordered(module, inputs), other, None, numbers, None, architecture.name)
+                return Small(made, fields)
+            problem = problem or error
+    raise _unbuilt(architecture.name, problem)
+
+
+def failure(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> Exception | None:
+    """Return the exception that calling a module raises."""
+    import torch
+
+    try:
+        with torch.no_grad():
+            module(**inputs)
+    except Exception as problem:  # of any class, as it comes from the module
+        return problem
+    return None
+
+
+def ordered(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Return inputs in the order of the signature of `forward`."""
+    names = [*inspect.signature(module.forward).parameters]
+    return {name: inputs[name] for name in sorted(inputs, key=lambda name: names.index(name) if name in names else 0)}
+
+
+def _is_like(inputs: Mapping[str, torch.Tensor], other: Mapping[str, torch.Tensor]) -> bool:
+    return inputs.keys() == other.keys() and all(value.dim() == other[name].dim() for name, value in inputs.items())
+
+
+def _unbuilt(name: str, problem: Exception | None) -> ArchError:
+    reason = f": {type(problem).__name__}: {problem}" if problem is not None else ": it is too large to be run"
+    return fail("usage", f"cannot build and run a small `{name}`{reason}".splitlines()[0])

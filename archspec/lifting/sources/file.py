@@ -1,0 +1,74 @@
+"""Modules of Python files: `FILE.py[:factory]`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from archspec.equivalence.factories import factory_from, made_by
+from archspec.lifting.sources import examples as known
+from archspec.lifting.sources.architecture import Architecture, failure, ordered, subject_of
+from archspec.lifting.sources.inputs import Declared, examples
+from archspec.lifting.subject import Subject
+from archspec.source import ArchError, fail
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+
+def subject_of_file(text: str, declared: Sequence[Declared]) -> tuple[Subject, Callable[[], nn.Module]]:
+    """Return what is lifted of a file, and what makes its actual module.
+
+    If the factory has arguments, all of which have defaults, then integers among them are the fields of an
+    architecture. Raises ArchError if there is no such file or factory, or if running either fails.
+    """
+    path, name, factory = factory_from(text, "FILE.py:factory")
+    module = made_by(path, name, factory)
+    fields = {key: value.default for key, value in _parameters(factory).items() if _is_size(value.default)}
+
+    def inputs(module: nn.Module, turn: int) -> Iterator[dict[str, torch.Tensor]]:
+        if declared:
+            return examples(module, declared, turn)
+        if hasattr(module, "config"):
+            return known.examples(module, known.SIZES[turn])
+        raise fail("usage", f"the inputs of `{name}` are unknown", help="describe each: `--input x=real[batch,seq,64]`")
+
+    for given in declared:
+        if given.name not in inspect.signature(module.forward).parameters:
+            raise fail("usage", f"`forward` of {type(module).__name__} has no argument `{given.name}`")
+    if fields and not module.training:
+        architecture = Architecture(type(module).__name__, fields, lambda values: factory(**values).eval(), inputs)
+        try:
+            return subject_of(architecture), lambda: module
+        except ArchError:
+            pass  # the fields are not independent
+    return _as_it_is(module, inputs), lambda: module
+
+
+def _as_it_is(module: nn.Module, inputs: Callable[[nn.Module, int], Iterator[dict[str, torch.Tensor]]]) -> Subject:
+    problem: Exception | None = None
+    for given in inputs(module, 0):
+        error = failure(module, given)
+        if error is None:
+            other = next((other for other in inputs(module, 1) if failure(module, other) is None), None)
+            numbers: dict[str, object] = {
+                key: value for key, value in vars(module).items() if _is_size(value) and not key.startswith("_")
+            }
+            return Subject(module, ordered(module, given), other, None, numbers, None, type(module).__name__)
+        problem = problem or error
+    message = str(problem).splitlines()[0] if str(problem) else ""
+    help = "describe all inputs that it needs with --input"
+    raise fail("usage", f"calling {type(module).__name__} fails: {type(problem).__name__}: {message}", help=help)
+
+
+def _parameters(factory: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    try:
+        return dict(inspect.signature(factory).parameters)
+    except (TypeError, ValueError):
+        return {}
+
+
+def _is_size(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

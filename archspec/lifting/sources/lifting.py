@@ -1,0 +1,46 @@
+"""From what users name to a spec."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from archspec.equivalence.api import deeply, other_tensors
+from archspec.equivalence.calls.values import Untranslatable
+from archspec.lifting.api import lift_subject
+from archspec.lifting.capture import captured
+from archspec.lifting.check import check
+from archspec.lifting.sources.subjects import Source, source_of
+from archspec.pipeline.compile import loads
+from archspec.source import ArchError, fail
+
+
+def lift_source(text: str, inputs: Sequence[str] = ()) -> str:
+    """Return the spec of what is named `FILE.py[:factory]`, `config.json`, `timm:NAME` or `torchvision:NAME`.
+
+    `inputs` describe those of a file's module, as in `x=real[batch,8]`. Raises ArchError.
+    """
+    source = source_of(text, inputs)
+    try:
+        return _lifted(source)
+    except ArchError:
+        other = source.alternative()
+        if other is None:
+            raise
+        return _lifted(other)
+
+
+def _lifted(source: Source) -> str:
+    spec = lift_subject(source.subject)
+    model = loads(spec)
+    name, reason = source.subject.name, other_tensors(model, source.actual())
+    if reason:
+        raise fail("lift", f"cannot lift `{name}`: the spec of a small one does not hold for its sizes: {reason}")
+    deep = source.deep()
+    if deep is not None:
+        overrides = {name: deep.numbers[name] for name in model.hyperparameters}
+        try:
+            deeply(lambda: check(spec, overrides, deep.module, captured(deep)))
+        except Untranslatable as problem:
+            message = f"the spec of one with few layers does not hold for all: {problem}"
+            raise fail("lift", f"cannot lift `{name}`: {message}") from None
+    return spec

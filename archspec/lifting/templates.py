@@ -1,0 +1,124 @@
+"""Templates: definitions as text with gaps for sizes, so that definitions that only differ in sizes are one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from archspec.algebra import Expression, Polynomial, substitute
+from archspec.lifting.numbers import literal
+
+GAP = "\x00"
+"""Stands on both sides of the number of a gap for a size."""
+
+USE = "\x01"
+"""Stands on both sides of the number of a use of another definition."""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """Names and the chain of steps that they are assigned; `return` has no names. Other statements are a text."""
+
+    names: tuple[str, ...] = ()
+    source: str = ""
+    steps: tuple[str, ...] = ()
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Template:
+    """A definition without sizes: what is equal for all modules of which it is the definition."""
+
+    kind: str
+    inputs: tuple[tuple[str, str, str], ...]
+    outputs: tuple[tuple[str, str, str], ...]
+    statements: tuple[Statement, ...]
+    hints: tuple[str, ...]
+    uses: tuple[int, ...]
+    """The number of the definition of each use."""
+    starts: tuple[int, ...] = ()
+    """The first index of each use in a loop."""
+    is_layer: bool = False
+
+
+@dataclass
+class Definition:
+    """A template with the numbers for its gaps in each instance, and the instances that each use is of."""
+
+    template: Template
+    rows: list[tuple[Any, ...]] = field(default_factory=list[tuple[Any, ...]])
+    inside: list[tuple[tuple[int, ...], ...]] = field(default_factory=list[tuple[tuple[int, ...], ...]])
+    """For each instance and each use in it, the rows of the definition that is used."""
+    paths: list[str] = field(default_factory=list[str])
+    """The address of each instance."""
+
+
+class Gaps:
+    """The gaps of a definition that is being written."""
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+        self.hints: list[str] = []
+        self.uses: list[int] = []
+        self.inside: list[tuple[int, ...]] = []
+        self.starts: list[int] = []
+        self.renamed: dict[str, Expression] = {}
+
+    def condition(self, value: bool, hint: str) -> str:
+        """Return the text of a condition that may differ between instances."""
+        self.values.append(value)
+        self.hints.append(hint)
+        return f"{GAP}{len(self.values) - 1}{GAP}"
+
+    def number(self, value: Any, hint: str = "") -> str:
+        """Return the text of a number: a gap, unless it is part of the structure."""
+        if isinstance(value, list | tuple):
+            return f"[{', '.join([self.number(item, hint) for item in value])}]"  # pyright: ignore
+        if isinstance(value, Polynomial):
+            return literal(substitute(value, self.renamed))
+        if isinstance(value, bool | str) or value is None or value == 0 or (value == 1 and hint != "number"):
+            return f'"{value}"' if isinstance(value, str) else literal(value)
+        if isinstance(value, int | float) and value < 0:
+            return f"-{self.number(-value, hint)}"
+        self.values.append(value)
+        self.hints.append(hint)
+        return f"{GAP}{len(self.values) - 1}{GAP}"
+
+    def use(self, definition: int, rows: Sequence[int], start: int = 0) -> str:
+        """Return the text of a use of a definition, for these instances of it, in a loop from `start` on."""
+        self.starts.append(start)
+        self.uses.append(definition)
+        self.inside.append(tuple(rows))
+        return f"{USE}{len(self.uses) - 1}{USE}"
+
+
+def _is_call(text: str) -> bool:
+    """Whether an expression is a call of a function, and nothing else."""
+    opened = re.match(r"\w+\(", text)
+    depth = 0
+    for place, character in enumerate(text if opened else ""):
+        depth += (character == "(") - (character == ")")
+        if character == ")" and not depth:
+            return place == len(text) - 1
+    return False
+
+
+def filled(text: str, gaps: Sequence[str], uses: Sequence[str]) -> str:
+    """Return a text with the gaps filled. Sums and products are put in parentheses where they are operands."""
+
+    def gap(match: re.Match[str]) -> str:
+        found = gaps[int(match[2])]
+        atomic = re.fullmatch(r"[\w.]+", found) or _is_call(found)
+        return match[1] + (
+            found if atomic or (match[1] in ("(", "[", ", ", "= ", "..") and match[3] != " ") else f"({found})"
+        )
+
+    text = re.sub(rf"(\(|\[|, |= |\.\.|){GAP}([0-9]+){GAP}(?=(.?))", gap, text)
+
+    def use(match: re.Match[str]) -> str:
+        found = uses[int(match[1])]
+        return f"{found}()" if match[2] and "(" not in found else found
+
+    return re.sub(rf"{USE}([0-9]+){USE}(?=(\()?)", use, text)

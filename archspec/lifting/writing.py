@@ -1,0 +1,432 @@
+"""Bodies as statements: chains of steps, and names for what is used more than once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from archspec.algebra import Polynomial, symbol, symbols
+from archspec.equivalence.calls.values import Untranslatable, listed
+from archspec.lifting.blocks import Body
+from archspec.lifting.names import Names
+from archspec.lifting.notation import (
+    LAYER_SETTINGS,
+    LISTED,
+    LOWEST,
+    OPERATORS,
+    PRECEDENCE,
+    SETTINGS_OF,
+    STREAMED,
+    written,
+)
+from archspec.lifting.numbers import literal
+from archspec.lifting.roles import NONE, role_statements
+from archspec.lifting.runs import Run
+from archspec.lifting.templates import Gaps, Statement, Template
+from archspec.lifting.values import Value
+
+MOST_STEPS_INLINE = 2
+"""Longer values that are not layers are named."""
+
+
+class Lent(NamedTuple):
+    """A layer that is declared in a block, or in others like it, and only applied outside of it."""
+
+    value: Value
+    path: str
+    is_declared: bool
+
+
+class Facts(NamedTuple):
+    """What is known of a body when it is written: runs of layers in it, by their last value; names of its inputs and
+    outputs, and those that are `taken`; the tensors that it declares itself, with what is written before their shapes;
+    the layers that it declares for blocks around it; the masks that may be left out; the addresses of blocks inside.
+    """
+
+    body: Body
+    runs: Mapping[Value, Run]
+    inputs: Sequence[str]
+    outputs: Sequence[str]
+    taken: Sequence[str]
+    owned: Sequence[tuple[str, str, tuple[int, ...]]]
+    lent: Sequence[Lent]
+    masks: Collection[Value]
+    inner: Collection[str]
+
+
+class BodyWriter:
+    """Writes one body. `definition` gives the number and the row of the definition of a call."""
+
+    def __init__(self, facts: Facts, definition: Callable[[Value], tuple[int, int]], length: int | None = None) -> None:
+        self.body = body = facts.body
+        self.facts = facts
+        self.definition = definition
+        self.runs = facts.runs
+        self.gaps = Gaps()
+        self.imports: set[str] = set()
+        skipped = {value for run in self.runs.values() for value in run.values[:-1]}
+        self.values = [value for value in body.values() if value.op != "tensor" and value not in skipped]
+        self.uses = Counter([operand for value in self.values for operand in self._operands(value)])
+        self.uses.update(body.outputs)
+        self.names = Names([*facts.inputs, *facts.taken])
+        self.called: dict[Value, str] = dict(zip(body.inputs, facts.inputs, strict=True))
+        self.declared: set[str] = set()
+        self.statements: list[Statement] = []
+        named = {name for value in (*body.inputs, *body.outputs) for size in value.shape for name in symbols(size)}
+        if body.path and len(named - {"batch"}) == 1:
+            self.gaps.renamed = {(named - {"batch"}).pop(): symbol("seq")}
+        self.length = length
+        """The number of tokens that is a dimension here, as it is in no statement."""
+
+    def template(self) -> Template:
+        """Return the definition of the body."""
+        inputs = tuple(
+            [self._input(name, value) for name, value in zip(self.facts.inputs, self.body.inputs, strict=True)]
+        )
+        outputs = tuple(
+            [
+                (name, value.dtype, self._shape(value))
+                for name, value in zip(self.facts.outputs, self.body.outputs, strict=True)
+            ]
+        )
+        layers = [
+            written(self._relative(value.address))
+            for value in self.values
+            if value.kind == "layer"
+            and value.op not in NONE
+            and value not in self.runs
+            and not self._is_borrowed(value)
+        ]
+        owns = bool(self.facts.owned) or any(value.kind in ("layer", "block") for value in self.values)
+        roles = role_statements(self.body.frame.kind, list(dict.fromkeys(layers)), owns)
+        self.statements = [Statement(text=text) for text in roles]
+        for address, modifiers, shape in self.facts.owned:
+            text = f"{written(address)}: {modifiers} {self.gaps.number(shape, 'size')}"
+            self.statements.append(Statement(text=text))
+        for value, path, is_declared in self.facts.lent:
+            condition = self.gaps.condition(is_declared, f"has_{value.address.rpartition('.')[2]}")
+            address = written(self._relative(value.address, path))
+            text = f"{address}: {self._callee(value)} if {condition}"
+            self.statements.append(Statement(text=text))
+        self._declare_shared()
+        for value in self.values:
+            if self._is_statement(value):
+                self._bind(value)
+        returned = [self._returned(value) for value in self.body.outputs]
+        if len(returned) == 1:
+            self.statements.append(Statement((), *returned[0]))
+        else:
+            self.statements.append(Statement(text="return " + ", ".join([_inline(*part) for part in returned])))
+        is_layer = not any(value.kind in ("layer", "block") for value in self.values)
+        return Template(
+            self.body.frame.kind,
+            inputs,
+            outputs,
+            tuple(self.statements),
+            tuple(self.gaps.hints),
+            tuple(self.gaps.uses),
+            tuple(self.gaps.starts),
+            is_layer and any(operand.op == "tensor" for value in self.values for operand in value.operands),
+        )
+
+    def _input(self, name: str, value: Value) -> tuple[str, str, str]:
+        return name, value.dtype, self._shape(value) + (" = none" if value in self.facts.masks else "")
+
+    # Statements -------------------------------------------------------------------------------------------------------
+
+    def _operands(self, value: Value) -> list[Value]:
+        first = self.runs[value].values[0] if value in self.runs else value
+        return [operand for operand in first.operands if operand.op != "tensor"]
+
+    def _args(self, value: Value) -> list[Any]:
+        return self.runs[value].values[0].args if value in self.runs else value.args
+
+    def _is_statement(self, value: Value) -> bool:
+        if value.op == "part":
+            return False
+        if value in self.body.outputs and self.uses[value] == 1:
+            return len(self.body.outputs) > 1 and not self._is_simple(value)
+        if self.parts(value):
+            return True
+        if self.uses[value] > 1:
+            return not (value.op == "arange" and not value.args)
+        if value.op == "key_mask":
+            return True
+        (user,) = [other for other in self.values if value in self._operands(other)]
+        if user.op == "attention" and self._depth(value) > 1:
+            return True
+        return not (self.stream(user) is value or self._is_simple(value))
+
+    def parts(self, value: Value) -> list[Value]:
+        """Return the results of a value that has several."""
+        return [other for other in self.values if other.op == "part" and other.args == [value]]
+
+    def _bind(self, value: Value) -> None:
+        parts = self.parts(value)
+        source, steps = self.chain(value)
+        if parts:
+            count = 1 + max(int(part.settings["index"]) for part in parts)
+            if value.op == "split":
+                count = len(value.settings["sizes"])
+            elif value.op == "topk":
+                count = 2
+            elif value.kind == "block":
+                count = max(count, len(parts))
+            by_index = {part.settings["index"]: part for part in parts}
+            names: list[str] = []
+            for turn in range(count):
+                part = by_index.get(turn)
+                names.append("_" if part is None else self.names.take(self._wanted(part)))
+                if part is not None:
+                    self.called[part] = names[-1]
+            self.statements.append(Statement(tuple(names), source, tuple(steps)))
+            return
+        name = self.names.take(self._wanted(value))
+        if value in self.facts.masks:
+            given = self.called[value.args[0]]
+            source, steps = f"{value.op}({given}) if {given} != none", []
+        self.statements.append(Statement((name,), source, tuple(steps)))
+        self.called[value] = name
+
+    def _wanted(self, value: Value) -> list[str]:
+        """Return names for a value, the best first."""
+        users = [other for other in self.values if value in self._operands(other)]
+        outputs = dict(zip(self.body.outputs, self.facts.outputs, strict=True))
+        named = [*([outputs[value]] if outputs.get(value) else []), *value.names]
+        if value.op == "part" and users and self.uses[value] == 1:
+            named += users[0].names
+        attended = next((user for user in users if user.op == "attention" and value in user.args[:3]), None)
+        if attended is not None:
+            named.append(("query", "key", "value")[attended.args.index(value)])
+        if value.dtype == "bool":
+            named = ["mask", *named]
+        words = [word for word in value.address.split(".") if not word.isdigit()]
+        stream = self.stream(value)
+        carried = stream.names if stream is not None and stream not in self.called else []
+        return [*named, *([words[-1]] if words else []), *carried]
+
+    def _returned(self, value: Value) -> tuple[str, tuple[str, ...]]:
+        if value in self.called:
+            return self.called[value], ()
+        source, steps = self.chain(value)
+        return source, tuple(steps)
+
+    def _declare_shared(self) -> None:
+        """Declare the layers that are applied several times."""
+        for value in self.values:
+            run = self.runs.get(value)
+            if value.kind not in ("layer", "block") or value.address in self.declared:
+                continue
+            path = run.address if run is not None else value.address
+            if (run is not None and run.is_shared) or self._lends(value):
+                self.declared.add(value.address)
+                text = f"{written(self._relative(path))}: {self._callee(value)}"
+                if run is not None and not run.is_shared:
+                    text += f" for i in {run.start}..{self.gaps.number(run.start + len(run.values), 'layers')}"
+                self.statements.append(Statement(text=text))
+
+    def _lends(self, value: Value) -> bool:
+        """Whether a layer inside of a block is applied here, outside of it."""
+        addresses = [item.address for item in (self.runs[value].values if value in self.runs else [value])]
+        return any(
+            other.kind == "layer" and other.address.startswith(f"{address}.")
+            for other in self.values
+            for address in addresses
+        )
+
+    def _is_borrowed(self, value: Value) -> bool:
+        """Whether a layer is declared in a block inside of this one."""
+        return value.kind == "layer" and any(value.address.startswith(f"{path}.") for path in self.facts.inner)
+
+    # Expressions ------------------------------------------------------------------------------------------------------
+
+    def stream(self, value: Value) -> Value | None:
+        """Return the argument that is piped into a step; None if the value begins a chain."""
+        args = self._args(value)
+        tensors = [arg for arg in args if isinstance(arg, Value) and arg.op != "tensor"]
+        if not tensors or value.op in LISTED:
+            return None
+        if value.kind in ("layer", "block"):
+            return tensors[0]
+        symbol = OPERATORS.get(value.op)
+        if symbol is None:
+            whole = [arg for arg in args if isinstance(arg, Value)]
+            if len(whole) == 1:
+                return tensors[0] if value.op != "where" else None
+            return next((arg for arg in tensors if self._is_chain(arg) and arg.dtype == "real"), None)
+        if symbol not in STREAMED or len(args) < 2:
+            return None
+        candidates = [
+            arg for arg in (args if symbol in ("+", "*") else args[:1]) if isinstance(arg, Value) and arg.op != "tensor"
+        ]
+        chains = [arg for arg in candidates if self._is_chain(arg)]
+        if not chains or (len(candidates) > 1 and candidates[0] is candidates[1]):
+            return None
+        if symbol == "*":
+            return max(chains, key=lambda arg: (self._weight(arg), chains.index(arg)))
+        return max(chains, key=lambda arg: (self._weight(arg), -chains.index(arg)))
+
+    def _is_chain(self, value: Value) -> bool:
+        """Whether a value is written as part of the chain of its only use."""
+        return self.uses[value] == 1 and value not in self.called and value.op != "part" and self._has_layer(value)
+
+    def _has_layer(self, value: Value) -> bool:
+        if value.kind in ("layer", "block") or value.op in LISTED:
+            return True
+        return value.op != "part" and any(
+            self.uses[operand] == 1 and operand not in self.called and self._has_layer(operand)
+            for operand in self._operands(value)
+        )
+
+    def _weight(self, value: Value) -> int:
+        """Return the number of layers in the chain of a value."""
+        own = value.kind in ("layer", "block") or value.op in LISTED
+        inner = [operand for operand in self._operands(value) if self._is_chain(operand)]
+        return own + max([self._weight(operand) for operand in inner], default=0)
+
+    def _depth(self, value: Value) -> int:
+        inner = [
+            operand
+            for operand in self._operands(value)
+            if self.uses[operand] == 1 and operand not in self.called and operand.op != "part"
+        ]
+        return 1 + max([self._depth(operand) for operand in inner], default=0)
+
+    def _is_simple(self, value: Value) -> bool:
+        """Whether a value is short enough to be written as an argument."""
+        return (
+            value.kind not in ("layer", "block")
+            and value.op != "attention"
+            and not self._has_layer(value)
+            and self._depth(value) <= MOST_STEPS_INLINE
+        )
+
+    def chain(self, value: Value) -> tuple[str, list[str]]:
+        """Return what a value begins with, and the steps that follow."""
+        stream = self.stream(value)
+        if stream is None:
+            return self.expression(value), []
+        if stream in self.called or stream.op == "part":
+            source, steps = self.argument(stream), []
+        else:
+            source, steps = self.chain(stream)
+        return source, [*steps, self._step(value, stream)]
+
+    def argument(self, value: Any, precedence: int = 0, among_reals: bool = True) -> str:
+        """Return an argument as an expression: `lowest` for the least number, if it is `among_reals`."""
+        if isinstance(value, list):
+            raise Untranslatable("it selects elements by lists of positions, in a way that is no known mask")
+        if not isinstance(value, Value):
+            if isinstance(value, float) and value == LOWEST and among_reals:
+                return "lowest"
+            text = self.gaps.number(value, "number")
+            return f"({text})" if precedence > 5 and isinstance(value, Polynomial) and value.symbol is None else text
+        if value in self.called:
+            return self.called[value]
+        if value.op == "tensor":
+            return f".{written(self._relative(value.address))}"
+        return self.expression(value, precedence)
+
+    def expression(self, value: Value, precedence: int = 0) -> str:
+        """Return a value as an expression."""
+        symbol = OPERATORS.get(value.op)
+        if symbol is not None and value.kind == "ops":
+            own = PRECEDENCE["neg" if value.op == "neg" else symbol]
+            if len(value.args) == 1:
+                text = f"{symbol} " if symbol.isalpha() else symbol
+                text += self.argument(value.args[0], own)
+            else:
+                left = self.argument(value.args[0], own + (symbol in ("**", "==", "!=", "<", "<=", ">", ">=")))
+                text = f"{left} {symbol} {self.argument(value.args[1], own + 1)}"
+            return f"({text})" if own < precedence else text
+        flat = self._flat(value)
+        reals = any(isinstance(arg, Value) and arg.dtype == "real" for arg in flat)
+        args = [self.argument(arg, among_reals=reals) for arg in flat if arg is not None]
+        if value.op == "attention" and len(value.args) == 5 and value.args[3] is None:
+            args[3] = f"bias = {args[3]}"
+        if value.op in ("arange", "full", "table", "rotary_frequencies"):
+            return self._callee(value)
+        return f"{self._applied(value)}({', '.join(args)})"
+
+    def _flat(self, value: Value) -> list[Any]:
+        args = self._args(value)
+        return [*listed(args[0]), *args[1:]] if args and isinstance(args[0], list) else args
+
+    def _step(self, value: Value, stream: Value) -> str:
+        args = self._args(value)
+        symbol = OPERATORS.get(value.op)
+        if symbol in STREAMED and value.kind == "ops" and len(args) == 2:
+            other = args[1] if args[0] is stream else args[0]
+            return f"{symbol} {self.argument(other, PRECEDENCE[symbol] + 1)}"
+        given = ["_" if arg is stream else self.argument(arg) for arg in self._flat(value)]
+        text = self._applied(value)
+        if given != ["_"]:
+            text += f"({', '.join(given)})"
+        run = self.runs.get(value)
+        if run is not None:
+            start = str(run.start)
+            text += f" for i in {start}..{self.gaps.number(run.start + len(run.values), 'layers')}"
+        return text
+
+    def _applied(self, value: Value) -> str:
+        """Return what is applied: with its address for a layer or block."""
+        if value.kind not in ("layer", "block"):
+            return self._callee(value)
+        run = self.runs.get(value)
+        address = written(self._relative(run.address if run is not None else value.address))
+        if value.address in self.declared or self._is_borrowed(value):
+            return f".{address}"
+        self.declared.add(value.address)
+        return f"{address}: {self._callee(value)}"
+
+    def _callee(self, value: Value) -> str:
+        if value.kind == "block":
+            run = self.runs.get(value)
+            values = run.values if run is not None else [value]
+            found = [self.definition(item) for item in values]
+            return self.gaps.use(found[0][0], [row for _, row in found], run.start if run is not None else 0)
+        positional = (LAYER_SETTINGS if value.kind == "layer" else SETTINGS_OF).get(value.op, ())
+        if value.kind in ("std", "layer"):
+            self.imports.add(value.op)
+        parts: list[str] = []
+        for name, setting in value.settings.items():
+            text = self._setting(value, name, setting)
+            parts.append(text if name in positional or not name else f"{name} = {text}")
+        return f"{value.op}({', '.join(parts)})" if parts else value.op
+
+    def _setting(self, value: Value, name: str, setting: Any) -> str:
+        if name in ("axis", "a", "b", "order", "index", "keep", "start", "step", "") and isinstance(
+            setting, int | str | list | tuple
+        ):
+            if isinstance(setting, str):
+                return f'"{setting}"'
+            return str(listed(setting)) if isinstance(setting, list | tuple) else literal(setting)
+        return self.gaps.number(setting, "heads" if value.op == "split_heads" else name)
+
+    def _shape(self, value: Value) -> str:
+        """Return the shape of an input or output."""
+        shape = [symbol("seq") if size == self.length else size for size in value.shape]
+        return f"[{', '.join([self.gaps.number(size, 'size') for size in shape])}]"
+
+    def free_length(self) -> int | None:
+        """Return the number of tokens of the inputs, if nothing in the body depends on it."""
+        types = [*self.body.inputs, *self.body.outputs]
+        found = {
+            value.shape[1] for value in self.body.inputs if len(value.shape) == 3 and isinstance(value.shape[1], int)
+        }
+        named = {str(size) for value in types for size in value.shape if isinstance(size, Polynomial)}
+        if not self.body.path or len(found) != 1 or named != {"batch"}:
+            return None
+        (length,) = found
+        written = [number for number, hint in zip(self.gaps.values, self.gaps.hints, strict=True) if hint != "size"]
+        widths = [size for value in types for size in value.shape[2:]]
+        return length if length > 1 and length not in [*written, *widths] else None
+
+    def _relative(self, address: str, path: str | None = None) -> str:
+        path = self.body.path if path is None else path
+        return address[len(path) + 1 :] if path else address
+
+
+def _inline(source: str, steps: tuple[str, ...]) -> str:
+    return " |> ".join([source, *steps])
