@@ -20,7 +20,7 @@ model "wrong" = Scale() {
 
 
 def pytest_in(folder: Path, *arguments: str) -> tuple[int, str]:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100"}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     command = [sys.executable, "-m", "pytest", "-p", "archspec.pytest_plugin", "-p", "no:cacheprovider", *arguments]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
     return done.returncode, done.stdout

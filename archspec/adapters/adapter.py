@@ -103,7 +103,7 @@ class _Adapting:
         """Raise ArchError for what peft cannot adapt, or what this does not count."""
         if not self.adapted:
             shown = self.lora.targets if isinstance(self.lora.targets, str) else ", ".join(self.lora.targets)
-            names = ", ".join(dict.fromkeys(last(m.name) for m in self.modules if m.kind == "linear"))
+            names = ", ".join(dict.fromkeys(last(m.name) for m in self.modules if m.kind == "dense"))
             message = f"no module of {self.base.model} is a target of the adapter: {shown:.200}"
             raise fail("unknown-name", message, help=f"name its base model with --base; modules of this one: {names}")
         for module in self.adapted:

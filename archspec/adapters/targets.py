@@ -16,7 +16,7 @@ ALL_LINEAR = "all-linear"
 class BaseModule(Record):
     """A module of the base model that owns tensors, or encloses some: its name, type, and all tensors in it.
 
-    `own` are those that it owns directly. `kind` is "linear", "transposed" (as in GPT-2), "embedding", or "" if peft
+    `own` are those that it owns directly. `kind` is "dense", "transposed" (as in GPT-2), "embedding", or "" if peft
     cannot adapt it.
     """
 
@@ -29,7 +29,7 @@ class BaseModule(Record):
     def features(self) -> tuple[int, int]:
         """The numbers of inputs and outputs; of an embedding, of rows and columns."""
         first, second = next(tensor.shape for tensor in self.own if tensor.name.endswith("weight"))
-        return (second, first) if self.kind == "linear" else (first, second)
+        return (second, first) if self.kind == "dense" else (first, second)
 
 
 def modules_of(table: Table, names: dict[str, str], kinds: dict[str, str]) -> list[BaseModule]:
@@ -79,7 +79,7 @@ def is_saved(lora: Lora, name: str) -> bool:
 
 def all_linear(modules: Sequence[BaseModule], vocab: object) -> list[str]:
     """Return the names of all linear layers except the output layer, which scores the entries of the vocabulary."""
-    linear = [module for module in modules if module.kind in ("linear", "transposed")]
+    linear = [module for module in modules if module.kind in ("dense", "transposed")]
     has_vocabulary = any(module.kind == "embedding" for module in modules)
     heads = [m.name for m in linear if has_vocabulary and m.own[0].role == "head" and m.features[1] == vocab]
     return [module.name for module in linear if module.name not in heads[-1:]]

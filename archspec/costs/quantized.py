@@ -68,14 +68,14 @@ def _modules(table: Table) -> list[BaseModule]:
 
 def _in_stack(table: Table) -> list[BaseModule]:
     """Return the linear layers in the numbered layers of a model, which GPTQ and AWQ convert."""
-    linear = [module for module in _modules(table) if module.kind == "linear"]
+    linear = [module for module in _modules(table) if module.kind == "dense"]
     return [m for m in linear if any(map(is_index, segments(m.name))) and m.own[0].role != "head"]
 
 
 def _all(table: Table, listed: object) -> list[BaseModule]:
     """Return all linear layers except those listed; without a list, except the output layer and tied ones."""
     modules = _modules(table)
-    linear = [module for module in modules if module.kind == "linear"]
+    linear = [module for module in modules if module.kind == "dense"]
     if not _are_names(listed):
         tied = {name for t in table.tensors if t.tied_to is not None for name in (t.name, t.tied_to)}
         left = {name.removesuffix(".weight") for name in (*tied, table.tensors[-1].name)}

@@ -93,7 +93,7 @@ def load_file(spec: Spec, report: Report, root: str | None = None) -> Loaded:
     if is_checkpoint(path):
         help = "count, compare or verify it; `archspec scaffold` drafts a spec for it"
         raise fail("usage", f"{path} is a checkpoint: it has tensors, but no computation", help=help)
-    if os.path.isdir(path):
+    if os.path.isdir(path) and not path.endswith(".arch"):
         help = "expected a config.json, an adapter_config.json or a checkpoint in it"
         raise fail("unreadable", f"no model in the directory {path}", help=help)
     if path.endswith(".json"):
