@@ -48,7 +48,7 @@ def test_inputs_are_parsed() -> None:
 
 SHOWN = [
     ["net.py", "--input", "ids=int[batch"],
-    ["net.py", "--input", "ids=float[batch,seq]"],
+    ["net.py", "--input", "ids=string[batch,seq]"],
     ["net.py", "--input", "ids=int[batch,0]"],
     ["net.py", "--input", "ids=int[batch,]"],
 ]

@@ -14,7 +14,16 @@ if TYPE_CHECKING:
     from torch import nn
 
 _INPUT = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*([A-Za-z_]\w*)\s*\[([^\[\]]*)\]\s*")
-_DTYPES = ("real", "int", "bool")
+_DTYPES = {
+    "real": "real",
+    "float": "real",
+    "float32": "real",
+    "int": "int",
+    "int64": "int",
+    "long": "int",
+    "bool": "bool",
+}
+"""The element types by their names here and in PyTorch."""
 
 
 class Declared(Record):
@@ -42,7 +51,7 @@ def parse_input(text: str) -> Declared:
             sizes.append(size)
         else:
             raise _invalid(text, f"invalid size `{size}`")
-    return Declared(name, dtype, tuple(sizes))
+    return Declared(name, _DTYPES[dtype], tuple(sizes))
 
 
 def _invalid(text: str, problem: str, help: str = "write it as `--input x=real[batch,seq,64]`") -> ArchError:
