@@ -1,0 +1,85 @@
+"""Builds the documentation site: `python website/build.py -o site/`.
+
+It needs the extra `docs` and Node.js with npm. Everything that the site uses is copied into it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from archspec.highlighting.tokens import styles
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+PLAYGROUND = HERE / "playground"
+MODULES = HERE / "node_modules"
+
+PYODIDE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "pyodide-lock.json", "python_stdlib.zip")
+COPIED = ("playground.css", "playground.py", "worker.js")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Build the documentation site.")
+    parser.add_argument("-o", "--output", type=Path, default=ROOT / "site", metavar="DIRECTORY")
+    output = parser.parse_args().output.resolve()
+    missing = [tool for tool in ("node", "npm") if shutil.which(tool) is None]
+    if missing:
+        sys.exit(f"not found: {', '.join(missing)}; install Node.js")
+    build(output)
+
+
+def build(output: Path) -> None:
+    """Build the site in a directory, which is emptied before."""
+    if not MODULES.exists() or (HERE / "package.json").stat().st_mtime > MODULES.stat().st_mtime:
+        run("npm", "install", "--no-audit", "--no-fund", "--no-package-lock", cwd=HERE)
+        MODULES.touch()
+    environment = {"NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
+    run(sys.executable, "-m", "mkdocs", "build", "-q", "-f", HERE / "mkdocs.yml", "-d", output, **environment)
+    add_playground(output / "playground")
+
+
+def add_playground(folder: Path) -> None:
+    """Add what the page of the playground loads."""
+    shutil.copytree(MODULES / "pyodide", folder / "pyodide", ignore=lambda _, names: {*names} - {*PYODIDE})
+    for name in COPIED:
+        shutil.copy(PLAYGROUND / name, folder)
+    shutil.copy(ROOT / "specs" / "bert.arch", folder / "example.arch")
+    with tempfile.TemporaryDirectory() as temporary:
+        run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", temporary, ROOT)
+        (wheel,) = Path(temporary).glob("*.whl")
+        run("node", PLAYGROUND / "archive.mjs", wheel, folder / "archspec.zip", cwd=HERE)
+        bundle(folder, Path(temporary))
+
+
+def bundle(folder: Path, temporary: Path) -> None:
+    """Join the scripts of the page; the colors of the language are those of the list of tokens."""
+    patterns = [{"pattern": style.pattern, "token": style.token} for style in styles()]
+    (temporary / "styles.json").write_text(json.dumps(patterns))
+    run(
+        MODULES / ".bin" / "esbuild",
+        PLAYGROUND / "playground.js",
+        "--bundle",
+        "--format=esm",
+        "--minify",
+        "--log-level=warning",
+        f"--alias:archspec-styles={temporary / 'styles.json'}",
+        f"--outfile={folder / 'playground.js'}",
+        cwd=HERE,
+    )
+
+
+def run(*command: str | Path, cwd: Path = ROOT, **environment: str) -> None:
+    """Run a command; if it fails, so does the build."""
+    if subprocess.run([*map(str, command)], cwd=cwd, env={**os.environ, **environment}).returncode:
+        sys.exit(f"failed: {' '.join(map(str, command))}")
+
+
+if __name__ == "__main__":
+    main()
