@@ -52,7 +52,7 @@ def add_playground(folder: Path) -> None:
         shutil.copy(PLAYGROUND / name, folder)
     shutil.copy(ROOT / "specs" / "bert.arch", folder / "example.arch")
     with tempfile.TemporaryDirectory() as temporary:
-        run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", temporary, ROOT)
+        run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", temporary, ROOT)
         (wheel,) = Path(temporary).glob("*.whl")
         run("node", PLAYGROUND / "archive.mjs", wheel, folder / "archspec.zip", cwd=HERE)
         bundle(folder, Path(temporary))

@@ -38,6 +38,7 @@ LINK = re.compile(
     r'^```.*?^```$|`[^`\n]*`|(?P<before>\]\(|<img src=")(?P<target>[^)"#:\s]+)(?=[)"#])', re.MULTILINE | re.DOTALL
 )
 """A link or an image; also code, in which there are none."""
+HEADING = re.compile(r"^## (\w+)$", re.MULTILINE)
 LOCAL_IMPORT = re.compile(r'^import "', re.MULTILINE)
 
 
@@ -65,6 +66,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     source = ELSEWHERE.get(page.file.src_uri, f"docs/{page.file.src_uri}")
     if not page.file.src_uri.startswith("families/"):
         markdown = LINK.sub(partial(_link, folder=Path(source).parent, page=page.file.src_uri), markdown)
+    if page.file.src_uri == "models.md":
+        markdown = HEADING.sub(r"\g<0>\n\n[Spec, costs and differences](families/\1.md)", markdown)
     playground = get_relative_url("playground/", page.url)
     earlier = ""
 

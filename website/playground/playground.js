@@ -128,9 +128,12 @@ async function openLink() {
 element("model").onchange = analyze;
 element("share").onclick = async () => {
   await putIntoLink();
-  await navigator.clipboard.writeText(location.href);
-  element("share").textContent = "Copied";
-  setTimeout(() => (element("share").textContent = "Copy link"), 2000);
+  try {
+    await navigator.clipboard.writeText(location.href);
+    element("status").textContent = "Copied.";
+  } catch {
+    element("status").textContent = "The address bar has the link.";
+  }
 };
 addEventListener("hashchange", openLink);
 new MutationObserver(analyze).observe(document.body, { attributeFilter: ["data-md-color-scheme"] });

@@ -33,6 +33,7 @@ def analyzed(text: str, model: str, theme: str) -> str:
             compiled = compile_text(text, FILE, chosen)
             results["counts"] = render_html(page_of(compiled.count(), "html"))
             results["picture"] = picture(compiled, theme=theme)
+            results["status"] = f"{compiled.params.total:,} parameters"
             results["model"] = chosen
         except ArchError as error:
             diagnostics = error.diagnostics
