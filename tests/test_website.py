@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import time
+from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator
 from functools import partial
 from html.parser import HTMLParser
@@ -15,6 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
 from urllib.parse import unquote, urljoin, urlparse
+from zlib import compressobj
 
 import pytest
 from browser import Browser, Page, executable
@@ -24,6 +26,10 @@ from archspec.pipeline.compile import check
 
 ROOT = Path(__file__).parent.parent
 BERT = (ROOT / "specs" / "bert.arch").read_text()
+
+PROJECTION = (
+    "import std { Linear }\ndim batch\nblock B(n = 2)(x [batch, n]) -> [batch, n] { return x |> a: Linear(n, n) }\n"
+)
 
 LONGEST_START = 60
 """The limit on the seconds from opening the playground to the first count: idle machines need less than a tenth."""
@@ -138,7 +144,7 @@ def wait(page: Page, condition: str) -> None:
     """Wait until an expression is true, at most for as long as Python may take to start."""
     deadline = time.monotonic() + LONGEST_START
     while not page.run(condition):
-        assert time.monotonic() < deadline, (condition, page.run("document.querySelector('#playground').innerText"))
+        assert time.monotonic() < deadline, (condition, page.run("document.querySelector('.playground').innerText"))
         time.sleep(0.02)
 
 
@@ -210,18 +216,30 @@ def test_a_damaged_link_opens_the_example(opened: Callable[[str], Page]) -> None
     wait(page, shows("109,482,240", "#counts"))
 
 
-def test_names_are_text(opened: Callable[[str], Page], site: Path) -> None:
+def test_names_are_text(opened: Callable[[str], Page]) -> None:
+    name = "<img src=x onerror=alert(1)>"
+    text = f'{PROJECTION}model "{name}" = B()\n'
+    page = opened(f"playground/#{urlsafe_b64encode(deflated(text)).decode()}")
+    wait(page, shows("6 parameters", "#status"))
+    assert page.run("document.querySelector('#counts img')") is None
+    assert page.run("document.querySelector('#counts').textContent").startswith(name)
+
+
+def deflated(text: str) -> bytes:
+    stream = compressobj(wbits=-15)
+    return stream.compress(text.encode()) + stream.flush()
+
+
+def test_a_text_can_be_replaced(opened: Callable[[str], Page]) -> None:
     page = opened("playground/")
     wait(page, shows("109,482,240", "#counts"))
     page.run("document.querySelector('.cm-content').focus()")
-    page.run("document.execCommand('selectAll')")
-    page.type(
-        "import std { Linear }\ndim batch\nblock B(n = 2)(x [batch, n]) -> [batch, n] { return x |> a: Linear(n, n) }\n"
-        'model "<img src=x onerror=alert(1)>" = B()\n'
-    )
-    wait(page, shows("6 parameters", "#status"))
-    assert page.run("document.querySelector('#counts img')") is None
-    assert page.run("document.querySelector('#counts').textContent").startswith("<img src=x onerror=alert(1)>")
+    page.key("a", 2)
+    wait(page, "getSelection().toString().includes('BertLayer')")
+    page.type(PROJECTION)
+    wait(page, shows("No model to count", "#status"))
+    page.type('model "b" = B(n = 3)\n')
+    wait(page, shows("12 parameters", "#status"))
 
 
 def test_requests_elsewhere_would_be_noticed(browser: Browser, server: Server, site: Path) -> None:
