@@ -23,8 +23,8 @@ class Field(NamedTuple):
     The field `sets` a hyperparameter to its value, or to the one that `values` maps it to; a mapping sets several.
     `among` lists patterns of the architectures that use the field. `only` lists the supported values. `kind` is
     integer, integers (one, or a list of them), number, positive (a number above 0), rate (a number from 0 to below 1),
-    boolean, string, names (a list of strings), strings (one, or a list of them), list (of integers), indices (one, or
-    a list of them, from 0), sizes (an object of integers), entries (an object whose number of entries is the value) or
+    boolean, string, names (a list of strings), strings (one, or a list of them), list (of integers), numbers (a list of
+    numbers above 0), indices (one, or a list of them, from 0), sizes (an object of integers), entries (an object whose number of entries is the value) or
     cycle; `least` is the minimum. The value `unset` means null. `within` is the default where one of the `objects` is
     given that have the field as a member, but without it.
     `optional` permits null: the hyperparameter is then equal to `like`, if that is given, keeps the default of its
@@ -104,6 +104,8 @@ def read_family(specs: str, type: str, raw: dict[str, bytes]) -> Family:
     documents = [_document(specs, type, raw)]
     while "like" in documents[0]:
         documents.insert(0, _document(specs, documents[0]["like"], raw))
+    included = {name for document in documents for name in document.get("includes", ())}
+    documents[:0] = [_document(specs, name, raw) for name in sorted(included)]
     return _family(type, documents, _document(specs, COMMON, raw))
 
 

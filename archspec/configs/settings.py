@@ -13,6 +13,7 @@ from archspec.reporting.text import literal
 from archspec.source import Note, Report, suggest
 
 LARGEST = 10**18 - 1  # integers of specs have 18 digits
+_REALS = ("number", "positive", "rate")  # the kinds of fields whose integers are reals in a spec
 
 
 class Setting(NamedTuple):
@@ -151,7 +152,9 @@ class Settings:
             return self._expects(name, expected, member)
         if field.kind == "entries" and isinstance(value.plain, dict):
             return len(value.plain)
-        return float(data) if field.kind in ("number", "rate") and isinstance(data, int) else data
+        if isinstance(data, list) and field.kind == "numbers":
+            return [float(item) for item in data]
+        return float(data) if field.kind in _REALS and isinstance(data, int) else data
 
     def _cycle(self, name: str, field: Field, member: Member) -> object:
         """Return the n for which every n-th item is the first string of the cycle and all others the second."""
@@ -224,6 +227,9 @@ def _expected(field: Field, value: Plain) -> str | None:
     if field.kind == "list":
         fits = isinstance(value, list) and value and all(_is_integer(item.plain, field.least) for item in value)
         return None if fits else "a list of positive integers"
+    if field.kind == "numbers":
+        fits = isinstance(value, list) and value and all(_is_positive(item.plain) for item in value)
+        return None if fits else "a list of positive numbers"
     if field.kind == "indices":
         items = [item.plain for item in value] if isinstance(value, list) else [value]
         return None if all(_is_integer(item, 0) for item in items) else "a non-negative integer, or a list of them"
@@ -235,7 +241,7 @@ def _expected(field: Field, value: Plain) -> str | None:
         return None if is_valid(value) else expected
     number = value if isinstance(value, int | float) and not isinstance(value, bool) else -1
     if field.kind == "positive":
-        return None if 0 < number <= LARGEST else "a positive number"
+        return None if _is_positive(value) else "a positive number"
     if field.kind == "number":
         return None if 0 <= number <= LARGEST else "a non-negative number"
     if field.kind == "rate":
@@ -261,6 +267,10 @@ _TEXTS: dict[str, tuple[str, Callable[[Plain], bool]]] = {
 
 def _is_integer(value: Plain, least: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and least <= value <= LARGEST
+
+
+def _is_positive(value: Plain) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= LARGEST
 
 
 def same(one: object, other: object) -> bool:

@@ -100,6 +100,8 @@ def _described(source: Source, library: Library, report: Report, reading: Readin
     unit = library.bundled(family.architectures[architecture].file, report)
     if unit is None:
         return None
+    bound = {name.partition(".")[0] for name in settings.found if "." in name} & settings.found.keys()
+    library.lend(unit, [str(settings.found[name].value) for name in bound], report)
     title = _title(source.label, family) if reading.has_path else family.type
     heading = _heading(source.label, architecture, "model_type" in root.plain, reading, family, settings.skipped)
     heading += f"# {quantization.note.capitalize()}.\n" if quantization is not None else ""
@@ -144,7 +146,7 @@ def _heading(
 
 def _text(title: str, family: Family, architecture: str, unit: Unit, found: dict[str, Setting]) -> str:
     file, name, fixed = family.architectures[architecture]
-    given = fixed | _given(unit, name, found)
+    given = fixed | _given(unit, _named(unit, name), found)
     arguments = [f"{n} = {_argument(value)}" for n, value in given.items()]
     model = f'model "{title}" = {name}('
     body = f"{model}{', '.join(arguments)})"
@@ -165,25 +167,36 @@ class _Part(NamedTuple):
     given: dict[str, object]
 
 
-def _given(unit: Unit, name: str, found: dict[str, Setting]) -> dict[str, object]:
+def _given(unit: Unit, definition: Definition, found: dict[str, Setting]) -> dict[str, object]:
     """Return the hyperparameters of a definition that do not have their defaults, in order.
 
-    `Text.layers` is the hyperparameter `layers` of the definition that `Text` is by default.
+    `Text.layers` is the hyperparameter `layers` of the definition that `Text` is by default, and `scaling.factor` the
+    hyperparameter `factor` of the function that `scaling` is set to, if that has one.
     """
-    definition = unit.names[name].target
-    assert isinstance(definition, Definition)
     unknown = {n.partition(".")[0] for n in found} - definition.hyperparameters.keys()
-    assert not unknown, f"{name} has no hyperparameters {sorted(unknown)}"
+    assert not unknown, f"{definition.name} has no hyperparameters {sorted(unknown)}"
     given: dict[str, object] = {}
     for n, declared in definition.hyperparameters.items():
         inner = {each.removeprefix(f"{n}."): setting for each, setting in found.items() if each.startswith(f"{n}.")}
         if n in found and not _is_default(definition, n, found):
             given[n] = found[n].value
+        if inner and n in found:
+            function = _named(unit, str(found[n].value))
+            inner = {name: setting for name, setting in inner.items() if name in function.hyperparameters}
+            bound = _given(unit, function, inner)
+            given |= {n: _Part(function.name, bound)} if bound else {}
         elif inner:
             assert isinstance(declared.default, tree.Name)
-            part = _Part(declared.default.text, _given(unit, declared.default.text, inner))
+            part = _Part(declared.default.text, _given(unit, _named(unit, declared.default.text), inner))
             given |= {n: part} if part.given else {}
     return given
+
+
+def _named(unit: Unit, name: str) -> Definition:
+    """Return the definition that a name means in a bundled file, or in the standard library."""
+    definition = unit.names[name].target if name in unit.names else unit.lent[name]
+    assert isinstance(definition, Definition)
+    return definition
 
 
 def _argument(value: object) -> str:
@@ -211,11 +224,13 @@ def _title(label: str, family: Family) -> str:
 
 
 def _filled(arguments: list[str]) -> list[str]:
-    """Return the arguments on as few lines as possible."""
+    """Return the arguments on as few lines as possible; one that is too long for a line continues on the next."""
+    widest = WIDEST - 4
+    items = [item for each in arguments for item in (each.split(", ") if len(each) >= widest else [each])]
     lines = [""]
-    for i, argument in enumerate(arguments):
-        text = argument + ("," if i + 1 < len(arguments) else "")
-        if lines[-1] and len(lines[-1]) + len(text) > WIDEST - 4:
+    for i, item in enumerate(items):
+        text = item + ("," if i + 1 < len(items) else "")
+        if lines[-1] and len(lines[-1]) + len(text) > widest:
             lines.append("")
         lines[-1] = f"{lines[-1]} {text}".strip()
     return lines
