@@ -175,8 +175,8 @@ def test_variants_are_counted(model: str, fields: dict[str, Any], total: int, tm
 def test_an_activation_is_a_function_of_the_library(tmp_path: Path) -> None:
     config = {"model_type": "llama", "hidden_act": "relu2", "rope_scaling": {"type": "linear", "factor": 4}}
     text = archspec.import_config(write(tmp_path, config))
-    assert "import std { relu2 }" in text
-    assert "factor = 4.0" in text and "low = none" in text and "activation = relu2" in text
+    assert "import std { linear_scaling, relu2 }" in text
+    assert "scaling = linear_scaling(factor = 4.0)" in text and "activation = relu2" in text
 
 
 def test_a_table_is_kept_while_the_configuration_stays(tmp_path: Path) -> None:
@@ -214,10 +214,10 @@ def test_labels_are_two_where_nothing_is_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize("type", ["llama", "qwen2", "phi3", "granite", "falcon", "modernbert", "gpt_neox", "gemma2"])
 def test_a_scaling_of_positions_stops_only_what_needs_its_computation(type: str) -> None:
     plain = archspec.load({"model_type": type})
-    scaled = archspec.load({"model_type": type, "rope_scaling": {"type": "dynamic", "factor": 2.0, "other": [1.0]}})
+    scaled = archspec.load({"model_type": type, "rope_scaling": {"type": "axial", "factor": 2.0, "other": [1.0]}})
     assert scaled.tensors == plain.tensors
     assert scaled.count().table.notes == (
-        "not included: `rope_scaling` of the type `dynamic`, which affects no tensor",
+        "not included: `rope_scaling` of the type `axial`, which affects no tensor",
     )
     assert archspec.cost(scaled).work == archspec.cost(plain).work
     config = {"model_type": type, "rope_scaling": {"rope_type": "made-up"}}

@@ -145,7 +145,7 @@ WHOLE = [
     Case(
         "llama",
         "llama-3.1-8b",
-        {**DECODER, "factor": 1.0, "eps": 1e-6},
+        {**DECODER, "scaling": "no_scaling", "eps": 1e-6},
         states=DECODED,
     ),
     Case("mistral", "mistral-7b-v0.1", {**DECODER, "window": 4, "eps": 1e-6}, states=DECODED),

@@ -1,0 +1,272 @@
+"""Scalings of rotary positions: the functions of the library, and the configurations that choose them."""
+
+import copy
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from reference import Array, evaluate
+from small import live_names
+
+import archspec
+from archspec.configs.family import read_family
+from archspec.model import internals
+from archspec.resources import specs_root
+
+SIZE, THETA = 8, 100.0
+PLAIN = THETA ** (-np.arange(0, SIZE, 2) / SIZE)
+SHORT, LONG = [1.0, 1.5, 2.0, 3.0], [2.0, 3.0, 4.0, 5.5]
+
+Frequencies = Callable[[int], tuple[Array, float]]
+
+
+def llama3(factor: float, context: int) -> Frequencies:
+    """As it is usually written, by wavelengths."""
+    wavelength = 2 * np.pi / PLAIN
+    kept = (context / wavelength - 1.0) / (4.0 - 1.0)
+    between = (1 - kept) * PLAIN / factor + kept * PLAIN
+    found = np.where(wavelength > context, PLAIN / factor, np.where(wavelength < context / 4, PLAIN, between))
+    return lambda length: (found, 1.0)
+
+
+def yarn(factor: float, context: int, strength: float, fast: float = 32.0, rounded: bool = True) -> Frequencies:
+    """Pair by pair: by the place between those with `fast` rotations and with one."""
+    first, last = (SIZE * math.log(context / (turns * 2 * math.pi)) / (2 * math.log(THETA)) for turns in (fast, 1.0))
+    if rounded:
+        first, last = math.floor(first), math.ceil(last)
+    first, last = max(first, 0), min(last, SIZE - 1)
+    slowed = [min(max((i - first) / (last - first), 0.0), 1.0) for i in range(SIZE // 2)]
+    found = np.array([PLAIN[i] * (1 - s) + PLAIN[i] / factor * s for i, s in enumerate(slowed)])
+    return lambda length: (found, strength)
+
+
+def dynamic(factor: float, positions: int) -> Frequencies:
+    """By another theta for each length."""
+
+    def found(length: int) -> tuple[Array, float]:
+        growth = factor * max(length, positions) / positions - (factor - 1)
+        theta = THETA * growth ** (SIZE / (SIZE - 2))
+        return theta ** (-np.arange(0, SIZE, 2) / SIZE), 1.0
+
+    return found
+
+
+def longrope(context: int, strength: float) -> Frequencies:
+    return lambda length: (PLAIN / (LONG if length > context else SHORT), strength)
+
+
+LONGER = f"longrope_scaling(short = {SHORT}, long = {LONG}, context = 10"
+CASES: dict[str, Frequencies] = {
+    "no_scaling": lambda length: (PLAIN, 1.0),
+    "linear_scaling(factor = 4.0)": lambda length: (PLAIN / 4.0, 1.0),
+    "llama3_scaling(factor = 4.0, context = 64)": llama3(4.0, 64),
+    "llama3_scaling(factor = 1.0)": lambda length: (PLAIN, 1.0),
+    "yarn_scaling(factor = 4.0, context = 64)": yarn(4.0, 64, 0.1 * math.log(4.0) + 1.0),
+    "yarn_scaling(factor = 4.0, context = 640, fast = 8.0, rounded = false, strength = 1.5)": yarn(
+        4.0, 640, 1.5, 8.0, rounded=False
+    ),
+    "yarn_scaling(factor = 4.0, context = 64, mscale = 0.7, mscale_all = 1.3)": yarn(
+        4.0, 64, (0.07 * math.log(4.0) + 1.0) / (0.13 * math.log(4.0) + 1.0)
+    ),
+    "yarn_scaling(factor = 4.0, context = 64, mscale = 0.7)": yarn(4.0, 64, 0.1 * math.log(4.0) + 1.0),
+    "dynamic_scaling(factor = 2.0, positions = 10)": dynamic(2.0, 10),
+    f"{LONGER})": longrope(10, 1.0),
+    f"{LONGER}, positions = 40)": longrope(10, math.sqrt(1 + math.log(4.0) / math.log(10))),
+    f"{LONGER}, positions = 40, factor = 8.0)": longrope(10, math.sqrt(1 + math.log(8.0) / math.log(10))),
+    f"{LONGER}, strength = 1.25)": longrope(10, 1.25),
+}
+
+
+def probe(folder: Path, scaling: str, size: int = SIZE) -> archspec.Model:
+    path = folder / "probe.arch"
+    path.write_text(f"""
+import std {{ {scaling.partition("(")[0]} }}
+dim seq
+block Probe(size = {size}, theta = {THETA}, scaling = {scaling})
+           (x [seq, size // 2]) -> (cosines [seq, size // 2], sines [seq, size // 2]) {{
+  one: param []
+  cosines, sines = scaling(size, theta)(arange(seq))
+  return cosines * x * .one, sines * x * .one
+}}
+model "probe" = Probe()
+""")
+    return archspec.load(str(path))
+
+
+@pytest.mark.parametrize("scaling", CASES)
+def test_cosines_and_sines_at_every_length(scaling: str, tmp_path: Path) -> None:
+    body = internals(probe(tmp_path, scaling)).body
+    for length in (1, 9, 10, 11, 40):
+        frequencies, strength = CASES[scaling](length)
+        angles = np.arange(length)[:, None] * frequencies
+        found = evaluate(body, {"x": np.ones((length, SIZE // 2))}, {"one": np.ones(())}).outputs
+        np.testing.assert_allclose(found["cosines"], np.cos(angles) * strength, atol=1e-13)
+        np.testing.assert_allclose(found["sines"], np.sin(angles) * strength, atol=1e-13)
+
+
+def test_what_cannot_be_scaled_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(archspec.ArchError, match="more than two components"):
+        probe(tmp_path, "dynamic_scaling(factor = 2.0, positions = 10)", size=2)
+    with pytest.raises(archspec.ArchError, match="a factor is needed for each pair"):
+        probe(tmp_path, f"{LONGER})", size=16)
+
+
+# Configurations -------------------------------------------------------------------------------------------------------
+
+YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64}
+MORE = {"beta_fast": 16, "beta_slow": 2, "truncate": False, "mscale": 0.7, "mscale_all_dim": 1, "attention_factor": 2}
+LISTS = {"short_factor": [1, 1.5, 2, 3], "long_factor": LONG}
+READ: list[tuple[dict[str, Any], str]] = [
+    ({"rope_scaling": None}, "no_scaling"),
+    ({"rope_scaling": {"type": "linear", "factor": 4}}, "linear_scaling(factor = 4.0)"),
+    ({"rope_parameters": YARN}, "yarn_scaling(factor = 4.0, context = 64)"),
+    ({"rope_parameters": {**YARN, "attention_factor": None}}, "yarn_scaling(factor = 4.0, context = 64)"),
+    (
+        {"rope_scaling": {**YARN, **MORE}},
+        "yarn_scaling(factor = 4.0, context = 64, fast = 16.0, slow = 2.0, rounded = false, mscale = 0.7, "
+        "mscale_all = 1.0, strength = 2.0)",
+    ),
+    ({"rope_scaling": {"type": "yarn", "factor": 4.0}}, "yarn_scaling(factor = 4.0, context = 2048)"),
+    ({"rope_scaling": {"type": "dynamic", "factor": 2.0}}, "dynamic_scaling(factor = 2.0, positions = 2048)"),
+    (
+        {"rope_scaling": {"type": "dynamic", "factor": 2.0}, "max_position_embeddings": 128},
+        "dynamic_scaling(factor = 2.0, positions = 128)",
+    ),
+    (
+        {"rope_scaling": {"type": "longrope", "original_max_position_embeddings": 512, **LISTS}},
+        f"longrope_scaling(short = {SHORT}, long = {LONG}, context = 512, positions = 2048)",
+    ),
+    (
+        {"rope_parameters": {**YARN, "rope_type": "dynamic", "mscale": 0.7}},  # the type has no such fields
+        "dynamic_scaling(factor = 4.0, positions = 2048)",
+    ),
+]
+
+
+def scaling_of(config: dict[str, Any]) -> str:
+    """The argument that is written for the configuration."""
+    text = " ".join(archspec.import_config(config).split())
+    _, _, argument = text.partition("scaling = ")
+    depth = 0
+    for i, character in enumerate(argument):
+        depth += (character in "([") - (character in ")]")
+        if depth < 0 or (depth == 0 and character == ","):
+            return argument[:i].strip()
+    return argument
+
+
+@pytest.mark.parametrize(("fields", "expected"), READ)
+def test_fields_choose_the_scaling(fields: dict[str, Any], expected: str) -> None:
+    assert scaling_of({"model_type": "llama", "hidden_size": 64, "num_attention_heads": 8, **fields}) == expected
+
+
+def test_phi3_has_the_original_length_beside_the_scaling() -> None:
+    for name in ("longrope", "su", "yarn"):
+        config = {"model_type": "phi3", "max_position_embeddings": 131072, "rope_scaling": {"type": name, **LISTS}}
+        expected = f"longrope_scaling(short = {SHORT}, long = {LONG}, context = 4096, positions = 131072)"
+        assert scaling_of({**config, "hidden_size": 64, "num_attention_heads": 8}) == expected
+
+
+WRONG = [
+    ({"type": "dynamic"}, r"missing `rope_parameters\.factor`"),
+    ({"type": "yarn", "original_max_position_embeddings": 64}, r"missing `rope_parameters\.factor`"),
+    ({"type": "longrope", "short_factor": SHORT}, r"missing `rope_parameters\.long_factor`"),
+    ({"type": "longrope", "short_factor": [1.0, 0.0]}, "expects a list of positive numbers"),
+    ({**YARN, "factor": 0.0}, "expects a positive number"),
+    ({**YARN, "finetuned": True}, r"unknown field `rope_scaling\.finetuned`"),
+]
+
+
+@pytest.mark.parametrize(("fields", "message"), WRONG)
+def test_incomplete_scalings_are_errors(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(archspec.ArchError, match=message):
+        archspec.load({"model_type": "llama", "rope_scaling": fields})
+
+
+# Against transformers, where it is installed --------------------------------------------------------------------------
+
+FAMILIES = [
+    *("eurobert", "falcon", "gpt_neox", "granite", "llama", "mistral", "mixtral", "olmo2", "phi3"),
+    *("qwen2", "qwen3", "qwen3_moe", "starcoder2"),
+]
+CONTEXT = 8
+ROPE: dict[str, dict[str, Any]] = {
+    "linear": {"factor": 4.0},
+    "llama3": {"factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0},
+    "yarn": {"factor": 4.0, "beta_fast": 4.0},
+    "dynamic": {"factor": 2.0},
+    "longrope": LISTS,
+}
+TINY = {
+    "vocab_size": 50,
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 1,
+    "head_dim": SIZE,
+    "intermediate_size": 24,
+    "num_experts": 2,
+    "num_local_experts": 2,
+    "num_experts_per_tok": 1,
+    "moe_intermediate_size": 12,
+    "sliding_window": None,
+    "pad_token_id": 0,
+}
+
+
+def configuration(type: str, kind: str) -> dict[str, Any]:
+    """A tiny configuration of a family, with the fields that it knows; `dynamic` has no other length than the largest."""
+    known = read_family(specs_root(), type, {})
+    fields = {name: value for name, value in TINY.items() if name in known.fields}
+    if type == "phi3":
+        fields["original_max_position_embeddings"] = CONTEXT
+    rope = {"rope_type": kind, "rope_theta": THETA, **ROPE[kind]}
+    if kind in ("llama3", "yarn", "longrope"):
+        rope["original_max_position_embeddings"] = CONTEXT
+    if type == "gpt_neox":
+        rope["partial_rotary_factor"] = 1.0
+    longest = CONTEXT if kind == "dynamic" else 4 * CONTEXT
+    return {"model_type": type, **fields, "max_position_embeddings": longest, "rope_parameters": rope}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ROPE)
+@pytest.mark.parametrize("type", FAMILIES)
+def test_models_have_the_outputs_of_transformers(type: str, kind: str, tmp_path: Path) -> None:
+    """At lengths up to the original one and above it; each with a live model that has seen no other length.
+
+    `transformers` keeps the frequencies of the longest sequence that a model with `dynamic` has seen until a shorter
+    one than the original length follows.
+    """
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    if type == "phi3" and kind != "longrope":
+        pytest.skip("Phi-3 has no other scaling in transformers")
+    config = configuration(type, kind)
+    first = transformers.AutoConfig.for_model(type, **{name: config[name] for name in config if name != "model_type"})
+    first._attn_implementation = first._experts_implementation = "eager"
+    first.save_pretrained(tmp_path)
+    model = archspec.load(str(tmp_path / "config.json"))
+    if model.hyperparameters.get("joined") is not None:
+        model = archspec.load(str(tmp_path / "config.json"), joined=not model.hyperparameters["joined"])
+    module = archspec.to_torch(model).double().eval()
+    torch.manual_seed(0)
+    live = transformers.AutoModel.from_config(first).double().eval()
+    with torch.no_grad():
+        for tensor in live.parameters():
+            tensor.normal_(0.0, 0.3)
+    state = live.state_dict()
+    module.load_state_dict({name: state[live_name] for name, live_name in live_names(model).items()})
+    for length in (CONTEXT - 1, CONTEXT, CONTEXT + 1, 3 * CONTEXT):
+        ids = torch.randint(1, 50, (2, length))
+        with torch.no_grad():
+            found = module(input_ids=ids).last_hidden_state
+            expected = copy.deepcopy(live)(input_ids=ids).last_hidden_state
+        assert (found - expected).abs().max() <= 1e-6 * max(1.0, float(expected.abs().max())), length
+        body = internals(model).body
+        arrays = {name: tensor.numpy() for name, tensor in module.state_dict().items()}
+        evaluated = evaluate(body, {"input_ids": ids.numpy()}, arrays).outputs["last_hidden_state"]
+        np.testing.assert_allclose(found.numpy(), evaluated, atol=1e-12 * max(1.0, float(expected.abs().max())))
