@@ -262,11 +262,12 @@ def test_models_have_the_outputs_of_transformers(type: str, kind: str, tmp_path:
     module.load_state_dict({name: state[live_name] for name, live_name in live_names(model).items()})
     for length in (CONTEXT - 1, CONTEXT, CONTEXT + 1, 3 * CONTEXT):
         ids = torch.randint(1, 50, (2, length))
+        inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
         with torch.no_grad():
-            found = module(input_ids=ids).last_hidden_state
-            expected = copy.deepcopy(live)(input_ids=ids).last_hidden_state
+            found = module(**inputs).last_hidden_state
+            expected = copy.deepcopy(live)(**inputs).last_hidden_state
         assert (found - expected).abs().max() <= 1e-6 * max(1.0, float(expected.abs().max())), length
         body = internals(model).body
         arrays = {name: tensor.numpy() for name, tensor in module.state_dict().items()}
-        evaluated = evaluate(body, {"input_ids": ids.numpy()}, arrays).outputs["last_hidden_state"]
+        evaluated = evaluate(body, {name: tensor.numpy() for name, tensor in inputs.items()}, arrays).outputs["last_hidden_state"]
         np.testing.assert_allclose(found.numpy(), evaluated, atol=1e-12 * max(1.0, float(expected.abs().max())))
