@@ -112,12 +112,16 @@ def llama(rng: random.Random) -> dict[str, Any]:
     if rng.random() < 0.4:
         drawn["head_dim"] = rng.choice([4, 6, 12])
     rope: dict[str, Any] = {"rope_type": "default", "rope_theta": rng.choice([1e3, 1e4, 5e5])}
-    kind = rng.choice(["default", "linear", "llama3"])
-    if kind != "default":
+    kind = rng.choice(["default", "linear", "llama3", "yarn", "dynamic"])
+    if kind == "yarn":
+        rope = yarn(rng)
+    elif kind != "default":
         rope |= {"rope_type": kind, "factor": rng.choice([2.0, 8.0])}
     if kind == "llama3":
         turns = {"low_freq_factor": 1.0, "high_freq_factor": rng.choice([2.0, 4.0])}
         rope |= {**turns, "original_max_position_embeddings": rng.choice([8, 16])}
+    if kind == "dynamic":
+        drawn["max_position_embeddings"] = rng.choice([6, 40])  # the original length
     flags = {name: rng.random() < 0.5 for name in ("attention_bias", "mlp_bias")}
     return {**drawn, **flags, "hidden_act": rng.choice(ACTIVATIONS), "rope_parameters": rope}
 
@@ -156,24 +160,19 @@ def olmo2(rng: random.Random) -> dict[str, Any]:
     return {**plain_decoder(rng, "head_dim"), "attention_bias": rng.random() < 0.5}
 
 
-def unscaled(rng: random.Random) -> dict[str, Any]:
-    """Rotary positions of the default type only."""
-    rope = {"rope_type": "default", "rope_theta": rng.choice([1e3, 1e4, 5e5])}
-    return {**plain_decoder(rng, "head_dim"), "rope_parameters": rope}
-
-
 def granite(rng: random.Random) -> dict[str, Any]:
     factors = ("embedding_multiplier", "attention_multiplier", "residual_multiplier", "logits_scaling")
-    drawn = {**unscaled(rng), **{name: rng.choice([0.22, 1.0, 3.0]) for name in factors}}
+    drawn = {**plain_decoder(rng, "head_dim"), **{name: rng.choice([0.22, 1.0, 3.0]) for name in factors}}
     return {**drawn, **{name: rng.random() < 0.5 for name in ("attention_bias", "mlp_bias")}}
 
 
 def phi3(rng: random.Random) -> dict[str, Any]:
-    return {**unscaled(rng), "sliding_window": rng.choice(WINDOWS)}
+    rope = {"rope_type": "default", "rope_theta": rng.choice([1e3, 1e4, 5e5])}
+    return {**plain_decoder(rng, "head_dim"), "rope_parameters": rope, "sliding_window": rng.choice(WINDOWS)}
 
 
 def starcoder2(rng: random.Random) -> dict[str, Any]:
-    drawn = phi3(rng)
+    drawn = {**plain_decoder(rng, "head_dim"), "sliding_window": rng.choice(WINDOWS)}
     eps = drawn.pop("rms_norm_eps")
     return {**drawn, "use_bias": rng.random() < 0.5, "norm_epsilon": eps}
 

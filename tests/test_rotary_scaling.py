@@ -233,6 +233,17 @@ def configuration(type: str, kind: str) -> dict[str, Any]:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("type", FAMILIES)
+def test_lengths_are_those_of_the_configuration_class(type: str) -> None:
+    """Where a configuration states none; scalings use them."""
+    config = pytest.importorskip("transformers").AutoConfig.for_model(type)
+    fields = read_family(specs_root(), type, {}).fields
+    assert fields["max_position_embeddings"].default == config.max_position_embeddings
+    original = fields.get("original_max_position_embeddings")
+    assert (original and original.default) == getattr(config, "original_max_position_embeddings", None)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ROPE)
 @pytest.mark.parametrize("type", FAMILIES)
 def test_models_have_the_outputs_of_transformers(type: str, kind: str, tmp_path: Path) -> None:
