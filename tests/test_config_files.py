@@ -216,9 +216,7 @@ def test_a_scaling_of_positions_stops_only_what_needs_its_computation(type: str)
     plain = archspec.load({"model_type": type})
     scaled = archspec.load({"model_type": type, "rope_scaling": {"type": "axial", "factor": 2.0, "other": [1.0]}})
     assert scaled.tensors == plain.tensors
-    assert scaled.count().table.notes == (
-        "not included: `rope_scaling` of the type `axial`, which affects no tensor",
-    )
+    assert scaled.count().table.notes == ("not included: `rope_scaling` of the type `axial`, which affects no tensor",)
     assert archspec.cost(scaled).work == archspec.cost(plain).work
     config = {"model_type": type, "rope_scaling": {"rope_type": "made-up"}}
     for needs_it in (torch_source, archspec.import_config, lambda model: archspec.equivalent(model, plain)):

@@ -172,7 +172,7 @@ def phi3(rng: random.Random) -> dict[str, Any]:
 
 
 def starcoder2(rng: random.Random) -> dict[str, Any]:
-    drawn = {**plain_decoder(rng, "head_dim"), "sliding_window": rng.choice(WINDOWS)}
+    drawn: dict[str, Any] = {**plain_decoder(rng, "head_dim"), "sliding_window": rng.choice(WINDOWS)}
     eps = drawn.pop("rms_norm_eps")
     return {**drawn, "use_bias": rng.random() < 0.5, "norm_epsilon": eps}
 

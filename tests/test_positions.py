@@ -14,6 +14,7 @@ LENGTH = 300
 TABLES = [(32, 128, False), (32, 128, True), (8, 12, False), (8, 12, True), (64, 256, False), (16, 100, True)]
 """Rows, furthest, causal: as published first, then what rounds otherwise."""
 
+
 def load(folder: Path, text: str) -> archspec.Model:
     path = folder / "probe.arch"
     path.write_text(text)

@@ -218,7 +218,7 @@ TINY = {
 
 
 def configuration(type: str, kind: str) -> dict[str, Any]:
-    """A tiny configuration of a family, with the fields that it knows; `dynamic` has no other length than the largest."""
+    """A tiny configuration of a family, with the fields that it knows; `dynamic` has only one length."""
     known = read_family(specs_root(), type, {})
     fields = {name: value for name, value in TINY.items() if name in known.fields}
     if type == "phi3":
@@ -280,5 +280,7 @@ def test_models_have_the_outputs_of_transformers(type: str, kind: str, tmp_path:
         assert (found - expected).abs().max() <= 1e-6 * max(1.0, float(expected.abs().max())), length
         body = internals(model).body
         arrays = {name: tensor.numpy() for name, tensor in module.state_dict().items()}
-        evaluated = evaluate(body, {name: tensor.numpy() for name, tensor in inputs.items()}, arrays).outputs["last_hidden_state"]
-        np.testing.assert_allclose(found.numpy(), evaluated, atol=1e-12 * max(1.0, float(expected.abs().max())))
+        evaluated = evaluate(body, {name: tensor.numpy() for name, tensor in inputs.items()}, arrays).outputs
+        np.testing.assert_allclose(
+            found.numpy(), evaluated["last_hidden_state"], atol=1e-12 * max(1.0, float(expected.abs().max()))
+        )

@@ -24,9 +24,9 @@ class Field(NamedTuple):
     `among` lists patterns of the architectures that use the field. `only` lists the supported values. `kind` is
     integer, integers (one, or a list of them), number, positive (a number above 0), rate (a number from 0 to below 1),
     boolean, string, names (a list of strings), strings (one, or a list of them), list (of integers), numbers (a list of
-    numbers above 0), indices (one, or a list of them, from 0), sizes (an object of integers), entries (an object whose number of entries is the value) or
-    cycle; `least` is the minimum. The value `unset` means null. `within` is the default where one of the `objects` is
-    given that have the field as a member, but without it.
+    numbers above 0), indices (one, or a list of them, from 0), sizes (an object of integers), entries (an object whose
+    number of entries is the value) or cycle; `least` is the minimum. The value `unset` means null. `within` is the
+    default where one of the `objects` is given that have the field as a member, but without it.
     `optional` permits null: the hyperparameter is then equal to `like`, if that is given, keeps the default of its
     definition, if null is the default of the field, or is none. If it is equal to `unless`, it keeps its default.
     `needs` maps values to other fields that they require. A `cycle` is a list in which every n-th item is the first

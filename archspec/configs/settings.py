@@ -152,8 +152,8 @@ class Settings:
             return self._expects(name, expected, member)
         if field.kind == "entries" and isinstance(value.plain, dict):
             return len(value.plain)
-        if isinstance(data, list) and field.kind == "numbers":
-            return [float(item) for item in data]
+        if field.kind == "numbers":
+            return [float(item) for item in cast("list[float]", data)]
         return float(data) if field.kind in _REALS and isinstance(data, int) else data
 
     def _cycle(self, name: str, field: Field, member: Member) -> object:
