@@ -41,6 +41,7 @@ class Elements:
         self.axes = Axes()
         self.signs = Signs(self.table, self.axes)
         self._numbers = Numbers()
+        self._chosen: dict[tuple[Element, Element, Element], Element] = {}
         self.true = self.table.make("bool", (True,), "bool", True)
         self.false = self.table.make("bool", (False,), "bool", False)
 
@@ -345,6 +346,13 @@ class Elements:
         """Return `a` where a condition is true, else `b`."""
         if condition in (self.true, self.false):
             return a if condition == self.true else b
+        parts = (condition, a, b)
+        found = self._chosen.get(parts)
+        if found is None:  # kept, because the sides of a nested choice share most of their parts
+            found = self._chosen[parts] = self._where(condition, a, b)
+        return found
+
+    def _where(self, condition: Element, a: Element, b: Element) -> Element:
         if self._is_place(condition):
             a, b = self._beside(a, condition, True), self._beside(b, condition, False)
             first = self._place_in([a, b])

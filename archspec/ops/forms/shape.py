@@ -49,9 +49,10 @@ def concat(n: Arrays, *tensors: Array, axis: int) -> Array:
         ]
         if "real" in dtypes:
             parts = [e.real(part) for part in parts]
+        seams = [e.at_least_zero(e.integer(i[place] - start)) for start in starts[1:]]  # made in the order of nesting
         found = parts[-1]
-        for start, part in zip(reversed(starts[1:]), reversed(parts[:-1]), strict=True):
-            found = e.where(e.at_least_zero(e.integer(i[place] - start)), found, part)
+        for seam, part in zip(reversed(seams), reversed(parts[:-1]), strict=True):
+            found = e.where(seam, found, part)
         return found
 
     return n.make((*tensors[0].shape[:place], size, *tensors[0].shape[place + 1 :]), element)
