@@ -3,14 +3,18 @@
 import pytest
 
 from archspec.algebra import symbol
+from archspec.equivalence.calls.values import Untranslatable
+from archspec.lifting.api import refusing
 from archspec.lifting.expressions import Expressions
 from archspec.lifting.names import Names, definition_names
 from archspec.lifting.notation import written
+from archspec.lifting.program import Program
 from archspec.lifting.roles import role_statements
 from archspec.lifting.runs import address_pattern
-from archspec.lifting.sizes import Varying, conditions
-from archspec.lifting.templates import Gaps, filled
+from archspec.lifting.sizes import Sizes, Varying, conditions
+from archspec.lifting.templates import Definition, Gaps, Statement, Template, filled
 from archspec.lifting.views import Layout, pattern
+from archspec.source import ArchError
 
 BATCH, SEQ = symbol("batch"), symbol("seq")
 
@@ -37,6 +41,8 @@ FIELDS = {
         ((37, 50), "(image_size // patch_size) ** 2 + 1"),
         ((48**-0.5, 60**-0.5), "hidden_size ** -0.5"),
         ((1e-6, 2e-6), "eps"),
+        ((96, 100), "(num_attention_heads + 2 * num_key_value_heads) * (hidden_size // num_attention_heads)"),
+        ((72, 80), "(num_attention_heads + 2) * (hidden_size // num_attention_heads)"),
     ],
 )
 def test_sizes_are_expressions_of_fields(pair: tuple[float, float], text: str) -> None:
@@ -56,6 +62,13 @@ def test_equal_numbers_do_not_share_a_name_by_accident() -> None:
     assert layers is not None and layers.text == "num_hidden_layers"
     assert fields.find((12, None), "size") is None  # which of them is not known
     assert fields.find((7, None), "number") is None  # a factor in a formula
+
+
+def test_tokens_and_numbers_of_layers_are_no_factors() -> None:
+    fields = Expressions({"num_layers": (3, 4), "eos_token_id": (2, 2), "width": (16, 48)})
+    assert fields.find((32, 96)) == ("2 * width", ("width",))
+    assert fields.find((48, 192)) is None
+    assert fields.find((2, 2), "count") is None
 
 
 def test_views_are_patterns() -> None:
@@ -147,3 +160,32 @@ def test_roles_follow_from_classes_and_addresses() -> None:
         "role feed_forward for intermediate.dense, output.dense",
     ]
     assert role_statements("Net", ["proj"], True) == []
+
+
+def test_coefficients_of_dimensions_are_gaps() -> None:
+    texts: list[str] = []
+    for times in (2, 3):
+        gaps = Gaps()
+        texts.append(f"reshape({gaps.number((times * BATCH * SEQ + 1, SEQ**2), 'shape')})")
+        assert gaps.values == [times]
+    assert texts[0] == texts[1]
+    assert filled(texts[0], ["k + 1"], []) == "reshape([(k + 1)*batch*seq + 1, seq**2])"
+
+
+def test_modules_that_differ_in_more_than_sizes_are_refused() -> None:
+    first, second = (
+        Program([Definition(Template("Net", (), (), (Statement(text=text),), (), ()), [()], [()], [""])])
+        for text in ("return x", "return y")
+    )
+    Sizes(first, first, {}, {}, lambda path: {})
+    with pytest.raises(Untranslatable, match="`Net` does something else at other sizes"):
+        Sizes(first, second, {}, {}, lambda path: {})
+
+
+@pytest.mark.parametrize("problem", [RuntimeError("a\nb"), AttributeError("a"), AssertionError("a"), KeyError("a")])
+def test_whatever_is_raised_becomes_one_refusal(problem: Exception) -> None:
+    def fails() -> None:
+        raise problem
+
+    with pytest.raises(ArchError, match=f"cannot lift `Net`: {type(problem).__name__} in archspec: '?a"):
+        refusing("Net", fails)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.equivalence.stack import deeply
@@ -15,11 +15,13 @@ from archspec.lifting.subject import Subject
 from archspec.lifting.subjects import subject_of
 from archspec.lifting.text import source
 from archspec.pipeline.compile import loads
-from archspec.source import fail
+from archspec.source import ArchError, fail
 
 if TYPE_CHECKING:
     import torch
     from torch import nn
+
+Result = TypeVar("Result")
 
 
 def lift(module: nn.Module, example_inputs: Mapping[str, torch.Tensor] | Sequence[torch.Tensor], /) -> str:
@@ -32,13 +34,20 @@ def lift(module: nn.Module, example_inputs: Mapping[str, torch.Tensor] | Sequenc
 
 def lift_subject(subject: Subject) -> str:
     """Return the spec of a module, given evidence for its sizes and names for its hyperparameters."""
+    return refusing(type(subject.module).__name__, lambda: _lifted(subject))
+
+
+def refusing(name: str, function: Callable[[], Result]) -> Result:
+    """Return the result of a function. Whatever it raises becomes one refusal to lift what is named."""
     try:
-        return deeply(lambda: _lifted(subject))
+        return deeply(function)
+    except ArchError:
+        raise
     except Untranslatable as problem:
         reason, help = str(problem), None
-    except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as problem:
+    except Exception as problem:  # of any class: there is either a spec or one refusal
         reason, help = f"{type(problem).__name__} in archspec: {problem}", "report this, with the module"
-    raise fail("lift", f"cannot lift `{type(subject.module).__name__}`: {reason}".splitlines()[0], help=help)
+    raise fail("lift", f"cannot lift `{name}`: {reason}".splitlines()[0], help=help)
 
 
 def _lifted(subject: Subject) -> str:

@@ -9,6 +9,12 @@ from typing import NamedTuple, TypeAlias
 Pair: TypeAlias = "tuple[float, float | None]"
 """A number at the first configuration, and at the second; None without a second one."""
 
+TOKEN = "token_id"
+"""The end of the names of fields that are no sizes."""
+
+LAYERS = ("layers", "n_layer", "depth")
+"""The ends of the names of fields that no width is a multiple of."""
+
 
 class Found(NamedTuple):
     """An expression, and the fields in it."""
@@ -33,14 +39,15 @@ class Expressions:
     def find(self, pair: Pair, hint: str = "") -> Found | None:
         """Return the simplest expression with these values."""
         a, b = pair
-        if b is None and hint == "number":  # equal by accident, perhaps
+        is_still = b is None or a == b
+        if hint == "number" and (b is None or (is_still and isinstance(a, int))):  # equal by accident, perhaps
             return None
-        named = [name for name, own in self.fields.items() if _same(own, pair)]
+        named = [name for name, own in self.fields.items() if _same(own, pair) and not name.endswith(TOKEN)]
         if named:
             words = set(hint.split("_"))
             alike = {name: len(words & set(name.split("_"))) for name in named}
             best = max(named, key=lambda name: (alike[name], -named.index(name)))
-            if b is not None or len(named) == 1 or [*alike.values()].count(alike[best]) == 1:
+            if not is_still or len(named) == 1 or [*alike.values()].count(alike[best]) == 1:
                 return Found(best, (best,))
         if b is None or _close(a, b):
             return None
@@ -50,17 +57,25 @@ class Expressions:
         """Compute expressions, the simpler ones first; an expression is only kept if no simpler one has its values."""
         if any(pair[1] is None for pair in self.fields.values()):
             return
-        whole = {name: pair for name, pair in self.fields.items() if isinstance(pair[0], int) and pair[0] > 0}
+        whole = {
+            name: pair
+            for name, pair in self.fields.items()
+            if isinstance(pair[0], int) and pair[0] > 0 and not name.endswith(TOKEN)
+        }
         simple = [Found(name, (name,)) for name in whole]
         values = {found: (whole[found.text][0], whole[found.text][1] or 0) for found in simple}
+        sizes = {found: pair for found, pair in values.items() if not found.text.endswith(LAYERS)}
         second: dict[Found, tuple[float, float]] = {}
-        for found, pair in [*_of_two(values), *_with_numbers(values)]:
+        for found, pair in [*_of_two(sizes), *_with_numbers(values)]:
             if self._keep(found, pair):
                 second[found] = pair
-        third = [*_sums(values), *_with_numbers(second), *_squares(values | second)]
+        joint = {found: pair for found, pair in second.items() if len(found.fields) > 1}
+        third = [*_sums(sizes), *_with_numbers(joint), *_shifted(second), *_squares(values | second)]
         for found, pair in third:
             self._keep(found, pair)
-        for found, pair in _of_three(values, second):
+        for found, pair in _of_three(sizes, second):
+            self._keep(found, pair)
+        for found, pair in _joined(sizes, second):
             self._keep(found, pair)
         for found, pair in [*_reals(values | second, 0.5), *_logarithms(values | second)]:
             self._keep(found, pair)
@@ -84,6 +99,10 @@ def _with_numbers(values: Values) -> Candidates:
         for found, (a, b) in values.items():
             if a >= number and b >= number:
                 yield Found(f"{_factor(found)} // {number}", found.fields), (a // number, b // number)
+    yield from _shifted(values)
+
+
+def _shifted(values: Values) -> Candidates:
     for number in (1, 2):
         for found, (a, b) in values.items():
             yield Found(f"{found.text} + {number}", found.fields), (a + number, b + number)
@@ -120,6 +139,24 @@ def _of_three(simple: Values, compound: Values) -> Candidates:
         if "//" in found.text:
             for other, (c, d) in simple.items():
                 yield Found(f"{found.text} * {other.text}", (*found.fields, *other.fields)), (a * c, b * d)
+
+
+def _joined(simple: Values, compound: Values) -> Candidates:
+    """Yield the sizes of projections that are joined: queries, keys and values with fewer heads, or one, for these."""
+    heads = [*simple.items(), *[(found, pair) for found, pair in compound.items() if "//" in found.text]]
+    shared: list[tuple[str, tuple[str, ...], tuple[float, float]]] = []
+    for times in (1, 2):
+        shared += [
+            (found.text if times == 1 else f"{times} * {found.text}", found.fields, (times * a, times * b))
+            for found, (a, b) in simple.items()
+        ]
+        shared.append((str(times), (), (times, times)))
+    for first, (a, b) in simple.items():
+        for text, fields, (c, d) in shared:
+            for size, (e, f) in heads:
+                if first.fields != fields:
+                    whole = (*first.fields, *fields, *size.fields)
+                    yield Found(f"({first.text} + {text}) * {_factor(size)}", whole), ((a + c) * e, (b + d) * f)
 
 
 def _reals(values: Values, power: float) -> Candidates:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from archspec.equivalence.calls.values import Untranslatable
+
 KEYWORDS = frozenset(
     "if else for in return tie require role param buffer const unused expect and or not true false none inf as".split()  # noqa: SIM905
 )
@@ -29,7 +31,7 @@ class Names:
             if name and name not in self._taken:
                 self._taken.add(name)
                 return name
-        raise AssertionError("a definition with too many values")
+        raise Untranslatable("it computes too many values to be named, as a loop over a length does")
 
 
 def identifier(text: str) -> str:

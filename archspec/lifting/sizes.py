@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from archspec.equivalence.calls.values import Untranslatable
@@ -74,7 +75,9 @@ class Sizes:
     ) -> None:
         self.program = program
         self._attributes = attributes
-        self.other = other if other is not None and _templates(other) == _templates(program) else None
+        self.other = other
+        if other is not None:
+            _check_alike(program, other)
         fields: dict[str, Pair] = {}
         for name, value in numbers.items():
             second = others.get(name) if others is not None else None
@@ -219,8 +222,14 @@ def _passed(definition: Definition, use: int, column: Sequence[Any]) -> list[Any
     return [_together([column[row] for row in rows[use]], start) for rows in definition.inside]
 
 
-def _templates(program: Program) -> list[object]:
-    return [definition.template for definition in program.definitions]
+def _check_alike(program: Program, other: Program) -> None:
+    """Raise Untranslatable unless two programs differ in sizes alone."""
+    pairs = zip_longest(program.definitions, other.definitions)
+    for first, second in pairs:
+        if first is None or second is None or first.template != second.template:
+            found = first or second
+            assert found is not None
+            raise Untranslatable(f"`{found.template.kind}` does something else at other sizes than at the first ones")
 
 
 def _is_number(value: object) -> bool:

@@ -16,6 +16,9 @@ GAP = "\x00"
 USE = "\x01"
 """Stands on both sides of the number of a use of another definition."""
 
+NUMBER = re.compile(r"(?<![\w.])(?<!\*\*)(?<!\*\* )[0-9]+(?![\w.])")
+"""A number in a formula that is neither an exponent nor part of a name."""
+
 
 @dataclass(frozen=True)
 class Statement:
@@ -77,7 +80,7 @@ class Gaps:
         if isinstance(value, list | tuple):
             return f"[{', '.join([self.number(item, hint) for item in value])}]"  # pyright: ignore
         if isinstance(value, Polynomial):
-            return literal(substitute(value, self.renamed))
+            return NUMBER.sub(lambda match: self.number(int(match[0]), hint), str(substitute(value, self.renamed)))
         if isinstance(value, bool | str) or value is None or value == 0 or (value == 1 and hint != "number"):
             return f'"{value}"' if isinstance(value, str) else literal(value)
         if isinstance(value, int | float) and value < 0:
@@ -112,7 +115,7 @@ def filled(text: str, gaps: Sequence[str], uses: Sequence[str]) -> str:
         found = gaps[int(match[2])]
         atomic = re.fullmatch(r"[\w.]+", found) or _is_call(found)
         return match[1] + (
-            found if atomic or (match[1] in ("(", "[", ", ", "= ", "..") and match[3] != " ") else f"({found})"
+            found if atomic or (match[1] in ("(", "[", ", ", "= ", "..") and match[3] in ",)]") else f"({found})"
         )
 
     text = re.sub(rf"(\(|\[|, |= |\.\.|){GAP}([0-9]+){GAP}(?=(.?))", gap, text)

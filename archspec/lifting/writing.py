@@ -396,7 +396,7 @@ class BodyWriter:
         return f"{value.op}({', '.join(parts)})" if parts else value.op
 
     def _setting(self, value: Value, name: str, setting: Any) -> str:
-        if name in ("axis", "a", "b", "order", "index", "keep", "start", "step", "") and isinstance(
+        if name in ("axis", "a", "b", "order", "index", "keep", "step", "") and isinstance(
             setting, int | str | list | tuple
         ):
             if isinstance(setting, str):

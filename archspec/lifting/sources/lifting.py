@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from archspec.equivalence.api import deeply, other_tensors
+from archspec.equivalence.api import other_tensors
 from archspec.equivalence.calls.values import Untranslatable
-from archspec.lifting.api import lift_subject
+from archspec.lifting.api import lift_subject, refusing
 from archspec.lifting.capture import captured
 from archspec.lifting.check import check
 from archspec.lifting.sources.subjects import Source, source_of
+from archspec.lifting.subject import Subject
 from archspec.pipeline.compile import loads
 from archspec.source import ArchError, fail
 
@@ -38,9 +39,12 @@ def _lifted(source: Source) -> str:
     deep = source.deep()
     if deep is not None:
         overrides = {name: deep.numbers[name] for name in model.hyperparameters}
-        try:
-            deeply(lambda: check(spec, overrides, deep.module, captured(deep)))
-        except Untranslatable as problem:
-            message = f"the spec of one with few layers does not hold for all: {problem}"
-            raise fail("lift", f"cannot lift `{name}`: {message}") from None
+        refusing(name, lambda: _check_deep(spec, overrides, deep))
     return spec
+
+
+def _check_deep(spec: str, overrides: Mapping[str, object], deep: Subject) -> None:
+    try:
+        check(spec, overrides, deep.module, captured(deep))
+    except Untranslatable as problem:
+        raise Untranslatable(f"the spec of one with few layers does not hold for all: {problem}") from None

@@ -57,7 +57,7 @@ class Choices(NamedTuple):
 
 CHOICES = (
     Choices((3, 4, 5), 1, (6, 4, 12), 2, (6, 3), 97, 44, 5, (6, 2, 3, 1)),
-    Choices((4, 5, 6), 2, (8, 12, 4), 4, (5, 4), 113, 68, 7, (10, 3, 2, 2)),
+    Choices((4, 5, 6), 3, (8, 12, 4), 4, (5, 4), 113, 68, 7, (10, 3, 2, 2)),
     Choices((), 1, (6, 4, 12), 2, (6, 3), 97, 44, 5, (6, 2, 3, 1)),
 )
 """The first and the second configuration, and the first one with all layers.
@@ -95,9 +95,6 @@ _KINDS: tuple[tuple[str, str], ...] = (
 _LEAST = {"layers": 2, "heads": 3, "groups": 2, "head": 8, "vocabulary": 64, "positions": 41, "hidden": 16, "width": 16}
 """Smaller values of these kinds stay as they are; those of others below 2."""
 
-
-_MOST_CHOSEN = 4
-"""Up to as many experts of a token stay as they are: products of their number with dimensions are constants."""
 
 _DERIVED = ("stage_names", "out_features", "out_indices")
 """Fields that follow from the number of layers."""
@@ -252,7 +249,7 @@ class _Shrinking:
         self._turns[kind] = turn + 1
         match kind:
             case "layers":
-                few = max(choices.layers[turn % len(choices.layers)], self._kinds_within(value) + choices.scale - 1)
+                few = max(choices.layers[turn % len(choices.layers)], self._kinds_within(value) + (choices.scale > 1))
                 return min(value, few) if self._kinds_within(value) else few
             case "heads":
                 return choices.heads[turn % len(choices.heads)]
@@ -265,7 +262,7 @@ class _Shrinking:
             case "experts":
                 return choices.experts[0]
             case "chosen":
-                return value if value <= _MOST_CHOSEN else choices.experts[1]
+                return choices.experts[1]
             case "expert_groups":
                 return choices.experts[2]
             case "chosen_groups":
