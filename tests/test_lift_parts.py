@@ -41,8 +41,6 @@ FIELDS = {
         ((37, 50), "(image_size // patch_size) ** 2 + 1"),
         ((48**-0.5, 60**-0.5), "hidden_size ** -0.5"),
         ((1e-6, 2e-6), "eps"),
-        ((96, 100), "(num_attention_heads + 2 * num_key_value_heads) * (hidden_size // num_attention_heads)"),
-        ((72, 80), "(num_attention_heads + 2) * (hidden_size // num_attention_heads)"),
     ],
 )
 def test_sizes_are_expressions_of_fields(pair: tuple[float, float], text: str) -> None:
@@ -62,6 +60,19 @@ def test_equal_numbers_do_not_share_a_name_by_accident() -> None:
     assert layers is not None and layers.text == "num_hidden_layers"
     assert fields.find((12, None), "size") is None  # which of them is not known
     assert fields.find((7, None), "number") is None  # a factor in a formula
+
+
+@pytest.mark.parametrize(
+    ("pair", "text"),
+    [
+        ((80, 256), "(heads + 2 * groups) * (width // heads)"),
+        ((64, 160), "(heads + 2) * (width // heads)"),
+        ((6.928203105926514, 11.313708305358887), "width ** 0.5"),
+    ],
+)
+def test_sizes_of_joined_projections_and_rounded_roots(pair: tuple[float, float], text: str) -> None:
+    found = Expressions({"width": (48, 128), "heads": (6, 8), "groups": (2, 4)}).find(pair)
+    assert found is not None and found.text == text
 
 
 def test_tokens_and_numbers_of_layers_are_no_factors() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
@@ -29,6 +30,8 @@ class Expressions:
     def __init__(self, fields: Mapping[str, Pair]) -> None:
         self.fields = dict(fields)
         self._known: dict[Pair, Found] = {}
+        self._rounded: dict[Pair, Found] = {}
+        """Expressions of reals by their values in float32, in which modules keep constants."""
         self._index()
 
     def add(self, name: str, pair: Pair) -> None:
@@ -51,7 +54,7 @@ class Expressions:
                 return Found(best, (best,))
         if b is None or _close(a, b):
             return None
-        return self._known.get(_key(pair))
+        return self._known.get(_key(pair)) or self._rounded.get((a, b))
 
     def _index(self) -> None:
         """Compute expressions, the simpler ones first; an expression is only kept if no simpler one has its values."""
@@ -84,6 +87,8 @@ class Expressions:
         if any(_same(own, pair) for own in self.fields.values()) or _key(pair) in self._known:
             return False
         self._known[_key(pair)] = found
+        if isinstance(pair[0], float):
+            self._rounded.setdefault((_single(pair[0]), _single(pair[1])), found)
         return True
 
 
@@ -182,6 +187,11 @@ def _factor(found: Found) -> str:
 
 def _close(a: float, b: float) -> bool:
     return math.isclose(a, b, rel_tol=1e-9)
+
+
+def _single(value: float) -> float:
+    """Return a number rounded to float32."""
+    return struct.unpack("f", struct.pack("f", value))[0]
 
 
 def _same(own: Pair, pair: Pair) -> bool:

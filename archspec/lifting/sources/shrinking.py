@@ -96,6 +96,9 @@ _LEAST = {"layers": 2, "heads": 3, "groups": 2, "head": 8, "vocabulary": 64, "po
 """Smaller values of these kinds stay as they are; those of others below 2."""
 
 
+_MOST_LAYERS = 6
+"""A kind of layers is to be there twice if it is among so many: a layer that is the only one is written otherwise."""
+
 _DERIVED = ("stage_names", "out_features", "out_indices")
 """Fields that follow from the number of layers."""
 
@@ -275,12 +278,16 @@ class _Shrinking:
                 return value
 
     def _kinds_within(self, count: int) -> int:
-        """Return how many of so many layers are of all kinds that a list names; 0 if no list has that many items."""
+        """Return how many of so many layers are of all kinds that a list names, and of those twice that are soon again;
+        0 if no list has that many items.
+        """
         found = 0
         for value in [value for scope in _scopes(self._actual) for value in scope.values()]:
             items = [*map(str, cast("list[Any]", value))] if isinstance(value, list) else []
             if len(items) == count:
-                found = max(found, *[items.index(kind) + 1 for kind in items])
+                once = max(items.index(kind) + 1 for kind in items)
+                twice = [turn + 1 for turn, kind in enumerate(items) if items[:turn].count(kind) == 1]
+                found = max(found, once, *[turn for turn in twice if turn <= _MOST_LAYERS])
         return found
 
     def _head(self, turn: int) -> int:
