@@ -129,3 +129,27 @@ def test_a_lifted_encoder_is_not_much_longer_than_the_bundled_one() -> None:
     ours = [line for line in lift_subject(subject("bert")).splitlines() if line.strip()]
     theirs = [line for line in bundled[start:end].splitlines() if line.strip() and not line.startswith("##")]
     assert len(ours) <= MOST_LINES * len(theirs)
+
+
+class Biased(torch.nn.Module):
+    """Distances in a window of four by four, as Swin numbers them, and a tensor that is filled in two parts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        places = torch.stack(torch.meshgrid(torch.arange(4), torch.arange(4), indexing="ij")).flatten(1)
+        rows, columns = places[:, :, None] - places[:, None, :] + 3
+        self.register_buffer("numbers", rows * 7 + columns, persistent=False)
+        self.table = torch.nn.Parameter(torch.randn(49, 5))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        both = x.new_empty(x.shape[0], 6)
+        both[:, :4].copy_(x)
+        both[:, 4:].copy_(x[:, :2] * 2)
+        return both.sum(-1)[:, None, None, None] + self.table[self.numbers]
+
+
+@pytest.mark.slow
+def test_distances_in_windows_and_empty_tensors() -> None:
+    module = Biased().eval()
+    model = archspec.loads(archspec.lift(module, (torch.randn(3, 4),)))
+    assert archspec.equivalent(model, module).verdict in ("equal", "outputs equal")

@@ -30,6 +30,10 @@ def constant(builder: Builder, value: Any, name: str) -> Value:
         found = _sinusoids(builder, value)
         if found is not None:
             return found
+    if not value.dtype.is_floating_point:
+        found = _relative_positions(builder, flat, tuple(value.shape))
+        if found is not None:
+            return found
     if size <= MOST_NUMBERS:
         return builder.op("table", values=value.tolist())
     raise Untranslatable(f"the constant `{name}` of the shape {list(value.shape)} has no known formula")
@@ -46,6 +50,22 @@ def _frequencies(builder: Builder, values: list[float]) -> Value | None:
         if all(math.isclose(value, theta ** (-2 * turn / size), rel_tol=1e-5) for turn, value in enumerate(values)):
             return builder.function("rotary_frequencies", [], (size // 2,), size=size, theta=theta)
     return None
+
+
+def _relative_positions(builder: Builder, values: list[int], shape: tuple[int, ...]) -> Value | None:
+    """Return the numbers of the distances, by rows and columns, between any two places in a square window."""
+    width = round(len(values) ** 0.25)
+    count, rows = width * width, 2 * width - 1
+    steps = [rows * (place // width) + place % width for place in range(count)]
+    middle = steps[-1]
+    if width < 2 or values != [first - second + middle for first in steps for second in steps]:
+        return None
+    places = builder.op("arange", stop=count)
+    number = builder.op(
+        "add", builder.op("mul", builder.op("floordiv", places, width), rows), builder.op("mod", places, width)
+    )
+    distances = builder.op("sub", builder.reshape(number, (count, 1)), builder.reshape(number, (1, count)))
+    return builder.reshape(builder.op("add", distances, middle), shape)
 
 
 def _sinusoids(builder: Builder, value: Any) -> Value | None:

@@ -21,8 +21,8 @@ def _slice(b: Builder, x: Value, axis: int, first: Any, last: Any) -> Value:
 def _alias(name: str) -> Handler:
     """Return the handler of the operation of another name, which takes the shape from the result."""
 
-    def call(b: Builder, types: Types, x: Value, *rest: Any) -> Value:
-        return OPERATIONS[name](b, types, x, *rest)
+    def call(b: Builder, types: Types, x: Value, *rest: Any, **keywords: Any) -> Value:
+        return OPERATIONS[name](b, types, x, *rest, **keywords)
 
     return call
 
