@@ -65,13 +65,13 @@ def test_equal_numbers_do_not_share_a_name_by_accident() -> None:
 @pytest.mark.parametrize(
     ("pair", "text"),
     [
-        ((80, 256), "(heads + 2 * groups) * (width // heads)"),
+        ((80, 256), "(heads + 2 * kv_heads) * (width // heads)"),
         ((64, 160), "(heads + 2) * (width // heads)"),
         ((6.928203105926514, 11.313708305358887), "width ** 0.5"),
     ],
 )
 def test_sizes_of_joined_projections_and_rounded_roots(pair: tuple[float, float], text: str) -> None:
-    found = Expressions({"width": (48, 128), "heads": (6, 8), "groups": (2, 4)}).find(pair)
+    found = Expressions({"width": (48, 128), "heads": (6, 8), "kv_heads": (2, 4)}).find(pair)
     assert found is not None and found.text == text
 
 

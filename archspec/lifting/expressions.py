@@ -148,17 +148,17 @@ def _of_three(simple: Values, compound: Values) -> Candidates:
 
 def _joined(simple: Values, compound: Values) -> Candidates:
     """Yield the sizes of projections that are joined: queries, keys and values with fewer heads, or one, for these."""
-    heads = [*simple.items(), *[(found, pair) for found, pair in compound.items() if "//" in found.text]]
+    sizes = [item for item in compound.items() if "//" in item[0].text and len(item[0].fields) > 1]
+    counts = {found: pair for found, pair in simple.items() if "head" in found.text}
     shared: list[tuple[str, tuple[str, ...], tuple[float, float]]] = []
     for times in (1, 2):
-        shared += [
-            (found.text if times == 1 else f"{times} * {found.text}", found.fields, (times * a, times * b))
-            for found, (a, b) in simple.items()
-        ]
+        for found, (a, b) in counts.items():
+            text = found.text if times == 1 else f"{times} * {found.text}"
+            shared.append((text, found.fields, (times * a, times * b)))
         shared.append((str(times), (), (times, times)))
-    for first, (a, b) in simple.items():
+    for first, (a, b) in counts.items():
         for text, fields, (c, d) in shared:
-            for size, (e, f) in heads:
+            for size, (e, f) in [*simple.items(), *sizes]:
                 if first.fields != fields:
                     whole = (*first.fields, *fields, *size.fields)
                     yield Found(f"({first.text} + {text}) * {_factor(size)}", whole), ((a + c) * e, (b + d) * f)

@@ -126,11 +126,17 @@ def _small(architecture: Architecture, turn: int, first: Fields | None = None) -
             if error is None:
                 others = [other for other in architecture.inputs(module, 1 - turn % 2) if _is_like(inputs, other)]
                 other = next((other for other in others if failure(module, other) is None), None)
-                numbers = numbers_of(merged(architecture.fields, fields))
+                numbers = numbers_of(_settled(module, merged(architecture.fields, fields)))
                 made = Subject(module, ordered(module, inputs), other, None, numbers, None, architecture.name)
                 return Small(made, fields)
             problem = problem or error
     raise _unbuilt(architecture.name, problem)
+
+
+def _settled(module: nn.Module, fields: Fields) -> Mapping[str, Any]:
+    """Return the fields of a module, some of which its configuration may have derived from others."""
+    settled = getattr(getattr(module, "config", None), "to_dict", None)
+    return fields | settled() if settled is not None else fields
 
 
 def failure(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> Exception | None:
