@@ -53,6 +53,17 @@ def test_residuals_and_ties() -> None:
 
 
 @pytest.mark.slow
+def test_a_sequence_with_a_tied_head() -> None:
+    module = torch.nn.Sequential(torch.nn.Embedding(30, 16), torch.nn.GELU(), torch.nn.Linear(16, 30, bias=False))
+    module[2].weight = module[0].weight
+    text = archspec.lift(module.eval(), (torch.randint(0, 30, (2, 7)),))
+    assert 'tie "2".weight = "0".weight' in text
+    model = archspec.loads(text)
+    assert model.params.total == 30 * 16
+    assert archspec.equivalent(model, module)
+
+
+@pytest.mark.slow
 def test_transformer_of_pytorch() -> None:
     fast = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)

@@ -80,6 +80,9 @@ def test_tokens_and_numbers_of_layers_are_no_factors() -> None:
     assert fields.find((32, 96)) == ("2 * width", ("width",))
     assert fields.find((48, 192)) is None
     assert fields.find((2, 2), "count") is None
+    padding = Expressions({"pad_token_id": (95, 111)})
+    assert padding.find((95, 111), "size") is None
+    assert padding.find((95, 111), "number") == ("pad_token_id", ("pad_token_id",))
 
 
 def test_views_are_patterns() -> None:

@@ -11,7 +11,7 @@ Pair: TypeAlias = "tuple[float, float | None]"
 """A number at the first configuration, and at the second; None without a second one."""
 
 TOKEN = "token_id"
-"""The end of the names of fields that are no sizes."""
+"""The end of the names of fields that are no sizes, but numbers that ids are compared with."""
 
 LAYERS = ("layers", "n_layer", "depth")
 """The ends of the names of fields that no width is a multiple of."""
@@ -45,7 +45,11 @@ class Expressions:
         is_still = b is None or a == b
         if hint == "number" and (b is None or (is_still and isinstance(a, int))):  # equal by accident, perhaps
             return None
-        named = [name for name, own in self.fields.items() if _same(own, pair) and not name.endswith(TOKEN)]
+        named = [
+            name
+            for name, own in self.fields.items()
+            if _same(own, pair) and (hint == "number" or not name.endswith(TOKEN))
+        ]
         if named:
             words = set(hint.split("_"))
             alike = {name: len(words & set(name.split("_"))) for name in named}
