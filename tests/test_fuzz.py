@@ -145,8 +145,11 @@ def test_specs_with_words_and_lines_mixed_up(folder: Path, name: str) -> None:
     mixed_up(folder, name, range(60 if name == "small" else 5))
 
 
+RARELY = [pytest.param(name, marks=pytest.mark.exhaustive) for name in SPECS if name not in OFTEN]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SPECS)
+@pytest.mark.parametrize("name", [*OFTEN, *RARELY])
 def test_many_specs_with_words_and_lines_mixed_up(folder: Path, name: str) -> None:
     mixed_up(folder, name, range(1000, 3000 if name == "small" else 1300))
 
