@@ -360,7 +360,7 @@ def test_programs_with_something_wrong(folder: Path, program: tuple[str, int], s
 
 @pytest.mark.slow
 @given(programs(), st.integers())
-@MANY
+@settings(MANY, max_examples=300)
 def test_many_programs(folder: Path, program: tuple[str, int], seed: int) -> None:
     text, _ = program
     assert not try_out(folder, text).diagnostics, text
