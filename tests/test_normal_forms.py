@@ -54,6 +54,7 @@ in_order(real(I) - y)|transpose(1, 2)(conv(padding = 1)(transpose(1, 2)(R), .ker
 transpose(1, 2)(max_pool(kernel = 3, stride = 1, padding = 1)(transpose(1, 2)(R)))
 transpose(1, 2)(mean_pool(kernel = 3, stride = 1, padding = 1)(transpose(1, 2)(R)))
 transpose(1, 2)(conv(groups = 2)(transpose(1, 2)(R), .grouped))|max(R, lowest)|swapped(R)
+sum(axis = 1, keep = true)(gather(axis = 2)(R, I % 6 // 4)) + R
 log(abs(R) + 1.0)|cos(R)|sigmoid(R)|erf(R)
 """
 INTEGER = """
@@ -62,7 +63,7 @@ I % 3|(I * 4 + 1) // 2|I // (I % 3 + 1)|min(I, I)|max(I, 1)|abs(I)|where(B, I, I
 int(B)|floor(y)|sum(axis = AXIS, keep = true)(I) + I|amax(axis = AXIS, keep = true)(I) - I|one_hot(6)(pick(-1, 0)(n))
 cumsum(axis = AXIS)(I)|concat(axis = 2)(slice(axis = 2, start = 3)(I), slice(axis = 2, stop = 3)(I))
 argmax(axis = 2, keep = true)(x) + I|6 * (I // 6) + I % 6|table([3, 1, 4, 1, 5, 9]) + I|(I - I % 2) // 2
-roll(1, axis = 1)(I)|pad(axis = 2, after = 1)(slice(axis = 2, stop = 5)(I))
+cumsum(axis = AXIS)(I // 4 + I % 4)|roll(1, axis = 1)(I)|pad(axis = 2, after = 1)(slice(axis = 2, stop = 5)(I))
 """
 BOOLEAN = """
 x > y|x >= 0.5|y < 0.0|y <= x|x == y|x != 1.0|I > I|I >= 2|I < I|I <= 0|I == I|I != 1|I == 0|not B|B and B|B or B
@@ -139,11 +140,16 @@ def test_every_normal_form_is_drawn() -> None:
 def check(seed: int, count: int) -> bool:
     """Compare random expressions with the reference; return whether they are valid, and not too large."""
     generator = random.Random(seed)
-    chosen = [("B", "m"), ("I", "n + arange(6)"), ("R", "y")]
-    chosen += [
+    chosen = [
         (kind, expression(kind, generator.choice([1, 2, 2, 3]), generator))
         for kind in generator.choices("RRRIB", k=count)
     ]
+    return compare(seed, chosen)
+
+
+def compare(seed: int, expressions: list[tuple[str, str]]) -> bool:
+    """Compare expressions with the reference at random values; return whether they are valid, and not too large."""
+    chosen = [("B", "m"), ("I", "n + arange(6)"), ("R", "y"), *expressions]
     try:
         body = internals(load(net(chosen))).body
     except ArchError:
@@ -172,6 +178,18 @@ def check(seed: int, count: int) -> bool:
             found[finite], expected[name][finite], rtol=1e-9, atol=1e-9, err_msg=f"{seed}: {text}"
         )
     return True
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sum(axis = 1, keep = true)(gather(axis = 2)(x, arange(6) // 4 + 0 * n)) + 0.0 * x",
+        "sum(axis = 1, keep = true)(gather(axis = 2)(x, arange(6) // 3 + 0 * n)) + 0.0 * x",
+        "real(cumsum(axis = 1)((arange(6) + n) // (arange(6) % 3 + 1)))",
+    ],
+)
+def test_an_axis_is_only_divided_by_a_divisor_of_its_size(text: str) -> None:
+    assert compare(0, [("R", text)])
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -128,8 +128,9 @@ class Arrays:
         values: dict[str, Expression] = {}
         parts: dict[str, Expression] = {}
         for name, by in divisors(self.elements.table, body).items():
-            if name not in among:
-                kind, extent = name.partition(".")[0][1:], self.axes.extent(name)
+            extent = self.axes.extent(name)
+            if name not in among and extent % by == 0:
+                kind = name.partition(".")[0][1:]
                 whole = self.axes.index(kind, extent)
                 above, below = self.axes.index(f"{kind}q", extent // by), self.axes.index(f"{kind}m", by)
                 values[name] = above * by + below

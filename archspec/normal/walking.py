@@ -61,7 +61,7 @@ def names_in_order(table: Table, element: Element) -> list[str]:
 
 
 def divisors(table: Table, element: Element) -> dict[str, Dim]:
-    """Return the indices in an element that occur only as quotient and remainder of one division, and its divisor."""
+    """Return the indices in an element that occur only as quotient and remainder by one size, with that size."""
     found: dict[str, Dim | None] = {}
     seen: set[Element] = set()
 
@@ -73,7 +73,7 @@ def divisors(table: Table, element: Element) -> dict[str, Dim]:
             for atom, _ in monomial:
                 inner = [expression(argument) for argument in atom.arguments]
                 name = index_name(inner[0]) if atom.kind in ("//", "%") else ""
-                if name.startswith("#") and not name.startswith(OPAQUE):
+                if name.startswith("#") and not name.startswith(OPAQUE) and _is_size(inner[1]):
                     see(name, inner[1])
                 elif atom.kind == "index" and not atom.text.startswith(OPAQUE):
                     see(atom.text, None)
@@ -93,6 +93,10 @@ def divisors(table: Table, element: Element) -> dict[str, Dim]:
                 visit(argument)
         waiting += children(table, part)
     return {name: by for name, by in found.items() if by is not None}
+
+
+def _is_size(value: Expression) -> bool:
+    return not any(name.startswith("#") for name in symbols(value))
 
 
 class _Walk:
