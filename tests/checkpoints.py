@@ -182,3 +182,64 @@ def said(folder: Path, data: bytes, name: str = "model.safetensors") -> str:
 
 def shapes(checkpoint: Checkpoint) -> dict[str, tuple[int, ...]]:
     return {entry.name: entry.shape for entry in checkpoint.entries}
+
+
+# GGUF -----------------------------------------------------------------------------------------------------------------
+
+GGUF_TYPES = {"F32": (0, 1, 4), "F16": (1, 1, 2), "Q8_0": (8, 32, 34), "Q4_K": (12, 256, 144)}
+GGUF_TYPES |= {"Q6_K": (14, 256, 210), "I32": (26, 1, 4)}
+"""Some types of tensors: the number, and the elements and bytes of a block."""
+
+
+def gguf_text(text: str | bytes) -> bytes:
+    data = text if isinstance(text, bytes) else text.encode()
+    return struct.pack("<Q", len(data)) + data
+
+
+def gguf_value(value: Any) -> bytes:
+    """A value of the metadata, after its type."""
+    match value:
+        case bool():
+            return struct.pack("<I?", 7, value)
+        case int():
+            return struct.pack("<II", 4, value)
+        case float():
+            return struct.pack("<If", 6, value)
+        case str():
+            return struct.pack("<I", 8) + gguf_text(value)
+        case list():
+            head = struct.pack("<IIQ", 9, 8 if isinstance(value[0], str) else 4, len(value))
+            return head + b"".join(gguf_text(v) if isinstance(v, str) else struct.pack("<I", v) for v in value)
+        case bytes():  # a type and a value
+            return value
+        case _:
+            raise TypeError(value)
+
+
+def gguf(
+    tensors: Shapes,
+    metadata: Mapping[str, Any] | None = None,
+    types: Mapping[str, str] | None = None,
+    version: int = 3,
+) -> bytes:
+    """A GGUF file: tensors of zeros, one after the other; `types` by name, F32 without."""
+    head, size = gguf_header(tensors, metadata, types, version)
+    return head + bytes(size)
+
+
+def gguf_header(
+    tensors: Shapes, metadata: Mapping[str, Any] | None, types: Mapping[str, str] | None, version: int = 3
+) -> tuple[bytes, int]:
+    """The header of a GGUF file, and the bytes after it."""
+    metadata = metadata or {}
+    alignment = metadata.get("general.alignment", 32)
+    infos, size = b"", 0
+    for name, shape in tensors.items():
+        number, block, width = GGUF_TYPES[(types or {}).get(name, "F32")]
+        sizes = struct.pack(f"<{len(shape)}Q", *reversed(shape))
+        infos += gguf_text(name) + struct.pack("<I", len(shape)) + sizes + struct.pack("<IQ", number, size)
+        size += prod(shape) // block * width
+        size += -size % alignment
+    head = b"GGUF" + struct.pack("<IQQ", version, len(tensors), len(metadata))
+    head += b"".join(gguf_text(key) + gguf_value(value) for key, value in metadata.items()) + infos
+    return head + bytes(-len(head) % alignment), size

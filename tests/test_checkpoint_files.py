@@ -36,7 +36,6 @@ POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:0123\nsize 44
     [
         (POINTER, "this is a Git LFS pointer, not the checkpoint itself"),
         (b"<!DOCTYPE html><html>", "this is a web page, not a checkpoint"),
-        (b"GGUF\x03\0\0\0", "GGUF files are not supported"),
         (b"\x89HDF\r\n\x1a\n", "HDF5 files are not supported"),
         (b"hello", "unknown format: expected a safetensors file or a file written by `torch.save`"),
         (b"", "unknown format: expected a safetensors file or a file written by `torch.save`"),

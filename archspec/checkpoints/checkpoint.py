@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 
-from archspec.checkpoints import safetensors, torchfile
+from archspec.checkpoints import gguf, safetensors, torchfile
 from archspec.checkpoints.entries import Checkpoint, Entry
 from archspec.checkpoints.faults import damaged
+from archspec.checkpoints.ggufsplit import is_one_model, read_gguf
 from archspec.checkpoints.hub import read_remote
 from archspec.checkpoints.shards import LARGEST_INDEX, check_presence, read_index, read_shards
 from archspec.hub.local import snapshot
@@ -22,7 +23,7 @@ USUAL = (
 )
 """File names to look for in a directory, in order of preference, as in `transformers`."""
 
-ENDINGS = (".safetensors", ".safetensors.index.json", ".bin", ".bin.index.json", ".pt", ".pth", ".ckpt")
+ENDINGS = (".safetensors", ".safetensors.index.json", ".bin", ".bin.index.json", ".pt", ".pth", ".ckpt", ".gguf")
 """Extensions of other checkpoint files; a directory with exactly one such file is also accepted."""
 
 _SHARD = re.compile(r"-[0-9]{1,9}-of-([0-9]{1,9})\.[a-z]+$")
@@ -35,7 +36,6 @@ _OTHER_FORMATS = {
     ),
     b"<!DOCTYPE": ("this is a web page, not a checkpoint", "download the file itself"),
     b"<html": ("this is a web page, not a checkpoint", "download the file itself"),
-    b"GGUF": ("GGUF files are not supported", None),
     b"\x89HDF": ("HDF5 files are not supported", None),
 }
 """Files that are often mistaken for checkpoints: the first bytes, the message and the help."""
@@ -52,6 +52,8 @@ def read(path: str) -> Checkpoint:
         path = _in_directory(path)
     if path.endswith(".json"):
         return _read_sharded(path)
+    if _is_gguf(path):
+        return read_gguf(path)
     entries, notes = _read_file(path)
     if shard := _SHARD.search(path):
         notes.append(f"the file name indicates one of {int(shard[1]):,} shards; use their index to read all of them")
@@ -71,12 +73,17 @@ def _in_directory(directory: str) -> str:
     indexes = [name for name in found if name.endswith(".index.json")]
     if len(indexes) == 1:
         found = indexes
-    if len(found) == 1:
+    if len(found) == 1 or is_one_model(found):
         return os.path.join(directory, found[0])
     if not found:
         raise fail("missing-file", f"no checkpoint in {directory}", help=f"expected one of: {', '.join(USUAL)}")
     shown = ", ".join(found[:4]) + (", ..." if len(found) > 4 else "")
     raise fail("usage", f"{len(found)} checkpoints in {directory}", help=f"name one: {shown}")
+
+
+def _is_gguf(path: str) -> bool:
+    with opened(path, path) as file:
+        return file.read(len(gguf.MAGIC)) == gguf.MAGIC
 
 
 def _read_file(path: str) -> tuple[list[Entry], list[str]]:

@@ -13,7 +13,8 @@ class Entry(NamedTuple):
     """A stored tensor.
 
     `bytes` is the size of its distinct elements. They start at byte `start` of `storage` in `file`; `storage` is "" if
-    the file is a single storage. `strides` count elements, and are None for a contiguous row-major layout.
+    the file is a single storage. `strides` count elements, and are None for a contiguous row-major layout. A `dtype` in
+    capitals is a quantized type of GGUF.
     """
 
     name: str
@@ -50,7 +51,7 @@ class Checkpoint(NamedTuple):
     """The tensors of one file, or of all shards. Names in `entries` are distinct.
 
     `label` names the checkpoint in messages. `total_size` is the size in bytes stated in the index, if any. `notes`
-    describe contents other than tensors.
+    describe contents other than tensors. `format` is "gguf" for a file with the names and layouts of llama.cpp.
     """
 
     label: str
@@ -58,6 +59,7 @@ class Checkpoint(NamedTuple):
     files: int = 1
     total_size: int | None = None
     notes: tuple[str, ...] = ()
+    format: str = ""
 
 
 DTYPES = {
@@ -99,3 +101,8 @@ MOST_DIMENSIONS = 64
 def is_size(value: object) -> TypeGuard[int]:
     """Whether a value is a valid size, offset or stride: an integer from 0 to 2^63 - 1, not a bool."""
     return type(value) is int and 0 <= value <= LARGEST
+
+
+def bits_per_element(bytes: int, elements: int) -> str:
+    """Format the average width of elements for a sentence about `bytes`."""
+    return f", {8 * bytes / elements:.2f} bits per element" if elements else ""

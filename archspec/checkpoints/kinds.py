@@ -10,13 +10,17 @@ from archspec.checkpoints.entries import Entry
 STATISTICS = ("running_mean", "running_var")
 """The buffers of batch normalization in PyTorch."""
 
+ROTARY = ("rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight")
+"""The tensors that conversions to GGUF compute from a configuration."""
+
 
 def buffer_names(entries: Sequence[Entry]) -> frozenset[str]:
-    """Return the names of the tensors that are taken for buffers: integers, booleans and statistics."""
+    """Return the names of the tensors that are taken for buffers: integers, booleans, statistics and rotary factors."""
     names = {entry.name for entry in entries}
     return frozenset(
         entry.name
         for entry in entries
         if entry.dtype.startswith(("bool", "int", "uint"))
+        or entry.name in ROTARY
         or (last(entry.name) in STATISTICS and all(f"{parent(entry.name)}.{other}" in names for other in STATISTICS))
     )

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 
 from archspec.addresses import is_index, parent, prefixes, segments
 from archspec.checkpoints.checkpoint import read
-from archspec.checkpoints.entries import Entry
-from archspec.checkpoints.kinds import buffer_names
+from archspec.checkpoints.entries import Entry, bits_per_element
+from archspec.checkpoints.kinds import ROTARY, buffer_names
 from archspec.reporting.text import number
+from archspec.reporting.units import beside, size
 from archspec.table import Buffer, ModuleRow, Params, Table, Tensor
 
 
@@ -31,9 +32,19 @@ def table_of_checkpoint(path: str) -> Table:
             tensors.append(Tensor(entry.name, entry.shape, params, entry.elements, True, tied_to, None, layer, ""))
     total = sum(tensor.params for tensor in tensors)
     stored = tuple(Buffer(entry.name, entry.shape) for entry in entries if entry.name in buffers)
-    notes = (*_notes(entries, buffers), *checkpoint.notes)
+    notes = [*_notes(entries, buffers), *checkpoint.notes]
+    if checkpoint.format == "gguf":
+        notes.append(_stored(entries))
     return Table(
-        checkpoint.label, {}, {}, Params(total, total, 0), tuple(tensors), stored, _modules(tensors), {}, notes=notes
+        checkpoint.label,
+        {},
+        {},
+        Params(total, total, 0),
+        tuple(tensors),
+        stored,
+        _modules(tensors),
+        {},
+        notes=tuple(notes),
     )
 
 
@@ -61,5 +72,16 @@ def _notes(entries: Sequence[Entry], buffers: frozenset[str]) -> list[str]:
             elements[entry.dtype] = elements.get(entry.dtype, 0) + entry.elements
     if elements:
         held = ", ".join(f"{dtype} {number(count, 'element')}" for dtype, count in elements.items())
-        notes.append(f"not counted, as integers and running statistics are taken for buffers: {held}")
+        what = "rotary factors" if buffers.intersection(ROTARY) else "running statistics"
+        notes.append(f"not counted, as integers and {what} are taken for buffers: {held}")
     return notes
+
+
+def _stored(entries: Sequence[Entry]) -> str:
+    """Describe the sizes of a file with quantized tensors."""
+    bytes, elements = sum(entry.bytes for entry in entries), sum(entry.elements for entry in entries)
+    types: dict[str, int] = {}
+    for entry in entries:
+        types[entry.dtype] = types.get(entry.dtype, 0) + entry.elements
+    held = ", ".join(f"{dtype} {number(count, 'element')}" for dtype, count in types.items())
+    return f"stored in {bytes:,} bytes{beside(size(bytes))}{bits_per_element(bytes, elements)}: {held}"

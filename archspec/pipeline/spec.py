@@ -53,7 +53,7 @@ def is_spec(given: object) -> TypeGuard[SpecLike]:
     return isinstance(given, str | os.PathLike | Configuration) or is_data(given)
 
 
-CHECKPOINTS = (".safetensors", ".safetensors.index.json", ".bin", ".bin.index.json", ".pt", ".pth", ".ckpt")
+CHECKPOINTS = (".safetensors", ".safetensors.index.json", ".bin", ".bin.index.json", ".pt", ".pth", ".ckpt", ".gguf")
 """Extensions of checkpoints, of which there are tables but no models."""
 
 

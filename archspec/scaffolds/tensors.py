@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from archspec.addresses import last
 from archspec.checkpoints.entries import Entry
-from archspec.checkpoints.kinds import STATISTICS, buffer_names
+from archspec.checkpoints.kinds import buffer_names
 
 
 class Tensor(NamedTuple):
@@ -23,7 +22,7 @@ class Tensor(NamedTuple):
 
 
 def tensors(entries: Sequence[Entry]) -> dict[str, Tensor]:
-    """Classify tensors by name: integers, booleans and statistics are buffers, all others are parameters."""
+    """Classify tensors by name: those that are taken for buffers, and parameters."""
     shapes = {entry.name: entry.shape for entry in entries}
     linear = {
         name: shape
@@ -38,7 +37,7 @@ def tensors(entries: Sequence[Entry]) -> dict[str, Tensor]:
         elif any_turned:
             found[name] = found[name]._replace(remark="unknown: stored as [in, out] or [out, in]?")
     for name in buffer_names(entries):
-        if found[name].kind == "param" and last(name) in STATISTICS:
+        if found[name].kind == "param":
             found[name] = found[name]._replace(kind="buffer", remark="unknown: a buffer according to its name")
     return found
 
@@ -46,5 +45,5 @@ def tensors(entries: Sequence[Entry]) -> dict[str, Tensor]:
 def _tensor(entry: Entry) -> Tensor:
     dtype = entry.dtype
     type = "bool" if dtype == "bool" else "int" if dtype.startswith(("int", "uint")) else ""
-    usual = dtype in ("bool", "int64", "int32") if type else dtype.startswith(("float", "bfloat"))
+    usual = dtype in ("bool", "int64", "int32") if type else dtype.startswith(("float", "bfloat")) or dtype.isupper()
     return Tensor("buffer" if type else "param", type, len(entry.shape), "" if usual else dtype)
