@@ -66,7 +66,8 @@ class Architecture(NamedTuple):
 class Family(NamedTuple):
     """A model type: its architectures, its fields by each of their names, and the fields without effect.
 
-    `names` pairs runs of segments in the names of published tensors with those in live models of `transformers`.
+    `names` pairs runs of segments in the names of published tensors with those in live models of `transformers`, `gguf`
+    with those in GGUF files: (run, runs, what the conversion does).
     """
 
     type: str
@@ -74,6 +75,7 @@ class Family(NamedTuple):
     fields: dict[str, Field]
     ignored: frozenset[str]
     names: tuple[tuple[str, str], ...]
+    gguf: tuple[tuple[str | None, tuple[str, ...], str], ...]
     parts: tuple[str, ...] = ()
 
     @property
@@ -125,6 +127,7 @@ def _family(type: str, documents: list[_Mapping], common: _Mapping) -> Family:
     entries: dict[str, _Mapping] = {}
     ignored = set[str]()
     names: list[list[str]] = []
+    gguf: list[list[Any]] = []
     parts = tuple(documents[-1].get("parts", ()))
     for part in parts:
         entries |= {f"{part}.{name}": entry for name, entry in common["fields"].items() if "only" in entry}
@@ -134,12 +137,20 @@ def _family(type: str, documents: list[_Mapping], common: _Mapping) -> Family:
         entries |= document.get("fields", {})
         ignored.update(document.get("ignored", ()))
         names = document.get("names", names)
+        gguf = document.get("gguf", gguf)
     fields: dict[str, Field] = {}
     for name, entry in entries.items():
         fields |= dict.fromkeys((name, *entry.get("also", ())), _field(name, entry, common["values"]))
     found = {name: _architecture(entry) for name, entry in architectures.items()}
     pairs = tuple((published, live) for published, live in names)
-    return Family(type, found, fields, frozenset(ignored - set(fields)), pairs, parts)
+    stored = tuple([_gguf_names(*entry) for entry in gguf])
+    return Family(type, found, fields, frozenset(ignored - set(fields)), pairs, stored, parts)
+
+
+def _gguf_names(
+    published: str | None, stored: str | list[str] | None, how: str = ""
+) -> tuple[str | None, tuple[str, ...], str]:
+    return published, (stored,) if isinstance(stored, str) else tuple(stored or ()), how
 
 
 def _architecture(entry: str | _Mapping) -> Architecture:

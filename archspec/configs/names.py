@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
-from archspec.configs.family import known_types, read_family
+from archspec.configs.family import Family, known_types, read_family
 
 
 class Names(NamedTuple):
@@ -23,7 +24,7 @@ class Names(NamedTuple):
         """Return the live name, and the pairs that changed the name."""
         used: list[tuple[str, str]] = []
         for pair in self.pairs:
-            pattern, template = _substitution(*pair)
+            pattern, template = substitution(*pair)
             before, name = name, pattern.sub(template, name)
             if name != before:
                 used.append(pair)
@@ -32,19 +33,22 @@ class Names(NamedTuple):
 
 def names_of(definition: str, specs: str) -> list[Names]:
     """Return the lists of names, if any, of the families that have a definition as an architecture."""
-    found: dict[Names, None] = {}
+    return list(dict.fromkeys([Names(family.names) for family in families_of(definition, specs) if family.names]))
+
+
+def families_of(definition: str, specs: str) -> Iterator[Family]:
+    """Yield the families that have a definition as an architecture."""
     for type in known_types(specs):
         with open(os.path.join(specs, "configs", type + ".yaml"), encoding="utf-8") as file:
             if definition not in file.read():
                 continue  # reading it as YAML takes much longer
         family = read_family(specs, type, {})
-        if family.names and any(each.definition == definition for each in family.architectures.values()):
-            found[Names(family.names)] = None
-    return list(found)
+        if any(each.definition == definition for each in family.architectures.values()):
+            yield family
 
 
 @cache
-def _substitution(published: str, live: str) -> tuple[re.Pattern[str], str]:
+def substitution(published: str, live: str) -> tuple[re.Pattern[str], str]:
     """Return the pattern of a run of whole segments, and what replaces it; each `*` stands for one segment."""
     groups = iter(range(1, published.count("*") + 1))
     template = re.sub(r"\*", lambda _: rf"\g<{next(groups)}>", live)

@@ -39,11 +39,13 @@ def load_weights(
     table = _table_of(module, stored)
     renames = [parse_rename(old, new) for old, new in (rename or {}).items()]
     found = read(os.fspath(checkpoint))
+    if found.format == "gguf":
+        message = f"{found.label} is a GGUF file, whose conversion changes weights (the order of rows, norms)"
+        raise fail("unsupported", message, help="load the checkpoint from which it was converted")
     verification = compare(table, found, renames)
     if not verification.is_exact:
         raise _report(verification)
-    names = match_names(table, found, renames)[0]
-    entries = {names[entry.name]: entry for entry in found.entries}
+    entries = match_names(table, found, renames).found
     _check_types(stored, entries, torch)
     elements = elements_of(entries, torch)
     _check_ties(table, elements, torch)

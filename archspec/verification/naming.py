@@ -26,7 +26,8 @@ class NamingVariant(NamedTuple):
     """A difference in names that was ignored: `checkpoint` there is `spec` in the model, in `names` names.
 
     `kind` is "rename" (both are patterns), "prefix" (one of them is ""), "norm" (both are last segments) or "live"
-    (both are runs of segments, in which `*` stands for one).
+    (both are runs of segments, in which `*` stands for one). For GGUF files, `kind` is also "gguf" (the names of a
+    program are those of a model type), "stacked", "joined" or "transposed" (runs whose tensors are rearranged).
     """
 
     kind: str
@@ -75,13 +76,13 @@ def respell(
     more names agree with it than without it. No two names are mapped to the same name of the spec: the one that is
     written like it, or like the others, takes precedence.
     """
-    called, used, unmatched = _renamed(names, renames)
+    called, used, unmatched = renamed(names, renames)
     prefix, missing = _prefix(dict.fromkeys(called.values()).keys(), spec, norms)
     found: dict[str, str] = {}
     takers: dict[str, str] = {}
     variants: dict[str, tuple[bool, bool]] = {}
-    for name, renamed in called.items():
-        ours, has_prefix = _placed(renamed, prefix, missing, spec)
+    for name, now in called.items():
+        ours, has_prefix = _placed(now, prefix, missing, spec)
         modern = _modern(ours, spec, norms)
         how = (modern != ours, not has_prefix)
         if modern not in spec or (modern in takers and variants[takers[modern]] <= how):
@@ -110,9 +111,10 @@ def respell_live(
     return found, spellings, unmatched
 
 
-def _renamed(
+def renamed(
     names: Sequence[str], renames: Iterable[Rename]
 ) -> tuple[dict[str, str], list[NamingVariant], list[Rename]]:
+    """Apply renamings in order. Returns the new names, the renamings with effect, and the others. Raises ArchError."""
     called = {name: name for name in names}
     used: list[NamingVariant] = []
     unmatched: list[Rename] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from archspec.checkpoints.entries import bits_per_element
 from archspec.reporting.documents import Document, finite
 from archspec.reporting.page import Page
 from archspec.reporting.tables import Column, Row, View, columns
@@ -115,6 +116,8 @@ def _summary(found: Verification) -> list[str]:
     stored = found.stored
     lines = [*map(_variant, found.spellings), *found.notes]
     bytes = f"{stored.bytes:,} bytes{beside(size(stored.bytes))}"
+    if any(dtype.isupper() for dtype in found.dtypes):
+        bytes += bits_per_element(stored.bytes, stored.elements)
     names = f" with {stored.names:,} names" if stored.tensors < stored.names else ""
     files = f" in {found.files:,} files" if found.files > 1 else ""
     held = f"{number(stored.tensors, 'tensor')}{names}, {stored.elements:,} elements, {bytes}{files}"
@@ -138,4 +141,11 @@ def _variant(spelling: NamingVariant) -> str:
         return f"prefix in the {where} only: `{spelling.checkpoint or spelling.spec}` ({names})"
     if spelling.kind == "norm":
         return f"`{spelling.checkpoint}` is read as `{spelling.spec}` in {names} of norms"
+    if spelling.kind == "gguf":
+        return f"the names of {spelling.checkpoint} are read as those of model type `{spelling.spec}` ({names})"
+    if spelling.kind == "joined":
+        parts = " and ".join(f"`{part}`" for part in spelling.checkpoint.split(", "))
+        return f"{parts} are parts of `{spelling.spec}` ({names})"
+    if spelling.kind in ("stacked", "transposed"):
+        return f"`{spelling.checkpoint}` is `{spelling.spec}`, {spelling.kind} ({names})"
     return f"`{spelling.checkpoint}` is read as `{spelling.spec}` in {names}"

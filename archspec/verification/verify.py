@@ -7,11 +7,13 @@ from typing import NamedTuple
 
 from archspec.addresses.repeats import Fold, fold
 from archspec.checkpoints.entries import Checkpoint, Entry
+from archspec.configs.gguf_names import gguf_names_of
 from archspec.configs.names import names_of
 from archspec.reporting.results import Result
 from archspec.resources import specs_root
 from archspec.table import Table
-from archspec.verification.naming import NamingVariant, Rename, respell, respell_live
+from archspec.verification.gguf import match_gguf
+from archspec.verification.naming import NamingVariant, Rename, renamed, respell, respell_live
 
 _Fact = tuple[str, tuple[int, ...]]
 """The spec's declaration of a name: "param" or "buffer", and the shape."""
@@ -87,13 +89,13 @@ class Verification(Result):
 def compare(table: Table, checkpoint: Checkpoint, renames: Sequence[Rename] = ()) -> Verification:
     """Compare names, shapes and ties. Raises ArchError if a renaming maps two names to one."""
     specified = _specified(table)
-    ours, spellings, unmatched = match_names(table, checkpoint, renames)
-    found = {ours[entry.name]: entry for entry in checkpoint.entries if entry.name in ours}
+    match = match_names(table, checkpoint, renames)
+    found = match.found
     groups = _groups(table)
     whole = stored(checkpoint.entries)
     findings = [
         *_missing(specified, groups, found),
-        *_unexpected(entry for entry in checkpoint.entries if entry.name not in ours),
+        *_unexpected(match.others),
         *_reshaped(specified, found),
         *_tied({t.name: groups[t.name] for t in table.tensors if not t.tied_to}, found),
         *_claims(checkpoint),
@@ -107,26 +109,52 @@ def compare(table: Table, checkpoint: Checkpoint, renames: Sequence[Rename] = ()
         files=checkpoint.files,
         stored=whole,
         dtypes=_by_dtype(checkpoint.entries, whole),
-        spellings=tuple(spellings),
+        spellings=tuple(match.spellings),
         findings=tuple(findings),
-        notes=(*checkpoint.notes, *_notes(groups, found), *_overlaps(checkpoint.entries)),
-        unmatched=tuple(unmatched),
+        notes=(*checkpoint.notes, *match.notes, *_notes(groups, found), *_overlaps(checkpoint.entries)),
+        unmatched=tuple(match.unmatched),
     )
 
 
-def match_names(
-    table: Table, checkpoint: Checkpoint, renames: Sequence[Rename]
-) -> tuple[dict[str, str], list[NamingVariant], list[Rename]]:
-    """Map the names in a checkpoint to those of the spec, as `respell` does; those of live models are tried, too."""
+class Match(NamedTuple):
+    """The tensors of a checkpoint by their names in the spec, the others, and what was ignored in their names."""
+
+    found: dict[str, Entry]
+    others: list[Entry]
+    spellings: list[NamingVariant]
+    unmatched: list[Rename]
+    notes: Sequence[str] = ()
+
+
+def match_names(table: Table, checkpoint: Checkpoint, renames: Sequence[Rename]) -> Match:
+    """Match the names in a checkpoint with those of the spec, as `respell` does.
+
+    Those of live models are tried, too, or those that llama.cpp has in GGUF files.
+    """
     specified = _specified(table)
     norms = {t.name for t in table.tensors if t.role == "norm"}
     names = [entry.name for entry in checkpoint.entries]
     best = respell(names, specified.keys(), norms, renames)
     definition = table.modules[0].type  # none for a checkpoint
-    for family in names_of(definition, specs_root()) if definition and len(best[0]) < len(names) else ():
+    is_live = checkpoint.format != "gguf" and definition and len(best[0]) < len(names)
+    for family in names_of(definition, specs_root()) if is_live else ():
         live = respell_live(names, specified.keys(), norms, renames, family)
         if len(live[0]) > len(best[0]):
             best = live
+    ours, spellings, unmatched = best
+    found = {ours[entry.name]: entry for entry in checkpoint.entries if entry.name in ours}
+    match = Match(found, [entry for entry in checkpoint.entries if entry.name not in ours], spellings, unmatched)
+    return _match_gguf(table, checkpoint, renames, match) if checkpoint.format == "gguf" and match.others else match
+
+
+def _match_gguf(table: Table, checkpoint: Checkpoint, renames: Sequence[Rename], best: Match) -> Match:
+    """Match the names of a GGUF file by the lists of families, if one of these fits better."""
+    called, used, unmatched = renamed([entry.name for entry in checkpoint.entries], renames)
+    stored = {called[entry.name]: entry for entry in checkpoint.entries}
+    for family in gguf_names_of(table.modules[0].type, specs_root()):
+        match = match_gguf([*_specified(table)], stored, family)
+        if len(match.others) < len(best.others):
+            best = Match(match.found, match.others, used + match.spellings, unmatched, match.notes)
     return best
 
 

@@ -1,0 +1,86 @@
+"""The names of tensors in GGUF files, in the lists of families, against those of llama.cpp (package `gguf`)."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import archspec
+from archspec.configs.gguf_names import gguf_names_of
+from archspec.model import internals
+from archspec.resources import specs_root
+
+ARCHITECTURES = {
+    "bert-base-uncased": "BERT",
+    "bert-base-uncased-pretraining": "BERT",
+    "bloom-560m": "BLOOM",
+    "deepseek-v3": "DEEPSEEK2",
+    "falcon-7b": "FALCON",
+    "gemma-2-2b": "GEMMA2",
+    "gemma-3-1b": "GEMMA3",
+    "gpt-neox-20b": "GPTNEOX",
+    "gpt-oss-20b": "GPT_OSS",
+    "gpt2": "GPT2",
+    "granite-3.1-2b": "GRANITE",
+    "llama-3.1-8b": "LLAMA",
+    "mistral-7b-v0.1": "LLAMA",
+    "mixtral-8x7b": "LLAMA",
+    "modernbert-base": "MODERN_BERT",
+    "nomic-embed-text-v1.5": "NOMIC_BERT",
+    "olmo-2-7b": "OLMO2",
+    "phi-3-mini-4k": "PHI3",
+    "qwen2-0.5b": "QWEN2",
+    "qwen3-0.6b": "QWEN3",
+    "qwen3-30b-a3b": "QWEN3MOE",
+    "starcoder2-3b": "STARCODER2",
+    "t5-small": "T5",
+    "t5-v1_1-base": "T5",
+}
+
+DROPPED = re.compile(r"(bert\.)?pooler\.|cls\.|(en|de)coder\.embed_tokens\.|lm_head\.")
+"""What the conversion leaves out, also because another name of the tensor is stored."""
+
+
+def before_mapping(name: str) -> Iterator[str]:
+    """The names that llama.cpp's conversion gives a tensor before it looks them up."""
+    name = name.removeprefix("bert.")
+    name = name.replace("e_score_correction_bias", "e_score_correction.bias")
+    name = re.sub(r"(mlp|block_sparse_moe)\.experts\.\d+\.", r"\1.experts.", name)
+    name = re.sub(r"^transformer\.(h\.\d+\.self_attention|h\.\d+\.post_attention|word_embeddings_)", r"\1", name)
+    name = re.sub(r"model\.(layers\.\d+)\.block_sparse_moe\.experts\.(w\d)", r"\1.feed_forward.experts.\2", name)
+    if name.endswith(("sinks", "experts.down_proj", "experts.gate_up_proj")):
+        name += ".weight"
+    name = name.replace("proj_bias", "proj.bias")
+    if "experts.gate_up_proj" in name:
+        yield name.replace("gate_up_proj", "gate_proj")
+        yield name.replace("gate_up_proj", "up_proj")
+    elif "kv_b_proj" in name:
+        yield name.replace("kv_b_proj", "k_b_proj")
+        yield name.replace("kv_b_proj", "v_b_proj")
+    else:
+        yield name
+
+
+class Anything:
+    """A file that has every name."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+
+@pytest.mark.slow  # which needs a package that nothing else does
+@pytest.mark.parametrize("case", ARCHITECTURES.items(), ids=ARCHITECTURES)
+def test_names_are_those_of_llama_cpp(case: tuple[str, str]) -> None:
+    gguf: Any = pytest.importorskip("gguf")
+    model, architecture = case
+    loaded = archspec.load(model)
+    names = gguf.get_tensor_name_map(gguf.MODEL_ARCH[architecture], 200)
+    (family, *_) = gguf_names_of(internals(loaded).compiled.module.type, specs_root())
+    tensors = [*loaded.tensors, *loaded.buffers]
+    assert tensors
+    for name in [tensor.name for tensor in tensors]:
+        place = family.place(name, Anything())
+        ours = [each.removeprefix("bert.") for each in place.names]
+        theirs = [names.get_name(each, try_suffixes=(".weight", ".bias")) for each in before_mapping(name)]
+        assert ours == theirs or (DROPPED.match(name) and (not ours or theirs == [None])), name
