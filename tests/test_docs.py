@@ -6,7 +6,8 @@
   which is not part of it); ```yaml NAME is how configurations of a family are read.
 - ```console holds commands behind `$` and what they print. A line `...` stands for any lines.
 - ```pycon is a doctest.
-- `model.safetensors` is what `write_checkpoint` writes, and `decoder.safetensors` holds the tensors of DECODER.
+- `model.safetensors` is what `write_checkpoint` writes, `llama.gguf` what `write_gguf` writes, `decoder.safetensors`
+  holds the tensors of DECODER.
 
 `python tests/test_docs.py` writes anew what they show of the code: the grammar, two tables, and what commands print.
 """
@@ -103,6 +104,7 @@ class Session:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         write_checkpoint(folder / "model.safetensors")
+        write_gguf(folder / "llama.gguf")
         checkpoints.write(folder / "decoder.safetensors", DECODER)
         self.file = folder / "example.arch"
         self.names: dict[str, object] = {}
@@ -168,6 +170,21 @@ def write_checkpoint(path: Path) -> None:
     head = checkpoints.header({name: t.shape for name, t in zip(names, tensors, strict=True)})
     path.write_bytes(checkpoints.safetensors(head, 0))
     os.truncate(path, path.stat().st_size + sum(4 * t.size for t in tensors))
+
+
+def write_gguf(path: Path) -> None:
+    """Writes what llama.cpp makes of Llama 3.2 1B, quantized; the tensors are a hole in the file."""
+    shapes: dict[str, tuple[int, ...]] = {"rope_freqs.weight": (32,), "token_embd.weight": (128256, 2048)}
+    for i in range(16):
+        layer = {"attn_norm": (2048,), "ffn_norm": (2048,), "attn_q": (2048, 2048), "attn_output": (2048, 2048)}
+        layer |= {"attn_k": (512, 2048), "attn_v": (512, 2048)}
+        layer |= {"ffn_gate": (8192, 2048), "ffn_up": (8192, 2048), "ffn_down": (2048, 8192)}
+        shapes |= {f"blk.{i}.{name}.weight": shape for name, shape in layer.items()}
+    shapes["output_norm.weight"] = (2048,)
+    types = {name: "Q4_K" for name, shape in shapes.items() if len(shape) == 2} | {"token_embd.weight": "Q6_K"}
+    head, size = checkpoints.gguf_header(shapes, {"general.architecture": "llama"}, types)
+    path.write_bytes(head)
+    os.truncate(path, len(head) + size)
 
 
 def commands(block: Block) -> list[tuple[str, str]]:
