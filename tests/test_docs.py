@@ -7,7 +7,7 @@
 - ```console holds commands behind `$` and what they print. A line `...` stands for any lines.
 - ```pycon is a doctest.
 - `model.safetensors` is what `write_checkpoint` writes, `llama.gguf` what `write_gguf` writes, `decoder.safetensors`
-  holds the tensors of DECODER.
+  holds the tensors of DECODER; `village.txt` is the text of the tutorial.
 
 `python tests/test_docs.py` writes anew what they show of the code: the grammar, two tables, and what commands print.
 """
@@ -19,7 +19,9 @@ import doctest
 import io
 import os
 import re
+import runpy
 import shlex
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -50,6 +52,7 @@ LANGUAGE = ROOT / "docs" / "language.md"
 README = ROOT / "README.md"
 TOPICS = (
     "install",
+    "tutorial",
     "cli",
     "pictures",
     "language",
@@ -76,6 +79,7 @@ TOPICS = (
     "contributing",
 )
 PAGES = {"README.md": README, **{f"docs/{topic}.md": ROOT / "docs" / f"{topic}.md" for topic in TOPICS}}
+TUTORIAL_PICTURE = ROOT / "docs" / "tutorial" / "deep.svg"
 
 FENCE = re.compile(r"^```(?P<kind>\w*) ?(?P<mark>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -105,6 +109,7 @@ class Session:
         self.folder = folder
         write_checkpoint(folder / "model.safetensors")
         write_gguf(folder / "llama.gguf")
+        shutil.copy(ROOT / "docs" / "tutorial" / "village.txt", folder)
         checkpoints.write(folder / "decoder.safetensors", DECODER)
         self.file = folder / "example.arch"
         self.names: dict[str, object] = {}
@@ -220,6 +225,7 @@ def test_examples_that_need_pytorch(name: str, tmp_path: Path, monkeypatch: pyte
 
 def check_examples(name: str, page: list[Block], monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.syspath_prepend(folder)  # for generated modules
     session = Session(folder)
     wrong = [f"{name}:{block.line}: {fault}" for block in page for fault in faults(block, session)]
     assert not wrong, "\n\n".join(wrong)
@@ -246,6 +252,25 @@ def faults(block: Block, session: Session) -> Iterator[str]:
             yield from session.run(block)
         case _:
             pass
+
+
+def tutorial_picture(folder: Path) -> str:
+    """The picture that the tutorial shows, as its commands draw it."""
+    session = Session(folder)
+    for block in blocks(PAGES["docs/tutorial.md"].read_text()):
+        if block.kind == "arch":
+            session.write(block)
+    session.output("archspec compare bert-base-uncased-mlm deep.arch --svg deep.svg --seq 128 --batch 1")
+    return (folder / "deep.svg").read_text()
+
+
+def test_the_picture_of_the_tutorial_is_current(tmp_path: Path) -> None:
+    assert TUTORIAL_PICTURE.read_text() == tutorial_picture(tmp_path)
+
+
+def test_the_text_of_the_tutorial_is_what_its_program_writes() -> None:
+    folder = ROOT / "docs" / "tutorial"
+    assert runpy.run_path(str(folder / "village.py"))["text"]() == (folder / "village.txt").read_text()
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -481,3 +506,5 @@ if __name__ == "__main__":
     for path in PAGES.values():
         with tempfile.TemporaryDirectory() as folder:
             path.write_text(renewed(path.read_text(), Session(Path(folder))))
+    with tempfile.TemporaryDirectory() as folder:
+        TUTORIAL_PICTURE.write_text(tutorial_picture(Path(folder)))
