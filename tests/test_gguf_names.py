@@ -79,8 +79,11 @@ def test_names_are_those_of_llama_cpp(case: tuple[str, str]) -> None:
     (family, *_) = gguf_names_of(internals(loaded).compiled.module.type, specs_root())
     tensors = [*loaded.tensors, *loaded.buffers]
     assert tensors
+    taken: set[tuple[str, int | None]] = set()
     for name in [tensor.name for tensor in tensors]:
         place = family.place(name, Anything())
+        assert taken.isdisjoint([(each, place.number) for each in place.names]), name
+        taken.update((each, place.number) for each in place.names)
         ours = [each.removeprefix("bert.") for each in place.names]
         theirs = [names.get_name(each, try_suffixes=(".weight", ".bias")) for each in before_mapping(name)]
         assert ours == theirs or (DROPPED.match(name) and (not ours or theirs == [None])), name

@@ -21,7 +21,7 @@ VERSIONS = (2, 3)
 LARGEST_HEADER = 200_000_000
 """The limit on the bytes before the data of the tensors; vocabularies take a few tens of millions."""
 
-MOST_TENSORS = 1_000_000
+MOST_TENSORS = 200_000
 MOST_VALUES = 100_000
 MOST_STRINGS = 5_000_000
 MOST_DIMENSIONS = 4

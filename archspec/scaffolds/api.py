@@ -31,7 +31,7 @@ _HEADER = """\
 def scaffold(path: str | os.PathLike[str]) -> str:
     """Generate a spec of a checkpoint: an `.arch` source that declares its tensors with names, shapes and ties.
 
-    `path` is a safetensors file, a file written by `torch.save`, an index of shards, or a directory with one of these.
+    `path` is a safetensors, `torch.save` or GGUF file, an index of shards, or a directory with one of these.
     Only headers are read. Layers of the standard library are recognized, and repeated modules become loops over blocks.
     Nothing is applied, because a checkpoint does not specify the dataflow. The result has been compiled and compared
     with the checkpoint.

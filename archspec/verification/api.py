@@ -28,9 +28,9 @@ def verify(
 ) -> Verification:
     """Compare the tensors of a checkpoint with those of a model: names, shapes, ties. Only headers are read.
 
-    `model` is a Model, or what `archspec.load` takes. `path` is a safetensors or `torch.save` file, an index of shards,
-    or a directory with one of these. `rename` has patterns of whole names in the checkpoint and their replacements
-    (`{"model.*": "*"}`), which are applied in order.
+    `model` is a Model, or what `archspec.load` takes. `path` is a safetensors, `torch.save` or GGUF file, an index of
+    shards, or a directory with one of these. `rename` has patterns of whole names in the checkpoint and their
+    replacements (`{"model.*": "*"}`), which are applied in order.
 
     Raises ArchError if the spec has an error, or the checkpoint cannot be read or is inconsistent.
     """
