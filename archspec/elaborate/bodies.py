@@ -77,7 +77,7 @@ class BodyInterpreter(Applications):
         if not self._take(form, given):
             return None
         try:
-            self._execute(form.body)
+            self.visit(form.body)
         except Refused:
             return None
         if self.results is None:
@@ -157,30 +157,14 @@ class BodyInterpreter(Applications):
 
     # Statements
 
-    def _execute(self, statements: tuple[nodes.Statement, ...]) -> None:
-        for statement in statements:
-            match statement:
-                case nodes.Bind():
-                    self._bind(statement)
-                case nodes.Return():
-                    self._return = statement
-                    self.results = tuple([self.value(v) for v in statement.values])
-                    if len(self.results) == 1 and isinstance(self.results[0], Several):
-                        self.results = self.results[0].values
-                    return
-                case nodes.For():
-                    self._for(statement)
-                case nodes.If():
-                    self._if(statement)
-                    if self.results is not None:
-                        return
-                case nodes.Require():
-                    if not self.require(statement):
-                        raise Refused
-                case _:
-                    pass  # declarations were processed in the first pass
+    def visit_return(self, statement: nodes.Return) -> bool:
+        self._return = statement
+        self.results = tuple([self.value(v) for v in statement.values])
+        if len(self.results) == 1 and isinstance(self.results[0], Several):
+            self.results = self.results[0].values
+        return True
 
-    def _bind(self, statement: nodes.Bind) -> None:
+    def visit_bind(self, statement: nodes.Bind) -> None:
         if isinstance(statement.value, nodes.Collect):
             self._collect(statement.targets[0], statement.value)
             return
@@ -209,18 +193,19 @@ class BodyInterpreter(Applications):
         if self.observer is not None and found is not None:
             self.observer.value(expr, found[0])
 
-    def _if(self, statement: nodes.If) -> None:
+    def visit_if(self, statement: nodes.If) -> bool:
         condition = self.condition(statement.condition)
         if condition.__class__ is bool:
-            self._execute(statement.body if condition else statement.otherwise)
+            self.visit(statement.body if condition else statement.otherwise)
         known = condition.__class__ is bool and not statement.broken
         for name in statement.binds:
             self.env.setdefault(name, None if known else POISON)
+        return self.results is not None
 
-    def _for(self, statement: nodes.For) -> None:
+    def visit_for(self, statement: nodes.For) -> None:
         bounds = self._symbolic_bounds(statement.loop, bool(statement.collects) and not statement.selects)
         if bounds is not None:
-            run = self._once(lambda: self._execute(statement.body))
+            run = self._once(lambda: self.visit(statement.body))
             declares = any(walk.declarations(statement.body))  # which was refused
             if declares or not scan(self, statement.loop, bounds, statement.binds, run, statement.collects):
                 self.env.update(dict.fromkeys(statement.binds, POISON))
@@ -234,7 +219,7 @@ class BodyInterpreter(Applications):
 
         outer, self.collect = self.collect, collect
         done = self.program.numbers.iterate(
-            self, statement.loop, statement.binds, lambda: self._execute(statement.body), length, check.iteration
+            self, statement.loop, statement.binds, lambda: self.visit(statement.body), length, check.iteration
         )
         self.collect = outer
         if done:

@@ -140,7 +140,7 @@ class _Function(Evaluator):
     def run(self) -> Value:
         form = resolved(self.definition, self.program.report)
         try:
-            self._execute(form.body)
+            self.visit(form.body)
         except Refused:
             return POISON
         if self.result is not DYNAMIC or form.broken or not form.returns:
@@ -150,56 +150,40 @@ class _Function(Evaluator):
 
     # Statements
 
-    def _execute(self, statements: tuple[nodes.Statement, ...]) -> None:
-        for statement in statements:
-            match statement:
-                case nodes.Bind():
-                    self._bind(statement)
-                case nodes.Return():
-                    self._return(statement)
-                case nodes.If():
-                    self._if(statement)
-                case nodes.For():
-                    self._for(statement)
-                case nodes.Require():
-                    if not self.require(statement):
-                        raise Refused
-                case _:
-                    pass  # an error, which was reported
-            if self.result is not DYNAMIC:
-                return
-
-    def _bind(self, statement: nodes.Bind) -> None:
+    def visit_bind(self, statement: nodes.Bind) -> None:
         value = self.value(statement.value)
         if len(statement.targets) > 1 and value is not POISON:
             message = f"cannot assign one value to {len(statement.targets)} names"
             value = self.fault("output", message, statement.value.at, help="assign the items of a list one by one")
         self.env.update(dict.fromkeys(statement.targets, value))
 
-    def _return(self, statement: nodes.Return) -> None:
+    def visit_return(self, statement: nodes.Return) -> bool:
         if len(statement.values) == 1:
             self.result = self.value(statement.values[0])
-            return
+            return self.result is not DYNAMIC
         message = f"a function of numbers returns one value, found {len(statement.values)}"
         self.result = self.fault("output", message, statement.at, help="return a list: `return [a, b]`")
+        return True
 
-    def _if(self, statement: nodes.If) -> None:
+    def visit_if(self, statement: nodes.If) -> bool:
         condition = self.condition(statement.condition)
         if condition.__class__ is not bool:
             self.result = POISON
-            return
-        self._execute(statement.body if condition else statement.otherwise)
+            return True
+        ends = self.visit(statement.body if condition else statement.otherwise)
         for name in statement.binds:
             self.env.setdefault(name, None)
+        return ends
 
-    def _for(self, statement: nodes.For) -> None:
+    def visit_for(self, statement: nodes.For) -> bool:
         length = statement.at.end - statement.at.start
         done = self.program.numbers.iterate(
-            self, statement.loop, statement.binds, lambda: self._execute(statement.body), length
+            self, statement.loop, statement.binds, lambda: self.visit(statement.body), length
         )
         if not done:
             self.result = POISON
         self.env.pop(statement.loop.variable, None)
+        return self.result is not DYNAMIC
 
     # Expressions
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from archspec.elaborate.limits import Limits
 from archspec.elaborate.partials import bind_some, binds, is_bound_again, unbound, with_bound
-from archspec.elaborate.program import Program
+from archspec.elaborate.program import Program, Refused
 from archspec.elaborate.values import (
     DYNAMIC,
     OPEN,
@@ -31,6 +31,7 @@ from archspec.resolve import nodes, walk
 from archspec.resolve.arguments import bind
 from archspec.resolve.nodes import Bound
 from archspec.resolve.unit import Definition, Unit, inputs_of
+from archspec.resolve.visitor import Visitor
 from archspec.source import Note, suggest
 from archspec.syntax.tree import Located
 
@@ -38,8 +39,8 @@ LONGEST_LIST = 10_000
 MEMBERSHIP = ("in", "not in")
 
 
-class Interpreter:
-    """Evaluates the expressions of a definition of `unit` whose names have the values `env`.
+class Interpreter(Visitor):
+    """Evaluates the expressions and statements of a definition of `unit` whose names have the values `env`.
 
     A value that depends on tensors is DYNAMIC; one with a reported error is POISON.
     """
@@ -289,10 +290,10 @@ class Interpreter:
         """Count the iterations of a loop over `length` characters against the limits."""
         self.limits.count_text(number * length, self.unit.span(loop.at))
 
-    def require(self, statement: nodes.Require) -> bool:
-        """Whether a `require` is met; reports an error if not, with the values of the names in it."""
+    def visit_require(self, statement: nodes.Require) -> None:
+        """Report a `require` that is not met, with the values of the names in it, and raise Refused."""
         if self.program.numbers.requires(self, statement.condition):
-            return True
+            return
         names = dict.fromkeys(walk.local_names(statement.condition))
         known = {name: self.env.get(name, DYNAMIC) for name in names}
         shown = [(name.removeprefix("dim "), value) for name, value in known.items() if value is not DYNAMIC]
@@ -300,7 +301,7 @@ class Interpreter:
         message = statement.message or "requirement not met"
         span = self.unit.span(statement.condition.at)
         self.program.error("require", f"{message} ({values})" if values else message, span, caller=True)
-        return False
+        raise Refused
 
     # Addresses
 

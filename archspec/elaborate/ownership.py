@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from typing import cast
 
-from archspec.addresses import prefixes
+from archspec.elaborate.address_checks import check_nesting, check_roles
 from archspec.elaborate.bodies import constant_body
 from archspec.elaborate.hyperparameters import Evaluator, hyperparameter_values
 from archspec.elaborate.initial import initial_of
@@ -14,10 +14,11 @@ from archspec.elaborate.partials import parts_of
 from archspec.elaborate.program import Frame, Program, Refused
 from archspec.elaborate.tie import close_aliases, tie
 from archspec.elaborate.values import DYNAMIC, POISON, Partial, Value, describe, is_list, key_of, kind_of
-from archspec.ir import Member, Module, Type, Weight, find
+from archspec.ir import Member, Module, Type, Weight
 from archspec.resolve import nodes, walk
 from archspec.resolve.definition import resolved
 from archspec.resolve.unit import Definition
+from archspec.resolve.visitor import Visitor
 from archspec.source import Note
 
 
@@ -56,17 +57,19 @@ class Ownership(Evaluator):
         self._roles: list[tuple[str, nodes.Address]] = []
         self._invariants: dict[int, Module | None] = {}
         self._modules: dict[Hashable, Module] = {}
+        self._skipped = _Skipped(self)
 
     def run(self) -> None:
         form = resolved(self.definition, self.program.report)
         if form.broken:
             self.program.incomplete.add(self.module)
         try:
-            self._execute(form.body)
+            self.visit(form.body)
         except Refused:
+            self.program.refused.add(self.module)
             return
-        self._check_nesting()
-        self._check_roles()
+        check_nesting(self.program, self.module)
+        check_roles(self.program, self.unit, self.module, self._roles)
         merge_roles(self.module)
         self._add_up()
         self.program.numbers.finish(self, self.module, [(alias, counted) for alias, counted, _ in self.ties])
@@ -99,39 +102,25 @@ class Ownership(Evaluator):
 
     # Statements
 
-    def _execute(self, statements: tuple[nodes.Statement, ...]) -> None:
-        for statement in statements:
-            match statement:
-                case nodes.Bind():
-                    self._declare(statement.declares)
-                    self._bind(statement)
-                case nodes.Declare() | nodes.Return():
-                    self._declare(statement.declares)
-                case nodes.For():
-                    self._repeat(statement)
-                case nodes.If():
-                    self._branch(statement)
-                case nodes.Tie():
-                    self._tie(statement)
-                case nodes.Require():
-                    if not self.require(statement):
-                        self.program.refused.add(self.module)
-                        raise Refused
-                case nodes.Role():
-                    self._role(statement)
+    def visit_declare(self, statement: nodes.Declare) -> None:
+        self._declare(statement.declares)
 
-    def _bind(self, statement: nodes.Bind) -> None:
+    def visit_return(self, statement: nodes.Return) -> None:
+        self._declare(statement.declares)
+
+    def visit_bind(self, statement: nodes.Bind) -> None:
+        self._declare(statement.declares)
         if len(statement.targets) == 1:
             self.env[statement.targets[0]] = self.value(statement.value)
         else:
             self.env.update(dict.fromkeys(statement.targets, DYNAMIC))
 
-    def _branch(self, statement: nodes.If) -> None:
+    def visit_if(self, statement: nodes.If) -> None:
         condition = self.condition(statement.condition)
         body, otherwise = statement.body, statement.otherwise
         if condition.__class__ is bool:
-            self._execute(body if condition else otherwise)
-            self._skip(otherwise if condition else body)
+            self.visit(body if condition else otherwise)
+            self._skipped.visit(otherwise if condition else body)
         elif condition is DYNAMIC and any(map(_declares, (*body, *otherwise))):
             self._refuse_dynamic(statement.condition)
         for name in statement.binds:
@@ -140,7 +129,7 @@ class Ownership(Evaluator):
             else:
                 self.env[name] = condition
 
-    def _repeat(self, statement: nodes.For) -> None:
+    def visit_for(self, statement: nodes.For) -> None:
         length = statement.at.end - statement.at.start
         if self._is_of_values(statement):
             self.env.update(dict.fromkeys(statement.binds, DYNAMIC))
@@ -149,7 +138,7 @@ class Ownership(Evaluator):
             self.program.numbers.indices(self, statement.loop, length)
             return
         done = self.program.numbers.iterate(
-            self, statement.loop, statement.binds, lambda: self._execute(statement.body), length
+            self, statement.loop, statement.binds, lambda: self.visit(statement.body), length
         )
         if not done:
             self.env[statement.loop.variable] = POISON
@@ -162,23 +151,7 @@ class Ownership(Evaluator):
         loop = statement.loop
         return bool(statement.collects) or self.value(loop.first) is DYNAMIC or self.value(loop.last) is DYNAMIC
 
-    def _skip(self, statements: tuple[nodes.Statement, ...]) -> None:
-        """Record the declarations of a branch that is not taken."""
-        for statement in statements:
-            match statement:
-                case nodes.Bind() | nodes.Declare() | nodes.Return():
-                    for declaration in statement.declares:
-                        for _ in self._indices(declaration.loop, _length(declaration.what)):
-                            self._leave_out(declaration)
-                case nodes.For() if any(map(_declares, statement.body)):
-                    for _ in self._indices(statement.loop, statement.at.end - statement.at.start):
-                        self._skip(statement.body)
-                case nodes.If():
-                    self._skip((*statement.body, *statement.otherwise))
-                case _:
-                    pass
-
-    def _indices(self, loop: nodes.Loop | None, length: int) -> Iterable[Value]:
+    def indices(self, loop: nodes.Loop | None, length: int) -> Iterable[Value]:
         """Yield once for each value of a loop's index, which is bound; once without a loop, never for wrong bounds."""
         if loop is None:
             yield 0
@@ -193,10 +166,10 @@ class Ownership(Evaluator):
         self.limits.count_iterations(number, self.unit.span(loop.at))
         super().count_iterations(number, length, loop)
 
-    def _tie(self, statement: nodes.Tie) -> None:
+    def visit_tie(self, statement: nodes.Tie) -> None:
         """Record a tie, which is made after all declarations."""
         self.program.numbers.tied(self, statement)
-        for _ in self._indices(statement.loop, _length(statement)):
+        for _ in self.indices(statement.loop, _length(statement)):
             if statement.condition is not None:
                 holds = self.condition(statement.condition)
                 if holds is DYNAMIC:
@@ -207,7 +180,7 @@ class Ownership(Evaluator):
             if alias is not None and counted is not None:
                 self.ties.append((alias, counted, statement))
 
-    def _role(self, statement: nodes.Role) -> None:
+    def visit_role(self, statement: nodes.Role) -> None:
         if not statement.at.addresses:
             self.module.roles.append(("", statement.name))
         for address in statement.addresses:
@@ -228,7 +201,7 @@ class Ownership(Evaluator):
 
     def _declare(self, declarations: tuple[nodes.Declaration, ...]) -> None:
         for declaration in declarations:
-            for _ in self._indices(declaration.loop, _length(declaration.what)):
+            for _ in self.indices(declaration.loop, _length(declaration.what)):
                 self._declare_once(declaration)
 
     def _declare_once(self, declaration: nodes.Declaration) -> None:
@@ -237,7 +210,7 @@ class Ownership(Evaluator):
             if holds is DYNAMIC:
                 self._refuse_dynamic(condition)
             if holds is not wanted:
-                self._leave_out(declaration)
+                self.leave_out(declaration)
                 return
         what = declaration.what
         address = self.address_text(what.address)
@@ -247,7 +220,8 @@ class Ownership(Evaluator):
         else:
             self._add(address, made, what)
 
-    def _leave_out(self, declaration: nodes.Declaration) -> None:
+    def leave_out(self, declaration: nodes.Declaration) -> None:
+        """Record the address of a declaration that does not apply."""
         address = self.address_text(declaration.what.address)
         if address is not None:
             self.module.absent.add(address)
@@ -364,34 +338,24 @@ class Ownership(Evaluator):
             weight.value = constant_body(self.program, self.definition, known, tensor.value, weight.type)
         return weight
 
-    # Checks
 
-    def _check_roles(self) -> None:
-        """Check that the addresses of roles are declared, or excluded by the hyperparameters."""
-        if not self._roles or self.unit.broken or self.module in self.program.incomplete:
-            return
-        around = {prefix for own in (*self.module.members, *self.module.absent) for prefix in prefixes(own)}
-        for address, node in self._roles:
-            left_out = not self.module.absent.isdisjoint(("", *prefixes(address)))
-            if address not in around and not left_out and find(self.module, address) is None:
-                self.fault("unknown-address", f"nothing is declared at `{address}`", node.at)
+class _Skipped(Visitor):
+    """Records the declarations of a branch that is not taken."""
 
-    def _check_nesting(self) -> None:
-        """Report addresses inside other declared addresses, because they would have two owners."""
-        members = self.module.members
-        for address, member in members.items():
-            end = address.find(".")
-            while end >= 0:
-                outer = members.get(address[:end])
-                if outer is not None:
-                    self.program.error(
-                        "duplicate-address",
-                        f"address `{address}` is inside `{address[:end]}`, which is already declared",
-                        member.span,
-                        notes=(Note("declared here", outer.span),),
-                    )
-                    break
-                end = address.find(".", end + 1)
+    def __init__(self, ownership: Ownership) -> None:
+        self.ownership = ownership
+
+    def _skip(self, statement: nodes.Bind | nodes.Declare | nodes.Return) -> None:
+        for declaration in statement.declares:
+            for _ in self.ownership.indices(declaration.loop, _length(declaration.what)):
+                self.ownership.leave_out(declaration)
+
+    visit_bind = visit_declare = visit_return = _skip
+
+    def visit_for(self, statement: nodes.For) -> None:
+        if any(map(_declares, statement.body)):
+            for _ in self.ownership.indices(statement.loop, statement.at.end - statement.at.start):
+                self.visit(statement.body)
 
 
 def _length(node: nodes.Own | nodes.Tensor | nodes.Tie | nodes.Loop) -> int:

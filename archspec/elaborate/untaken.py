@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from archspec.elaborate.application import stands_alone
 from archspec.elaborate.bodies import count
 from archspec.elaborate.interpreter import MEMBERSHIP, Interpreter
@@ -43,40 +41,33 @@ class _Untaken(Interpreter):
 
     def definition_of(self, form: Resolved) -> None:
         self._declared = len(form.outputs)
-        self._statements(form.body)
+        self.visit(form.body)
 
     # Statements
 
-    def _statements(self, statements: Sequence[nodes.Statement]) -> None:
-        for statement in statements:
-            match statement:
-                case nodes.Bind():
-                    self._bind(statement)
-                case nodes.Return():
-                    self._return(statement)
-                case nodes.Require():
-                    self.condition(statement.condition)
-                case nodes.If():
-                    self.condition(statement.condition)
-                    self._statements(statement.body)
-                    self._statements(statement.otherwise)
-                case nodes.For():
-                    self._loop(statement.loop)
-                    self._statements(statement.body)
-                case nodes.Declare():
-                    for declaration in statement.declares:
-                        if isinstance(declaration.what, nodes.Own):
-                            self.value(declaration.what)
-                case _:
-                    pass
+    def visit_declare(self, statement: nodes.Declare) -> None:
+        for declaration in statement.declares:
+            if isinstance(declaration.what, nodes.Own):
+                self.value(declaration.what)
 
-    def _bind(self, statement: nodes.Bind) -> None:
+    def visit_require(self, statement: nodes.Require) -> None:
+        self.condition(statement.condition)
+
+    def visit_if(self, statement: nodes.If) -> None:
+        self.condition(statement.condition)
+        super().visit_if(statement)
+
+    def visit_for(self, statement: nodes.For) -> None:
+        self._loop(statement.loop)
+        super().visit_for(statement)
+
+    def visit_bind(self, statement: nodes.Bind) -> None:
         found = outputs_of(statement.value)
         if self.value(statement.value) is not POISON and found is not None and found != len(statement.targets):
             message = f"cannot assign {count(found, 'output')} to {count(len(statement.targets), 'name')}"
             self.fault("output", message, statement.value.at)
 
-    def _return(self, statement: nodes.Return) -> None:
+    def visit_return(self, statement: nodes.Return) -> None:
         values = [self.value(value) for value in statement.values]
         for value, expr in zip(values, statement.values, strict=True) if self._declared else ():
             if _is_no_tensor(value):
