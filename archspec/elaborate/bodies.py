@@ -239,7 +239,7 @@ class BodyInterpreter(Applications):
             return None
         return (first, last) if collects or any(map(self.program.numbers.is_dimension, bounds)) else None
 
-    def _once(self, run: Callable[[], None]) -> Callable[[Iteration], None]:
+    def _once(self, run: Callable[[], object]) -> Callable[[Iteration], None]:
         """Return a function that interprets an iteration of a loop over a dimension."""
 
         def interpret(iteration: Iteration) -> None:

@@ -133,7 +133,7 @@ class Numbers:
         walker: Walker,
         loop: nodes.Loop,
         names: Collection[str],
-        run: Callable[[], None],
+        run: Callable[[], object],
         length: int,
         after_each: Callable[[dict[str, Value], dict[str, Value]], None] | None = None,
     ) -> bool:

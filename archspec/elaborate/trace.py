@@ -173,7 +173,7 @@ class Trace:
             id(expr)
             for function in functions
             for statement in walk.every_statement(resolved(function, Report()).body)
-            for whole in (*walk.expressions(statement), *walk.conditions(statement))
+            for whole in walk.expressions(statement)
             for expr in walk.every_expression(whole)
         }
         fixed = (

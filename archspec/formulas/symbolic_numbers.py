@@ -111,7 +111,7 @@ class SymbolicNumbers(Numbers):
         walker: Walker,
         loop: nodes.Loop,
         names: Collection[str],
-        run: Callable[[], None],
+        run: Callable[[], object],
         length: int,
         after_each: Callable[[dict[str, Value], dict[str, Value]], None] | None = None,
     ) -> bool:
@@ -162,7 +162,7 @@ class SymbolicNumbers(Numbers):
         yield from iterations.tail
 
     def _induct(
-        self, walker: Walker, loop: nodes.Loop, iterations: Iterations, carried: list[str], run: Callable[[], None]
+        self, walker: Walker, loop: nodes.Loop, iterations: Iterations, carried: list[str], run: Callable[[], object]
     ) -> None:
         """Run iterations that pass on the names `carried`.
 

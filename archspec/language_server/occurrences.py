@@ -253,56 +253,35 @@ class _Body:
                 yield frozenset({self.local(entry.name), self.file.input(other, entry.name)})
 
     def _statement(self, statement: nodes.Statement) -> Iterator[Occurrence]:
+        for expr in walk.expressions(statement):
+            yield from self._expression(expr)
         match statement:
             case nodes.Bind():
                 for target in statement.at.targets:
                     if target.text != "_":
                         yield Occurrence(target.start, target.end, self.local(target.text), True, statement.value)
-                yield from self._expression(statement.value)
-            case nodes.Return():
-                for value in statement.values:
-                    yield from self._expression(value)
             case nodes.Declare():
-                yield from self._declare(statement)
+                for declaration in statement.declares:
+                    if isinstance(declaration.what, nodes.Tensor):
+                        yield from self._address(declaration.what.address, defines=True, node=declaration.what)
+                    yield from self._index(declaration.loop)
             case nodes.Tie():
                 yield from self._address(statement.alias)
                 yield from self._address(statement.counted)
-                yield from self._expression(statement.condition) if statement.condition is not None else ()
-                yield from self._loop(statement.loop)
-            case nodes.Require():
-                yield from self._expression(statement.condition)
+                yield from self._index(statement.loop)
             case nodes.Role():
                 for address in statement.addresses:
                     yield from self._address(address)
-            case nodes.If():
-                yield from self._expression(statement.condition)
             case nodes.For():
-                yield from self._loop(statement.loop)
+                yield from self._index(statement.loop)
+            case _:
+                pass
 
-    def _declare(self, statement: nodes.Declare) -> Iterator[Occurrence]:
-        for declaration in statement.declares:
-            what = declaration.what
-            if isinstance(what, nodes.Own):
-                yield from self._expression(what)
-            else:
-                yield from self._address(what.address, defines=True, node=what)
-                yield from self._expression(what.shape)
-                yield from self._expression(what.value) if what.value is not None else ()
-                for argument in what.initial.arguments if what.initial is not None else ():
-                    yield from self._expression(argument)
-            yield from self._loop(declaration.loop)
-            for condition, _ in declaration.guards:
-                yield from self._expression(condition)
-
-    def _loop(self, loop: nodes.Loop | None) -> Iterator[Occurrence]:
-        if loop is None:
-            return
-        found = re.compile(r"for\s+(\w+)").match(self.file.text, loop.at.start)
+    def _index(self, loop: nodes.Loop | None) -> Iterator[Occurrence]:
+        found = re.compile(r"for\s+(\w+)").match(self.file.text, loop.at.start) if loop is not None else None
         if found is not None:
-            symbol = Symbol("value", self.file.path, self.definition.name, loop.variable)
+            symbol = Symbol("value", self.file.path, self.definition.name, found[1])
             yield Occurrence(*found.span(1), symbol, True)
-        yield from self._expression(loop.first)
-        yield from self._expression(loop.last)
 
     def _expression(self, expr: nodes.Expr) -> Iterator[Occurrence]:
         yield from self.file.globals_in(expr)
@@ -316,14 +295,12 @@ class _Body:
                     yield from self._address(part.address, defines=True, node=part)
                 case nodes.Chain():
                     for step in part.steps:
-                        yield from self._loop(step.loop)
+                        yield from self._index(step.loop)
                 case _:
                     pass
 
     def _address(self, address: nodes.Address, defines: bool = False, node: object = None) -> Iterator[Occurrence]:
         """The segments of an address, each the symbol of the definition that declares it."""
-        for index in address.indices():
-            yield from self._expression(index)
         pattern = numbered(pattern_of(address.at))
         segments = _segments(self.definition, pattern, defines, self.file.paths)
         at = 0

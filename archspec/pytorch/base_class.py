@@ -10,7 +10,7 @@ from archspec.pytorch.attribute_paths import own_members
 from archspec.pytorch.context import Context
 from archspec.pytorch.init_method import InitMethod
 from archspec.pytorch.pyast import apply, py
-from archspec.resolve import nodes
+from archspec.resolve import nodes, walk
 from archspec.resolve.unit import Definition
 
 
@@ -23,7 +23,7 @@ def base_class(context: Context, definition: Definition, uses: Sequence[Use]) ->
     if not bases:
         return None
     init = InitMethod(context, definition, uses)
-    merging = [own for own, always in _merging(init, init.scope.form.body) if always]
+    merging = [own for own, always in _merging(init) if always]
     modules = context.modules(definition)
     if len(bases) > 1 or len(merging) != 1 or any(len(module.merged) != 1 for module in modules):
         message = "a class can only be derived from one other, which is the same in every use"
@@ -49,22 +49,9 @@ def _first_words(members: Iterable[str]) -> set[str]:
     return {address.split(".")[0] for address in members}
 
 
-def _merging(
-    init: InitMethod, statements: Sequence[nodes.Statement], always: bool = True
-) -> Iterator[tuple[nodes.Own, bool]]:
+def _merging(init: InitMethod) -> Iterator[tuple[nodes.Own, bool]]:
     """What definitions merge in some use, and whether it is outside loops and branches that are not always taken."""
-    for statement in statements:
-        match statement:
-            case nodes.Bind() | nodes.Declare() | nodes.Return():
-                for declaration in statement.declares:
-                    what = declaration.what
-                    if isinstance(what, nodes.Own) and what.merges and init.scope.trace.targets(what):
-                        known = all(init.scope.truth(condition) is not None for condition, _ in declaration.guards)
-                        yield what, always and known and declaration.loop is None
-            case nodes.If():
-                known = always and init.scope.truth(statement.condition) is not None
-                yield from _merging(init, (*statement.body, *statement.otherwise), known)
-            case nodes.For():
-                yield from _merging(init, statement.body, False)
-            case _:
-                pass
+    for site in walk.sites(init.scope.form.body):
+        what = site.declaration.what
+        if isinstance(what, nodes.Own) and what.merges and init.scope.trace.targets(what):
+            yield what, not site.loops and all(init.scope.truth(condition) is not None for condition, _ in site.guards)

@@ -40,16 +40,9 @@ class Containers:
 
     def inside(self, statements: Sequence[nodes.Statement], variables: set[str]) -> None:
         """The same for all that statements declare."""
-        for statement in statements:
-            match statement:
-                case nodes.Bind() | nodes.Declare() | nodes.Return():
-                    self.around(statement.declares, variables)
-                case nodes.If():
-                    self.inside((*statement.body, *statement.otherwise), variables)
-                case nodes.For():
-                    self.inside(statement.body, {statement.loop.variable})
-                case _:
-                    pass
+        for site in walk.sites(statements):
+            inner = [around.loop.variable for around in site.loops if not around.is_own]
+            self.around([site.declaration], {inner[-1]} if inner else variables)
 
     def _around(self, where: nodes.Address, variables: set[str]) -> None:
         places = self.scope.places

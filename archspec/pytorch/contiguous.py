@@ -6,35 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
-from typing import NamedTuple
 
 from archspec.elaborate.trace import Trace
 from archspec.pytorch.attribute_paths import Pattern, pattern_of
 from archspec.resolve import nodes, walk
 from archspec.resolve.definition import Resolved
 from archspec.resolve.unit import Definition
-
-Guard = tuple[nodes.Expr, bool]
-
-
-class Around(NamedTuple):
-    """A loop around a declaration, which `__init__` has once for each `key`, and the number of guards around it.
-
-    `is_own`: it is a loop of this declaration only, before which what is around its addresses is made.
-    """
-
-    key: int
-    loop: nodes.Loop
-    guards: int
-    is_own: bool
-
-
-class Site(NamedTuple):
-    """A declaration, with the conditions and loops around it, outermost first."""
-
-    what: nodes.Own | nodes.Tensor
-    guards: tuple[Guard, ...]
-    loops: tuple[Around, ...]
+from archspec.resolve.walk import Around, Guard, Site
 
 
 def texts(address: nodes.Address) -> list[str]:
@@ -42,34 +20,14 @@ def texts(address: nodes.Address) -> list[str]:
     return [segment if isinstance(segment, str) else "0" for segment in address.segments]
 
 
-def _sites(
-    statements: Sequence[nodes.Statement], guards: tuple[Guard, ...] = (), loops: tuple[Around, ...] = ()
-) -> Iterator[Site]:
-    for statement in statements:
-        match statement:
-            case nodes.Bind() | nodes.Declare() | nodes.Return():
-                for declaration in statement.declares:
-                    if isinstance(declaration.what, nodes.Own) and declaration.what.merges:
-                        continue
-                    loop = declaration.loop
-                    own = (Around(id(declaration), loop, len(guards), is_own=True),) if loop is not None else ()
-                    yield Site(declaration.what, (*guards, *declaration.guards), (*loops, *own))
-            case nodes.If():
-                yield from _sites(statement.body, (*guards, (statement.condition, True)), loops)
-                yield from _sites(statement.otherwise, (*guards, (statement.condition, False)), loops)
-            case nodes.For():
-                around = Around(id(statement), statement.loop, len(guards), is_own=False)
-                yield from _sites(statement.body, guards, (*loops, around))
-            case _:
-                pass
-
-
 def _inside(form: Resolved, trace: Trace, pattern: Pattern) -> Iterator[Site]:
     """What is declared at, or inside, addresses of a pattern in some use."""
-    for site in _sites(form.body):
-        parts = texts(site.what.address)
+    for site in walk.sites(form.body):
+        what = site.declaration.what
+        parts = texts(what.address)
         is_inside = len(parts) > len(pattern) and pattern_of(parts[: len(pattern)]) == pattern
-        if is_inside and trace.targets(site.what):
+        merges = isinstance(what, nodes.Own) and what.merges
+        if is_inside and not merges and trace.targets(what):
             yield site
 
 
@@ -82,7 +40,7 @@ def is_contiguous(form: Resolved, trace: Trace, container: Pattern) -> bool:
     counted: dict[int, tuple[nodes.Loop, list[list[Guard]]]] = {}  # by loop, what its index is the number of
     source = form.scope.unit.source.text
     for site in _inside(form, trace, container):
-        number = site.what.address.segments[len(container)]
+        number = site.declaration.what.address.segments[len(container)]
         if isinstance(number, str):
             if not number.isdigit() or _open(trace, site.guards):
                 return False
@@ -142,7 +100,7 @@ def is_split(definition: Definition, form: Resolved, trace: Trace, numbered: Pat
     """
     found: dict[Numbers, None] = {}
     for site in _inside(form, trace, numbered):
-        numbers = _numbers(definition, site.what.address.segments[: len(numbered)], site.loops)
+        numbers = _numbers(definition, site.declaration.what.address.segments[: len(numbered)], site.loops)
         if numbers is None:
             return True
         found[numbers] = None
@@ -162,7 +120,7 @@ def _numbers(definition: Definition, segments: Sequence[str | nodes.Expr], loops
             return None
         counted.add(which)
         node = segment.at
-        found.append((loops[which].key, definition.unit.source.text[node.start : node.end]))
+        found.append((id(loops[which].node), definition.unit.source.text[node.start : node.end]))
     return tuple(found) if len(counted) == max(counted, default=-1) + 1 else None
 
 

@@ -17,11 +17,12 @@ from archspec.pytorch.tensor_types import ForwardTypes, has_stream
 from archspec.pytorch.values import FREE, INT, KIND, NONE, REAL, STATIC, Several, Val
 from archspec.resolve import nodes, walk
 from archspec.resolve.unit import Definition
+from archspec.resolve.visitor import Visitor
 
 Env = dict[str, Val | Several]
 
 
-class ForwardMethod:
+class ForwardMethod(Visitor):
     """Translates the body of a definition. `kinds` are those of its outputs so far, `present` which of them there are
     in some use; `record` is the tuple they come in. `fuses`: attention becomes one call.
     """
@@ -58,7 +59,7 @@ class ForwardMethod:
 
     def run(self) -> list[ast.stmt]:
         """The statements of the body, without the sizes from shapes that they use."""
-        self._execute(self.scope.form.body)
+        self.visit(self.scope.form.body)
         statements = self.scope.statements
         for _, value in self.scope.given_entries():
             dtype = method(value.code, "dtype")
@@ -68,27 +69,7 @@ class ForwardMethod:
                 statements.body = [bind(kept, dtype), *replaced]
         return statements.body
 
-    def _execute(self, statements: Sequence[nodes.Statement]) -> bool:
-        """Translates statements; whether the last of them returns, whatever holds."""
-        for statement in statements:
-            match statement:
-                case nodes.Bind():
-                    self._bind(statement)
-                case nodes.Return():
-                    self._return(statement)
-                    return True
-                case nodes.Require() if self.scope.is_function:
-                    self._require(statement)
-                case nodes.If():
-                    if self._if(statement):
-                        return True
-                case nodes.For():
-                    self._for(statement)
-                case _:
-                    pass
-        return False
-
-    def _bind(self, statement: nodes.Bind) -> None:
+    def visit_bind(self, statement: nodes.Bind) -> None:
         scope, statements, words = self.scope, self.scope.statements, statement.targets
         if isinstance(statement.value, nodes.Collect):
             self._collect(words[0], statement.value)
@@ -143,22 +124,21 @@ class ForwardMethod:
             code=code, name=variable if isinstance(code, ast.Name) else None, args=origin, made=statements.clock
         )
 
-    def _require(self, statement: nodes.Require) -> None:
+    def visit_require(self, statement: nodes.Require) -> None:
         """A check of a function's arguments; sizes alone are not checked."""
         scope = self.scope
-        if not set(walk.local_names(statement.condition)) & set(scope.definition.hyperparameters):
-            return
-        if scope.is_static(statement.condition):
+        decides = set(walk.local_names(statement.condition)) & set(scope.definition.hyperparameters)
+        if scope.is_function and decides and scope.is_static(statement.condition):
             scope.statements.body += requirement(self.static, statement)
 
     # Branches
 
-    def _if(self, statement: nodes.If) -> bool:
+    def visit_if(self, statement: nodes.If) -> bool:
         """Translates an `if`; whether it returns, whatever holds."""
         scope, statements = self.scope, self.scope.statements
         chosen = scope.truth(statement.condition)
         if chosen is not None:
-            returns = self._execute(statement.body if chosen else statement.otherwise)
+            returns = self.visit(statement.body if chosen else statement.otherwise)
             for word in statement.binds:
                 scope.env.setdefault(word, NONE)
             return returns
@@ -185,7 +165,7 @@ class ForwardMethod:
         return ends and ends_too
 
     def _side(self, statements: Sequence[nodes.Statement]) -> tuple[Env, bool]:
-        returns = self._execute(statements)
+        returns = self.visit(statements)
         return self.scope.env, returns
 
     def _joined(
@@ -221,9 +201,9 @@ class ForwardMethod:
         self.scope.statements.body.append(ast.Expr(apply(method(name(into), "append"), [value.code])))
         self._collected[word] = (into, (axis, value.kind, rank))
 
-    def _for(self, statement: nodes.For) -> None:
+    def visit_for(self, statement: nodes.For) -> None:
         scope, statements, loop = self.scope, self.scope.statements, statement.loop
-        if not any(map(scope.was_seen, _expressions(statement.body))):
+        if not any(scope.was_seen(expr) for each in statement.body for expr in walk.expressions(each)):
             return
         carried = [w for w in statement.binds if w in scope.env and w != "_"]
         index = statements.variable(loop.variable)
@@ -232,7 +212,7 @@ class ForwardMethod:
             scope.forget()
             scope.env[loop.variable] = Val(name(index), STATIC, 0, name=index)
             self._loops += 1
-            self._execute(statement.body)
+            self.visit(statement.body)
             self._loops -= 1
 
         for word in statement.collects:
@@ -317,7 +297,7 @@ class ForwardMethod:
 
     # What comes out
 
-    def _return(self, statement: nodes.Return) -> None:
+    def visit_return(self, statement: nodes.Return) -> bool:
         if self._loops:
             self.scope.refuse("a `return` in a loop has no form in PyTorch", statement)
         values: list[Val | None] = []
@@ -331,9 +311,10 @@ class ForwardMethod:
                 if not alone:
                     self.scope.refuse("several outputs are used as one", expr)
                 self._give_all(value)
-                return
+                return True
             values.append(None if value.is_none else self._result(value))
         self._give(values)
+        return True
 
     def _result(self, value: Val) -> Val:
         """An output in the type of the stream; where there is none, or in a function, it stays free."""
@@ -401,54 +382,20 @@ def _unpacked(wanted: dict[int, str], shape: ast.expr, rank: int | None) -> list
     return [bind(v, ast.Subscript(shape, literal(i), ast.Load())) for i, v in wanted.items()]
 
 
-def assigned(statements: Sequence[nodes.Statement]) -> Iterator[str]:
-    """The names that statements bind, nested ones included, once for each time."""
-    for statement in statements:
-        match statement:
-            case nodes.Bind():
-                yield from statement.targets
-            case nodes.If():
-                yield from assigned((*statement.body, *statement.otherwise))
-            case nodes.For():
-                yield from assigned(statement.body)
-            case _:
-                pass
-
-
 def _rebound(scope: Scope) -> set[str]:
     """The names that are bound more than once: in several iterations of a loop, in two branches, or over an input."""
     body = scope.form.body
-    words = [*assigned(body), *[e.name for e in scope.form.inputs], *scope.definition.hyperparameters]
-    inside = {w for s in body if isinstance(s, nodes.For | nodes.If) for w in assigned((s,))}
+    words = [*walk.assigned(body), *[e.name for e in scope.form.inputs], *scope.definition.hyperparameters]
+    inside = {w for s in body if isinstance(s, nodes.For | nodes.If) for w in walk.assigned((s,))}
     return inside | {w for w in words if words.count(w) > 1}
 
 
 def _reads(statements: tuple[nodes.Statement, ...], word: str) -> Iterator[nodes.Expr]:
     """The expressions in statements that read a name."""
     for statement in walk.every_statement(statements):
-        for whole in (*walk.expressions(statement), *walk.conditions(statement)):
+        for whole in walk.expressions(statement):
             yield from (e for e in walk.every_expression(whole) if isinstance(e, nodes.Local) and e.name == word)
 
 
 def _is_none(value: Val | Several) -> bool:
     return isinstance(value, Val) and value.is_none
-
-
-def _expressions(statements: Sequence[nodes.Statement]) -> Iterator[nodes.Expr]:
-    """Expressions of which each iteration of a loop evaluates some."""
-    for statement in statements:
-        match statement:
-            case nodes.Bind():
-                yield statement.value
-            case nodes.Return():
-                yield from statement.values
-            case nodes.If() | nodes.Require():
-                yield statement.condition
-            case nodes.For():
-                yield statement.loop.first
-            case nodes.Declare():
-                for declaration in statement.declares:
-                    what = declaration.what
-                    yield what if isinstance(what, nodes.Own) else what.shape
-            case _:
-                pass

@@ -20,6 +20,7 @@ from archspec.pytorch.tensor_types import InitTypes
 from archspec.pytorch.values import FREE, STATIC, Val
 from archspec.resolve import nodes, walk
 from archspec.resolve.unit import Definition
+from archspec.resolve.visitor import Visitor
 
 _EMPTY = {"real": "", "int": ", dtype=torch.int64", "bool": ", dtype=torch.bool"}
 
@@ -39,21 +40,20 @@ class InitMethod:
 
     def requirements(self) -> list[ast.stmt]:
         """The checks of what is required of arguments."""
-        return self._walked(_Walk.requirement)
+        return self._made_by(_Requirements(self))
 
     def declarations(self) -> list[ast.stmt]:
         """What makes modules and tensors, and ties them when everything is declared."""
         body, _ = self.scope.statements.aside(self._register)
-        return [*body, *self._walked(_Walk.declaration), *self._walked(_Walk.tie)]
+        return [*body, *self._made_by(_Declarations(self)), *self._made_by(_Ties(self))]
 
     def names(self) -> list[ast.stmt]:
         """The names that are bound to numbers on the way."""
-        return self._walked(lambda walk, statement: None)
+        return self._made_by(_Names(self))
 
-    def _walked(self, visit: _Visit) -> list[ast.stmt]:
+    def _made_by(self, visitor: _Names) -> list[ast.stmt]:
         self.scope.env = dict(self._parameters)
-        walk = _Walk(self, visit)
-        body, _ = self.scope.statements.aside(lambda: walk.statements(self.scope.form.body))
+        body, _ = self.scope.statements.aside(lambda: visitor.visit(self.scope.form.body))
         return body
 
     def _register(self) -> None:
@@ -205,76 +205,28 @@ class InitMethod:
             body.append(ast.Expr(apply(name("tie"), [name("self"), alias, counted])))
 
 
-class _Walk:
-    """Walks the statements of a definition; `visit` translates those that one part of `__init__` is about."""
+class _Names(Visitor):
+    """Translates the names that are bound to numbers, branches and loops; a subclass adds what it is about."""
 
-    def __init__(self, method: InitMethod, visit: _Visit) -> None:
+    def __init__(self, method: InitMethod) -> None:
         self.method = method
         self.scope = method.scope
         self.static = method.static
-        self.visit = visit
-        self.declares = visit is _Walk.declaration
 
-    def statements(self, statements: Sequence[nodes.Statement]) -> None:
-        for statement in statements:
-            match statement:
-                case nodes.If():
-                    self._if(statement)
-                case nodes.For():
-                    self._for(statement)
-                case _:
-                    self.visit(self, statement)
-                    if isinstance(statement, nodes.Bind):
-                        self._bind(statement)
-
-    # What there is to visit
-
-    def requirement(self, statement: nodes.Statement) -> None:
-        if isinstance(statement, nodes.Require) and self._is_known(statement.condition):
-            self.scope.statements.body += requirement(self.static, statement)
-
-    def declaration(self, statement: nodes.Statement) -> None:
-        if not isinstance(statement, nodes.Bind | nodes.Declare | nodes.Return):
-            return
-        for declaration in statement.declares:
-            what = declaration.what
-            if not self.scope.trace.targets(what) or (isinstance(what, nodes.Own) and what.merges):
-                continue
-            loop = declaration.loop
-            if loop is None:
-                self.method.declare(declaration)
-                continue
-            self.method.containers.around([declaration], {loop.variable})
-            restore = self.method.containers.branching()
-            self._repeat(loop, lambda d=declaration: self.method.declare(d), as_list=True)
-            restore()
-
-    def tie(self, statement: nodes.Statement) -> None:
-        if not isinstance(statement, nodes.Tie) or id(statement) not in self.scope.trace.ties:
-            return
-        if statement.loop is not None:
-            self._repeat(statement.loop, lambda: self._tie(statement))
-        else:
-            self._tie(statement)
-
-    def _tie(self, statement: nodes.Tie) -> None:
-        condition, statements = statement.condition, self.scope.statements
-        body, _ = statements.aside(lambda: self.method.tie(statement))
-        if condition is not None and self.scope.truth(condition) is None:
-            body = list[ast.stmt]([ast.If(self.static.code(condition), body, [])])
-        statements.body += body
+    def enter(self, statements: Sequence[nodes.Statement], variables: set[str]) -> None:
+        """Prepare for statements in a branch, or in a loop with the indices `variables`."""
 
     # Names
 
-    def _is_known(self, expr: nodes.Expr) -> bool:
+    def is_known(self, expr: nodes.Expr) -> bool:
         """Whether an expression is static, and made of nothing but hyperparameters and what they decide."""
         return self.scope.is_static(expr) and set(walk.local_names(expr)) <= set(self.scope.env)
 
-    def _bind(self, statement: nodes.Bind) -> None:
+    def visit_bind(self, statement: nodes.Bind) -> None:
         """A name for a number or the like; declarations are about no others."""
         scope = self.scope
         for word in statement.targets:
-            if len(statement.targets) == 1 and self._is_known(statement.value):
+            if len(statement.targets) == 1 and self.is_known(statement.value):
                 self._assign(word, self.static.number(statement.value))
             else:
                 scope.env.pop(word, None)
@@ -291,24 +243,23 @@ class _Walk:
 
     # Branches and loops
 
-    def _if(self, statement: nodes.If) -> None:
+    def visit_if(self, statement: nodes.If) -> None:
         scope, statements, condition = self.scope, self.scope.statements, statement.condition
         chosen = scope.truth(condition)
         if chosen is not None:
-            self.statements(statement.body if chosen else statement.otherwise)
+            self.visit(statement.body if chosen else statement.otherwise)
             for word in statement.binds:
                 scope.env.setdefault(word, Val(literal(None), STATIC, 0))
             return
-        if not self._is_known(condition):
+        if not self.is_known(condition):
             return  # about inputs, which declares nothing; or never evaluated
-        if self.declares:
-            self.method.containers.inside((*statement.body, *statement.otherwise), set())
+        self.enter((*statement.body, *statement.otherwise), set())
         test = self.static.code(condition)
         restore, before = self.method.containers.branching(), scope.env
         sides: list[tuple[list[ast.stmt], dict[str, object]]] = []
         for side in (statement.body, statement.otherwise):
             scope.env = dict(before)
-            body, _ = statements.aside(lambda s=side: self.statements(s))
+            body, _ = statements.aside(lambda s=side: self.visit(s))
             sides.append((body, dict(scope.env)))
             restore()
         scope.env = before
@@ -327,10 +278,9 @@ class _Walk:
         if then or otherwise:
             statements.body.append(ast.If(test, then, otherwise) if then else ast.If(negated(test), otherwise, []))
 
-    def _for(self, statement: nodes.For) -> None:
+    def visit_for(self, statement: nodes.For) -> None:
         scope, statements = self.scope, self.scope.statements
-        if self.declares:
-            self.method.containers.inside(statement.body, {statement.loop.variable})
+        self.enter(statement.body, {statement.loop.variable})
         restore, before = self.method.containers.branching(), dict(scope.env)
         for word in statement.binds:  # what is carried is in its variable
             known = before.get(word)
@@ -339,14 +289,14 @@ class _Walk:
                 statements.bind(variable, self.static.named(word, statement))
                 before[word] = known._replace(code=name(variable), name=variable, op="", args=())
         scope.env = dict(before)
-        self._repeat(statement.loop, lambda: self.statements(statement.body))
+        self.repeat(statement.loop, lambda: self.visit(statement.body))
         scope.env = before
         restore()
 
-    def _repeat(self, loop: nodes.Loop, work: Callable[[], None], as_list: bool = False) -> None:
+    def repeat(self, loop: nodes.Loop, work: Callable[[], object], as_list: bool = False) -> None:
         """A loop around some work, unless its bounds were never evaluated."""
         scope, statements = self.scope, self.scope.statements
-        if not (self._is_known(loop.first) and self._is_known(loop.last)):
+        if not (self.is_known(loop.first) and self.is_known(loop.last)):
             return
         outer = scope.env.get(loop.variable)
         bounds = self.static.iterations(loop)
@@ -359,7 +309,63 @@ class _Walk:
             statements.body.append(ast.For(*bounds, inner, []))
 
 
-_Visit = Callable[[_Walk, nodes.Statement], None]
+class _Requirements(_Names):
+    """Translates what is required of hyperparameters."""
+
+    def visit_require(self, statement: nodes.Require) -> None:
+        if self.is_known(statement.condition):
+            self.scope.statements.body += requirement(self.static, statement)
+
+
+class _Declarations(_Names):
+    """Translates declarations."""
+
+    def enter(self, statements: Sequence[nodes.Statement], variables: set[str]) -> None:
+        """Make the containers that are the same for all of the statements."""
+        self.method.containers.inside(statements, variables)
+
+    def visit_bind(self, statement: nodes.Bind) -> None:
+        self._declare(statement.declares)
+        super().visit_bind(statement)
+
+    def visit_declare(self, statement: nodes.Declare) -> None:
+        self._declare(statement.declares)
+
+    def visit_return(self, statement: nodes.Return) -> None:
+        self._declare(statement.declares)
+
+    def _declare(self, declarations: Sequence[nodes.Declaration]) -> None:
+        for declaration in declarations:
+            what = declaration.what
+            if not self.scope.trace.targets(what) or (isinstance(what, nodes.Own) and what.merges):
+                continue
+            loop = declaration.loop
+            if loop is None:
+                self.method.declare(declaration)
+                continue
+            self.method.containers.around([declaration], {loop.variable})
+            restore = self.method.containers.branching()
+            self.repeat(loop, lambda d=declaration: self.method.declare(d), as_list=True)
+            restore()
+
+
+class _Ties(_Names):
+    """Translates ties."""
+
+    def visit_tie(self, statement: nodes.Tie) -> None:
+        if id(statement) not in self.scope.trace.ties:
+            return
+        if statement.loop is not None:
+            self.repeat(statement.loop, lambda: self._tie(statement))
+        else:
+            self._tie(statement)
+
+    def _tie(self, statement: nodes.Tie) -> None:
+        condition, statements = statement.condition, self.scope.statements
+        body, _ = statements.aside(lambda: self.method.tie(statement))
+        if condition is not None and self.scope.truth(condition) is None:
+            body = list[ast.stmt]([ast.If(self.static.code(condition), body, [])])
+        statements.body += body
 
 
 def _as_list(body: list[ast.stmt], inner: list[ast.stmt], bounds: tuple[ast.expr, ast.expr]) -> bool:

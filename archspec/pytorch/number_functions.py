@@ -17,10 +17,11 @@ from archspec.pytorch.scope import untranslatable
 from archspec.pytorch.statements import Statements
 from archspec.resolve import nodes
 from archspec.resolve.unit import Definition
+from archspec.resolve.visitor import Visitor
 from archspec.syntax.tree import Located
 
 
-class NumberFunction:
+class NumberFunction(Visitor):
     """Translates one function of numbers."""
 
     def __init__(self, context: Context, definition: Definition) -> None:
@@ -30,17 +31,18 @@ class NumberFunction:
         self.parameters = context.parameters(definition)
         self.statements = Statements(context.taken, self.parameters)
         self.bound = set(definition.hyperparameters)
+        self.made: list[ast.stmt] = []
 
     def body(self) -> list[ast.stmt]:
         """The statements of the function."""
-        made: list[ast.stmt] = []
         for word, parameter in self.parameters.items():
             default = default_of(self.definition, word)
             if default is not None and not isinstance(default, nodes.Literal):
                 if any(None in self._given(site, word) for site in self.context.trace.sites(self.definition)):
                     self.refuse(f"the default of `{word}` has no form in PyTorch", self.definition.node.name)
-                made.append(ast.If(py("x is None", x=name(parameter)), [bind(parameter, self.code(default))], []))
-        return [*made, *self._statements(self.form.body)]
+                self.made.append(ast.If(py("x is None", x=name(parameter)), [bind(parameter, self.code(default))], []))
+        self.visit(self.form.body)
+        return self.made
 
     def head(self) -> list[str]:
         """The line, or lines, before the body."""
@@ -64,52 +66,46 @@ class NumberFunction:
 
     # Statements
 
-    def _statements(self, statements: Sequence[nodes.Statement]) -> list[ast.stmt]:
-        return [made for statement in statements for made in self._statement(statement)]
+    def visit_bind(self, statement: nodes.Bind) -> None:
+        (word,) = statement.targets
+        value = self.code(statement.value)
+        self.bound.add(word)
+        self.made.append(bind(self.statements.variable(word), value))
 
-    def _statement(self, statement: nodes.Statement) -> list[ast.stmt]:
-        match statement:
-            case nodes.Bind(targets=[word]):
-                value = self.code(statement.value)
-                self.bound.add(word)
-                return [bind(self.statements.variable(word), value)]
-            case nodes.Return():
-                return [ast.Return(self.code(statement.values[0]))]
-            case nodes.Require():
-                at = statement.condition.at
-                text = " ".join(self.definition.unit.source.text[at.start : at.end].split())
-                told = literal(statement.message or f"required: {text}")
-                raised = ast.Raise(py("ValueError(told)", told=told))
-                return [ast.If(negated(self.code(statement.condition)), [raised], [])]
-            case nodes.If():
-                return self._if(statement)
-            case nodes.For():
-                return self._for(statement)
-            case _:
-                return []
+    def visit_return(self, statement: nodes.Return) -> None:
+        self.made.append(ast.Return(self.code(statement.values[0])))
 
-    def _if(self, statement: nodes.If) -> list[ast.stmt]:
+    def visit_require(self, statement: nodes.Require) -> None:
+        at = statement.condition.at
+        text = " ".join(self.definition.unit.source.text[at.start : at.end].split())
+        told = literal(statement.message or f"required: {text}")
+        raised = ast.Raise(py("ValueError(told)", told=told))
+        self.made.append(ast.If(negated(self.code(statement.condition)), [raised], []))
+
+    def visit_if(self, statement: nodes.If) -> None:
         new = [word for word in statement.binds if word not in self.bound | _always_bound((statement,))]
-        made = [bind(self.statements.variable(word), literal(None)) for word in new]
+        self.made += [bind(self.statements.variable(word), literal(None)) for word in new]
         test = self.code(statement.condition)
         sides = [self._side(body) for body in (statement.body, statement.otherwise)]
         self.bound |= set(statement.binds)
-        return [*made, ast.If(test, sides[0] or [ast.Pass()], sides[1])]
+        self.made.append(ast.If(test, sides[0] or [ast.Pass()], sides[1]))
 
-    def _side(self, body: Sequence[nodes.Statement]) -> list[ast.stmt]:
-        outer = set(self.bound)
-        made = self._statements(body)
-        self.bound = outer
-        return made
-
-    def _for(self, statement: nodes.For) -> list[ast.stmt]:
+    def visit_for(self, statement: nodes.For) -> None:
         loop = statement.loop
         first, last = self.code(loop.first), self.code(loop.last)
         bounds = [last] if isinstance(first, ast.Constant) and first.value == 0 else [first, last]
         index = self.statements.variable(loop.variable)
         body = self._side(statement.body)
         target = name(index if index in names_in(body) else "_")
-        return [ast.For(target, apply(name("range"), bounds), body, [])]
+        self.made.append(ast.For(target, apply(name("range"), bounds), body, []))
+
+    def _side(self, body: Sequence[nodes.Statement]) -> list[ast.stmt]:
+        """The code of statements that may not be executed."""
+        made, self.made = self.made, list[ast.stmt]()
+        bound = set(self.bound)
+        self.visit(body)
+        found, self.made, self.bound = self.made, made, bound
+        return found
 
     # Expressions
 

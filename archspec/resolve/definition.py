@@ -421,7 +421,7 @@ def _selects(body: tuple[nodes.Statement, ...], index: str) -> bool:
     return any(
         isinstance(expr, nodes.Read) and any(index in walk.local_names(each) for each in expr.address.indices())
         for statement in walk.every_statement(body)
-        for whole in (*walk.expressions(statement), *walk.conditions(statement))
+        for whole in walk.expressions(statement)
         for expr in walk.every_expression(whole)
     )
 

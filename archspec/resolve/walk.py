@@ -1,8 +1,9 @@
-"""Walks over the resolved form: the parts of expressions and statements."""
+"""Walks over the resolved form: what stands in expressions and statements (`visitor.py` visits statements)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from archspec.resolve.nodes import (
     Apply,
@@ -20,11 +21,14 @@ from archspec.resolve.nodes import (
     Length,
     Listing,
     Local,
+    Loop,
     Own,
     Partial,
     Read,
     Rearrange,
+    Require,
     Return,
+    Role,
     Statement,
     Subscript,
     Tie,
@@ -98,7 +102,7 @@ def every_expression(expr: Expr) -> Iterator[Expr]:
         yield from every_expression(part)
 
 
-def every_statement(statements: tuple[Statement, ...]) -> Iterator[Statement]:
+def every_statement(statements: Sequence[Statement]) -> Iterator[Statement]:
     """Statements, and those in their branches and loops."""
     for statement in statements:
         yield statement
@@ -108,15 +112,20 @@ def every_statement(statements: tuple[Statement, ...]) -> Iterator[Statement]:
             yield from every_statement(statement.body)
 
 
-def declarations(statements: tuple[Statement, ...]) -> Iterator[Declaration]:
+def declarations(statements: Sequence[Statement]) -> Iterator[Declaration]:
     """What statements declare, in their branches and loops, too."""
+    return (site.declaration for site in sites(statements))
+
+
+def assigned(statements: Sequence[Statement]) -> Iterator[str]:
+    """The names that statements bind, in their branches and loops, too, once for each time."""
     for statement in every_statement(statements):
-        if isinstance(statement, Bind | Declare | Return):
-            yield from statement.declares
+        if isinstance(statement, Bind):
+            yield from statement.targets
 
 
 def expressions(statement: Statement) -> Iterator[Expr]:
-    """The values and shapes that stand in a statement itself, without conditions and bounds of loops."""
+    """The expressions that stand in a statement itself, in no order: values, shapes, conditions, bounds and indices."""
     match statement:
         case Bind():
             yield statement.value
@@ -124,28 +133,83 @@ def expressions(statement: Statement) -> Iterator[Expr]:
             yield from statement.values
         case Declare():
             for declaration in statement.declares:
-                what = declaration.what
-                yield from (what,) if isinstance(what, Own) else (what.shape, *([what.value] if what.value else []))
-        case _:
-            pass
-
-
-def conditions(statement: Statement) -> Iterator[Expr]:
-    """The conditions of a statement, and those of the expressions in it; what is required is not among them."""
-    match statement:
-        case If():
+                yield from _of_declaration(declaration)
+        case Tie():
+            yield from statement.alias.indices()
+            yield from statement.counted.indices()
+            yield from (statement.condition,) if statement.condition is not None else ()
+            yield from _bounds(statement.loop)
+        case Require() | If():
             yield statement.condition
-        case Declare():
-            yield from (condition for declaration in statement.declares for condition, _ in declaration.guards)
-        case Tie(condition=condition) if condition is not None:
-            yield condition
-        case _:
-            pass
-    for whole in expressions(statement):
-        for expr in every_expression(whole):
-            if isinstance(expr, Conditional):
-                yield expr.condition
-            elif isinstance(expr, Chain):
-                yield from (step.condition for step in expr.steps if step.condition is not None)
-            elif isinstance(expr, Binary) and expr.operator in ("and", "or"):
-                yield expr
+        case For():
+            yield from _bounds(statement.loop)
+        case Role():
+            for address in statement.addresses:
+                yield from address.indices()
+
+
+def _of_declaration(declaration: Declaration) -> Iterator[Expr]:
+    """The expressions of a declaration that stands on a line of its own."""
+    what = declaration.what
+    if isinstance(what, Own):
+        yield what
+    else:
+        yield from what.address.indices()
+        yield what.shape
+        yield from (what.value,) if what.value is not None else ()
+        yield from what.initial.arguments if what.initial is not None else ()
+    yield from (condition for condition, _ in declaration.guards)
+    yield from _bounds(declaration.loop)
+
+
+def _bounds(loop: Loop | None) -> tuple[Expr, ...]:
+    return (loop.first, loop.last) if loop is not None else ()
+
+
+# Declarations, with what is around them -------------------------------------------------------------------------------
+
+Guard = tuple[Expr, bool]
+"""A condition, and whether it must hold or not."""
+
+
+class Around(NamedTuple):
+    """A loop around a declaration, and the number of guards around the loop.
+
+    `node` is the statement of the loop, or the declaration if it is a loop of that only (`is_own`).
+    """
+
+    node: For | Declaration
+    loop: Loop
+    guards: int
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the loop is one of a single declaration."""
+        return isinstance(self.node, Declaration)
+
+
+class Site(NamedTuple):
+    """A declaration, with the conditions and loops around it, outermost first."""
+
+    declaration: Declaration
+    guards: tuple[Guard, ...]
+    loops: tuple[Around, ...]
+
+
+def sites(
+    statements: Sequence[Statement], guards: tuple[Guard, ...] = (), loops: tuple[Around, ...] = ()
+) -> Iterator[Site]:
+    """The declarations of statements, in their branches and loops, too, with what is around each."""
+    for statement in statements:
+        match statement:
+            case Bind() | Declare() | Return():
+                for declaration in statement.declares:
+                    own = (Around(declaration, declaration.loop, len(guards)),) if declaration.loop is not None else ()
+                    yield Site(declaration, (*guards, *declaration.guards), (*loops, *own))
+            case If():
+                yield from sites(statement.body, (*guards, (statement.condition, True)), loops)
+                yield from sites(statement.otherwise, (*guards, (statement.condition, False)), loops)
+            case For():
+                yield from sites(statement.body, guards, (*loops, Around(statement, statement.loop, len(guards))))
+            case _:
+                pass
