@@ -11,7 +11,8 @@ from archspec.bodies.active import Part, Share, parts_read
 from archspec.costs.index_ranges import check_sizes
 from archspec.costs.kept import Kept, kept_values
 from archspec.costs.memory import in_bytes
-from archspec.costs.steps import NEW, Node, Steps, Undecodable, Value
+from archspec.costs.step_values import Node, Value
+from archspec.costs.steps import NEW, Steps, Undecodable
 from archspec.ir import Body, Leaf, Type, find
 from archspec.ops import OPS
 from archspec.source import fail

@@ -13,7 +13,8 @@ from math import inf
 from typing import TypeAlias
 
 from archspec.algebra import product, substitute, symbols
-from archspec.costs.steps import Node, Reading, Steps, Value
+from archspec.costs.step_values import Node, Reading, Value
+from archspec.costs.steps import Steps
 
 End: TypeAlias = "tuple[Value | None, str]"
 """A node of a flow: where a value is computed ("in"), or where it is used ("out"); without a value, source or sink."""

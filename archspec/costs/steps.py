@@ -15,7 +15,7 @@ from typing import Any
 from archspec.algebra import Dim, Polynomial, product, substitute, symbol, symbols
 from archspec.bodies.fold import StepBudget, arguments, fold_body, yielded
 from archspec.costs.attention import Context, Part, Tracer
-from archspec.costs.masks import Seen
+from archspec.costs.step_values import Node, Reading, Shape, Value, Window
 from archspec.ir import Body, Call, Module, Type, canonical
 from archspec.ops import OPS, Op, OpError, element_type
 from archspec.ops.check import axes_of, is_list
@@ -23,75 +23,9 @@ from archspec.ops.check import axes_of, is_list
 NEW = "__new"
 _KEYS = "__keys"
 
-Shape = tuple[Dim, ...]
-
 
 class Undecodable(Exception):
     """The reason why a model has no decoding step."""
-
-
-class Value:
-    """A value in a step: its element type and its labelled shape.
-
-    `is_static`: it depends on no input. `in_step`: it depends on the newest position; others were computed before.
-    `name` is that of a parameter. `product` is the number of the score product that it comes from, -1 if there is none.
-    """
-
-    __slots__ = ("dtype", "in_step", "is_static", "name", "node", "product", "shape", "users")
-
-    def __init__(self, shape: Shape, dtype: str, *, static: bool = False, step: bool = False, name: str = "") -> None:
-        self.shape = shape
-        self.dtype = dtype
-        self.is_static = static
-        self.in_step = step
-        self.name = name
-        self.node: Node | None = None
-        self.users: list[tuple[Node, int]] = []
-        self.product = -1
-
-
-class Node:
-    """An operation in a step: its operands with the shapes as it reads them, and its results.
-
-    `attention` is the number of the attention of which it is a product; -1 for any other operation. `is_convolution`:
-    it reads earlier positions, but computes only the newest.
-    """
-
-    __slots__ = ("address", "attention", "call", "is_convolution", "operands", "results", "shapes")
-
-    def __init__(self, call: Call, address: str, operands: list[Value | None], shapes: list[Shape | None]) -> None:
-        self.call = call
-        self.address = address
-        self.operands = operands
-        self.shapes = shapes
-        self.results: list[Value] = []
-        self.attention = -1
-        self.is_convolution = False
-        for i, operand in enumerate(operands):
-            if operand is not None:
-                operand.users.append((self, i))
-
-
-class Reading:
-    """The keys and values that one attention reads at all positions.
-
-    `seen` are the keys that a query sees; None for keys of another sequence, which are all seen.
-    """
-
-    def __init__(self, address: str, seen: Seen | None) -> None:
-        self.address = address
-        self.seen = seen
-        self.values: list[Value] = []
-
-
-class Window:
-    """The input of a convolution along the sequence, and the positions that its kernel covers; or a carried state."""
-
-    def __init__(self, address: str, kind: str, shape: Shape, positions: int) -> None:
-        self.address = address
-        self.kind = kind
-        self.shape = shape
-        self.positions = positions
 
 
 class Steps:

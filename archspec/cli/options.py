@@ -1,0 +1,122 @@
+"""Arguments that several commands share, and the types of their values. A type raises ArgumentTypeError."""
+
+from __future__ import annotations
+
+import argparse
+
+FORMATS = ("table", "json", "yaml", "csv", "markdown")
+
+SPEC = (
+    "a bundled name, a path (`file.arch`, or `-` for standard input), `file.arch:model name`, a configuration "
+    "(`config.json`, or its directory), or a name on the hub (`owner/name`)"
+)
+"""How a model is specified."""
+
+
+def add_spec(parser: argparse.ArgumentParser) -> None:
+    """Add SPEC, with the options that say how it is read."""
+    parser.add_argument("spec", metavar="SPEC", help=SPEC)
+    add_set(parser, "NAME=VALUE", "override a hyperparameter")
+    add_reading(parser)
+
+
+def add_base(parser: argparse.ArgumentParser) -> None:
+    """Add --base."""
+    parser.add_argument("--base", metavar="SPEC", help="base model of an adapter (the one that the adapter names)")
+
+
+def add_reading(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say how a configuration is read."""
+    parser.add_argument("--type", help="`model_type` of a configuration that does not specify one")
+    parser.add_argument(
+        "--ignore",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="ignore an unknown field of a configuration, because it has no effect; `*` matches any characters",
+    )
+
+
+def add_set(parser: argparse.ArgumentParser, metavar: str, help: str) -> None:
+    """Add --set."""
+    parser.add_argument("--set", metavar=metavar, action="append", default=[], dest="settings", help=help)
+
+
+def add_dims(parser: argparse.ArgumentParser) -> None:
+    """Add the options for sizes of dimensions."""
+    parser.add_argument("--batch", metavar="B", type=_size, help="size of the dimension `batch`")
+    parser.add_argument("--seq", metavar="S", type=_size, help="size of the dimension `seq`")
+    parser.add_argument(
+        "--dim",
+        metavar="NAME=N",
+        action="append",
+        default=[],
+        dest="dims",
+        help="size of any dimension; values that depend on dimensions without a size are formulas",
+    )
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """Add the options for the file that is written."""
+    parser.add_argument("-o", "--output", metavar="FILE", help="write to a file instead of standard output")
+    parser.add_argument("--force", action="store_true", help="let -o overwrite a file")
+
+
+def add_watch(parser: argparse.ArgumentParser) -> None:
+    """Add --watch."""
+    parser.add_argument("--watch", action="store_true", help="run again whenever a file changes, until interrupted")
+
+
+def add_checkpoint(parser: argparse.ArgumentParser) -> None:
+    """Add CHECKPOINT."""
+    parser.add_argument(
+        "checkpoint", metavar="CHECKPOINT", help="a file, an index of shards, their directory, or a name on the hub"
+    )
+
+
+def add_pictures(parser: argparse.ArgumentParser) -> None:
+    """Add the options for pictures of several models."""
+    parser.add_argument("--svg", metavar="FILE", help="draw the models side by side, with what differs marked, as SVG")
+    parser.add_argument("--html", metavar="FILE", help="write a page with this picture and the tables")
+    parser.add_argument("--dark", action="store_true", help="use a dark background (--svg)")
+    parser.add_argument("--force", action="store_true", help="let --svg and --html overwrite files")
+
+
+def add_format(parser: argparse.ArgumentParser) -> None:
+    """Add the options for the format of a result that is a table."""
+    parser.add_argument("--format", choices=FORMATS, default="table", help="output format (table)")
+    add_wide(parser)
+
+
+def add_wide(parser: argparse.ArgumentParser) -> None:
+    """Add --wide."""
+    parser.add_argument("--wide", action="store_true", help="print tables in full, also if they exceed the terminal")
+
+
+def depth(text: str) -> int:
+    """Return a number of levels."""
+    return _integer(text, 0, float("inf"), f"expected a depth of at least 0, found {text!r}")
+
+
+def jobs(text: str) -> int:
+    """Return a number of processes."""
+    return _integer(text, 1, 1024, f"expected a number of processes from 1 to 1024, found {text[:40]!r}")
+
+
+def _size(text: str) -> int:
+    return _integer(text, 1, 2**63 - 1, f"expected a size from 1 to 2^63 - 1, found {text[:40]!r}")
+
+
+def past(text: str) -> int:
+    """Return a number of positions."""
+    return _integer(text, 0, 2**63 - 2, f"expected a number of positions from 0 to 2^63 - 2, found {text[:40]!r}")
+
+
+def _integer(text: str, least: int, most: float, message: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = least - 1
+    if not least <= number <= most:
+        raise argparse.ArgumentTypeError(message)
+    return number
