@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from archspec.resolve.definition import Resolved, resolve_model, resolved
+from archspec.resolve.definition import Resolved, resolved
+from archspec.resolve.model import resolve_model
 from archspec.resolve.patterns import by_first_word, covers, pattern_text
 from archspec.resolve.scope import LocalName
 from archspec.resolve.unit import Definition, Unit

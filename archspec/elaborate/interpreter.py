@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from archspec.elaborate.limits import Limits
-from archspec.elaborate.partials import bind_some, binds, is_bound_again, unbound, with_bound
+from archspec.elaborate.partials import bind_some, binds, matched
 from archspec.elaborate.program import Program, Refused
 from archspec.elaborate.values import (
     DYNAMIC,
@@ -28,9 +28,8 @@ from archspec.elaborate.values import (
 )
 from archspec.ops import Op
 from archspec.resolve import nodes, walk
-from archspec.resolve.arguments import bind
 from archspec.resolve.nodes import Bound
-from archspec.resolve.unit import Definition, Unit, inputs_of
+from archspec.resolve.unit import Definition, Unit
 from archspec.resolve.visitor import Visitor
 from archspec.source import Note, suggest
 from archspec.syntax.tree import Located
@@ -266,26 +265,6 @@ class Interpreter(Visitor):
             return self.value(expr.otherwise) if expr.otherwise is not None else None
         return condition
 
-    def bounds(self, loop: nodes.Loop, length: int) -> tuple[int, int] | None:
-        """Return the first and last (exclusive) index of a loop over `length` characters; None after an error."""
-        first, last = self.value(loop.first), self.value(loop.last)
-        for value, part in ((first, loop.first), (last, loop.last)):
-            if value is DYNAMIC:
-                message = "the number of loop iterations cannot depend on an input"
-                self.fault("ownership", message, part.at, help="make it a hyperparameter")
-                return None
-            if value is not POISON and not is_integer(value):
-                self.fault("wrong-kind", f"expected an integer loop bound, found {describe(value)}", part.at)
-                return None
-        if not is_integer(first) or not is_integer(last):
-            return None  # one of them is in error
-        if last < first:
-            help = "use an end (exclusive) that is at least the start"
-            self.fault("wrong-kind", f"loop end {last} is below its start {first}", loop.last.at, help=help)
-            return None
-        self.count_iterations(last - first, length, loop)
-        return first, last
-
     def count_iterations(self, number: int, length: int, loop: nodes.Loop) -> None:
         """Count the iterations of a loop over `length` characters against the limits."""
         self.limits.count_text(number * length, self.unit.span(loop.at))
@@ -382,25 +361,11 @@ class Interpreter(Visitor):
             key = (id(expr), id(callee), key_of(partial))
             known = self.program.bound.get(key)
             if known is None:
-                known = self.program.bound[key] = (expr, callee, self._matched(expr, callee, partial))
+                known = self.program.bound[key] = (expr, callee, matched(self, expr, callee, partial))
             bound = known[2]
         if self.observer is not None and bound is not None:
             self.observer.applied(self.definition, expr, callee, bound)
         return bound
-
-    def _matched(self, expr: nodes.Apply | nodes.Own, callee: Definition | Op, partial: Partial | None) -> Bound | None:
-        if isinstance(callee, Definition):
-            if callee.open or (partial is not None and is_bound_again(self, partial, [*expr.arguments.every()])):
-                return None
-            names = unbound(callee, partial)
-            bound = bind(callee.name, names, callee.takes, expr.arguments, expr.at, self.fault)
-            return with_bound(partial, bound, expr.at) if partial is not None and bound is not None else bound
-        if expr.arguments.forward is not None:
-            message = f"`..` cannot forward hyperparameters to the operation `{callee.name}`"
-            self.fault("surplus-argument", message, expr.arguments.forward)
-            return None
-        names = [attribute.name for attribute in callee.attributes]
-        return bind(callee.name, names, inputs_of(callee), expr.arguments, expr.at, self.fault)
 
 
 Interpreter.handlers = {

@@ -27,8 +27,9 @@ from archspec.ops import OPS
 from archspec.record import Record
 from archspec.resolve import nodes, walk
 from archspec.resolve.arguments import listed
-from archspec.resolve.definition import ResolvedModel, reads, resolve_expectations, resolve_model, resolved
+from archspec.resolve.definition import reads, resolved
 from archspec.resolve.files import Library
+from archspec.resolve.model import ResolvedModel, resolve_expectations, resolve_model
 from archspec.resolve.unit import Definition, Unit
 from archspec.source import Note, Span, suggest
 from archspec.syntax import tree

@@ -10,7 +10,7 @@ from typing import Protocol, cast
 
 from archspec.algebra import LARGEST, Dim, Expression, Polynomial
 from archspec.elaborate.limits import Limits
-from archspec.elaborate.values import POISON, Value, arithmetic, computed, describe, is_integer, key_of
+from archspec.elaborate.values import DYNAMIC, POISON, Value, arithmetic, computed, describe, is_integer, key_of
 from archspec.ir import Constant, Module, Type
 from archspec.ops import Op
 from archspec.resolve import nodes
@@ -35,7 +35,7 @@ class Walker(Protocol):
 
     def condition(self, expr: nodes.Expr) -> Value: ...
 
-    def bounds(self, loop: nodes.Loop, length: int) -> tuple[int, int] | None: ...
+    def count_iterations(self, number: int, length: int, loop: nodes.Loop) -> None: ...
 
     def fault(self, code: str, message: str, at: Located, *, help: str | None = None) -> Value: ...
 
@@ -125,7 +125,7 @@ class Numbers:
 
     def indices(self, walker: Walker, loop: nodes.Loop, length: int) -> Iterable[Value] | None:
         """Return the indices of a loop whose iterations pass no values on; None after reporting wrong bounds."""
-        bounds = walker.bounds(loop, length)
+        bounds = _bounds(walker, loop, length)
         return None if bounds is None else self.between(*bounds)
 
     def iterate(
@@ -142,7 +142,7 @@ class Numbers:
         What is bound before the loop is carried from one iteration to the next; anything else begins anew.
         `after_each` takes what was carried into and out of each iteration of several.
         """
-        bounds = walker.bounds(loop, length)
+        bounds = _bounds(walker, loop, length)
         if bounds is None:
             return False
         env = walker.env
@@ -186,3 +186,24 @@ def wrong_size(walker: Walker, value: Value, item: nodes.Expr) -> None:
         help = "use `if` to leave out a tensor"
     if value is not POISON:
         walker.fault("wrong-kind", f"expected a positive integer size, found {describe(value)}", item.at, help=help)
+
+
+def _bounds(walker: Walker, loop: nodes.Loop, length: int) -> tuple[int, int] | None:
+    """Return the first and last (exclusive) index of a loop over `length` characters; None after an error."""
+    first, last = walker.value(loop.first), walker.value(loop.last)
+    for value, part in ((first, loop.first), (last, loop.last)):
+        if value is DYNAMIC:
+            message = "the number of loop iterations cannot depend on an input"
+            walker.fault("ownership", message, part.at, help="make it a hyperparameter")
+            return None
+        if value is not POISON and not is_integer(value):
+            walker.fault("wrong-kind", f"expected an integer loop bound, found {describe(value)}", part.at)
+            return None
+    if not is_integer(first) or not is_integer(last):
+        return None  # one of them is in error
+    if last < first:
+        help = "use an end (exclusive) that is at least the start"
+        walker.fault("wrong-kind", f"loop end {last} is below its start {first}", loop.last.at, help=help)
+        return None
+    walker.count_iterations(last - first, length, loop)
+    return first, last

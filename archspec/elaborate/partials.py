@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from archspec.elaborate.values import DYNAMIC, POISON, Partial, Tensor, Value, accepts, describe, kind_of, show
+from archspec.ops import Op
 from archspec.resolve import nodes
-from archspec.resolve.arguments import binds_function, match, refuse_input
+from archspec.resolve.arguments import bind, binds_function, match, refuse_input
 from archspec.resolve.nodes import Argument, Arguments, Bound
-from archspec.resolve.unit import Definition
+from archspec.resolve.unit import Definition, inputs_of
 from archspec.source import Note
 from archspec.syntax import tree
 from archspec.syntax.tree import Located
@@ -91,6 +92,24 @@ def is_bound_again(interpreter: Evaluates, partial: Partial, given: Sequence[Arg
             interpreter.fault("repeated-argument", message, argument.at, help="remove it here, or do not bind it there")
             return True
     return False
+
+
+def matched(
+    interpreter: Evaluates, expr: nodes.Apply | nodes.Own, callee: Definition | Op, partial: Partial | None
+) -> Bound | None:
+    """Match the arguments of an application with the names of its callee; None after reporting an error."""
+    if isinstance(callee, Definition):
+        if callee.open or (partial is not None and is_bound_again(interpreter, partial, [*expr.arguments.every()])):
+            return None
+        names = unbound(callee, partial)
+        bound = bind(callee.name, names, callee.takes, expr.arguments, expr.at, interpreter.fault)
+        return with_bound(partial, bound, expr.at) if partial is not None and bound is not None else bound
+    if expr.arguments.forward is not None:
+        message = f"`..` cannot forward hyperparameters to the operation `{callee.name}`"
+        interpreter.fault("surplus-argument", message, expr.arguments.forward)
+        return None
+    names = [attribute.name for attribute in callee.attributes]
+    return bind(callee.name, names, inputs_of(callee), expr.arguments, expr.at, interpreter.fault)
 
 
 def with_bound(partial: Partial, bound: Bound, at: Located) -> Bound:

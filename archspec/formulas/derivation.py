@@ -20,7 +20,7 @@ from archspec.formulas.restarts import MARK, Cases, Probed, Refusal, Rescheduled
 from archspec.formulas.symbolic_numbers import SymbolicNumbers
 from archspec.formulas.totals import Outcome, Totals
 from archspec.ir import uncollected
-from archspec.resolve.definition import resolve_model
+from archspec.resolve.model import resolve_model
 from archspec.resolve.unit import Unit
 from archspec.source import ArchError, Diagnostic, Enough, Report, Span, fail
 from archspec.syntax import tree

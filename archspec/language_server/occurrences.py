@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from archspec.ops import Op
 from archspec.record import Record
 from archspec.resolve import nodes, walk
-from archspec.resolve.definition import Resolved, resolve_model, resolved
+from archspec.resolve.definition import Resolved, resolved
+from archspec.resolve.model import resolve_model
 from archspec.resolve.patterns import Pattern, covers, numbered, pattern_of
 from archspec.resolve.unit import Definition, Unit
 from archspec.source import Report

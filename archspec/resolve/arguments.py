@@ -12,6 +12,7 @@ from archspec.resolve.unit import Definition, Inputs
 from archspec.source import suggest
 from archspec.syntax import tree
 from archspec.syntax.tree import Located
+from archspec.syntax.walk import names_in
 
 ALIASES = {"dim": "axis", "dims": "axis", "keepdim": "keep", "keepdims": "keep"}
 """Names of hyperparameters in PyTorch and NumPy."""
@@ -133,3 +134,8 @@ def binds_function(names: Collection[str], takes: Inputs, given: tuple[Argument,
 def _is_input(scope: Scope, argument: Argument) -> bool:
     value = argument.value
     return isinstance(value, nodes.Local) and scope.locals[value.name].what == "input"
+
+
+def has_piped(arguments: tree.Arguments) -> bool:
+    """Whether an argument uses `_`, the piped value."""
+    return any(item.value is not None and "_" in names_in(item.value) for item in arguments.items)

@@ -1,22 +1,20 @@
-"""Resolution of the definitions and models of a syntax tree."""
+"""Resolution of the definitions of a syntax tree."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import TypeGuard
 
 from archspec.ops import OPS, Op
 from archspec.record import Record
 from archspec.resolve import nodes, walk
-from archspec.resolve.arguments import bind, listed
 from archspec.resolve.callees import report_hyphen
 from archspec.resolve.expressions import Expressions
-from archspec.resolve.files import likely_definition
-from archspec.resolve.nodes import Arguments, Declaration
+from archspec.resolve.nodes import Declaration
 from archspec.resolve.patterns import Pattern, covers, pattern_of, pattern_text
 from archspec.resolve.scope import Declared, Scope
-from archspec.resolve.unit import Definition, Unit
+from archspec.resolve.unit import Definition
 from archspec.resolve.walk import declarations
 from archspec.source import Note, Report, Span, suggest
 from archspec.syntax import tree
@@ -36,15 +34,6 @@ class Resolved(Record):
     scope: Scope
     returns: bool
     broken: bool
-
-
-class ResolvedModel(Record):
-    """A model in resolved form: its definition, and the arguments."""
-
-    at: tree.Model
-    name: str
-    definition: Definition
-    arguments: Arguments
 
 
 def resolved(definition: Definition, report: Report) -> Resolved:
@@ -67,52 +56,6 @@ def reads(definition: Definition, name: str, report: Report) -> bool:
         for parameter in definition.hyperparameters.values()
         if parameter.default is not None and parameter.origin is not definition
     )
-
-
-def resolve_model(unit: Unit, model: tree.Model, report: Report) -> ResolvedModel | None:
-    """The resolved form of a model; None where it is of no definition, which is reported."""
-    scope = Scope(unit, None, report)
-    name = model.callee.text
-    binding = unit.names.get(name)
-    if binding is None:
-        if name not in unit.broken:
-            scope.fault("unknown-name", f"unknown name `{name}`", model.callee, help=likely_definition(unit, name))
-        return None
-    definition = binding.target
-    if not isinstance(definition, Definition | None) or (definition is not None and definition.kind == "fn"):
-        scope.fault("wrong-kind", "expected the name of a block or layer", model.callee)
-    if not isinstance(definition, Definition) or definition.kind == "fn":
-        return None
-    expressions = Expressions(scope)
-    values: list[nodes.Argument] = []
-    forwards = None
-    for item in model.arguments.items if model.arguments is not None else ():
-        if item.value is None:
-            forwards = item
-            scope.fault("surplus-argument", "`..` is only allowed inside a definition", item, help="remove it")
-        else:
-            values.append(nodes.Argument(item, item.name, expressions.resolve(item.value)))
-    arguments = Arguments(tuple(values), None, None, False, False, None)
-    names = list(definition.hyperparameters)
-    bound = (
-        None
-        if definition.open or forwards
-        else bind(definition.name, names, definition.takes, arguments, model, scope.fault)
-    )
-    for parameter in definition.hyperparameters.values() if bound is not None else ():
-        if parameter.default is None and bound is not None and parameter.name not in bound.hyperparameters:
-            message = f"missing hyperparameter `{parameter.name}` in call to `{definition.name}`"
-            scope.fault("missing-argument", message, model, help=f"expected hyperparameters: {listed(names)}")
-            bound = None
-    return ResolvedModel(model, str(model.name.value), definition, arguments.replace(bound=bound))
-
-
-def resolve_expectations(unit: Unit, model: tree.Model, names: Iterable[str], report: Report) -> list[nodes.Expr]:
-    """Resolve the conditions of the `expect` lines of a model, which can use `names`."""
-    scope = Scope(unit, None, report)
-    for name in names:
-        scope.locals[name] = scope.hyperparameter(unit.span(model.callee))
-    return [Expressions(scope).resolve(expect.condition) for expect in model.expects]
 
 
 class _Definition:
@@ -224,7 +167,7 @@ class _Definition:
     def _bind(self, statement: tree.Bind) -> nodes.Bind:
         if self._collects(statement):
             assert isinstance(statement.value, tree.Call)
-            value = self.expressions.collect(statement.value)
+            value = self.expressions.built_ins.collect(statement.value)
             return nodes.Bind(statement, (statement.targets[0].text,), value, self._declares())
         value = self.expressions.resolve(statement.value)
         if isinstance(value, nodes.Binary | nodes.Unary | nodes.Apply | nodes.Rearrange | nodes.Own | nodes.Chain):
@@ -238,7 +181,7 @@ class _Definition:
         """Whether a statement is `name = collect(...)(...)`."""
         if not isinstance(statement, tree.Bind) or len(statement.targets) != 1 or statement.targets[0].text == "_":
             return False
-        return isinstance(statement.value, tree.Call) and self.expressions.is_collect(statement.value.callee)
+        return isinstance(statement.value, tree.Call) and self.expressions.built_ins.is_collect(statement.value.callee)
 
     def _declare(self, statement: tree.Declare) -> nodes.Declare:
         value = statement.value

@@ -9,17 +9,16 @@ from typing import Any, ClassVar
 
 from archspec.ops import OPS
 from archspec.resolve import nodes, walk
-from archspec.resolve.arguments import partial_of
+from archspec.resolve.arguments import has_piped, partial_of
+from archspec.resolve.built_ins import BuiltIns
 from archspec.resolve.callees import bind_known, is_function, is_misspelt, is_module, is_recursive, report_hyphen
 from archspec.resolve.likely import Use, likely
 from archspec.resolve.nodes import Argument, Arguments, Declaration, Invalid
 from archspec.resolve.patterns import covers, nearest_address, pattern_of, pattern_text
-from archspec.resolve.rearranging import WORDS, read_call
 from archspec.resolve.scope import Scope
 from archspec.resolve.unit import Definition
 from archspec.source import Enough
 from archspec.syntax import tree
-from archspec.syntax.walk import names_in
 
 MOST_SEGMENTS = 64
 LONGEST_ADDRESS = 500
@@ -35,6 +34,7 @@ class Expressions:
 
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
+        self.built_ins = BuiltIns(scope, self.resolve)
 
     def resolve(self, expr: tree.Expr) -> nodes.Expr:
         return self.handlers[expr.__class__](self, expr)
@@ -178,12 +178,9 @@ class Expressions:
         return self._apply(expr, expr.callee, expr.lists, piped=False)
 
     def _apply(self, expr: tree.Expr, callee_: tree.Expr, lists: tuple[tree.Arguments, ...], piped: bool) -> nodes.Expr:
-        if isinstance(callee_, tree.Name) and callee_.text == "len" and self._is_builtin("len"):
-            return self._length(expr, lists)
-        if isinstance(callee_, tree.Name) and callee_.text in WORDS and self._is_builtin(callee_.text):
-            return self._rearranged(expr, callee_, lists, piped)
-        if self.is_collect(callee_):
-            return self._misplaced_collect(expr)
+        built_in = self.built_ins.call(expr, callee_, lists, piped)
+        if built_in is not None:
+            return built_in
         callee = self._callee(callee_, "called")
         again = isinstance(callee_, tree.Reference)
         if again and len(lists) > 1:
@@ -215,7 +212,7 @@ class Expressions:
         if len(lists) != 1:
             return (lists[0], lists[1], False) if lists else (None, None, False)
         if piped:
-            return (None, lists[0], False) if _has_piped(lists[0]) else (lists[0], None, False)
+            return (None, lists[0], False) if has_piped(lists[0]) else (lists[0], None, False)
         if isinstance(callee, nodes.Global):
             takes = callee.target.inputs
             return (None, lists[0], False) if takes else (lists[0], None, False)
@@ -254,7 +251,7 @@ class Expressions:
         elif inputs is not None or not declares_only:
             given = self._inputs(callee, inputs) if inputs is not None else ()
             fits = fits and given is not None
-        if piped and inputs is not None and not _has_piped(inputs):
+        if piped and inputs is not None and not has_piped(inputs):
             text = scope.unit.source.text[callee_.start : callee_.end]
             message = f"the piped value is not passed to `{text}`"
             scope.fault("stream", message, inputs, help="mark its position with `_`")
@@ -302,55 +299,6 @@ class Expressions:
             scope.forwards.append(target)
         elif scope.definition is not None:
             scope.used.update(scope.definition.hyperparameters)
-
-    def _is_builtin(self, name: str) -> bool:
-        return name not in self.scope.locals and name not in self.scope.unit.names
-
-    def _length(self, expr: tree.Expr, lists: tuple[tree.Arguments, ...]) -> nodes.Expr:
-        items = lists[0].items if lists else ()
-        if len(lists) != 1 or len(items) != 1 or items[0].value is None or items[0].name:
-            self.scope.fault("missing-argument", "`len` expects one list", expr)
-            return Invalid(expr)
-        return nodes.Length(expr, self.resolve(items[0].value))
-
-    def _rearranged(
-        self, expr: tree.Expr, callee: tree.Name, lists: tuple[tree.Arguments, ...], piped: bool
-    ) -> nodes.Expr:
-        parts = read_call(self.scope, callee.text, expr, lists, piped)
-        if parts is None:
-            for item in (item for arguments in lists for item in arguments.items):
-                self.optional(item.value)
-            return Invalid(expr)
-        if piped and len(lists) > 1 and not _has_piped(lists[1]):
-            message = f"the piped value is not passed to `{callee.text}`"
-            self.scope.fault("stream", message, lists[1], help="mark its position with `_`")
-        sizes = tuple([Argument(item, item.name, self.resolve(item.value)) for item in parts.sizes if item.value])
-        value = self.optional(parts.value) or nodes.Piped(tree.Name(callee.start, callee.end, "_"))
-        return nodes.Rearrange(expr, callee.text, parts.literal, parts.pattern, sizes, value)
-
-    # Collecting
-
-    def is_collect(self, callee: tree.Expr) -> bool:
-        """Whether a callee is the built-in `collect`."""
-        return isinstance(callee, tree.Name) and callee.text == "collect" and self._is_builtin("collect")
-
-    def collect(self, expr: tree.Call) -> nodes.Expr:
-        """Resolve `collect(axis = 1)(value)`, the whole value of an assignment."""
-        if not self.scope.loops:
-            return self._misplaced_collect(expr)
-        items = [item for arguments in expr.lists for item in arguments.items]
-        if len(expr.lists) == 2 and len(items) == 2 and len(expr.lists[0].items) == 1:
-            axis, value = items
-            if axis.value is not None and value.value is not None and axis.name in ("", "axis") and not value.name:
-                return nodes.Collect(expr, self.resolve(value.value), self.resolve(axis.value))
-        help = "write `name = collect(axis = 1)(value)`"
-        self.scope.fault("missing-argument", "`collect` expects an axis and a value, each in a list", expr, help=help)
-        return Invalid(expr)
-
-    def _misplaced_collect(self, expr: tree.Expr) -> Invalid:
-        message = "`collect` is only allowed as the whole value of an assignment to one name in a loop"
-        self.scope.fault("wrong-kind", message, expr, help="write `name = collect(axis = 1)(value)` in `for ... { }`")
-        return Invalid(expr)
 
     def own(self, expr: tree.Own) -> nodes.Own:
         return self._own(expr, piped=False)
@@ -436,7 +384,3 @@ Expressions.handlers = {
     tree.Own: Expressions.own,
     tree.Chain: Expressions.chain,
 }
-
-
-def _has_piped(arguments: tree.Arguments) -> bool:
-    return any(item.value is not None and "_" in names_in(item.value) for item in arguments.items)
