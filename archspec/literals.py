@@ -1,15 +1,19 @@
-"""Literals of the language outside a spec."""
+"""Literals and other values of the language outside a spec."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from types import EllipsisType
 
 from archspec.source import Report, Source
 from archspec.syntax import tree
+from archspec.syntax.walk import names_in
 from archspec.table import Plain
 
 _NUMBER = re.compile(r"-?(?:[0-9]{1,18}|[0-9]{1,9}(?:\.[0-9]{1,9})?(?:e-?[0-9]{1,2})?)")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_APPLIED = re.compile(r"\s*[A-Za-z_]\w*\s*\(")
 _CONSTANTS = {"true": True, "false": False, "none": None}
 
 
@@ -20,10 +24,25 @@ def literal(text: str, label: str) -> Plain | EllipsisType:
         return _CONSTANTS[word]
     if _NUMBER.fullmatch(word):  # most values on a command line, for which no parser is loaded
         return int(word) if word.removeprefix("-").isdigit() else float(word)
-    from archspec.syntax.parse import parse_expression
-
-    expr = parse_expression(Source(label, text), Report())
+    expr = expression(Source(label, text), Report())
     return _value(expr) if expr is not None else ...
+
+
+def expression(source: Source, report: Report) -> tree.Expr | None:
+    """Parse an expression; None after reporting an error."""
+    from archspec.syntax.parse import parse_expression  # the parser, which most values do without
+
+    return parse_expression(source, report)
+
+
+def names_of(text: str) -> Iterator[str]:
+    """Yield the names in a name, or in a definition with hyperparameters bound: `Name(n = 4)`; none of other texts."""
+    if _WORD.fullmatch(text):
+        yield text
+    elif _APPLIED.match(text):
+        expr = expression(Source("", text), Report())
+        if isinstance(expr, tree.Call) and isinstance(expr.callee, tree.Name):
+            yield from names_in(expr)
 
 
 def _value(expr: tree.Expr) -> Plain | EllipsisType:

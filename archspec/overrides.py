@@ -45,7 +45,8 @@ def parse_override(text: str) -> tuple[str, Plain]:
     """Parse `name=value`.
 
     A value has the syntax of the language: a number, `true`, `false`, `none`, a string, or a list of these; a name
-    stands for a string, or for the definition or function of that name. Raises ArchError (`bad-override`) otherwise.
+    stands for a string, or for the definition or function of that name, and `Name(n = 4)` for one with hyperparameters
+    bound. Raises ArchError (`bad-override`) otherwise.
     """
     name, separator, written = text.partition("=")
     name = name.strip()
@@ -54,9 +55,11 @@ def parse_override(text: str) -> tuple[str, Plain]:
     written = written.strip()
     if _WORD.fullmatch(written) and written not in ("true", "false", "none", "inf"):
         return name, written
-    from archspec.literals import literal  # not needed by a count without overrides
+    from archspec.literals import literal, names_of  # not needed by a count without overrides
 
     value = literal(written, "--set")
+    if value is ... and any(names_of(written)):
+        return name, written
     if value is ...:
         raise fail(
             "bad-override",

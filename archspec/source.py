@@ -97,6 +97,9 @@ class ArchError(Exception):
         self.diagnostics = diagnostics
         super().__init__("\n\n".join(d.render() for d in diagnostics))
 
+    def __reduce__(self) -> tuple[type[ArchError], tuple[list[Diagnostic]]]:
+        return self.__class__, (self.diagnostics,)  # so that processes can pass it on, with what it is made of
+
 
 MOST_DIAGNOSTICS = 100
 MOST_CANDIDATES = 1_000

@@ -25,6 +25,7 @@ from archspec import cache, pipeline, resources
 from archspec.cli import main
 from archspec.model import internals
 from archspec.pipeline import files
+from archspec.pipeline.compile import check
 from archspec.table import Table
 
 ROOT = Path(__file__).parent.parent
@@ -431,3 +432,29 @@ def test_files_that_have_grown_are_not_read_whole(tmp_path: Path, grown: str) ->
     else:
         assert done.returncode == 1 and "exceeds the size limit of 256 KiB" in done.stderr
     path.unlink()
+
+
+def test_a_file_with_warnings_is_loaded_once(tmp_path: Path) -> None:
+    spec = tmp_path / "spec.arch"
+    spec.write_text(
+        "import std { Linear, gelu }\ndim batch\n"
+        "block Net(n = 4)(x [batch, n]) -> [batch, n] { return x |> a: Linear(n, n) }\n"
+        'model "net" = Net()\nmodel "wide" = Net(n = 8)\n'
+    )
+    models = [archspec.load(f"{spec}:{name}", n=n) for name, n in (("net", 5), ("wide", 6), ("net", 5))]
+    assert [[d.code for d in model.warnings] for model in models] == [["unused-import"]] * 3
+    assert [d.code for d in check(str(spec)).diagnostics] == ["unused-import"]
+    assert len({id(internals(model).unit) for model in models}) == 1
+    spec.write_text(spec.read_text().replace(", gelu", ""))
+    assert not archspec.load(f"{spec}:net").warnings
+
+
+def test_warnings_of_compilations_are_reported_each_time(tmp_path: Path) -> None:
+    spec = tmp_path / "spec.arch"
+    spec.write_text(
+        "import std { Linear, gelu, silu }\ndim batch\n"
+        "block Part(n)(x [batch, n]) -> [batch, n] { return x |> a: Linear(n, n) |> gelu }\n"
+        "block Net(n = 4)(x [batch, n]) -> [batch, n] { return x |> l[i]: Part(n) for i in 0..3 }\n"
+        'model "net" = Net()\n'
+    )
+    assert [[d.code for d in archspec.load(spec).warnings] for _ in range(3)] == [["unused-import", "no-residual"]] * 3

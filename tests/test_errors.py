@@ -8,6 +8,7 @@ import ast
 import contextlib
 import io
 import os
+import pickle
 import re
 import shlex
 import shutil
@@ -393,3 +394,12 @@ def test_a_file_beside_the_bundled_ones_is_checked_like_any_other(
     for spec in ("mine", str(specs / "mine.arch")):
         with pytest.raises(archspec.ArchError, match="unused input `y`"):
             archspec.load(spec)
+
+
+def test_errors_pass_from_one_process_to_another() -> None:
+    text = 'dim n\nblock A(x [n]) -> [n] { return x + z }\nmodel "a" = A()'
+    with pytest.raises(archspec.ArchError) as caught:
+        archspec.loads(text)
+    copied = pickle.loads(pickle.dumps(caught.value))
+    assert str(copied) == str(caught.value)
+    assert [(d.code, str(d.span)) for d in copied.diagnostics] == [("unknown-name", "<text>:2:36")]

@@ -60,6 +60,7 @@ MAY_IMPORT = {
         "bodies",
         "check",
         "ir",
+        "literals",
         "ops",
         "record",
         "resolve",
@@ -88,6 +89,7 @@ MAY_IMPORT = {
         "elaborate",
         "hub",
         "ir",
+        "literals",
         "model",
         "record",
         "resolve",
@@ -284,6 +286,7 @@ MAY_IMPORT = {
     "variants": {
         "diffs",
         "elaborate",
+        "literals",
         "model",
         "ops",
         "pipeline",

@@ -7,6 +7,7 @@ import torch_compare
 from small import DENSE, findings, load, shapes
 
 import archspec
+from archspec.cli import main
 from archspec.pytorch.build import torch_source
 
 SPEC = Path(__file__).parent / "translated" / "partials.arch"
@@ -220,3 +221,42 @@ block Outer(n = 4)(x [batch, n]) -> [batch, n] {{
 def test_modules_compute_what_the_spec_says(name: str) -> None:
     pytest.importorskip("torch")
     torch_compare.agrees(archspec.load(f"{SPEC}:{name}"))
+
+
+# Set outside a spec ---------------------------------------------------------------------------------------------------
+
+SET = outer("Part = Inner", "x |> p: Part") + 'model "net" = Outer()\n'
+
+
+def test_a_definition_with_bound_hyperparameters_can_be_set(tmp_path: Path) -> None:
+    spec = tmp_path / "net.arch"
+    spec.write_text(SET)
+    for text in ("Inner(m = 5)", "Inner(4, 5)"):
+        model = archspec.load(spec, Part=text)
+        assert shapes(model) == shapes(archspec.loads(SET.replace("Outer()", "Outer(Part = Inner(m = 5))")))
+    assert main(["count", str(spec), "--set", "Part=Inner(m = 5)", "--format", "json"]) == 0
+
+
+def test_a_variant_with_a_bound_definition_is_written(tmp_path: Path) -> None:
+    spec, made = tmp_path / "net.arch", tmp_path / "made.arch"
+    spec.write_text(SET)
+    assert main(["new", str(made), "--from", str(spec), "--set", "Part=Inner(m = 5)"]) == 0
+    assert 'import "net.arch" { Outer, Inner }' in made.read_text()
+    assert 'model "made" = Outer(Part = Inner(m = 5))' in made.read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "message"),
+    [
+        ("Inner(k = 5)", "unknown-argument", "unknown hyperparameter `k` in call to `Inner`"),
+        ("Inner(m = k)", "unknown-name", "unknown name `k`"),
+        ("Iner(m = 5)", "unknown-name", "unknown name `Iner` in <text>"),
+        ("Inner(m = 5)(x)", "wrong-kind", "`Inner` is a block and needs an address"),
+        ("leaky(slope = 0.1)", "wrong-kind", "hyperparameter `Part` expects type block, found a function"),
+    ],
+)
+def test_wrong_definitions_that_are_set_are_reported(text: str, code: str, message: str) -> None:
+    with pytest.raises(archspec.ArchError) as caught:
+        archspec.loads(SET, Part=text)
+    (first, *_) = caught.value.diagnostics
+    assert (first.code, first.message[: len(message)]) == (code, message)

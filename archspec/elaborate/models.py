@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import combinations, islice
 
 from archspec.addresses import prefixes
@@ -11,19 +11,17 @@ from archspec.check import check_file
 from archspec.elaborate.bodies import body_of
 from archspec.elaborate.hyperparameters import Evaluator, hyperparameter_values
 from archspec.elaborate.interpreter import Interpreter
+from archspec.elaborate.overriding import overriding
 from archspec.elaborate.ownership import instantiate
 from archspec.elaborate.program import Frame, Program, Target
 from archspec.elaborate.values import (
     DYNAMIC,
     POISON,
     Value,
-    accepts,
     describe,
     is_number,
-    kind_of,
 )
 from archspec.ir import Body, Leaf, Module, Type, Weight, canonical, find, leaves
-from archspec.ops import OPS
 from archspec.record import Record
 from archspec.resolve import nodes, walk
 from archspec.resolve.arguments import listed
@@ -57,14 +55,30 @@ class Compiled(Record):
 
 
 def check_files(program: Program, library: Library, root: Unit) -> None:
-    """Checks the file `root` and those it imports that are not bundled (`root` may be), once for a program."""
+    """Checks the file `root` and those it imports that are not bundled (`root` may be), once for a program.
+
+    The warnings of files that were checked before are reported again.
+    """
+    report = program.report
     for unit in dict.fromkeys((*library.units.values(), root)):
-        if unit is None or unit in program.checked or (unit is not root and unit.root == library.specs):
+        if unit is None or (unit is not root and unit.root == library.specs):
             continue
-        library.check_exports(unit, program.report)
-        check_file(unit, program.report)
-        if not program.report.diagnostics:
+        if unit in program.checked:
+            for warning in program.warnings.get(unit, ()):
+                report.add(warning)
+            continue
+        before = len(report.diagnostics)
+        library.check_exports(unit, report)
+        check_file(unit, report)
+        if not report.failed:
             program.checked.add(unit)
+            program.warnings[unit] = tuple(report.diagnostics[before:])
+
+
+def is_reported_again(program: Program) -> bool:
+    """Whether another compilation by the program reports the same: nothing, or only warnings of `check_files`."""
+    known = {warning for warnings in program.warnings.values() for warning in warnings}
+    return known.issuperset(program.report.diagnostics)
 
 
 def compile_model(
@@ -108,7 +122,7 @@ def compile_definition(
         bodies += _bodies_without_optional(program, target, types)
     if _is_right(program):
         _check_unused(program, module, bodies)
-    if not program.report.diagnostics:
+    if is_reported_again(program):
         program.checked.add(definition)
     return module, body
 
@@ -210,35 +224,10 @@ def hyperparameters(
             message = f'hyperparameter `{name}` of "{form.name}" is never used, so setting it changes nothing'
             program.report.error("unused-hyperparameter", message, definition.hyperparameters[name].span)
             continue
-        chosen[name] = _override(program, unit, name, written[name], value)
+        chosen[name] = overriding(program, unit, name, written[name], value)
     if POISON in chosen.values() or len(chosen) < len(overrides):
         return None
     return hyperparameter_values(interpreter, definition, bound.hyperparameters, None, form.at, chosen)
-
-
-def _override(program: Program, unit: Unit, name: str, written: Value, given: Plain | Polynomial) -> Value:
-    """Convert an override to a static value; a name stands for a definition, an operation or a string."""
-    value = _frozen(given)
-    if isinstance(value, str) and not isinstance(written, str):
-        binding = unit.names.get(value)
-        target = binding.target if binding else OPS.get(value)
-        if target is None and kind_of(written) in ("layer", "block", "function"):
-            target = unit.lent.get(value)
-            if target is None:
-                near = suggest(value, [*unit.names, *OPS, *unit.lent])
-                program.report.error("unknown-name", f"unknown name `{value}` in {unit.source.label}", help=near)
-                return POISON
-        value = target if target is not None else value
-    if not accepts(written, value):
-        message = f"hyperparameter `{name}` expects type {kind_of(written)}, found {describe(value)}"
-        program.report.error("wrong-kind", message)
-        return POISON
-    return value
-
-
-def _frozen(value: Plain | Polynomial) -> Value:
-    """Convert lists in a Python value to tuples."""
-    return value if isinstance(value, str) or not isinstance(value, Sequence) else tuple(map(_frozen, value))
 
 
 def _input_types(program: Program, definition: Definition, values: dict[str, Value]) -> tuple[Type, ...] | None:

@@ -15,7 +15,7 @@ from archspec.record import Record
 from archspec.resolve import nodes
 from archspec.resolve.nodes import Bound
 from archspec.resolve.unit import Definition, Unit
-from archspec.source import Enough, Note, Report, Source, Span
+from archspec.source import Diagnostic, Enough, Note, Report, Source, Span
 from archspec.syntax.tree import Located
 
 MOST_KEPT = 500_000
@@ -96,9 +96,9 @@ class Program:
     """Compiled modules and bodies, by definition, hyperparameters and input types, and the state of a compilation.
 
     `modules` and `bodies` stay valid as long as the files they came from do, and so does `checked`: the files and
-    definitions in which what does not depend on hyperparameters was found to be right; of the files `untaken`, this
-    includes branches that no model takes. Everything else is of one compilation. `numbers` computes with
-    hyperparameters: as integers, unless some are open.
+    definitions in which what does not depend on hyperparameters was found to be right, except for the `warnings` of a
+    file; of the files `untaken`, this includes branches that no model takes. Everything else is of one compilation.
+    `numbers` computes with hyperparameters: as integers, unless some are open.
     """
 
     def __init__(self, numbers: Numbers | None = None, observer: Observer | None = None) -> None:
@@ -109,6 +109,7 @@ class Program:
         self.bodies: dict[Hashable, Body | None] = {}
         self.bound: dict[Hashable, tuple[nodes.Expr, Definition | Op, Bound | None]] = {}  # by application and callee
         self.checked: set[Unit | Definition] = set()
+        self.warnings: dict[Unit, tuple[Diagnostic, ...]] = {}
         self.untaken: set[Unit] = set()
         self.kept = 0  # members and applications in them
         self.begin(Report(), None)

@@ -30,7 +30,7 @@ def check_untaken(program: Program, unit: Unit) -> None:
             form = resolved(definition, program.report)
             if not form.broken:
                 _Untaken(program, unit, definition, {}).definition_of(form)
-    if not program.report.diagnostics:
+    if not program.report.failed:
         program.untaken.add(unit)
 
 

@@ -17,10 +17,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, cast
 
-from archspec.elaborate.models import check_definitions, check_files, compile_model
+from archspec.elaborate.models import check_definitions, check_files, compile_model, is_reported_again
 from archspec.elaborate.program import Program
 from archspec.elaborate.untaken import check_untaken
 from archspec.ir import uncollected
+from archspec.literals import names_of
 from archspec.model import Compilation, Model, ModelLike, internals
 from archspec.pipeline.files import Loaded, forget, fresh, load_file, model_in, open_spec
 from archspec.pipeline.locate import located
@@ -126,13 +127,14 @@ def _compile_node(loaded: Loaded, node: tree.Model, spec: str, overrides: dict[s
     compiled = None
     with suppress(Enough):
         check_files(program, loaded.library, loaded.unit)
-        loaded.library.lend(loaded.unit, [v for v in overrides.values() if isinstance(v, str)], report)
+        words = [word for value in overrides.values() if isinstance(value, str) for word in names_of(value)]
+        loaded.library.lend(loaded.unit, words, report)
         compiled = compile_model(program, loaded.unit, node, overrides)
         if not report.failed:
             check_untaken(program, loaded.unit)
-    if report.diagnostics:
-        forget(loaded)  # what was found is found again next time
-        report.sort()
+    if not is_reported_again(program):
+        forget(loaded)  # so that it is found again next time
+    report.sort()
     if report.failed or compiled is None:
         if not report.failed:
             report.error(
@@ -177,7 +179,7 @@ def check(spec: SpecLike, root: str | None = None) -> Report:
         report.diagnostics = error.diagnostics
         return report
     check_unit(loaded.program, loaded.library, loaded.unit, report, named.model)
-    if report.diagnostics:
+    if not is_reported_again(loaded.program):
         forget(loaded)
     return report
 

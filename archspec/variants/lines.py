@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import cast
 
 from archspec.elaborate.values import Value
+from archspec.literals import names_of
 from archspec.model import Compilation
 from archspec.ops import OPS
 from archspec.reporting.text import literal
@@ -82,6 +83,6 @@ def _on_one_line(text: str) -> str:
 def _words(values: Collection[object]) -> Iterator[str]:
     for value in values:
         if isinstance(value, str):
-            yield value
+            yield from names_of(value)
         elif isinstance(value, list | tuple):
             yield from _words(cast("list[object]", value))

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from archspec import resources
 from archspec.diffs.api import diff
 from archspec.elaborate.values import Partial, Value
+from archspec.literals import names_of
 from archspec.model import Compilation, Model, internals
 from archspec.ops import Op
 from archspec.pipeline.compile import compile_in_place
@@ -185,7 +186,8 @@ class _NewFile:
         yield node.callee.text
         items = node.arguments.items if node.arguments is not None else ()
         written = {word for item in items if item.value is not None for word in names_in(item.value)}
-        values = {value for value in self.compilation.overrides.values() if isinstance(value, str)}
+        given = self.compilation.overrides.values()
+        values = {word for value in given if isinstance(value, str) for word in names_of(value)}
         known = set(re.findall(r"[A-Za-z_]\w*", line))
         yield from sorted((written | values) & known)
 
