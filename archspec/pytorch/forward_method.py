@@ -11,7 +11,7 @@ from archspec.pytorch.context import Context
 from archspec.pytorch.expressions import Expressions
 from archspec.pytorch.operations import placed
 from archspec.pytorch.pyast import apply, bind, literal, method, name, py, reading, reads, sequence
-from archspec.pytorch.requirements import requirement
+from archspec.pytorch.requirements import ordered, requirement
 from archspec.pytorch.scope import Scope
 from archspec.pytorch.tensor_types import ForwardTypes, has_stream
 from archspec.pytorch.values import FREE, INT, KIND, NONE, REAL, STATIC, Several, Val
@@ -70,6 +70,7 @@ class ForwardMethod(Visitor):
         return statements.body
 
     def visit_bind(self, statement: nodes.Bind) -> None:
+        self._check_loops(statement)
         scope, statements, words = self.scope, self.scope.statements, statement.targets
         if isinstance(statement.value, nodes.Collect):
             self._collect(words[0], statement.value)
@@ -126,10 +127,20 @@ class ForwardMethod(Visitor):
 
     def visit_require(self, statement: nodes.Require) -> None:
         """A check of a function's arguments; sizes alone are not checked."""
-        scope = self.scope
-        decides = set(walk.local_names(statement.condition)) & set(scope.definition.hyperparameters)
-        if scope.is_function and decides and scope.is_static(statement.condition):
-            scope.statements.body += requirement(self.static, statement)
+        if self._is_checked(statement.condition):
+            self.scope.statements.body += requirement(self.static.verbatim, self.scope.unit.source.text, statement)
+
+    def _check_loops(self, statement: nodes.Statement) -> None:
+        """The checks of the bounds of loops in a function; those in a block are made in `__init__`."""
+        for loop in walk.loops(statement):
+            if self._is_checked(loop.first, loop.last):
+                self.scope.statements.body += ordered(self.static.verbatim, self.scope.unit.source.text, loop)
+
+    def _is_checked(self, *required: nodes.Expr) -> bool:
+        """Whether a function checks something: it depends on hyperparameters, and not on tensors."""
+        words = {word for expr in required for word in walk.local_names(expr)}
+        decides = not words.isdisjoint(self.scope.definition.hyperparameters)
+        return self.scope.is_function and decides and all(map(self.scope.is_static, required))
 
     # Branches
 
@@ -202,6 +213,7 @@ class ForwardMethod(Visitor):
         self._collected[word] = (into, (axis, value.kind, rank))
 
     def visit_for(self, statement: nodes.For) -> None:
+        self._check_loops(statement)
         scope, statements, loop = self.scope, self.scope.statements, statement.loop
         if not any(scope.was_seen(expr) for each in statement.body for expr in walk.expressions(each)):
             return
@@ -298,6 +310,7 @@ class ForwardMethod(Visitor):
     # What comes out
 
     def visit_return(self, statement: nodes.Return) -> bool:
+        self._check_loops(statement)
         if self._loops:
             self.scope.refuse("a `return` in a loop has no form in PyTorch", statement)
         values: list[Val | None] = []
@@ -345,41 +358,6 @@ class ForwardMethod(Visitor):
         if self.record is not None:
             code = apply(name(self.record), [ast.Starred(code, ast.Load()) if len(present) > 1 else code])
         self.scope.statements.body.append(ast.Return(code))
-
-    # Shapes
-
-    def prelude(self, used: set[str]) -> list[ast.stmt]:
-        """The sizes that the body uses, from the shapes of the inputs."""
-        scope = self.scope
-        found: list[ast.stmt] = []
-        bound: set[str] = set()
-        always = scope.given_entries()
-        pairs = [p for p in zip(scope.form.inputs, scope.inputs, strict=True) if p[1].is_tensor]
-        sometimes = [p for p in pairs if not any(p[0] is e for e, _ in always)]
-        for entry, value in [*always, *sometimes]:
-            items = entry.shape.items if entry.shape is not None else ()
-            split = next((i for i, e in enumerate(items) if isinstance(e, nodes.Leading)), len(items))
-            wanted: dict[int, str] = {}
-            for i, item in enumerate(items):
-                if isinstance(item, nodes.Dimension):
-                    variable = scope.statements.variable(item.key)
-                    if variable in used and variable not in bound:
-                        bound.add(variable)
-                        wanted[i if i <= split else i - len(items)] = variable
-            if not wanted:
-                continue
-            shape = method(value.code, "shape")
-            made = _unpacked(wanted, shape, len(items) if split == len(items) else None)
-            is_given = any(entry is e for e, _ in always)
-            found += made if is_given else [ast.If(py("x is not None", x=value.code), made, [])]
-        return found
-
-
-def _unpacked(wanted: dict[int, str], shape: ast.expr, rank: int | None) -> list[ast.stmt]:
-    if rank is not None and len(wanted) > 1:
-        targets: list[ast.expr] = [name(wanted.get(i, "_")) for i in range(rank)]
-        return [bind(ast.Tuple(targets, ast.Load()), shape)]
-    return [bind(v, ast.Subscript(shape, literal(i), ast.Load())) for i, v in wanted.items()]
 
 
 def _rebound(scope: Scope) -> set[str]:

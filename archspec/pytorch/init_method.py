@@ -14,7 +14,7 @@ from archspec.pytorch.context import Context
 from archspec.pytorch.expressions import Expressions
 from archspec.pytorch.initializers import fill, fill_by_default, may_be_view
 from archspec.pytorch.pyast import apply, bind, literal, method, name, names_in, negated, py, text
-from archspec.pytorch.requirements import requirement
+from archspec.pytorch.requirements import ordered, requirement
 from archspec.pytorch.scope import Scope
 from archspec.pytorch.tensor_types import InitTypes
 from archspec.pytorch.values import FREE, STATIC, Val
@@ -310,11 +310,30 @@ class _Names(Visitor):
 
 
 class _Requirements(_Names):
-    """Translates what is required of hyperparameters."""
+    """Translates what is required of hyperparameters, also by the bounds of loops."""
+
+    def visit_bind(self, statement: nodes.Bind) -> None:
+        self._loops(statement)
+        super().visit_bind(statement)
+
+    def visit_declare(self, statement: nodes.Declare) -> None:
+        self._loops(statement)
+
+    def visit_return(self, statement: nodes.Return) -> None:
+        self._loops(statement)
+
+    def visit_for(self, statement: nodes.For) -> None:
+        self._loops(statement)
+        super().visit_for(statement)
+
+    def _loops(self, statement: nodes.Statement) -> None:
+        for loop in walk.loops(statement):
+            if self.is_known(loop.first) and self.is_known(loop.last):
+                self.scope.statements.body += ordered(self.static.verbatim, self.scope.unit.source.text, loop)
 
     def visit_require(self, statement: nodes.Require) -> None:
         if self.is_known(statement.condition):
-            self.scope.statements.body += requirement(self.static, statement)
+            self.scope.statements.body += requirement(self.static.verbatim, self.scope.unit.source.text, statement)
 
 
 class _Declarations(_Names):

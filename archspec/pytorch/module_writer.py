@@ -15,6 +15,7 @@ from archspec.pytorch.context import Context
 from archspec.pytorch.emitted import Emitted, Output, Slot
 from archspec.pytorch.forward_method import ForwardMethod
 from archspec.pytorch.init_method import InitMethod
+from archspec.pytorch.input_sizes import prelude
 from archspec.pytorch.known_modules import function_form, is_causal_mask
 from archspec.pytorch.names import TAKEN_BY_RECORDS, usable
 from archspec.pytorch.number_functions import NumberFunction
@@ -80,7 +81,7 @@ class ModuleWriter:
         parameters = self.context.parameters(definition)
         kept = {word for word, parameter in parameters.items() if parameter in used and word in known.arguments}
         needs = frozenset(forward.types.needs & used)
-        body = simplified([*forward.prelude(used), *body])
+        body = simplified([*prelude(forward.scope, used), *body])
         return self._emitted(definition, kept)._replace(
             inputs=self._inputs(forward), outputs=outputs, needs=needs, forward=body, is_causal=is_causal_mask(uses)
         )
@@ -108,7 +109,7 @@ class ModuleWriter:
         body = returned(body)
         needs = frozenset(forward.types.needs & names_in(body))
         checks = size_checks(forward) if definition is self.trace.root else []
-        body = simplified([*checks, *forward.prelude(names_in(body)), *body])
+        body = simplified([*checks, *prelude(forward.scope, names_in(body)), *body])
         init, kept = self._init(definition, uses, base, made, body)
         return self._emitted(definition, kept)._replace(
             inputs=self._inputs(forward),

@@ -12,7 +12,8 @@ from archspec.ops import OPERATORS, OPS, Op
 from archspec.pytorch.constructor_arguments import default_of, given_to
 from archspec.pytorch.context import Context
 from archspec.pytorch.pretty import bracketed, written
-from archspec.pytorch.pyast import apply, bind, literal, name, names_in, negated, py, sequence
+from archspec.pytorch.pyast import apply, bind, literal, name, names_in, py, sequence
+from archspec.pytorch.requirements import ordered, requirement
 from archspec.pytorch.scope import untranslatable
 from archspec.pytorch.statements import Statements
 from archspec.resolve import nodes
@@ -76,11 +77,7 @@ class NumberFunction(Visitor):
         self.made.append(ast.Return(self.code(statement.values[0])))
 
     def visit_require(self, statement: nodes.Require) -> None:
-        at = statement.condition.at
-        text = " ".join(self.definition.unit.source.text[at.start : at.end].split())
-        told = literal(statement.message or f"required: {text}")
-        raised = ast.Raise(py("ValueError(told)", told=told))
-        self.made.append(ast.If(negated(self.code(statement.condition)), [raised], []))
+        self.made += requirement(self.code, self.definition.unit.source.text, statement)
 
     def visit_if(self, statement: nodes.If) -> None:
         new = [word for word in statement.binds if word not in self.bound | _always_bound((statement,))]
@@ -93,6 +90,7 @@ class NumberFunction(Visitor):
     def visit_for(self, statement: nodes.For) -> None:
         loop = statement.loop
         first, last = self.code(loop.first), self.code(loop.last)
+        self.made += ordered(self.code, self.definition.unit.source.text, loop)
         bounds = [last] if isinstance(first, ast.Constant) and first.value == 0 else [first, last]
         index = self.statements.variable(loop.variable)
         body = self._side(statement.body)

@@ -1,21 +1,41 @@
-"""Requirements of a spec as checks of arguments."""
+"""Requirements of a spec as checks of arguments. `code` translates an expression; `source` is the text of the spec."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
 from archspec.pytorch.pyast import literal, names_in, negated, py
-from archspec.pytorch.static_code import StaticCode
 from archspec.resolve import nodes
 
+Code = Callable[[nodes.Expr], ast.expr]
 
-def requirement(static: StaticCode, statement: nodes.Require) -> list[ast.stmt]:
+
+def requirement(code: Code, source: str, statement: nodes.Require) -> list[ast.stmt]:
     """The check of a requirement, unless it is about no argument."""
-    with static.verbatim():
-        condition = static.code(statement.condition)
+    condition = code(statement.condition)
     if not names_in([condition]):
         return []
-    at = statement.condition.at
-    text = " ".join(static.scope.unit.source.text[at.start : at.end].split())
-    told = literal(statement.message or f"required: {text}")
-    return [ast.If(negated(condition), [ast.Raise(py("ValueError(told)", told=told))], [])]
+    return _check(negated(condition), statement.message or f"required: {_text(source, statement.condition)}")
+
+
+def ordered(code: Code, source: str, loop: nodes.Loop) -> list[ast.stmt]:
+    """The check that a loop ends at its start or later, unless it starts at 0 and nothing is subtracted in its end."""
+    first, last = code(loop.first), code(loop.last)
+    is_count = isinstance(first, ast.Constant) and first.value == 0
+    if not names_in([first, last]) or (is_count and not _subtracts(last)):
+        return []
+    told = f"required: {_text(source, loop.first)} <= {_text(source, loop.last)}"
+    return _check(py("last < first", first=first, last=last), told)
+
+
+def _subtracts(code: ast.expr) -> bool:
+    return any(isinstance(part, ast.Sub | ast.USub) for part in ast.walk(code))
+
+
+def _check(wrong: ast.expr, told: str) -> list[ast.stmt]:
+    return [ast.If(wrong, [ast.Raise(py("ValueError(told)", told=literal(told)))], [])]
+
+
+def _text(source: str, expr: nodes.Expr) -> str:
+    return " ".join(source[expr.at.start : expr.at.end].split())

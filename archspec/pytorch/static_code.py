@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 from archspec.elaborate.trace import Applied, known_values
 from archspec.elaborate.values import Partial, Value
@@ -25,12 +24,12 @@ class StaticCode:
         self.scope = scope
         self._settles = True
 
-    @contextmanager
-    def verbatim(self) -> Generator[None]:
-        """Meanwhile, conditions that the model settles are written if they are about arguments."""
+    def verbatim(self, expr: nodes.Expr) -> ast.expr:
+        """The code of an expression, in which conditions that the model settles are written if about arguments."""
         self._settles = False
-        yield
+        made = self.code(expr)
         self._settles = True
+        return made
 
     def code(self, expr: nodes.Expr) -> ast.expr:
         made = self._code(expr)

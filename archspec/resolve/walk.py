@@ -166,6 +166,18 @@ def _bounds(loop: Loop | None) -> tuple[Expr, ...]:
     return (loop.first, loop.last) if loop is not None else ()
 
 
+def loops(statement: Statement) -> Iterator[Loop]:
+    """The loops that stand in a statement itself: its own, and those of its declarations and chain steps."""
+    if isinstance(statement, For | Tie) and statement.loop is not None:
+        yield statement.loop
+    found = {id(d.loop): d.loop for d in statement.declares} if isinstance(statement, Declare) else {}
+    for whole in expressions(statement):
+        for expr in every_expression(whole):
+            if isinstance(expr, Chain):
+                found |= {id(step.loop): step.loop for step in expr.steps}
+    yield from (loop for loop in found.values() if loop is not None)
+
+
 # Declarations, with what is around them -------------------------------------------------------------------------------
 
 Guard = tuple[Expr, bool]
