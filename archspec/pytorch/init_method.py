@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from archspec.elaborate.trace import Use
 from archspec.elaborate.values import is_list
@@ -12,15 +12,14 @@ from archspec.pytorch.attribute_paths import Place, address
 from archspec.pytorch.containers import Containers
 from archspec.pytorch.context import Context
 from archspec.pytorch.expressions import Expressions
+from archspec.pytorch.init_statements import InitStatements, Requirements
 from archspec.pytorch.initializers import fill, fill_by_default, may_be_view
-from archspec.pytorch.pyast import apply, bind, literal, method, name, names_in, negated, py, text
-from archspec.pytorch.requirements import ordered, requirement
+from archspec.pytorch.pyast import apply, bind, literal, method, name, negated, py, text
 from archspec.pytorch.scope import Scope
 from archspec.pytorch.tensor_types import InitTypes
-from archspec.pytorch.values import FREE, STATIC, Val
+from archspec.pytorch.values import FREE
 from archspec.resolve import nodes, walk
 from archspec.resolve.unit import Definition
-from archspec.resolve.visitor import Visitor
 
 _EMPTY = {"real": "", "int": ", dtype=torch.int64", "bool": ", dtype=torch.bool"}
 
@@ -40,7 +39,7 @@ class InitMethod:
 
     def requirements(self) -> list[ast.stmt]:
         """The checks of what is required of arguments."""
-        return self._made_by(_Requirements(self))
+        return self._made_by(Requirements(self.scope, self.static, self.containers))
 
     def declarations(self) -> list[ast.stmt]:
         """What makes modules and tensors, and ties them when everything is declared."""
@@ -49,9 +48,9 @@ class InitMethod:
 
     def names(self) -> list[ast.stmt]:
         """The names that are bound to numbers on the way."""
-        return self._made_by(_Names(self))
+        return self._made_by(InitStatements(self.scope, self.static, self.containers))
 
-    def _made_by(self, visitor: _Names) -> list[ast.stmt]:
+    def _made_by(self, visitor: InitStatements) -> list[ast.stmt]:
         self.scope.env = dict(self._parameters)
         body, _ = self.scope.statements.aside(lambda: visitor.visit(self.scope.form.body))
         return body
@@ -205,143 +204,16 @@ class InitMethod:
             body.append(ast.Expr(apply(name("tie"), [name("self"), alias, counted])))
 
 
-class _Names(Visitor):
-    """Translates the names that are bound to numbers, branches and loops; a subclass adds what it is about."""
+class _Declarations(InitStatements):
+    """Translates declarations."""
 
     def __init__(self, method: InitMethod) -> None:
+        super().__init__(method.scope, method.static, method.containers)
         self.method = method
-        self.scope = method.scope
-        self.static = method.static
-
-    def enter(self, statements: Sequence[nodes.Statement], variables: set[str]) -> None:
-        """Prepare for statements in a branch, or in a loop with the indices `variables`."""
-
-    # Names
-
-    def is_known(self, expr: nodes.Expr) -> bool:
-        """Whether an expression is static, and made of nothing but hyperparameters and what they decide."""
-        return self.scope.is_static(expr) and set(walk.local_names(expr)) <= set(self.scope.env)
-
-    def visit_bind(self, statement: nodes.Bind) -> None:
-        """A name for a number or the like; declarations are about no others."""
-        scope = self.scope
-        for word in statement.targets:
-            if len(statement.targets) == 1 and self.is_known(statement.value):
-                self._assign(word, self.static.number(statement.value))
-            else:
-                scope.env.pop(word, None)
-
-    def _assign(self, word: str, value: Val) -> None:
-        scope, statements = self.scope, self.scope.statements
-        variable = statements.variable(word)
-        if word in scope.env:
-            scope.forget()
-        statements.bind(variable, value.code)
-        origin = () if value.is_none else (value.code,)
-        code = value.code if value.is_none else name(variable)
-        scope.env[word] = value._replace(code=code, name=variable, args=origin, made=statements.clock)
-
-    # Branches and loops
-
-    def visit_if(self, statement: nodes.If) -> None:
-        scope, statements, condition = self.scope, self.scope.statements, statement.condition
-        chosen = scope.truth(condition)
-        if chosen is not None:
-            self.visit(statement.body if chosen else statement.otherwise)
-            for word in statement.binds:
-                scope.env.setdefault(word, Val(literal(None), STATIC, 0))
-            return
-        if not self.is_known(condition):
-            return  # about inputs, which declares nothing; or never evaluated
-        self.enter((*statement.body, *statement.otherwise), set())
-        test = self.static.code(condition)
-        restore, before = self.method.containers.branching(), scope.env
-        sides: list[tuple[list[ast.stmt], dict[str, object]]] = []
-        for side in (statement.body, statement.otherwise):
-            scope.env = dict(before)
-            body, _ = statements.aside(lambda s=side: self.visit(s))
-            sides.append((body, dict(scope.env)))
-            restore()
-        scope.env = before
-        (then, first), (otherwise, second) = sides
-        for word in statement.binds:
-            known = [v for v in (first.get(word), second.get(word)) if isinstance(v, Val)]
-            if not known:
-                continue
-            variable = statements.variable(word)
-            for values, body in ((first, then), (second, otherwise)):
-                value = values.get(word)
-                if not isinstance(value, Val) or value.is_none:
-                    body.append(bind(variable, literal(None)))
-            best = next((v for v in known if not v.is_none), known[0])
-            scope.env[word] = best if best.is_none else best._replace(code=name(variable), args=())
-        if then or otherwise:
-            statements.body.append(ast.If(test, then, otherwise) if then else ast.If(negated(test), otherwise, []))
-
-    def visit_for(self, statement: nodes.For) -> None:
-        scope, statements = self.scope, self.scope.statements
-        self.enter(statement.body, {statement.loop.variable})
-        restore, before = self.method.containers.branching(), dict(scope.env)
-        for word in statement.binds:  # what is carried is in its variable
-            known = before.get(word)
-            if isinstance(known, Val):
-                variable = statements.variable(word)
-                statements.bind(variable, self.static.named(word, statement))
-                before[word] = known._replace(code=name(variable), name=variable, op="", args=())
-        scope.env = dict(before)
-        self.repeat(statement.loop, lambda: self.visit(statement.body))
-        scope.env = before
-        restore()
-
-    def repeat(self, loop: nodes.Loop, work: Callable[[], object], as_list: bool = False) -> None:
-        """A loop around some work, unless its bounds were never evaluated."""
-        scope, statements = self.scope, self.scope.statements
-        if not (self.is_known(loop.first) and self.is_known(loop.last)):
-            return
-        outer = scope.env.get(loop.variable)
-        bounds = self.static.iterations(loop)
-        scope.env[loop.variable] = Val(bounds[0], STATIC, 0)
-        inner, _ = statements.aside(work)
-        scope.env.pop(loop.variable, None)
-        if outer is not None:
-            scope.env[loop.variable] = outer
-        if inner and not (as_list and _as_list(statements.body, inner, bounds)):
-            statements.body.append(ast.For(*bounds, inner, []))
-
-
-class _Requirements(_Names):
-    """Translates what is required of hyperparameters, also by the bounds of loops."""
-
-    def visit_bind(self, statement: nodes.Bind) -> None:
-        self._loops(statement)
-        super().visit_bind(statement)
-
-    def visit_declare(self, statement: nodes.Declare) -> None:
-        self._loops(statement)
-
-    def visit_return(self, statement: nodes.Return) -> None:
-        self._loops(statement)
-
-    def visit_for(self, statement: nodes.For) -> None:
-        self._loops(statement)
-        super().visit_for(statement)
-
-    def _loops(self, statement: nodes.Statement) -> None:
-        for loop in walk.loops(statement):
-            if self.is_known(loop.first) and self.is_known(loop.last):
-                self.scope.statements.body += ordered(self.static.verbatim, self.scope.unit.source.text, loop)
-
-    def visit_require(self, statement: nodes.Require) -> None:
-        if self.is_known(statement.condition):
-            self.scope.statements.body += requirement(self.static.verbatim, self.scope.unit.source.text, statement)
-
-
-class _Declarations(_Names):
-    """Translates declarations."""
 
     def enter(self, statements: Sequence[nodes.Statement], variables: set[str]) -> None:
         """Make the containers that are the same for all of the statements."""
-        self.method.containers.inside(statements, variables)
+        self.containers.inside(statements, variables)
 
     def visit_bind(self, statement: nodes.Bind) -> None:
         self._declare(statement.declares)
@@ -362,14 +234,18 @@ class _Declarations(_Names):
             if loop is None:
                 self.method.declare(declaration)
                 continue
-            self.method.containers.around([declaration], {loop.variable})
-            restore = self.method.containers.branching()
+            self.containers.around([declaration], {loop.variable})
+            restore = self.containers.branching()
             self.repeat(loop, lambda d=declaration: self.method.declare(d), as_list=True)
             restore()
 
 
-class _Ties(_Names):
+class _Ties(InitStatements):
     """Translates ties."""
+
+    def __init__(self, method: InitMethod) -> None:
+        super().__init__(method.scope, method.static, method.containers)
+        self.method = method
 
     def visit_tie(self, statement: nodes.Tie) -> None:
         if id(statement) not in self.scope.trace.ties:
@@ -385,18 +261,3 @@ class _Ties(_Names):
         if condition is not None and self.scope.truth(condition) is None:
             body = list[ast.stmt]([ast.If(self.static.code(condition), body, [])])
         statements.body += body
-
-
-def _as_list(body: list[ast.stmt], inner: list[ast.stmt], bounds: tuple[ast.expr, ast.expr]) -> bool:
-    """Makes one expression of `x = nn.ModuleList()` and a loop that only appends to x."""
-    match inner, body[-1:]:
-        case (
-            [ast.Expr(ast.Call(ast.Attribute(container, "append"), [made], []))],
-            [ast.Assign([target], ast.Call(ast.Attribute(_, "ModuleList"), [], []))],
-        ) if text(container) == text(target):
-            index = bounds[0] if names_in([bounds[0]]) & names_in([made]) else name("_")
-            iterated = ast.GeneratorExp(made, [ast.comprehension(index, bounds[1], [], 0)])
-            body[-1] = bind(target, py("nn.ModuleList(items)", items=iterated))
-            return True
-        case _:
-            return False
