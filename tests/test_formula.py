@@ -468,3 +468,18 @@ def test_assumptions_in_latex() -> None:
         r"d \geq 2",
     ]
     assert assumptions("bert-base-uncased", "hidden") == [r"\mathrm{hidden} \text{ is divisible by } 12"]
+
+
+def test_a_size_of_one_less_raises_the_least_value() -> None:
+    text = """
+dim batch
+block Net(n = 5)(x [batch, 4]) -> [batch, 4] {
+  w: param [n - 1, 4]
+  v: param [4 if n > 1 else 5]
+  return x * .v + sum([0])(.w)
+}
+model "net" = Net()
+"""
+    formula = archspec.formula(archspec.loads(text), ["n"])
+    assert formula.text(formula.total) == "4*n"
+    assert [formula.assumed(each).split(",")[0] for each in formula.assumptions] == ["n >= 2"]
