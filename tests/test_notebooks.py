@@ -5,6 +5,7 @@ import pickle
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -13,6 +14,7 @@ import pytest
 
 import archspec
 from archspec.cli import main
+from archspec.reporting.frames import frame
 from archspec.reporting.html import render_html
 from archspec.reporting.page import Page
 from archspec.reporting.tables import Bar, Column, View
@@ -143,3 +145,21 @@ def test_a_notebook_in_jupyter(monkeypatch: pytest.MonkeyPatch) -> None:
         assert output.output_type == "execute_result" and "text/html" in output.data
         if "to_frame" not in cell.source:
             assert "\n" not in output.data["text/plain"] and len(output.data["text/plain"]) < 150
+
+
+def test_columns_of_data_frames_have_the_type_of_their_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a stand-in for pandas, which shows the types that its columns are given."""
+    types = SimpleNamespace(Series=lambda cells, dtype: dtype, DataFrame=lambda columns: columns)
+    monkeypatch.setitem(sys.modules, "pandas", types)
+    columns = {
+        "int64": [1, 2],
+        "Int64": [1, None],
+        "bool": [True, False],
+        "boolean": [None, True],
+        "float64": [0.5, None],
+        object: [1, 0.5, "a"],
+    }
+    large, absent = [1, 2**63], [None, None]
+    for expected, cells in [*columns.items(), (object, large), (object, absent)]:
+        rows = [{"cell": cell} for cell in cells]
+        assert frame(View([Column("cell", "Cell")], rows)) == {"cell": expected}

@@ -119,6 +119,8 @@ GROUPS: dict[str, list[tuple[Any, ...]]] = {
         (torch.outer, r(3), r(4)),
         (torch.dot, r(4), r(4)),
         (torch.mv, r(3, 4), r(4)),
+        (torch.matmul, r(2, 3, 4), r(4)),
+        (torch.matmul, r(4), r(2, 4, 3)),
     ],
     "pools": [
         (lambda x: F.adaptive_avg_pool2d(x, 1), r(2, 3, 4, 5)),
