@@ -358,3 +358,22 @@ block Net(n = 4, scaled = false)(x [batch, n]) -> [batch, n] {
 """
     assert "        return x * self.inner.weight\n" in torch_source(load(f"dim batch\n{text}"))
     assert "        return h * scale\n" in torch_source(load(f"dim batch\n{text}", scaled=True))
+
+
+def test_inputs_after_an_absent_one_are_passed_by_name() -> None:
+    spec = f"""{DENSE}
+dim batch
+block Part(n)(x [batch, n], gate [batch, n] = none, rest [batch, n] = none) -> [batch, n] {{
+  y = x * gate if gate != none else x
+  z = y + rest if rest != none else y
+  return z |> a: Dense(n, n)
+}}
+block Net(n = 4)(x [batch, n], y [batch, n]) -> [batch, n] {{
+  z = p: Part(n)(x, none, y) + q: Part(n)(y, x, y)
+  return z + r: Part(n)(y, x)
+}}
+model "net" = Net()
+"""
+    text = torch_source(load(spec))
+    assert "self.p(x, rest=y) + self.q(y, x, y)" in text
+    assert "self.r(y, x)" in text
