@@ -1,5 +1,7 @@
 """What tests share: comparing with files under `tests/golden`, renewed by `pytest --update-golden`."""
 
+import gc
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -33,6 +35,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if not item.get_closest_marker("exhaustive")]
 
 
+def pytest_collection_finish() -> None:
+    """Search for garbage seldom, and not among the tests: what a test has compiled is mostly there until its end."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(1_000_000, 20, 20)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def cache_of_their_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Tests neither see nor fill the caches of whoever runs them, use no network, and depend on no terminal's width."""
@@ -41,6 +50,9 @@ def cache_of_their_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
         patch.setenv("COLUMNS", "100")
         patch.setenv("HF_HOME", str(tmp_path_factory.mktemp("hub")))
         patch.setenv("HF_HUB_OFFLINE", "1")
+        if sys.dont_write_bytecode:  # processes need not compile the package one by one
+            patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+            patch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path_factory.mktemp("bytecode")))
         yield
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -86,8 +85,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _prepare() -> None:
-    """Prepare the process for a short run."""
-    gc.set_threshold(100_000, 20, 20)  # most objects live until the end, and searching them would take longest
+    """Make standard output one that anything can be written to."""
     if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison] -- closed by `>&-`
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     reconfigure = getattr(sys.stdout, "reconfigure", None)
