@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections.abc import Generator
 from contextlib import contextmanager
 from io import BufferedReader
+from itertools import accumulate
 
 from archspec.record import Record
 
@@ -27,9 +28,8 @@ class Source:
     def position(self, offset: int) -> tuple[int, int]:
         """Return the line and column of a character offset, both counted from 1."""
         if self._starts is None:
-            starts = [0]
-            starts.extend(i + 1 for i, c in enumerate(self.text) if c == "\n")
-            self._starts = starts
+            lengths = [len(line) + 1 for line in self.text.split("\n")]
+            self._starts = list(accumulate(lengths[:-1], initial=0))
         line = bisect_right(self._starts, offset)
         return line, offset - self._starts[line - 1] + 1
 

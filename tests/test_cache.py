@@ -45,6 +45,12 @@ model "tiny" = Tiny()
 TRUE, FALSE = 6, 99
 
 
+def as_in_a_fresh_process() -> None:
+    """Forget what this process keeps, but not the cache."""
+    files._loaded.clear()
+    pipeline.trees._trees.clear()
+
+
 class Home:
     """A spec in a folder of its own, a copy of the bundled specs, and the cache that is filled from them."""
 
@@ -60,7 +66,7 @@ class Home:
 
     def table(self, **overrides: Any) -> Table:
         """The table as a fresh process would find it."""
-        files._loaded.clear()
+        as_in_a_fresh_process()
         return pipeline.tables.table_of(str(self.spec), overrides)[0]
 
     def total(self, **overrides: Any) -> int:
@@ -98,7 +104,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
     monkeypatch.setattr(resources, "specs_root", lambda: str(made.specs))
     assert made.total() == TRUE
     yield made
-    files._loaded.clear()
+    as_in_a_fresh_process()
 
 
 def test_entries_are_json_and_private_whatever_the_umask(home: Home) -> None:
@@ -128,7 +134,7 @@ def test_what_is_kept_is_what_would_be_made(overrides: dict[str, Any], home: Hom
     made = {name: internals(archspec.load(name, **overrides)).table for name in names}
     for _ in range(2):
         for name in made:
-            files._loaded.clear()
+            as_in_a_fresh_process()
             assert pipeline.tables.table_of(name, overrides)[0] == made[name]
 
 
@@ -243,7 +249,7 @@ def test_tables_of_the_wrong_form_are_passed_over(home: Home, capsys: pytest.Cap
     (path,) = home.entries()
     for changed, (holder, key, wrong) in itertools.islice(forms(read(path)), 0, None, 3):
         write(path, changed)
-        files._loaded.clear()
+        as_in_a_fresh_process()
         assert main(["count", str(home.spec), "--format", "json"]) == 0, (holder, key, wrong)
         total = json.loads(capsys.readouterr().out)["params"]["total"]
         assert total == TRUE, (holder, key, wrong)
@@ -256,7 +262,7 @@ def test_trees_of_the_wrong_form_are_no_trouble(home: Home, capsys: pytest.Captu
             for table in home.entries():
                 table.unlink()
             write(path, changed)
-            files._loaded.clear()
+            as_in_a_fresh_process()
             status = main(["count", str(home.spec), "--format", "json"])
             out, err = capsys.readouterr()
             assert (status, out, err[:6]) == (1, "", "error[") or (status, err) == (0, ""), place
@@ -313,7 +319,7 @@ def test_without_a_place_for_it_nothing_is_kept_and_nothing_said(
         Path("/dev/null"),
     ):
         monkeypatch.setenv("XDG_CACHE_HOME", str(place))
-        files._loaded.clear()
+        as_in_a_fresh_process()
         assert main(["count", str(home.spec), "--format", "json"]) == 0
         out, err = capsys.readouterr()
         assert (json.loads(out)["params"]["total"], err) == (TRUE, "")

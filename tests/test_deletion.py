@@ -21,7 +21,6 @@ import archspec.pipeline.trees
 from archspec import cache, pipeline, resources
 from archspec.configs.family import known_types, read_family
 from archspec.model import internals
-from archspec.pipeline import files
 from archspec.record import Node
 from archspec.source import Report, Source
 from archspec.syntax import tree
@@ -374,21 +373,8 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     shutil.copytree(SPECS, folder)
     (folder / "probes.arch").write_text(PROBES, encoding="utf-8")
     add_models(folder)
-    trees: dict[str, tree.File] = {}
-    parse = pipeline.trees.parsed
-
-    def parsed(source: Source, report: Report) -> tree.File:
-        if source.text not in trees:
-            before = len(report.diagnostics)
-            file = parse(source, report)
-            if len(report.diagnostics) > before:
-                return file
-            trees[source.text] = file
-        return trees[source.text]
-
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(resources, "specs_root", lambda: str(folder))
-        patch.setattr(files, "parsed", parsed)
         patch.setattr(cache, "read", lambda *_: None)
         patch.setattr(cache, "write", lambda *_: None)
         yield folder

@@ -1,4 +1,4 @@
-"""Trees of sources, kept between runs."""
+"""Trees of sources, kept within a process, and between runs."""
 
 from __future__ import annotations
 
@@ -6,19 +6,36 @@ from archspec import cache
 from archspec.source import Report, Source
 from archspec.syntax import store, tree
 
+LARGEST_KEPT = 2**20
+"""The number of characters of all texts whose trees are kept within a process."""
+
+_trees: dict[str, tree.File] = {}
+
 
 def parsed(source: Source, report: Report) -> tree.File:
-    """The tree of a source; from the cache where the same text parsed without errors before."""
-    stored = cache.read("tree", source.text)
-    if stored is not None:
-        try:
-            return store.load(stored)
-        except ValueError:
-            pass
-    from archspec.syntax.parse import parse
+    """The tree of a source; a kept one where the same text parsed without errors before."""
+    text = source.text
+    file = _trees.pop(text, None) or _stored(text)
+    if file is None:
+        from archspec.syntax.parse import parse
 
-    before = len(report.diagnostics)
-    file = parse(source, report)
-    if len(report.diagnostics) == before:
-        cache.write("tree", source.text, store.dump(file))
+        before = len(report.diagnostics)
+        file = parse(source, report)
+        if len(report.diagnostics) > before:
+            return file
+        cache.write("tree", text, store.dump(file))
+    _trees[text] = file  # the last one used
+    while sum(map(len, _trees)) > LARGEST_KEPT:
+        del _trees[next(iter(_trees))]
     return file
+
+
+def _stored(text: str) -> tree.File | None:
+    """The tree from the cache."""
+    stored = cache.read("tree", text)
+    if stored is None:
+        return None
+    try:
+        return store.load(stored)
+    except ValueError:
+        return None

@@ -298,9 +298,7 @@ class _Walk:
         self._statement = self._damaged = -1
 
     def _blank(self, start: int, end: int) -> None:
-        for offset in range(start, end):
-            if self.kept[offset] != "\n":
-                self.kept[offset] = " "
+        self.kept[start:end] = [c if c == "\n" else " " for c in self.kept[start:end]]
 
     def _stop(self, position: int) -> int:
         """Skip the rest of the text from `position`."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from archspec.record import Record
+from archspec.record import Record, from_values
 from archspec.syntax.tables import ParserData
 
 Children: TypeAlias = list[Any]
@@ -79,7 +79,7 @@ class Machine:
             kind = match.lastgroup or ""
             if kind == "SIGN" or (kind == "NAME" and word in keywords):
                 kind = word
-            result.append(Token(match.start(), match.end(), kind, word))
+            result.append(from_values(Token, (*match.span(), kind, word)))
         return result
 
     def run(self, tokens: Sequence[Token], start: str) -> Any:
