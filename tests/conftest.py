@@ -56,6 +56,14 @@ def cache_of_their_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def bundled_models_compiled_once() -> Iterator[None]:
+    """Files that many tests use stay compiled."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("archspec.pipeline.files.MOST_PROGRAMS", 64)
+        yield
+
+
 @pytest.fixture(scope="module")
 def explainers_made_once() -> Iterator[None]:
     """Models that are explained several times have one explainer, whose conventions are found once."""

@@ -402,7 +402,7 @@ def test_all_values_in_the_stated_domain_compile_and_agree(spec: str) -> None:
                 continue  # an assumption does not hold
             assert archspec.load(spec, **values).params.total == claimed, values
             compared += 1
-            if compared == 3:
+            if compared == 2:
                 break
         assert compared, names
 

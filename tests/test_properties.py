@@ -261,7 +261,7 @@ def test_a_folded_stack_stands_for_the_whole_one(chosen: Options) -> None:
     assert sum(data.get("repeat", 1) for _, data in short.nodes(data=True)) == len(flat)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(options())
 def test_totals_are_linear_in_the_number_of_layers(chosen: Options) -> None:
     model = load(chosen.text)
@@ -272,7 +272,7 @@ def test_totals_are_linear_in_the_number_of_layers(chosen: Options) -> None:
     assert model.params.total == load(chosen.text, layers=chosen.layers).params.total
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(options())
 def test_loading_twice_gives_the_same(chosen: Options) -> None:
     one, two = load(chosen.text), load(chosen.text)

@@ -205,6 +205,8 @@ def _current(path: str) -> Loaded | None:
     if loaded is not None and not all(cache.has_contents(p, t) for p, t in loaded.library.raw.items()):
         del _loaded[path]
         return None
+    if loaded is not None:
+        _loaded[path] = _loaded.pop(path)  # the last one used
     return loaded
 
 
