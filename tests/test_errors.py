@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from modules import PACKAGE, tree_of
 
 import archspec
 from archspec import resources
@@ -81,8 +82,8 @@ def codes() -> tuple[set[str], set[str]]:
     """The codes in the source, and patterns of those that are put together."""
     found: set[str] = set()
     patterns: set[str] = set()
-    for path in (ROOT / "archspec").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(tree_of(path)):
             for argument in _codes_given(node):
                 if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
                     found.add(argument.value)

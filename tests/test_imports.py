@@ -1,12 +1,10 @@
 """Imports go one way: a room may use those below it, and no other."""
 
 import ast
-from functools import cache
 from pathlib import Path
 
 import networkx
-
-PACKAGE = Path(__file__).parent.parent / "archspec"
+from modules import PACKAGE, tree_of
 
 MAY_IMPORT = {
     "adapters": {
@@ -383,11 +381,6 @@ MAY_IMPORT = {
     },
 }
 """What each room imports of ours; "" is the package itself."""
-
-
-@cache
-def tree_of(path: Path) -> ast.Module:
-    return ast.parse(path.read_text())
 
 
 def room_of(module: str) -> str:

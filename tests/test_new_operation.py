@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import reference
 import torch_compare
+from modules import PACKAGE, tree_of
 from small import load
 from test_docs import elementwise_work
 from test_ops import rendered
@@ -24,8 +25,6 @@ from archspec.ops import OPS, Attribute, Input, Interval, Op, Torch
 from archspec.ops.check import Shape, axis_of, broadcast, size_of
 from archspec.pytorch.build import torch_source
 from archspec.source import ArchError
-
-PACKAGE = Path(archspec.__file__).parent
 
 
 def _bottomk_shapes(x: Type, k: object, axis: object) -> tuple[Shape, Shape]:
@@ -190,7 +189,8 @@ def is_pattern(path: Path) -> bool:
 
 def names_in_tables(path: Path) -> Iterator[str]:
     """Operation names that a file compares with, or has in sets, in `match` patterns, or as keys."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    names = {*OPS} - WORDS
+    for node in ast.walk(tree_of(path)):
         match node:
             case ast.Compare():
                 found = [node.left, *node.comparators]
@@ -204,7 +204,7 @@ def names_in_tables(path: Path) -> Iterator[str]:
                 continue
         for part in found:
             for inner in ast.walk(part):
-                if isinstance(inner, ast.Constant) and inner.value in {*OPS} - WORDS:
+                if isinstance(inner, ast.Constant) and inner.value in names:
                     yield str(inner.value)
 
 

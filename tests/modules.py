@@ -1,0 +1,13 @@
+"""The Python files of the package, which several tests read."""
+
+import ast
+from functools import cache
+from pathlib import Path
+
+PACKAGE = Path(__file__).parent.parent / "archspec"
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """The syntax tree of a file; not to be changed."""
+    return ast.parse(path.read_text(encoding="utf-8"))
