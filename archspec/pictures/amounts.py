@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import lru_cache
 from typing import Any
 
 from archspec.algebra import Polynomial, factored, total
@@ -35,6 +36,7 @@ def body_bytes(body: Body) -> Quantity:
     return known
 
 
+@lru_cache(1024)  # the types of a model are few
 def bytes_of(type: Type | None) -> Quantity:
     """Return the bytes of a tensor."""
     return factored((BYTES[type.dtype], *type.shape)) if type is not None else 0

@@ -15,8 +15,7 @@ TIP, TIP_WIDTH = 7.0, 3.2
 
 def number(value: float) -> str:
     """Format a coordinate."""
-    text = f"{value:.1f}"
-    return text[:-2] if text.endswith(".0") else text
+    return f"{value:.1f}".removesuffix(".0")
 
 
 class Canvas:
