@@ -49,13 +49,24 @@ def exported(module: torch.nn.Module, inputs: Mapping[str, Type], sizes: Mapping
         for name, type in inputs.items()
     }
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")  # those of PyTorch about its own code
-            program = torch.export.export(module, (), arguments, dynamic_shapes=free, strict=False)
-            return cast("Any", program).run_decompositions({})
+            program: Any = torch.export.export(module, (), arguments, dynamic_shapes=free, strict=False)
+            return program if _is_functional(program) else program.run_decompositions({})
     except Exception as error:
         message = str(error).strip().splitlines()
         raise Untranslatable(f"torch.export fails: {message[0] if message else type(error).__name__}") from error
+
+
+def _is_functional(program: Any) -> bool:
+    """Whether nothing in a program is changed in place or is a graph of its own, both of which decomposing removes."""
+    import torch
+
+    calls = [node.target for node in program.graph.nodes if node.op == "call_function"]
+    return not any(
+        isinstance(target, torch._ops.HigherOrderOperator) or getattr(getattr(target, "_schema", None), "is_mutable", 0)
+        for target in calls
+    )
 
 
 class Capture:

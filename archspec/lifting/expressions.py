@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import struct
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple, TypeAlias
@@ -73,7 +74,9 @@ class Expressions:
         values = {found: (whole[found.text][0], whole[found.text][1] or 0) for found in simple}
         sizes = {found: pair for found, pair in values.items() if not found.text.endswith(LAYERS)}
         second: dict[Found, tuple[float, float]] = {}
-        for found, pair in [*_of_two(sizes), *_with_numbers(values)]:
+        of_two = [*_of_two(sizes)]
+        unlikely = [(found, pair) for found, pair in of_two if "*" in found.text and all(map(_is_count, found.fields))]
+        for found, pair in [*[item for item in of_two if item not in unlikely], *_with_numbers(values)]:
             if self._keep(found, pair):
                 second[found] = pair
         joint = {found: pair for found, pair in second.items() if len(found.fields) > 1}
@@ -84,7 +87,7 @@ class Expressions:
             self._keep(found, pair)
         for found, pair in _joined(sizes, second):
             self._keep(found, pair)
-        for found, pair in [*_reals(values | second, 0.5), *_logarithms(values | second)]:
+        for found, pair in [*unlikely, *_reals(values | second, 0.5), *_logarithms(values | second)]:
             self._keep(found, pair)
 
     def _keep(self, found: Found, pair: tuple[float, float]) -> bool:
@@ -94,6 +97,11 @@ class Expressions:
         if isinstance(pair[0], float):
             self._rounded.setdefault((_single(pair[0]), _single(pair[1])), found)
         return True
+
+
+def _is_count(field: str) -> bool:
+    """Whether a field counts parts: a size is a multiple of one count, but seldom the product of two."""
+    return re.search(r"heads?$|^n_head|experts|_tok(en)?$|top_?k|_k$|groups?$", field) is not None
 
 
 Values: TypeAlias = Mapping[Found, "tuple[float, float]"]
@@ -139,6 +147,8 @@ def _sums(values: Values) -> Candidates:
 def _squares(values: Values) -> Candidates:
     for extra in (0, 1, 2):
         for found, (a, b) in values.items():
+            if all(map(_is_count, found.fields)):
+                continue
             text = f"{_factor(found)} ** 2" + (f" + {extra}" if extra else "")
             yield Found(text, found.fields), (a * a + extra, b * b + extra)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from archspec.algebra import Polynomial, symbols
@@ -65,7 +66,8 @@ def program_of(
         names = _input_names(body, recording, signatures, sizes, taken, masks)
         _order(body, call, names)
         values = body.values()
-        runs = runs_of(values, body.outputs, lambda value: _key(program, found, value))
+        key = partial(_key, program, found)
+        runs = runs_of(values, body.outputs, key)
         facts = Facts(
             body,
             runs,
@@ -77,12 +79,12 @@ def program_of(
             masks,
             [path for path in kept_calls if _is_inside(path, body.path)],
         )
-        writer = BodyWriter(facts, found.__getitem__)
+        writer = BodyWriter(facts, found.__getitem__, key)
         template = writer.template()
         length = writer.free_length()
         if length is not None:
             program.dims["seq"] = None
-            writer = BodyWriter(facts, found.__getitem__, length)
+            writer = BodyWriter(facts, found.__getitem__, key, length)
             template = writer.template()
         row = _added(program, template, writer, body)
         program.imports |= writer.imports
@@ -127,7 +129,7 @@ def _list_key(path: str) -> str:
     return re.sub("[0-9]+", "#", path)
 
 
-def _key(program: Program, found: Mapping[Value, tuple[int, int]], value: Value) -> object:
+def _key(program: Program, found: Mapping[Value, tuple[int, int]], value: Value) -> Hashable:
     if value.kind == "block":
         definition, row = found[value]
         return definition, program.deep_row(definition, row)

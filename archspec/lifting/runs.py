@@ -4,18 +4,31 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
+from archspec.lifting.conditions import is_regular
 from archspec.lifting.values import Value
+
+MOST_KINDS = 4
+"""Layers of more kinds do not become one loop."""
 
 
 class Run(NamedTuple):
-    """Values each of which is made from the one before by the same layer, or by layers that only differ in numbers."""
+    """Values each of which is made from the one before by the same layer, or by layers that only differ in numbers.
+
+    If layers of several kinds alternate, `kinds` are the numbers of these.
+    """
 
     values: list[Value]
     address: str
     start: int
+    kinds: tuple[int, ...] = ()
+
+    def of_kind(self, kind: int) -> list[Value]:
+        """Return the values that are made by layers of one kind."""
+        return [value for turn, value in enumerate(self.values) if not self.kinds or self.kinds[turn] == kind]
 
     @property
     def is_shared(self) -> bool:
@@ -27,20 +40,48 @@ def runs_of(values: Sequence[Value], outputs: Sequence[Value], key: Callable[[Va
     """Return the runs among the values of a body by their last value. Layers with equal keys only differ in numbers."""
     uses = Counter([operand for value in values for operand in value.operands] + list(outputs))
     found: dict[Value, Run] = {}
+    for chain in _chains(values, uses, lambda first, second: _follows(first, second, key)):
+        found |= _divided(chain)
+    for chain in _chains(values, uses, _succeeds):
+        run = _alternating(chain, key)
+        if run is not None:
+            inside = set(run.values)
+            found = {last: other for last, other in found.items() if last not in inside} | {run.values[-1]: run}
+    return found
+
+
+def _chains(
+    values: Sequence[Value], uses: Mapping[Value, int], follows: Callable[[Value, Value], bool]
+) -> Iterator[list[Value]]:
+    """Yield values each of which only the next one uses, and follows it."""
     before: dict[Value, Value] = {}
     inside = set(values)
     for value in values:
         operands = [arg for arg in value.operands if arg in inside and uses[arg] == 1]
-        previous = next((arg for arg in operands if _follows(arg, value, key)), None)
+        previous = next((arg for arg in operands if follows(arg, value)), None)
         if previous is not None:
             before[value] = previous
-    last = set(before) - set(before.values())
-    for value in last:
-        run = [value]
-        while run[0] in before:
-            run.insert(0, before[run[0]])
-        found |= _divided(run)
-    return found
+    for value in set(before) - set(before.values()):
+        chain = [value]
+        while chain[0] in before:
+            chain.insert(0, before[chain[0]])
+        yield chain
+
+
+def _succeeds(previous: Value, value: Value) -> bool:
+    return value.kind == previous.kind == "block" and value.args[0] is previous
+
+
+def _alternating(chain: list[Value], key: Callable[[Value], Hashable]) -> Run | None:
+    """Return a run in which layers of several kinds alternate, or the same ones with other arguments."""
+    address, start, length = address_pattern([value.address for value in chain])
+    sorts = [(key(value), *map(id, value.args[1:])) for value in chain[:length]]
+    order = list(dict.fromkeys(sorts))
+    kinds = tuple([order.index(sort) for sort in sorts])
+    changes = sum([first != second for first, second in pairwise(kinds)])
+    if "[i]" not in address or not 1 < len(order) <= min(MOST_KINDS, changes) or not is_regular(kinds, start):
+        return None
+    return Run(chain[:length], address, start, kinds)
 
 
 def _divided(run: list[Value]) -> dict[Value, Run]:

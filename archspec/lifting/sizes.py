@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from typing import Any, NamedTuple
+from typing import Any
 
 from archspec.equivalence.calls.values import Untranslatable
+from archspec.lifting.conditions import Varying, conditions
 from archspec.lifting.expressions import Expressions, Found, Pair
 from archspec.lifting.names import Names, definition_names
 from archspec.lifting.numbers import literal
@@ -30,36 +31,8 @@ class Head:
     uses: list[str] = field(default_factory=list[str])
 
 
-class Varying(NamedTuple):
-    """The values of a number in the iterations of a loop, of which the first has the index `start`."""
-
-    values: tuple[Any, ...]
-    start: int
-
-    def follows(self, holds: Callable[[int], bool]) -> bool:
-        """Whether there is one value where a condition holds, and another one where it does not."""
-        sides = [
-            {value for turn, value in enumerate(self.values) if holds(self.start + turn) == side}
-            for side in (True, False)
-        ]
-        return all(len(side) <= 1 for side in sides) and not sides[0] & sides[1]
-
-
 def _together(values: Sequence[Any], start: int) -> Any:
     return values[0] if len(set(values)) == 1 else Varying(tuple(values), start)
-
-
-def conditions(start: int) -> list[tuple[str, Callable[[int], bool]]]:
-    """Return conditions on the index of a loop."""
-    found: list[tuple[str, Callable[[int], bool]]] = [(f"i == {start}", start.__eq__)]
-    for period in range(2, 9):
-        found += [(f"i % {period} == {rest}", _repeats(period, rest, True)) for rest in range(period)]
-        found += [(f"i % {period} != {rest}", _repeats(period, rest, False)) for rest in range(period)]
-    return found
-
-
-def _repeats(period: int, rest: int, holds: bool) -> Callable[[int], bool]:
-    return lambda i: (i % period == rest) == holds
 
 
 class Sizes:
@@ -166,7 +139,7 @@ class Sizes:
     def _varying(self, values: Varying, others: object, fields: dict[str, None], hint: str) -> str:
         """Return a number that differs between the iterations of a loop, as a function of the index."""
         both = [values, *([others] if isinstance(others, Varying) else [])]
-        kinds = list(dict.fromkeys(values.values))
+        kinds = [kind for kind in dict.fromkeys(values.values) if kind is not None]
         for condition, holds in conditions(values.start):
             if len(kinds) == 2 and all(item.follows(holds) for item in both):
                 yes, no = (

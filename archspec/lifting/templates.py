@@ -113,12 +113,12 @@ def filled(text: str, gaps: Sequence[str], uses: Sequence[str]) -> str:
 
     def gap(match: re.Match[str]) -> str:
         found = gaps[int(match[2])]
-        atomic = re.fullmatch(r"[\w.]+", found) or _is_call(found)
+        atomic = re.fullmatch(r"[\w.]+", found) or _is_call(found) or match[1] == " if "
         return match[1] + (
             found if atomic or (match[1] in ("(", "[", ", ", "= ", "..") and match[3] in ",)]") else f"({found})"
         )
 
-    text = re.sub(rf"(\(|\[|, |= |\.\.|){GAP}([0-9]+){GAP}(?=(.?))", gap, text)
+    text = re.sub(rf"(\(|\[|, |= | if |\.\.|){GAP}([0-9]+){GAP}(?=(.?))", gap, text)
 
     def use(match: re.Match[str]) -> str:
         found = uses[int(match[1])]

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from archspec.algebra import Polynomial, symbol, symbols
 from archspec.equivalence.calls.values import Untranslatable, listed
 from archspec.lifting.blocks import Body
+from archspec.lifting.conditions import tests_of
 from archspec.lifting.names import Names
 from archspec.lifting.notation import (
     LAYER_SETTINGS,
@@ -56,13 +57,22 @@ class Facts(NamedTuple):
 
 
 class BodyWriter:
-    """Writes one body. `definition` gives the number and the row of the definition of a call."""
+    """Writes one body. `definition` gives the number and the row of the definition of a call, `key` what is equal for
+    calls that only differ in conditions.
+    """
 
-    def __init__(self, facts: Facts, definition: Callable[[Value], tuple[int, int]], length: int | None = None) -> None:
+    def __init__(
+        self,
+        facts: Facts,
+        definition: Callable[[Value], tuple[int, int]],
+        key: Callable[[Value], object],
+        length: int | None = None,
+    ) -> None:
         self.body = body = facts.body
         self.facts = facts
         self.definition = definition
         self.runs = facts.runs
+        self.key = key
         self.gaps = Gaps()
         self.imports: set[str] = set()
         skipped = {value for run in self.runs.values() for value in run.values[:-1]}
@@ -136,6 +146,10 @@ class BodyWriter:
     # Statements -------------------------------------------------------------------------------------------------------
 
     def _operands(self, value: Value) -> list[Value]:
+        if self._alternates(value):
+            run = self.runs[value]
+            given = dict.fromkeys([operand for item in run.values for operand in item.operands])
+            return [operand for operand in given if operand not in run.values]
         first = self.runs[value].values[0] if value in self.runs else value
         return [operand for operand in first.operands if operand.op != "tensor"]
 
@@ -154,9 +168,14 @@ class BodyWriter:
         if value.op == "key_mask":
             return True
         (user,) = [other for other in self.values if value in self._operands(other)]
-        if user.op == "attention" and self._depth(value) > 1:
-            return True
+        if (user.op == "attention" and self._depth(value) > 1) or (
+            self._alternates(user) and value is not user.args[0]
+        ):
+            return not (value.op == "arange" and not value.args)
         return not (self.stream(user) is value or self._is_simple(value))
+
+    def _alternates(self, value: Value) -> bool:
+        return value in self.runs and bool(self.runs[value].kinds)
 
     def parts(self, value: Value) -> list[Value]:
         """Return the results of a value that has several."""
@@ -359,15 +378,37 @@ class BodyWriter:
         if symbol in STREAMED and value.kind == "ops" and len(args) == 2:
             other = args[1] if args[0] is stream else args[0]
             return f"{symbol} {self.argument(other, PRECEDENCE[symbol] + 1)}"
-        given = ["_" if arg is stream else self.argument(arg) for arg in self._flat(value)]
-        text = self._applied(value)
-        if given != ["_"]:
-            text += f"({', '.join(given)})"
         run = self.runs.get(value)
+        if run is not None and run.kinds:
+            text = self._alternatives(value, run)
+        else:
+            given = ["_" if arg is stream else self.argument(arg) for arg in self._flat(value)]
+            text = self._applied(value)
+            if given != ["_"]:
+                text += f"({', '.join(given)})"
         if run is not None:
             start = str(run.start)
             text += f" for i in {start}..{self.gaps.number(run.start + len(run.values), 'layers')}"
         return text
+
+    def _alternatives(self, value: Value, run: Run) -> str:
+        """Return the layer of an iteration as conditionals, or its arguments if there is only one layer."""
+        self.declared.add(value.address)
+        address = written(self._relative(run.address))
+        tests = [self.gaps.condition(test, "i") for test in tests_of(run.kinds, run.start)]
+        sorts = [run.of_kind(kind) for kind in range(len(tests) + 1)]
+        found = [[self.definition(item) for item in items] for items in sorts]
+        if len({self.key(items[0]) for items in sorts}) == 1:
+            columns = zip(*[items[0].args[1:] for items in sorts], strict=True)
+            given = ["_", *[_chosen([self.argument(arg) for arg in column], tests) for column in columns]]
+            rows = [self.definition(item)[1] for item in run.values]
+            return f"{address}: {self.gaps.use(found[0][0][0], rows, run.start)}({', '.join(given)})"
+        texts: list[str] = []
+        for items, definitions in zip(sorts, found, strict=True):
+            given = ["_", *[self.argument(arg) for arg in items[0].args[1:]]]
+            used = self.gaps.use(definitions[0][0], [row for _, row in definitions], run.start)
+            texts.append(f"{address}: {used}" + (f"({', '.join(given)})" if len(given) > 1 else ""))
+        return _chosen(texts, tests)
 
     def _applied(self, value: Value) -> str:
         """Return what is applied: with its address for a layer or block."""
@@ -426,6 +467,13 @@ class BodyWriter:
     def _relative(self, address: str, path: str | None = None) -> str:
         path = self.body.path if path is None else path
         return address[len(path) + 1 :] if path else address
+
+
+def _chosen(texts: Sequence[str], tests: Sequence[str]) -> str:
+    """Return the text of the first one whose test holds, or else the last; one text if all are equal."""
+    if len(set(texts)) == 1:
+        return texts[0]
+    return " else ".join([*[f"{text} if {test}" for text, test in zip(texts, tests, strict=False)], texts[-1]])
 
 
 def _inline(source: str, steps: tuple[str, ...]) -> str:

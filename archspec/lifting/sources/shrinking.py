@@ -56,9 +56,9 @@ class Choices(NamedTuple):
 
 
 CHOICES = (
-    Choices((3, 4, 5), 1, (6, 4, 12), 2, (6, 3), 97, 44, 5, (6, 2, 3, 1)),
-    Choices((4, 5, 6), 3, (8, 12, 4), 4, (5, 4), 113, 68, 7, (10, 3, 2, 2)),
-    Choices((), 1, (6, 4, 12), 2, (6, 3), 97, 44, 5, (6, 2, 3, 1)),
+    Choices((3, 4, 5), 1, (6, 4, 12), 2, (6, 3), 97, 44, 5, (12, 2, 3, 2)),
+    Choices((4, 5, 6), 3, (8, 12, 4), 4, (4, 5), 113, 68, 7, (20, 3, 4, 3)),
+    Choices((), 1, (6, 4, 12), 2, (6, 3), 97, 44, 5, (12, 2, 3, 2)),
 )
 """The first and the second configuration, and the first one with all layers.
 
@@ -252,7 +252,9 @@ class _Shrinking:
         self._turns[kind] = turn + 1
         match kind:
             case "layers":
-                few = max(choices.layers[turn % len(choices.layers)], self._kinds_within(value) + (choices.scale > 1))
+                few = max(
+                    choices.layers[turn % len(choices.layers)], self._kinds_within(value) + 1 + (choices.scale > 1)
+                )
                 return min(value, few) if self._kinds_within(value) else few
             case "heads":
                 return choices.heads[turn % len(choices.heads)]

@@ -1,0 +1,50 @@
+"""Conditions on the index of a loop, for what differs between its iterations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+
+class Varying(NamedTuple):
+    """The values of a number in the iterations of a loop, of which the first has the index `start`.
+
+    None stands for an iteration that does without the number.
+    """
+
+    values: tuple[Any, ...]
+    start: int
+
+    def follows(self, holds: Callable[[int], bool]) -> bool:
+        """Whether there is one value where a condition holds, and another one where it does not."""
+        sides = [
+            {value for turn, value in enumerate(self.values) if value is not None and holds(self.start + turn) == side}
+            for side in (True, False)
+        ]
+        return all(len(side) <= 1 for side in sides) and not sides[0] & sides[1]
+
+
+def conditions(start: int) -> list[tuple[str, Callable[[int], bool]]]:
+    """Return conditions on the index of a loop."""
+    found: list[tuple[str, Callable[[int], bool]]] = [(f"i == {start}", start.__eq__)]
+    for period in range(2, 9):
+        found += [(f"i % {period} == {rest}", _repeats(period, rest, True)) for rest in range(period)]
+        found += [(f"i % {period} != {rest}", _repeats(period, rest, False)) for rest in range(period)]
+    return found
+
+
+def _repeats(period: int, rest: int, holds: bool) -> Callable[[int], bool]:
+    return lambda i: (i % period == rest) == holds
+
+
+def tests_of(kinds: tuple[int, ...], start: int) -> list[Varying]:
+    """Return in which iterations each kind but the last is used, among those in which no kind before it is."""
+    last = max(kinds)
+    return [
+        Varying(tuple([None if kind < tested else kind == tested for kind in kinds]), start) for tested in range(last)
+    ]
+
+
+def is_regular(kinds: tuple[int, ...], start: int) -> bool:
+    """Whether conditions on the index tell which kind an iteration is of."""
+    return all(any(test.follows(holds) for _, holds in conditions(start)) for test in tests_of(kinds, start))
