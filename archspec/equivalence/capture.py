@@ -7,7 +7,7 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from archspec.algebra import Dim, Expression, Polynomial, dim_max, dim_min
 from archspec.equivalence.bodies import apply

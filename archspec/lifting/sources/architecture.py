@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import torch
     from torch import nn
 
-LARGEST = 60_000_000
+LARGEST = 300_000_000
 """Modules with more parameters are not run."""
 
 
@@ -162,5 +162,5 @@ def _is_like(inputs: Mapping[str, torch.Tensor], other: Mapping[str, torch.Tenso
 
 
 def _unbuilt(name: str, problem: Exception | None) -> ArchError:
-    reason = f": {type(problem).__name__}: {problem}" if problem is not None else ": it is too large to be run"
-    return fail("usage", f"cannot build and run a small `{name}`{reason}".splitlines()[0])
+    reason = f"{type(problem).__name__}: {str(problem).strip()}" if problem is not None else "it is too large to be run"
+    return fail("usage", f"cannot build and run a small `{name}`: {reason}".splitlines()[0])

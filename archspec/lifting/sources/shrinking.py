@@ -88,7 +88,7 @@ _KINDS: tuple[tuple[str, str], ...] = (
         "hidden",
         r"(hidden_size|hidden_dim|d_model|n_embd|embed_dim|^dim|embedding_size|embedding_dim|width|projection_dim)s?$",
     ),
-    ("width", r"(size|dim|dims|channels|units|n_inner|d_ff|rank|hidden|filters|inner|features|ffn)s?$"),
+    ("width", r"(size|dim|dims|channels|units|n_inner|d_ff|rank|hidden|filters|inner|features|ffn|upsample_group)s?$"),
 )
 """What a field is, by the first pattern that its name contains."""
 
