@@ -209,8 +209,15 @@ def _hoist(values: Sequence[Value], outputs: Sequence[Value]) -> None:
             continue
         inside = value.kind != "layer" and all(value.frame.contains(user.frame) for user in users[value])
         around = _common([*([value.frame] if value.kind == "layer" else []), *[user.frame for user in users[value]]])
-        if not inside or value.op not in TAKEN_APART:
+        if (not inside or value.op not in TAKEN_APART) and _may_move(value, around):
             value.frame = around
+
+
+def _may_move(value: Value, frame: Frame) -> bool:
+    """Whether a value can be computed in a call: it cannot be in one inside of its own that lacks its tensors."""
+    if frame is value.frame or not value.frame.contains(frame):
+        return True
+    return all(operand.op != "tensor" or operand.address.startswith(f"{frame.path}.") for operand in value.operands)
 
 
 def _merged(values: Sequence[Value], outputs: list[Value]) -> list[Value]:

@@ -204,6 +204,13 @@ class Builder:
         whole = (1,) * (len(shape) - len(x.shape)) + x.shape
         return self.expand(self.reshape(x, whole), shape)
 
+    def laid_out(self, x: Value, view: Value, root: Value) -> Value:
+        """Return a value with the axes that a view gives to another one of its shape."""
+        if view is root:
+            return x
+        (setting,) = view.settings.values()
+        return getattr(self, view.op)(self.laid_out(x, view.args[0], root), setting)
+
     def _viewed(self, x: Value, op: str, settings: dict[str, Any], change: Callable[[Layout], bool]) -> Value:
         root, layout = self.layout(x)
         changed = layout.copy()

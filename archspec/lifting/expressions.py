@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import re
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
 from typing import NamedTuple, TypeAlias
 
 Pair: TypeAlias = "tuple[float, float | None]"
@@ -74,9 +75,10 @@ class Expressions:
         values = {found: (whole[found.text][0], whole[found.text][1] or 0) for found in simple}
         sizes = {found: pair for found, pair in values.items() if not found.text.endswith(LAYERS)}
         second: dict[Found, tuple[float, float]] = {}
-        of_two = [*_of_two(sizes)]
-        unlikely = [(found, pair) for found, pair in of_two if "*" in found.text and all(map(_is_count, found.fields))]
-        for found, pair in [*[item for item in of_two if item not in unlikely], *_with_numbers(values)]:
+        of_two: tuple[list[Candidate], list[Candidate]] = [], []
+        for found, pair in _of_two(sizes):
+            of_two["*" in found.text and _is_unlikely(found.fields)].append((found, pair))
+        for found, pair in [*of_two[0], *_with_numbers(values)]:
             if self._keep(found, pair):
                 second[found] = pair
         joint = {found: pair for found, pair in second.items() if len(found.fields) > 1}
@@ -87,7 +89,9 @@ class Expressions:
             self._keep(found, pair)
         for found, pair in _joined(sizes, second):
             self._keep(found, pair)
-        for found, pair in [*unlikely, *_reals(values | second, 0.5), *_logarithms(values | second)]:
+        for found, pair in [*_sums_of_three(sizes), *of_two[1]]:
+            self._keep(found, pair)
+        for found, pair in [*_reals(values | second, 0.5), *_logarithms(values | second)]:
             self._keep(found, pair)
 
     def _keep(self, found: Found, pair: tuple[float, float]) -> bool:
@@ -99,13 +103,19 @@ class Expressions:
         return True
 
 
+def _is_unlikely(fields: Sequence[str]) -> bool:
+    """Whether no size is the product of these fields."""
+    return all(map(_is_count, fields)) or any("vocab" in field for field in fields)
+
+
 def _is_count(field: str) -> bool:
     """Whether a field counts parts: a size is a multiple of one count, but seldom the product of two."""
     return re.search(r"heads?$|^n_head|experts|_tok(en)?$|top_?k|_k$|groups?$", field) is not None
 
 
 Values: TypeAlias = Mapping[Found, "tuple[float, float]"]
-Candidates: TypeAlias = Iterator["tuple[Found, tuple[float, float]]"]
+Candidate: TypeAlias = tuple[Found, tuple[float, float]]
+Candidates: TypeAlias = Iterator[Candidate]
 
 
 def _with_numbers(values: Values) -> Candidates:
@@ -142,6 +152,14 @@ def _sums(values: Values) -> Candidates:
     for turn, (first, (a, b)) in enumerate(values.items()):
         for second, (c, d) in [*values.items()][turn + 1 :]:
             yield Found(f"{first.text} + {second.text}", (*first.fields, *second.fields)), (a + c, b + d)
+
+
+def _sums_of_three(values: Values) -> Candidates:
+    for items in combinations(values.items(), 3):
+        fields = tuple([name for found, _ in items for name in found.fields])
+        if not any(_is_count(name) or "vocab" in name for name in fields):
+            (a, b), (c, d), (e, f) = [pair for _, pair in items]
+            yield Found(" + ".join([found.text for found, _ in items]), fields), (a + c + e, b + d + f)
 
 
 def _squares(values: Values) -> Candidates:

@@ -38,7 +38,7 @@ def recognized(
             kind="layer",
             address=frame.path,
         )
-        return builder.spread(made, result.shape)
+        return builder.laid_out(made, result, root)
     if not names:
         return _activation(builder, frame, result)
     return None

@@ -31,7 +31,9 @@ def constant(builder: Builder, value: Any, name: str) -> Value:
         if found is not None:
             return found
     if not value.dtype.is_floating_point:
-        found = _relative_positions(builder, flat, tuple(value.shape))
+        found = (
+            _relative_positions(builder, flat, tuple(value.shape)) or _affine(builder, value) or _grid(builder, value)
+        )
         if found is not None:
             return found
     if size <= MOST_NUMBERS:
@@ -66,6 +68,44 @@ def _relative_positions(builder: Builder, values: list[int], shape: tuple[int, .
     )
     distances = builder.op("sub", builder.reshape(number, (count, 1)), builder.reshape(number, (1, count)))
     return builder.reshape(builder.op("add", distances, middle), shape)
+
+
+def _affine(builder: Builder, value: Any) -> Value | None:
+    """Return integers that grow by one number along each axis."""
+    first = int(value[(0,) * value.dim()])
+    found: Value | None = None
+    exact: Any = first
+    for axis, size in enumerate(value.shape):
+        places = [int(at == axis) for at in range(value.dim())]
+        step = int(value[tuple(places)]) - first if size > 1 else 0
+        shape = (size, *[1] * (value.dim() - 1 - axis))
+        exact = exact + step * value.new_tensor(range(size)).reshape(shape)
+        if step:
+            part = builder.reshape(builder.op("arange", stop=size), shape)
+            part = part if step == 1 else builder.op("mul", part, step)
+            found = part if found is None else builder.op("add", found, part)
+    if found is None or not value.equal(exact.expand(value.shape)):
+        return None
+    return builder.spread(builder.op("add", found, first) if first else found, tuple(value.shape))
+
+
+def _grid(builder: Builder, value: Any) -> Value | None:
+    """Return the coordinates of places in a grid, one column for each axis."""
+    if value.dim() != 2 or value.shape[1] > 3:
+        return None
+    columns = [_digit(builder, value[:, axis].tolist()) for axis in range(value.shape[1])]
+    return builder.op("stack", *columns, axis=1) if all(column is not None for column in columns) else None
+
+
+def _digit(builder: Builder, values: list[int]) -> Value | None:
+    """Return integers that count up to a number again and again, each as often."""
+    width = next((place for place, value in enumerate(values) if value != values[0]), len(values))
+    period = next((place for place in range(width, len(values)) if values[place] == values[0]), len(values))
+    if values != [place // width % -(-period // width) for place in range(len(values))]:
+        return None
+    found = builder.op("arange", stop=len(values))
+    found = builder.op("floordiv", found, width) if width > 1 else found
+    return builder.op("mod", found, period // width) if period < len(values) else found
 
 
 def _sinusoids(builder: Builder, value: Any) -> Value | None:

@@ -61,12 +61,24 @@ def _slice_scatter(
     """Return a tensor in which a slice is replaced."""
     axis = dim % len(x.shape)
     size, count = x.shape[axis], source.shape[axis] if source.shape else 1
-    if step != 1:
-        refuse("slice_scatter")
     first: Any = 0 if start is None else start
     first = first + size if isinstance(first, int) and first < 0 else first
+    if step != 1:
+        return _replaced(n, typed(n, source, types[0]), x, axis, first, step)
     parts = [forms.cut(n, x, axis, 0, first, 1), source, forms.cut(n, x, axis, first + count, size, 1)]
     return forms.concat(n, *[typed(n, part, types[0]) for part in parts if part.shape[axis] != 0], axis=axis)
+
+
+def _replaced(n: Arrays, source: Array, x: Array, axis: int, first: Any, step: int) -> Array:
+    """Return a tensor in which elements in steps along an axis are replaced."""
+    size, count = x.shape[axis], source.shape[axis]
+    if not isinstance(size, int) or not isinstance(count, int) or not isinstance(first, int):
+        refuse("slice_scatter")
+    if forms.cut(n, x, axis, first, first + count * step, step) == source:
+        return x
+    places = {first + turn * step: turn for turn in range(count)}
+    pieces = [(source, places[at]) if at in places else (x, at) for at in range(size)]
+    return forms.concat(n, *[forms.cut(n, part, axis, at, at + 1, 1) for part, at in pieces], axis=axis)
 
 
 def _select_scatter(n: Arrays, types: Sequence[Type], x: Array, source: Array, dim: int, index: int) -> Array:

@@ -151,15 +151,25 @@ def _slice_scatter(
 ) -> Value:
     axis = dim % len(x.shape)
     size, count = x.shape[axis], source.shape[axis]
-    if step != 1:
-        raise Untranslatable("it replaces elements in steps")
     first: Any = 0 if start is None else start
     first = first + size if isinstance(first, int) and first < 0 else first
     last = first + count
+    if step != 1:
+        return _replaced(b, x, converted(b, source, types[0].dtype), axis, first, step)
     before = [_slice(b, x, axis, 0, first)] if first != 0 else []
     after = [_slice(b, x, axis, last, size)] if last != size else []
     parts = [*before, converted(b, source, types[0].dtype), *after]
     return b.op("concat", *parts, axis=axis) if len(parts) > 1 else parts[0]
+
+
+def _replaced(b: Builder, x: Value, source: Value, axis: int, first: int, step: int) -> Value:
+    """Return a tensor in which elements in steps along an axis are replaced."""
+    size, count = _whole(x.shape[axis]), _whole(source.shape[axis])
+    if b.op("slice", x, axis=axis, start=first, stop=min(first + count * step, size), step=step).array == source.array:
+        return x
+    places = {first + turn * step: turn for turn in range(count)}
+    pieces = [(source, places[at]) if at in places else (x, at) for at in range(size)]
+    return b.op("concat", *[_slice(b, part, axis, at, at + 1) for part, at in pieces], axis=axis)
 
 
 def _select_scatter(b: Builder, types: Types, x: Value, source: Value, dim: int, index: int) -> Value:

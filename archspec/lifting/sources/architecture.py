@@ -162,5 +162,6 @@ def _is_like(inputs: Mapping[str, torch.Tensor], other: Mapping[str, torch.Tenso
 
 
 def _unbuilt(name: str, problem: Exception | None) -> ArchError:
-    reason = f"{type(problem).__name__}: {str(problem).strip()}" if problem is not None else "it is too large to be run"
-    return fail("usage", f"cannot build and run a small `{name}`: {reason}".splitlines()[0])
+    message = " ".join(str(problem).split())
+    reason = f"{type(problem).__name__}: {message}" if problem is not None else "it is too large to be run"
+    return fail("usage", f"cannot build and run a small `{name}`: {reason}")

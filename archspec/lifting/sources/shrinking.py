@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
+from itertools import count
 from typing import Any, NamedTuple, TypeAlias, TypeGuard, cast
 
 Fields: TypeAlias = "dict[str, Any]"
@@ -201,6 +202,8 @@ class _Shrinking:
                 found[name] = _rescaled(value, *layers[0])
             elif isinstance(value, dict) and "layer" in name and layers:
                 found[name] = _for_layers(cast("Fields", value), layers[0][1])
+            elif isinstance(value, dict) and not _is_configuration(value):
+                found[name] = _sectioned(cast("Fields", value), _head_of(actual), _head_of({**actual, **found}))
             elif isinstance(value, list):
                 found[name] = self._list(name, cast("list[Any]", value), layers)
         return found
@@ -299,12 +302,15 @@ class _Shrinking:
         return width + 8 * (scale + 1 + turn * scale) if self.proposal.has_own_heads else width
 
     def _width(self, kind: str) -> int:
-        """Return the next width, which is divided by the numbers of heads if it is that of a hidden state."""
+        """Return the next width, which is divided by the numbers of heads if it is that of a hidden state.
+
+        The second configuration has them in another order, so that no width is the sum of the same two others in both.
+        """
         unit = self._unit
         step = unit * self._multiple if kind == "hidden" or not self.proposal.is_distinct else unit
-        width = step if kind == "hidden" else step * self.choices.width
-        while width in self._used:
-            width += step
+        least = step if kind == "hidden" else step * self.choices.width
+        order = count() if self.choices.scale == 1 else ((turn + 1 ^ 1) - 1 if turn else 0 for turn in count())
+        width = next(width for width in (least + step * more for more in order) if width not in self._used)
         self._used.add(width)
         return width
 
@@ -339,6 +345,17 @@ def _numbers(scope: Mapping[str, Any]) -> list[tuple[str, int]]:
 def _lists(scope: Mapping[str, Any]) -> list[tuple[str, list[int]]]:
     found = [(name, cast("list[Any]", value)) for name, value in scope.items() if isinstance(value, list) and value]
     return [(name, value) for name, value in found if _are_integers(value)]
+
+
+def _sectioned(value: Fields, head: int, small_head: int) -> Fields:
+    """Return the parameters of rotary positions with sections that add up for heads of a small size."""
+    found = dict(value)
+    for name, sizes in _lists(value):
+        whole = sum(sizes) * small_head // head if head else 0
+        if name.endswith("section") and len(sizes) <= whole != sum(sizes):
+            rest = [max(size * whole // sum(sizes), 1) for size in sizes[1:]]
+            found[name] = [whole - sum(rest), *rest]
+    return found
 
 
 def _for_layers(value: Fields, few: int) -> Fields:
