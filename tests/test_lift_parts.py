@@ -5,13 +5,15 @@ import pytest
 from archspec.algebra import symbol
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.lifting.api import refusing
+from archspec.lifting.conditions import Varying, conditions, is_regular, tests_of
 from archspec.lifting.expressions import Expressions
 from archspec.lifting.names import Names, definition_names
 from archspec.lifting.notation import written
 from archspec.lifting.program import Program
 from archspec.lifting.roles import role_statements
 from archspec.lifting.runs import address_pattern
-from archspec.lifting.sizes import Sizes, Varying, conditions
+from archspec.lifting.sizes import Sizes
+from archspec.lifting.sources.shrinking import CHOICES, PROPOSALS, small
 from archspec.lifting.templates import Definition, Gaps, Statement, Template, filled
 from archspec.lifting.views import Layout, pattern
 from archspec.source import ArchError
@@ -203,3 +205,28 @@ def test_whatever_is_raised_becomes_one_refusal(problem: Exception) -> None:
 
     with pytest.raises(ArchError, match=f"cannot lift `Net`: {type(problem).__name__} in archspec: '?a"):
         refusing("Net", fails)
+
+
+def test_layers_that_alternate_are_told_apart_by_their_index() -> None:
+    kinds = (0, 1, 1, 2, 0, 1, 1, 2)
+    tests = tests_of(kinds, 0)
+    assert [test.values for test in tests] == [
+        (True, False, False, False, True, False, False, False),
+        (None, True, True, False, None, True, True, False),
+    ]
+    assert is_regular((0, 1, 0, 1, 0), 1) and is_regular((0, 0, 0, 1, 0), 0)
+    assert not is_regular((0, 0, 1, 0, 1, 1), 0)
+
+
+def test_sections_of_rotary_positions_add_up_in_small_heads() -> None:
+    fields = {"head_dim": 128, "num_attention_heads": 8, "rope_parameters": {"mrope_section": [24, 20, 20]}}
+    for proposal in PROPOSALS:
+        for choices in CHOICES:
+            found = small(fields, proposal, choices)
+            assert 2 * sum(found["rope_parameters"]["mrope_section"]) == found.get("head_dim", 128)
+
+
+def test_products_of_counts_are_no_sizes() -> None:
+    fields = {"hidden_size": (48, 192), "num_attention_heads": (6, 8), "num_experts_per_tok": (2, 3), "groups": (2, 4)}
+    found = Expressions({name: (a, b) for name, (a, b) in fields.items()}).find((4, 12), "size")
+    assert found is not None and found.text == "(hidden_size // num_attention_heads) // 2"

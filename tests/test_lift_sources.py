@@ -101,13 +101,13 @@ def test_few_layers_are_of_all_kinds() -> None:
     kinds = ["local"] * 5 + ["full"] + ["local"] * 6
     fields = {"num_hidden_layers": 12, "layer_types": kinds}
     counts = [small(fields, PROPOSALS[0], choices)["num_hidden_layers"] for choices in CHOICES]
-    assert counts == [6, 7, 12]
+    assert counts == [7, 8, 12]  # one more than has both kinds, so that the loop is seen to go on
 
 
 def test_lists_with_an_item_for_each_layer_are_shortened() -> None:
     fields = {"num_hidden_layers": 6, "layer_types": ["a", "b"] * 3, "depths": [2, 2, 6, 2], "eos_token_id": [1, 200]}
     found = small(fields | {"vocab_size": 300}, PROPOSALS[0], CHOICES[0])
-    assert found["layer_types"] == ["a", "b", "a", "b"] and len(found["depths"]) == 4
+    assert found["layer_types"] == ["a", "b", "a", "b", "a"] and len(found["depths"]) == 4
     assert max(found["eos_token_id"]) < found["vocab_size"]
 
 

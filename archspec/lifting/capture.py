@@ -10,6 +10,7 @@ from archspec.algebra import Dim, Polynomial, symbol
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.equivalence.capture import exported
 from archspec.ir import Type
+from archspec.lifting.modes import changed_mode, modes_of
 from archspec.lifting.program import Program, program_of
 from archspec.lifting.recording import Recording
 from archspec.lifting.signatures import Signatures, signatures_of
@@ -47,9 +48,13 @@ def captured(subject: Subject, optional: bool = True) -> Captured:
     module = subject.module
     if any(part.training for part in module.modules()):
         raise Untranslatable("it is in training: call `eval()` first")
+    modes = modes_of(module)
     signatures = signatures_of(module, subject.inputs)
     types, sizes = dimensions(subject.inputs, subject.other_inputs)
     recording = _recorded(subject, types, sizes)
+    changed = changed_mode(modes, module)
+    if changed is not None:
+        raise Untranslatable(f"a call of it changes its `{changed}`")
     values = recording.results()
     outputs = [value.array for value in values]
     program = program_of(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from archspec.lifting.modes import changed_mode, modes_of
 from archspec.lifting.sources.shrinking import (
     CHOICES,
     PROPOSALS,
@@ -121,9 +122,13 @@ def _small(architecture: Architecture, turn: int, first: Fields | None = None) -
         except Exception as error:  # of any class, as it comes from the architecture
             problem = problem or error
             continue
+        modes = modes_of(module)
         for inputs in architecture.inputs(module, turn % 2):
             error = failure(module, inputs)
             if error is None:
+                changed = changed_mode(modes, module)
+                if changed is not None:
+                    raise fail("lift", f"cannot lift `{architecture.name}`: a call of it changes its `{changed}`")
                 others = [other for other in architecture.inputs(module, 1 - turn % 2) if _is_like(inputs, other)]
                 other = next((other for other in others if failure(module, other) is None), None)
                 numbers = numbers_of(_settled(module, merged(architecture.fields, fields)))

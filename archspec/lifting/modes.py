@@ -1,0 +1,26 @@
+"""Modes of modules: attributes that choose what they compute, which a call must not change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+def modes_of(module: nn.Module) -> dict[str, object]:
+    """Return the texts and booleans that a module and its parts have as attributes, and the classes of the parts."""
+    found: dict[str, object] = {}
+    for path, part in module.named_modules():
+        found[path] = type(part)
+        for name, value in vars(part).items():
+            if isinstance(value, str | bool):
+                found[f"{path}.{name}" if path else name] = value
+    return found
+
+
+def changed_mode(before: Mapping[str, object], module: nn.Module) -> str | None:
+    """Return the first mode of a module that is not what it was before."""
+    after = modes_of(module)
+    return next((name for name in {**before, **after} if before.get(name) != after.get(name)), None)
