@@ -1,7 +1,8 @@
 """Classes of `transformers` that `lift` has not been made for: what is lifted is right, and the share does not fall.
 
 `lift_classes.yaml` has 150 classes, drawn at random from all model types with `random.seed(20)`, and the reason why one
-is refused, for those that have been tried. The configurations are the defaults of their types.
+is refused, for those that have been tried. The configurations are the defaults of their types. Some of these build no
+model at all: a field that has no default is missing, or a package.
 """
 
 import json
@@ -12,28 +13,34 @@ from typing import Any
 import pytest
 import yaml
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
-
-import archspec  # noqa: E402
-from archspec.equivalence.api import equivalent  # noqa: E402
-from archspec.lifting.sources.architecture import subject_of  # noqa: E402
-from archspec.lifting.sources.configuration import architecture_of  # noqa: E402
-from archspec.lifting.sources.lifting import lift_source  # noqa: E402
+import archspec
+from archspec.equivalence.api import equivalent
+from archspec.lifting.sources.architecture import subject_of
+from archspec.lifting.sources.configuration import architecture_of
+from archspec.lifting.sources.lifting import lift_source
 
 CLASSES: dict[str, dict[str, str]] = yaml.safe_load((Path(__file__).parent / "lift_classes.yaml").read_text())
 TRIED = {name: entry for name, entry in CLASSES.items() if "refused" in entry or "lifted" in entry}
 LIFTED = [name for name, entry in TRIED.items() if "lifted" in entry]
+SAMPLE = ("clip_text_model", "ernie", "persimmon")
+
+
+def test_the_share_of_lifted_classes_does_not_fall() -> None:
+    assert len(CLASSES) == 150
+    assert len(LIFTED) >= 20
+    assert {*SAMPLE} <= {*LIFTED}
 
 
 @pytest.mark.slow
 def test_the_list_is_complete() -> None:
-    assert len(CLASSES) == 150
+    transformers = pytest.importorskip("transformers")
     assert all(hasattr(transformers, entry["class"]) for entry in CLASSES.values())
 
 
 def lifted(name: str, folder: Path) -> tuple[Any, Any] | None:
     """The spec of a class with its default configuration, and its architecture; None if it is refused."""
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
     path = folder / "config.json"
     path.write_text(json.dumps({"model_type": name, "architectures": [CLASSES[name]["class"]]}))
     try:
@@ -44,7 +51,7 @@ def lifted(name: str, folder: Path) -> tuple[Any, Any] | None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", LIFTED[:1])
+@pytest.mark.parametrize("name", SAMPLE)
 def test_a_class_is_lifted(name: str, tmp_path: Path) -> None:
     check(name, tmp_path)
 

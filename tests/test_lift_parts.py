@@ -5,7 +5,7 @@ import pytest
 from archspec.algebra import symbol
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.lifting.api import refusing
-from archspec.lifting.conditions import Varying, conditions, is_regular, tests_of
+from archspec.lifting.conditions import Varying, branches_of, conditions, is_regular
 from archspec.lifting.expressions import Expressions
 from archspec.lifting.names import Names, definition_names
 from archspec.lifting.notation import written
@@ -209,7 +209,7 @@ def test_whatever_is_raised_becomes_one_refusal(problem: Exception) -> None:
 
 def test_layers_that_alternate_are_told_apart_by_their_index() -> None:
     kinds = (0, 1, 1, 2, 0, 1, 1, 2)
-    tests = tests_of(kinds, 0)
+    tests = branches_of(kinds, 0)
     assert [test.values for test in tests] == [
         (True, False, False, False, True, False, False, False),
         (None, True, True, False, None, True, True, False),

@@ -60,13 +60,12 @@ def exported(module: torch.nn.Module, inputs: Mapping[str, Type], sizes: Mapping
 
 def _is_functional(program: Any) -> bool:
     """Whether nothing in a program is changed in place or is a graph of its own, both of which decomposing removes."""
-    import torch
-
-    calls = [node.target for node in program.graph.nodes if node.op == "call_function"]
-    return not any(
-        isinstance(target, torch._ops.HigherOrderOperator) or getattr(getattr(target, "_schema", None), "is_mutable", 0)
-        for target in calls
-    )
+    schemas = [
+        getattr(node.target, "_schema", None)
+        for node in program.graph.nodes
+        if node.op == "call_function" and node.target.__class__.__module__ != "builtins"
+    ]
+    return all(schema is not None and not schema.is_mutable for schema in schemas)
 
 
 class Capture:

@@ -44,10 +44,11 @@ def refusing(name: str, function: Callable[[], Result]) -> Result:
     except ArchError:
         raise
     except Untranslatable as problem:
-        reason, help = str(problem), None
+        raise fail("lift", f"cannot lift `{name}`: {problem}".splitlines()[0]) from problem
     except Exception as problem:  # of any class: there is either a spec or one refusal
-        reason, help = f"{type(problem).__name__} in archspec: {problem}", "report this, with the module"
-    raise fail("lift", f"cannot lift `{name}`: {reason}".splitlines()[0], help=help)
+        reason = f"{type(problem).__name__} in archspec: {problem}"
+        help = "report this, with the module"
+        raise fail("lift", f"cannot lift `{name}`: {reason}".splitlines()[0], help=help) from problem
 
 
 def _lifted(subject: Subject) -> str:

@@ -37,7 +37,7 @@ def _repeats(period: int, rest: int, holds: bool) -> Callable[[int], bool]:
     return lambda i: (i % period == rest) == holds
 
 
-def tests_of(kinds: tuple[int, ...], start: int) -> list[Varying]:
+def branches_of(kinds: tuple[int, ...], start: int) -> list[Varying]:
     """Return in which iterations each kind but the last is used, among those in which no kind before it is."""
     last = max(kinds)
     return [
@@ -47,4 +47,4 @@ def tests_of(kinds: tuple[int, ...], start: int) -> list[Varying]:
 
 def is_regular(kinds: tuple[int, ...], start: int) -> bool:
     """Whether conditions on the index tell which kind an iteration is of."""
-    return all(any(test.follows(holds) for _, holds in conditions(start)) for test in tests_of(kinds, start))
+    return all(any(test.follows(holds) for _, holds in conditions(start)) for test in branches_of(kinds, start))

@@ -122,7 +122,7 @@ def _with_numbers(values: Values) -> Candidates:
     for number in (2, 3, 4, 5, 6, 8):
         for found, (a, b) in values.items():
             yield Found(f"{number} * {_factor(found)}", found.fields), (number * a, number * b)
-    for number in (2, 4):
+    for number in (2, 4, 8):
         for found, (a, b) in values.items():
             if a >= number and b >= number:
                 yield Found(f"{_factor(found)} // {number}", found.fields), (a // number, b // number)

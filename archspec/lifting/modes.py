@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from torch import nn
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 def modes_of(module: nn.Module) -> dict[str, object]:
     """Return the texts and booleans that a module and its parts have as attributes, and the classes of the parts."""
     found: dict[str, object] = {}
-    for path, part in module.named_modules():
+    for path, part in cast("Iterable[tuple[str, nn.Module]]", module.named_modules()):
         found[path] = type(part)
         for name, value in vars(part).items():
             if isinstance(value, str | bool):

@@ -19,6 +19,10 @@ NAMES_OF_GAPS = {"in_features": "inputs", "out_features": "outputs", "count": "r
 """Names for hyperparameters that no field gives a name."""
 
 
+class Unlike(Untranslatable):
+    """A module is another program at other sizes."""
+
+
 @dataclass
 class Head:
     """The hyperparameters of a definition, and the texts of its gaps and uses."""
@@ -202,7 +206,7 @@ def _check_alike(program: Program, other: Program) -> None:
         if first is None or second is None or first.template != second.template:
             found = first or second
             assert found is not None
-            raise Untranslatable(f"`{found.template.kind}` does something else at other sizes than at the first ones")
+            raise Unlike(f"`{found.template.kind}` does something else at other sizes than at the first ones")
 
 
 def _is_number(value: object) -> bool:

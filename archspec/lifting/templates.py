@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from archspec.algebra import Expression, Polynomial, substitute
+from archspec.lifting.conditions import Varying
 from archspec.lifting.numbers import literal
 
 GAP = "\x00"
@@ -69,7 +70,7 @@ class Gaps:
         self.starts: list[int] = []
         self.renamed: dict[str, Expression] = {}
 
-    def condition(self, value: bool, hint: str) -> str:
+    def condition(self, value: bool | Varying, hint: str) -> str:
         """Return the text of a condition that may differ between instances."""
         self.values.append(value)
         self.hints.append(hint)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from archspec.algebra import Polynomial, symbol, symbols
 from archspec.equivalence.calls.values import Untranslatable, listed
 from archspec.lifting.blocks import Body
-from archspec.lifting.conditions import tests_of
+from archspec.lifting.conditions import branches_of
 from archspec.lifting.names import Names
 from archspec.lifting.notation import (
     LAYER_SETTINGS,
@@ -395,7 +395,7 @@ class BodyWriter:
         """Return the layer of an iteration as conditionals, or its arguments if there is only one layer."""
         self.declared.add(value.address)
         address = written(self._relative(run.address))
-        tests = [self.gaps.condition(test, "i") for test in tests_of(run.kinds, run.start)]
+        tests = [self.gaps.condition(test, "i") for test in branches_of(run.kinds, run.start)]
         sorts = [run.of_kind(kind) for kind in range(len(tests) + 1)]
         found = [[self.definition(item) for item in items] for items in sorts]
         if len({self.key(items[0]) for items in sorts}) == 1:

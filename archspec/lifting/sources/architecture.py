@@ -11,10 +11,12 @@ from archspec.lifting.modes import changed_mode, modes_of
 from archspec.lifting.sources.shrinking import (
     CHOICES,
     PROPOSALS,
+    Choices,
     Fields,
     Proposal,
     has_patterns,
     hidden_changes,
+    kind_of,
     merged,
     small,
 )
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
 LARGEST = 300_000_000
 """Modules with more parameters are not run."""
 
+MOST_UNROLLED = 40
+"""Layers of larger modules are not written one by one."""
+
 
 @dataclass(frozen=True)
 class Architecture:
@@ -38,6 +43,7 @@ class Architecture:
     build: Callable[[Fields], nn.Module]
     inputs: Callable[[nn.Module, int], Iterator[dict[str, torch.Tensor]]]
     proposals: Sequence[Proposal] = PROPOSALS
+    choices: Sequence[Choices] = CHOICES
 
     def actual(self) -> nn.Module:
         """Return the actual module, without values. Raises ArchError if it cannot be built."""
@@ -76,9 +82,23 @@ def subject_of(architecture: Architecture) -> Subject:
     )
 
 
-def with_all_layers(architecture: Architecture) -> Subject | None:
-    """Return a module that is small but for the number of its layers; None if all layers are the same."""
-    return _small(architecture, 2).subject if has_patterns(architecture.fields) else None
+def with_all_layers(architecture: Architecture, alternates: bool) -> Subject | None:
+    """Return a module that is small but for the number of its layers; None if all layers are the same.
+
+    They are not if the configuration says so, or if those of a small module alternate.
+    """
+    is_shallow = any(choices.layers for choices in architecture.choices)
+    if is_shallow and (alternates or has_patterns(architecture.fields)):
+        return _small(architecture, 2).subject
+    return None
+
+
+def unrolled(architecture: Architecture) -> Architecture | None:
+    """Return the architecture with all layers in small modules; None if there are too many of them."""
+    layers = [value for name, value in numbers_of(architecture.fields).items() if kind_of(name) == "layers"]
+    if sum([value for value in layers if isinstance(value, int)]) > MOST_UNROLLED:
+        return None
+    return replace(architecture, choices=[choices._replace(layers=()) for choices in architecture.choices])
 
 
 def uncropped(architecture: Architecture) -> Architecture | None:
@@ -107,7 +127,7 @@ def _small(architecture: Architecture, turn: int, first: Fields | None = None) -
 
     problem: Exception | None = None
     for proposal in architecture.proposals:
-        fields = small(architecture.fields, proposal, CHOICES[turn])
+        fields = small(architecture.fields, proposal, architecture.choices[turn])
         if first is not None and hidden_changes(architecture.fields, first, fields):
             continue
         try:
@@ -123,6 +143,11 @@ def _small(architecture: Architecture, turn: int, first: Fields | None = None) -
             problem = problem or error
             continue
         modes = modes_of(module)
+        if next(architecture.inputs(module, 0), None) is None:
+            names = ", ".join(
+                [f"`{name}`" for name in inspect.signature(module.forward).parameters if name != "kwargs"]
+            )
+            raise fail("usage", f"cannot run a small `{architecture.name}`: no inputs are known for {names}")
         for inputs in architecture.inputs(module, turn % 2):
             error = failure(module, inputs)
             if error is None:

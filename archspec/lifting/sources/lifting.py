@@ -9,6 +9,7 @@ from archspec.equivalence.calls.values import Untranslatable
 from archspec.lifting.api import lift_subject, refusing
 from archspec.lifting.capture import captured
 from archspec.lifting.check import check
+from archspec.lifting.sizes import Unlike
 from archspec.lifting.sources.subjects import Source, source_of
 from archspec.lifting.subject import Subject
 from archspec.pipeline.compile import loads
@@ -23,8 +24,8 @@ def lift_source(text: str, inputs: Sequence[str] = ()) -> str:
     source = source_of(text, inputs)
     try:
         return _lifted(source)
-    except ArchError:
-        other = source.alternative()
+    except ArchError as error:
+        other = source.unrolled() if isinstance(error.__cause__, Unlike) else source.alternative()
         if other is None:
             raise
         return _lifted(other)
@@ -36,7 +37,7 @@ def _lifted(source: Source) -> str:
     name, reason = source.subject.name, other_tensors(model, source.actual())
     if reason:
         raise fail("lift", f"cannot lift `{name}`: the spec of a small one does not hold for its sizes: {reason}")
-    deep = source.deep()
+    deep = source.deep(" if i " in spec)
     if deep is not None:
         overrides = {name: deep.numbers[name] for name in model.hyperparameters}
         refusing(name, lambda: _check_deep(spec, overrides, deep))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
-from itertools import count
+from itertools import chain, count
 from typing import Any, NamedTuple, TypeAlias, TypeGuard, cast
 
 Fields: TypeAlias = "dict[str, Any]"
@@ -54,17 +54,18 @@ class Choices(NamedTuple):
     positions: int
     width: int
     experts: tuple[int, int, int, int]
+    steps: tuple[int, ...]
 
 
 CHOICES = (
-    Choices((3, 4, 5), 1, (6, 4, 12), 2, (6, 3), 97, 44, 5, (12, 2, 3, 2)),
-    Choices((4, 5, 6), 3, (8, 12, 4), 4, (4, 5), 113, 68, 7, (20, 3, 4, 3)),
-    Choices((), 1, (6, 4, 12), 2, (6, 3), 97, 44, 5, (12, 2, 3, 2)),
+    Choices((3, 4, 5), 1, (6, 4, 12), 2, (6, 3), 97, 44, 5, (12, 2, 3, 2), (0, 1, 3, 6, 10)),
+    Choices((4, 5, 6), 3, (8, 12, 4), 4, (4, 5), 113, 68, 7, (20, 3, 4, 3), (0, 2, 3, 7, 9)),
+    Choices((), 1, (6, 4, 12), 2, (6, 3), 97, 44, 5, (12, 2, 3, 2), (0, 1, 3, 6, 10)),
 )
 """The first and the second configuration, and the first one with all layers.
 
-Widths are multiples of `scale`. Groups divide heads. Experts are all, those of a token, their groups, and the groups of
-a token.
+Widths are multiples of `scale`, and exceed the least one by `steps`. Groups divide heads. Experts are all, those of a
+token, their groups, and the groups of a token.
 """
 
 _KINDS: tuple[tuple[str, str], ...] = (
@@ -160,7 +161,8 @@ class _Shrinking:
         self.choices = choices
         self._actual = actual
         self._keeps_heads = not proposal.unit and proposal.has_own_heads
-        self._unit = proposal.unit * choices.scale or (_head_of(actual) if self._keeps_heads else 0)
+        unit = proposal.unit * choices.scale * round(1 / _rotary_part(actual))
+        self._unit = unit or (_head_of(actual) if self._keeps_heads else 0)
         self._used: set[int] = set()
         self._known: dict[tuple[str, int], int] = {}
         self._turns: dict[str, int] = {}
@@ -304,13 +306,13 @@ class _Shrinking:
     def _width(self, kind: str) -> int:
         """Return the next width, which is divided by the numbers of heads if it is that of a hidden state.
 
-        The second configuration has them in another order, so that no width is the sum of the same two others in both.
+        Widths do not grow evenly, so that none is a simple sum of others in both configurations.
         """
         unit = self._unit
         step = unit * self._multiple if kind == "hidden" or not self.proposal.is_distinct else unit
         least = step if kind == "hidden" else step * self.choices.width
-        order = count() if self.choices.scale == 1 else ((turn + 1 ^ 1) - 1 if turn else 0 for turn in count())
-        width = next(width for width in (least + step * more for more in order) if width not in self._used)
+        steps = chain(self.choices.steps, count(self.choices.steps[-1] + 1))
+        width = next(width for width in (least + step * more for more in steps) if width not in self._used)
         self._used.add(width)
         return width
 
@@ -320,6 +322,14 @@ def _head_of(actual: Mapping[str, Any]) -> int:
     numbers = [(kind_of(name), value) for scope in _scopes(actual) for name, value in _numbers(scope)]
     kinds = dict(reversed(numbers))
     return kinds.get("head") or kinds.get("hidden", 0) // kinds.get("heads", 1)
+
+
+def _rotary_part(actual: Mapping[str, Any]) -> float:
+    """Return the share of a head that has rotary positions."""
+    scopes: list[Mapping[str, Any]] = [*_scopes(actual)]
+    scopes += [scope["rope_parameters"] for scope in scopes if isinstance(scope.get("rope_parameters"), dict)]
+    found = [scope.get(name) for scope in scopes for name in ("partial_rotary_factor", "rotary_pct")]
+    return min([part for part in found if isinstance(part, float) and 0.1 <= part <= 1], default=1.0)
 
 
 def _divisors(actual: Mapping[str, Any]) -> Iterator[int]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from archspec.lifting.sources.architecture import Architecture, subject_of, uncropped, with_all_layers
+from archspec.lifting.sources.architecture import Architecture, subject_of, uncropped, unrolled, with_all_layers
 from archspec.lifting.sources.collections import COLLECTIONS, subject_of_collection
 from archspec.lifting.sources.configuration import architecture_of, is_configuration
 from archspec.lifting.sources.file import subject_of_file
@@ -23,10 +24,14 @@ class Source(NamedTuple):
 
     subject: Subject
     actual: Callable[[], nn.Module]
-    deep: Callable[[], Subject | None] = lambda: None
-    """A module of the same class with all layers, where these may differ."""
+    deep: Callable[[bool], Subject | None] = lambda alternates: None
+    """A module of the same class with all layers, where these may differ: if those of a small one alternate, or else if
+    the configuration says so.
+    """
     alternative: Callable[[], Source | None] = lambda: None
     """Another module to lift, if this one has sizes that do not show what they depend on."""
+    unrolled: Callable[[], Source | None] = lambda: None
+    """Another module to lift, if this one is another program with more layers."""
 
 
 def source_of(text: str, inputs: Sequence[str] = ()) -> Source:
@@ -54,8 +59,12 @@ def _of_architecture(architecture: Architecture) -> Source:
         other = uncropped(architecture)
         return _of_architecture(other)._replace(alternative=lambda: None) if other is not None else None
 
+    def with_layers() -> Source | None:
+        other = unrolled(architecture)
+        return _of_architecture(other)._replace(unrolled=lambda: None) if other is not None else None
+
     found = subject_of(architecture)
-    return Source(found, architecture.actual, lambda: with_all_layers(architecture), alternative)
+    return Source(found, architecture.actual, partial(with_all_layers, architecture), alternative, with_layers)
 
 
 def _known_inputs(text: str) -> ArchError:
