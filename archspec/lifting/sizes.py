@@ -74,7 +74,7 @@ class Sizes:
         """Decide the hyperparameters of a definition, and the texts of its gaps and uses."""
         definition, head = self.program.definitions[number], self.heads[number]
         other = self.other.definitions[number] if self.other is not None else None
-        taken = Names([*self.expressions.fields, *[name for name, _, _ in definition.template.inputs]])
+        taken = Names([*self.expressions.fields, *_values(definition)])
         fields: dict[str, None] = {}
 
         def text(hint: str, column: Sequence[Any], second: Sequence[Any] | None) -> str:
@@ -167,7 +167,8 @@ class Sizes:
 
     def _created(self, pair: Pair, hint: str) -> Found:
         """Return a new hyperparameter."""
-        name = Names([*self.expressions.fields]).take([NAMES_OF_GAPS.get(hint, hint), f"{hint}_size"])
+        values = [name for definition in self.program.definitions for name in _values(definition)]
+        name = Names([*self.expressions.fields, *values]).take([NAMES_OF_GAPS.get(hint, hint), f"{hint}_size"])
         self.expressions.add(name, pair)
         self.order.append(name)
         self.created.append(name)
@@ -197,6 +198,12 @@ def _passed(definition: Definition, use: int, column: Sequence[Any]) -> list[Any
     """Return what each instance of a definition passes to what it uses, of the values of all instances of that."""
     start = definition.template.starts[use]
     return [_together([column[row] for row in rows[use]], start) for rows in definition.inside]
+
+
+def _values(definition: Definition) -> list[str]:
+    """Return the names of the inputs and values of a definition."""
+    template = definition.template
+    return [*[name for name, _, _ in template.inputs], *[name for item in template.statements for name in item.names]]
 
 
 def _check_alike(program: Program, other: Program) -> None:
