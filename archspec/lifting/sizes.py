@@ -20,7 +20,7 @@ NAMES_OF_GAPS = {"in_features": "inputs", "out_features": "outputs", "count": "r
 
 
 class Unlike(Untranslatable):
-    """A module is another program at other sizes."""
+    """A module is another program at other sizes, or has sizes that no field decides."""
 
 
 @dataclass
@@ -182,7 +182,7 @@ class Sizes:
                 found[name] = actual[name]
             elif actual is not None:
                 value = self.expressions.fields[name][0]
-                raise Untranslatable(
+                raise Unlike(
                     f"the configuration has no field that decides a size, {value} in the module it was lifted from"
                 )
             else:

@@ -79,7 +79,8 @@ class BodyWriter:
         self.values = [value for value in body.values() if value.op != "tensor" and value not in skipped]
         self.uses = Counter([operand for value in self.values for operand in self._operands(value)])
         self.uses.update(body.outputs)
-        self.names = Names([*facts.inputs, *facts.taken])
+        functions = {value.op for value in body.values() if value.kind in ("ops", "std")}
+        self.names = Names([*facts.inputs, *facts.taken, *functions])
         self.called: dict[Value, str] = dict(zip(body.inputs, facts.inputs, strict=True))
         self.declared: set[str] = set()
         self.statements: list[Statement] = []

@@ -94,7 +94,9 @@ def with_all_layers(architecture: Architecture, alternates: bool) -> Subject | N
 
 
 def unrolled(architecture: Architecture) -> Architecture | None:
-    """Return the architecture with all layers in small modules; None if there are too many of them."""
+    """Return the architecture with all layers in small modules, and with lists of sizes as they are; None if there are
+    too many layers.
+    """
     layers = [value for name, value in numbers_of(architecture.fields).items() if kind_of(name) == "layers"]
     if sum([value for value in layers if isinstance(value, int)]) > MOST_UNROLLED:
         return None
