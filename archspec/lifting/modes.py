@@ -10,12 +10,12 @@ if TYPE_CHECKING:
 
 
 def modes_of(module: nn.Module) -> dict[str, object]:
-    """Return the texts and booleans that a module and its parts have as attributes, and the classes of the parts."""
+    """Return the public texts and booleans that a module and its parts have, and the classes of the parts."""
     found: dict[str, object] = {}
     for path, part in cast("Iterable[tuple[str, nn.Module]]", module.named_modules()):
         found[path] = type(part)
         for name, value in vars(part).items():
-            if isinstance(value, str | bool):
+            if isinstance(value, str | bool) and not name.startswith("_"):  # bookkeeping of a library, as of its hooks
                 found[f"{path}.{name}" if path else name] = value
     return found
 
