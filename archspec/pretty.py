@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 
 class Beside(str):
-    """Text that no limit applies to, such as a comment at the end of a line."""
+    """Text at the end of a line that no limit applies to, such as a comment. It ends its line."""
 
 
 class Nest(NamedTuple):
@@ -58,11 +58,21 @@ def printed(doc: Doc, width: int, indent: int, start: str | None = None) -> list
     """The lines of a document; `start` is what the first line begins with, by default the indentation."""
     lines = [" " * indent if start is None else start]
     waiting: list[tuple[int, Doc]] = [(indent, doc)]
+    is_ended = False
     while waiting:
         indent, doc = waiting.pop()
+        if is_ended and _begins_line(doc):
+            lines.append(" " * indent)
+            is_ended = False
         match doc:
             case "\n":
                 lines.append(" " * indent)
+                is_ended = False
+            case " " if is_ended:
+                pass
+            case Beside():
+                lines[-1] += doc
+                is_ended = True
             case str():
                 lines[-1] += doc
             case list():
@@ -90,6 +100,13 @@ def printed(doc: Doc, width: int, indent: int, start: str | None = None) -> list
                 fitting = (way for way in ways if _fits(printed(way, width, indent, lines[-1]), width, after))
                 waiting.append((indent, next(fitting, last)))
     return lines
+
+
+def _begins_line(doc: Doc) -> bool:
+    """Whether a document after the end of a line begins the next one."""
+    if isinstance(doc, str):
+        return bool(doc.strip()) and not isinstance(doc, Beside)
+    return isinstance(doc, Align | Group)
 
 
 def lines_between(parts: Sequence[Doc], end: str = "") -> Doc:

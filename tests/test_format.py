@@ -58,6 +58,17 @@ def with_comments(text: str, chance: random.Random) -> str:
     return "".join(parts)
 
 
+def with_comments_in_brackets(text: str, chance: random.Random) -> str:
+    """The text with comments in some of the spaces in its brackets."""
+    depth = 0
+    parts = re.findall(r'#[^\n]*|"[^"\n]*"| +|[^\s"#]|\n', text)
+    for i, part in enumerate(parts):
+        depth += (part in ("(", "[")) - (part in (")", "]"))
+        if depth > 0 and part.isspace() and chance.random() < 0.1:
+            parts[i] = chance.choice(" \n") + f"# comment {i}\n"
+    return "".join(parts)
+
+
 def holds(text: str) -> None:
     """What must hold of a text, with or without errors."""
     text = re.sub(r"\r\n?", "\n", text)
@@ -135,6 +146,12 @@ def test_line_starts_that_would_end_a_list() -> None:
     assert parsed(formatted) == parsed(text)
 
 
+def test_the_condition_of_a_long_step_stays_in_its_line() -> None:
+    names = [f"some_long_name_{i}" for i in range(9)]
+    text = f"fn f(x) {{\n  return x\n    |> drop({', '.join(names)}) if some_condition\n}}\n"
+    assert "some_long_name_8) if some_condition\n" in archspec.format(text)
+
+
 @pytest.mark.parametrize(
     ("text", "formatted"),
     [
@@ -195,6 +212,15 @@ def test_comments_anywhere() -> None:
         holds(with_comments(SPECS[("attention.arch", "norm.arch")[seed % 2]], random.Random(seed)))
 
 
+def test_comments_in_brackets_keep_nothing_from_being_formatted() -> None:
+    for seed in range(6):
+        text = with_comments_in_brackets(SPECS[("attention.arch", "norm.arch")[seed % 2]], random.Random(seed))
+        assert parsed(text)[2] == []
+        formatted = archspec.format(text)
+        assert archspec.format(in_another_layout(formatted, random.Random(seed))) == formatted
+        assert parsed(formatted) == parsed(text)
+
+
 def test_mutated_specs() -> None:
     for seed in range(15):
         holds(mutate(SMALL, random.Random(seed)))
@@ -206,6 +232,17 @@ def test_mutated_specs() -> None:
 def test_many_mutated_specs(name: str) -> None:
     for seed in range(160):  # over 10,000 for all
         holds(mutate(SPECS[name], random.Random(f"format {name} {seed}")))
+
+
+@pytest.mark.exhaustive
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SPECS)
+def test_comments_in_brackets_of_all_specs(name: str) -> None:
+    for seed in range(20):
+        text = with_comments_in_brackets(SPECS[name], random.Random(seed))
+        formatted = archspec.format(text)
+        assert archspec.format(in_another_layout(formatted, random.Random(seed))) == formatted
+        assert parsed(formatted) == parsed(text)
 
 
 @given(noise)

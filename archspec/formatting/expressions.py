@@ -61,7 +61,8 @@ class Layout:
         """Return the documents of the parts of a rule, with spaces between them."""
         found: list[Doc] = []
         for i, part in enumerate(parts):
-            found += [_gap(rule, parts[i - 1], part) if i else "", self.doc(part, inside)]
+            found += [*self._between(parts[i - 1], part), _gap(rule, parts[i - 1], part)] if i else []
+            found.append(self.doc(part, inside))
         return found
 
     def is_broken(self, chain: Branch) -> bool:
@@ -73,15 +74,16 @@ class Layout:
         """Return the comments between two offsets."""
         return self._comments[bisect_left(self._starts, start) : bisect_left(self._starts, end)]
 
-    def comments_in_lists(self, part: Part) -> int:
-        """Return the number of comments between the items of lists."""
+    def comments_in_brackets(self, part: Part) -> int:
+        """Return the number of comments in the brackets of a part."""
         found = 0
         pending = [part]
         while pending:
             part = pending.pop()
             if isinstance(part, Branch) and self.comments_in(part.start, part.end):
-                pending += part.children
-                found += len(self._between_items(part))
+                opening = _opening(part.children)
+                pending += part.children[:opening]
+                found += len(self.comments_in(part.children[opening].end, part.end)) if opening is not None else 0
         return found
 
     def _between_items(self, branch: Branch) -> list[Comment]:
@@ -92,7 +94,7 @@ class Layout:
         return [comment for before, part in pairwise(parts) for comment in self.comments_in(before.end, part.start)]
 
     def _joined(self, branch: Branch) -> str | None:
-        if (branch.rule == "chain" and self.is_broken(branch)) or self._between_items(branch):
+        if (branch.rule == "chain" and self.is_broken(branch)) or self.comments_in(branch.start, branch.end):
             return None
         parts = without_last_comma(branch.children)
         text = ""
@@ -113,24 +115,35 @@ class Layout:
             case rule, _ if rule in _LISTS:
                 return self._list(rule, parts)
             case rule, [first, inner, last] if rule in _ENCLOSED:
-                return [self.doc(first), Align(self.doc(inner, True)), self.doc(last)]
+                within: Doc = [*self._between(first, inner), self.doc(inner, True), *self._between(inner, last)]
+                return Align([self.doc(first), Align(within), self.doc(last)])
             case "call", [callee, first, second]:
-                return [self.doc(callee, inside), self._lists(first, second)]
+                return [self.doc(callee, inside), *self._between(callee, first), self._lists(first, second)]
             case "own", [*head, first, second] if _is(first, "arguments") and _is(second, "arguments"):
-                return [*self.docs("own", head, inside), self._lists(first, second)]
-            case "chain", [head, *steps]:
-                return Align([self.doc(head, inside), _indented([self.doc(step, inside) for step in steps])])
+                return [*self.docs("own", head, inside), *self._between(head[-1], first), self._lists(first, second)]
+            case "chain", [head, *_]:
+                steps = [[*self._between(*pair), LINE, self.doc(pair[1], inside)] for pair in pairwise(parts)]
+                return Align([self.doc(head, inside), Nest([*steps], 2)])
             case "conditional", [*value, word, otherwise] if _text(word) == "else":
-                return Align([*self.docs("conditional", value, inside), LINE, "else ", self.doc(otherwise, inside)])
+                before = [*self.docs("conditional", value, inside), *self._between(value[-1], word)]
+                return Align([*before, LINE, *self.docs("conditional", [word, otherwise], inside)])
             case "step", [Token() as arrow, *rest]:
-                return [f"{arrow.text} ", self.doc(copy_of(part, rest), inside)]
-            case "step", [value, Branch("skip", [*condition, word, otherwise]), *loop]:
-                replacement = self.docs("step", [word, otherwise, *loop], inside)
-                return Align([*self.docs("step", [value, *condition], inside), LINE, *replacement])
+                return [arrow.text, *self._between(arrow, rest[0]), " ", self.doc(copy_of(part, rest), inside)]
+            case "step", [value, Branch("skip", [*condition, word, otherwise]), *loop] if _text(word) == "else":
+                before = [*self.docs("step", [value, *condition], inside), *self._between(condition[-1], word)]
+                return Align([*before, LINE, *self.docs("step", [word, otherwise, *loop], inside)])
             case "binary", _ if inside:
                 return Align(lines_between(self._operands(part)))
             case rule, _:
                 return Align(self.docs(rule, parts, inside))
+
+    def _between(self, left: Part, right: Part) -> list[Doc]:
+        """Return the comments between two parts, after which a new line begins."""
+        found: list[Doc] = []
+        for comment in self.comments_in(left.end, right.start):
+            is_alone = "\n" in self._text[left.end : comment.start]
+            found += [LINE, Beside(comment.text)] if is_alone else [Beside(SPACE_BEFORE_COMMENT + comment.text)]
+        return found
 
     def _list(self, rule: str, parts: Sequence[Part]) -> Doc:
         opening = _opening(parts)
@@ -163,11 +176,11 @@ class Layout:
                     lines[-1].comment = comment.text
             if part is not closer and _text(part) != ",":
                 group = _joined([self.doc(part, True), "," if i + 1 < end else ""])
-                if lines[-1].comment or (lines[-1].docs and not begins_statement(group.flat or "")):
+                if lines[-1].comment or (lines[-1].docs and not begins_statement(self._text, part.start)):
                     lines.append(_Line([], "", ""))
                 lines[-1].add(group)
             last = part
-        width = max(len(line.flat) for line in lines if line.comment)
+        width = max(len(line.flat or "") for line in lines if line.comment)
         is_closed = bool(lines[-1].comment)
         return [
             *self.docs(branch.rule, branch.children[:at]),
@@ -188,7 +201,7 @@ class Layout:
         groups: list[Group] = []
         for i, item in enumerate(items):
             parts: list[Group | str] = [self.doc(item, True), "," if i + 1 < len(items) else ""]
-            if groups and begins_statement(self.flat(item) or ""):  # a line cannot begin with it
+            if groups and begins_statement(self._text, item.start):  # a line cannot begin with it
                 parts = [groups.pop(), " ", *parts]
             groups.append(_joined(parts))
         return groups
@@ -196,17 +209,19 @@ class Layout:
     def _lists(self, first: Part, second: Part) -> Doc:
         """Return two lists of arguments; the second is below the first if it does not fit beside it."""
         inner = self.doc(second)
-        return Align([self.doc(first), Group(inner.flat, lambda: [[LINE, inner]])])
+        return Align([self.doc(first), *self._between(first, second), Group(inner.flat, lambda: [[LINE, inner]])])
 
     def _operands(self, node: Branch) -> list[Doc]:
         """Return the operands of an operation with their operators, without nested operations of the same operators."""
         found: list[Doc] = []
+        after: list[Doc] = []
         left: Part = node
         signs = _strength(node)
         while isinstance(left, Branch) and left.rule == "binary" and _strength(left) == signs:
             left, sign, right = left.children
-            found.insert(0, [_text(sign), " ", self.doc(right, True)])
-        return [self.doc(left, True), *found]
+            found.insert(0, [*self.docs("binary", [sign, right], True), *after])
+            after = self._between(left, sign)
+        return [[self.doc(left, True), *after], *found]
 
 
 @dataclass
@@ -214,19 +229,21 @@ class _Line:
     """A line in a list with comments: items, and a comment beside them or alone."""
 
     docs: list[Doc]
-    flat: str
+    flat: str | None
     comment: str
     is_first: bool = False
 
     def add(self, item: Group) -> None:
         self.docs += [" " if self.docs else "", item]
-        self.flat += (" " if self.flat else "") + (item.flat or "")
+        both = None if self.flat is None or item.flat is None else (self.flat, item.flat)
+        self.flat = both and " ".join(filter(None, both))
 
     def doc(self, width: int) -> Doc:
         """Return the line with its comment, which is in a column if there are items before it."""
         if not self.comment:
             return [*self.docs]
-        gap = " " * (width - len(self.flat)) + SPACE_BEFORE_COMMENT if self.docs or self.is_first else ""
+        padding = " " * (width - len(self.flat)) if self.flat is not None else ""
+        gap = padding + SPACE_BEFORE_COMMENT if self.docs or self.is_first else ""
         return [*self.docs, Beside(gap + self.comment)]
 
 
@@ -264,10 +281,6 @@ def _joined(parts: Sequence[Group | str]) -> Group:
 def copy_of(branch: Branch, children: list[Part]) -> Branch:
     """Return a branch with other children."""
     return Branch(branch.rule, children, children[0].start, branch.end, branch.height)
-
-
-def _indented(steps: Sequence[Doc]) -> Doc:
-    return Nest([piece for step in steps for piece in (LINE, step)], 2)
 
 
 def _is(part: Part, rule: str) -> bool:

@@ -116,7 +116,7 @@ class FileRows:
         comments = self._layout.comments_in(node.start, node.end)
         steps = _steps(node)
         gaps = [self._layout.comments_in(start, step.start) for start, step in steps]
-        if sum(map(len, gaps)) + self._layout.comments_in_lists(node) < len(comments):
+        if sum(map(len, gaps)) + self._layout.comments_in_brackets(node) < len(comments):
             self._unchanged(node.start, node.end)
             return
         rows = self._statements.rows(node, indent, in_steps=any(gaps))
@@ -133,7 +133,7 @@ class FileRows:
     def _definition(self, node: Branch) -> None:
         *head, body = node.children
         comments = self._layout.comments_in(node.start, body.start)
-        if sum(map(self._layout.comments_in_lists, head)) < len(comments):
+        if sum(map(self._layout.comments_in_brackets, head)) < len(comments):
             self._unchanged(node.start, body.start + 1)
         else:
             self.rows.append(self._statements.head(head, " {"))
@@ -145,7 +145,7 @@ class FileRows:
         if not _is(expects, "expects"):
             head, expects = node.children, None
         comments = self._layout.comments_in(node.start, expects.start if expects else node.end)
-        if sum(map(self._layout.comments_in_lists, head)) < len(comments):
+        if sum(map(self._layout.comments_in_brackets, head)) < len(comments):
             self._unchanged(node.start, node.end)
             return
         inside = list(self._entries(_branches(expects), expects.start + 1, expects.end - 1)) if expects else []
@@ -160,7 +160,7 @@ class FileRows:
 
     def _nested(self, node: Branch, indent: int) -> None:
         """Add the rows of a branch or a loop."""
-        if any(self._layout.comments_in(start, end) for start, end in _outside_bodies(node)):
+        if self._layout.comments_in_brackets(node) < len(self._layout.comments_in(node.start, node.end)):
             self._unchanged(node.start, node.end)
             return
         before = ""
@@ -215,21 +215,6 @@ def _steps(node: Branch) -> list[tuple[int, Branch]]:
     return [
         (before.end, step) for chain in chains for before, step in pairwise(chain.children) if isinstance(step, Branch)
     ]
-
-
-def _outside_bodies(node: Branch) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of a branch or loop that are not in its bodies."""
-    start = node.start
-    rest: Sequence[Part] = node.children
-    while rest:
-        part, *rest = rest
-        if _is(part, "body"):
-            yield start, part.start
-            start = part.end
-        elif _is(part, "branch"):
-            assert isinstance(part, Branch)
-            rest = part.children
-    yield start, node.end
 
 
 def _branches(node: Part) -> list[Branch]:

@@ -158,7 +158,7 @@ class Statements:
         assert isinstance(step, Branch)
         arrow, value, *others = step.children
         found = own_and_rest(value)
-        if found is None:
+        if found is None or self._layout.flat(found[0].children[0]) is None:
             return Row(indent, (), self._layout.doc(step))
         rest = copy_of(step, [found[1], *others])
         cell = f"{self._text('step', [arrow])} {self._address(found[0])}"
