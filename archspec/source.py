@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from bisect import bisect_right
 from collections.abc import Generator
@@ -27,18 +28,22 @@ class Source:
 
     def position(self, offset: int) -> tuple[int, int]:
         """Return the line and column of a character offset, both counted from 1."""
+        starts = self.line_starts()
+        line = bisect_right(starts, offset)
+        return line, offset - starts[line - 1] + 1
+
+    def line_starts(self) -> list[int]:
+        """Return the offsets at which lines begin."""
         if self._starts is None:
             lengths = [len(line) + 1 for line in self.text.split("\n")]
             self._starts = list(accumulate(lengths[:-1], initial=0))
-        line = bisect_right(self._starts, offset)
-        return line, offset - self._starts[line - 1] + 1
+        return self._starts
 
     def line(self, number: int) -> str:
         """Return line `number` (counted from 1) without its line end."""
-        self.position(0)
-        assert self._starts is not None
-        start = self._starts[number - 1]
-        end = self._starts[number] - 1 if number < len(self._starts) else len(self.text)
+        starts = self.line_starts()
+        start = starts[number - 1]
+        end = starts[number] - 1 if number < len(starts) else len(self.text)
         return self.text[start:end].rstrip("\r")
 
 

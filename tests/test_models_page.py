@@ -6,11 +6,10 @@
 from __future__ import annotations
 
 import re
+import sys
 import textwrap
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 from xml.etree import ElementTree
 
 import pytest
@@ -18,14 +17,14 @@ import pytest
 import archspec
 from archspec.comparisons.pictures import picture as side_by_side
 from archspec.pictures.api import picture
-from archspec.pipeline.trees import parsed
 from archspec.reporting.text import listed
 from archspec.reporting.units import parameters
-from archspec.resources import specs_root
-from archspec.source import Report, Source
-from archspec.syntax import tree
 
 ROOT = Path(__file__).parent.parent
+sys.path.append(str(ROOT / "website"))
+
+from family_table import Family, families  # noqa: E402
+
 PAGE = ROOT / "docs" / "models.md"
 PICTURES = ROOT / "docs" / "pictures"
 README = ROOT / "README.md"
@@ -46,9 +45,6 @@ LARGEST = 40_000
 
 EVERYDAY = ("bert", "gpt2", "transformer")
 
-FILES = {path.stem: path for path in sorted(Path(specs_root()).glob("*.arch")) if "\nmodel " in path.read_text("utf-8")}
-"""The specs with models."""
-
 INTRODUCTION = """# Bundled models
 
 The families of models that archspec ships, one file of `specs/` each, with the picture of one model. `archspec show
@@ -57,40 +53,6 @@ models, blocks are closed: `archspec graph NAME -o FILE.svg` opens all.
 
 This page is generated from the specs (`python tests/test_models_page.py`).
 """
-
-
-class Family(NamedTuple):
-    """A spec with models: its first paragraph, and what it imports from other specs by file."""
-
-    name: str
-    about: str
-    parents: dict[str, list[str]]
-    models: list[str]
-
-
-@cache
-def families() -> dict[str, Family]:
-    found: dict[str, Family] = {}
-    for name, path in FILES.items():
-        text = path.read_text(encoding="utf-8")
-        file = parsed(Source(str(path), text), Report())
-        models = [str(item.name.value) for item in file.items if isinstance(item, tree.Model)]
-        imports = [item for item in file.items if isinstance(item, tree.Import)]
-        parents: dict[str, list[str]] = {}
-        for item in imports:
-            if item.source.partition("/")[0] != "std":
-                parents.setdefault(item.source, []).extend(imported.name for imported in item.names)
-        found[name] = Family(name, first_paragraph(text), parents, models)
-    return found
-
-
-def first_paragraph(text: str) -> str:
-    lines: list[str] = []
-    for line in text.splitlines():
-        if not line.startswith("# "):
-            break
-        lines.append(line[2:])
-    return " ".join(lines)
 
 
 def drawn(family: Family) -> str:
@@ -171,7 +133,7 @@ def test_sections_and_pictures_are_current(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in FILES if name not in EVERYDAY])
+@pytest.mark.parametrize("name", [name for name in families() if name not in EVERYDAY])
 def test_all_sections_and_pictures_are_current(name: str) -> None:
     check(name)
 

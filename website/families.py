@@ -3,56 +3,27 @@
 from __future__ import annotations
 
 import re
-from functools import cache
-from pathlib import Path
-from typing import NamedTuple
+
+from family_table import Family, families
 
 import archspec
 from archspec.pictures.api import picture
-from archspec.pipeline.trees import parsed
 from archspec.reporting.page import Page, render_markdown
 from archspec.reporting.results import Shown, page_of
-from archspec.resources import specs_root
-from archspec.source import Report, Source
-from archspec.syntax import tree
 
 DEPTH = 2
 LARGEST_PICTURE = 120_000
 """The limit on the size of a picture in bytes: beyond it, blocks are closed."""
 
 
-class Family(NamedTuple):
-    """A bundled spec: its text, its first paragraph, its models, and the specs from which it imports."""
-
-    text: str
-    about: str
-    models: list[str]
-    parents: list[str]
-
-
-@cache
-def bundled() -> dict[str, Family]:
-    """Return the bundled specs that have models, by name."""
-    found: dict[str, Family] = {}
-    for path in sorted(Path(specs_root()).glob("*.arch")):
-        text = path.read_text(encoding="utf-8")
-        items = parsed(Source(str(path), text), Report()).items
-        models = [str(item.name.value) for item in items if isinstance(item, tree.Model)]
-        sources = [item.source for item in items if isinstance(item, tree.Import)]
-        parents = list(dict.fromkeys(source for source in sources if source.partition("/")[0] != "std"))
-        if models:
-            found[path.stem] = Family(text, _about(text), models, parents)
-    return found
-
-
 def names() -> list[str]:
-    return [*bundled()]
+    return [*families()]
 
 
 def files() -> dict[str, str]:
     """Return the files of all families by path: a page, and a picture for each color scheme."""
     found: dict[str, str] = {}
-    for name, family in bundled().items():
+    for name, family in families().items():
         found[f"families/{name}.md"] = _page(name, family)
         for theme in ("light", "dark"):
             found[f"families/{name}-{theme}.svg"] = _picture(family.models[0], theme)
@@ -66,7 +37,7 @@ def _page(name: str, family: Family) -> str:
     parts += ["## Models", _models(family), "## Parameters", _report(model.count(depth=DEPTH))]
     parts += ["## Costs", _report(archspec.cost(model, depth=1))]
     for parent in family.parents:
-        other = bundled()[parent].models[0]
+        other = families()[parent].models[0]
         parts += [f"## Differences from {parent}", _report(archspec.diff(other, model))]
         parts += [_report(archspec.compare(other, model))]
     parts += ["## Spec", f"`specs/{name}.arch`:", f"```arch\n{family.text.rstrip()}\n```"]
@@ -74,7 +45,7 @@ def _page(name: str, family: Family) -> str:
 
 
 def _relatives(name: str, family: Family) -> list[str]:
-    children = [other for other, each in bundled().items() if name in each.parents]
+    children = [other for other, each in families().items() if name in each.parents]
     lines = [("Imports definitions from", family.parents), ("Definitions are imported by", children)]
     return [f"{text} {', '.join(f'[{other}]({other}.md)' for other in others)}." for text, others in lines if others]
 
@@ -98,16 +69,6 @@ def _picture(name: str, theme: str) -> str:
     while len(shown) > LARGEST_PICTURE and depth:
         shown, depth = picture(model, "block", depth, theme=theme), depth - 1
     return shown
-
-
-def _about(text: str) -> str:
-    """Return the first paragraph of the comment at the beginning of a spec."""
-    lines: list[str] = []
-    for line in text.splitlines():
-        if not line.startswith("# "):
-            break
-        lines.append(line[2:])
-    return " ".join(lines)
 
 
 def _escaped(text: str) -> str:

@@ -14,7 +14,6 @@ class Positions:
     def __init__(self, source: Source, codec: PositionCodec) -> None:
         self._source = source
         self._codec = codec
-        self._lines = source.text.count("\n") + 1
 
     def position(self, offset: int) -> Position:
         """The position of an offset."""
@@ -36,20 +35,12 @@ class Positions:
 
     def offset(self, position: Position) -> int:
         """The offset of a position; one beyond the end of a line or of the text is moved to that end."""
-        if position.line >= self._lines:
+        starts = self._source.line_starts()
+        if position.line >= len(starts):
             return len(self._source.text)
         line = self._source.line(position.line + 1)
-        start = self._start(position.line)
         units, column = 0, 0
         while column < len(line) and units < position.character:
             units += self._codec.client_num_units(line[column])
             column += 1
-        return start + column
-
-    def _start(self, line: int) -> int:
-        """The offset at which a line begins."""
-        text = self._source.text
-        at = 0
-        for _ in range(line):
-            at = text.index("\n", at) + 1
-        return at
+        return starts[position.line] + column

@@ -1,0 +1,49 @@
+"""The bundled families: what the site and docs/models.md list of their specs."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from archspec.pipeline.trees import parsed
+from archspec.resources import specs_root
+from archspec.source import Report, Source
+from archspec.syntax import tree
+
+
+class Family(NamedTuple):
+    """A bundled spec with models: its text, its first paragraph, and what it imports from other families by file."""
+
+    name: str
+    text: str
+    about: str
+    models: list[str]
+    parents: dict[str, list[str]]
+
+
+@cache
+def families() -> dict[str, Family]:
+    """Return the families by name."""
+    found: dict[str, Family] = {}
+    for path in sorted(Path(specs_root()).glob("*.arch")):
+        text = path.read_text(encoding="utf-8")
+        items = parsed(Source(str(path), text), Report()).items
+        models = [str(item.name.value) for item in items if isinstance(item, tree.Model)]
+        parents: dict[str, list[str]] = {}
+        for item in items:
+            if isinstance(item, tree.Import) and item.source.partition("/")[0] != "std":
+                parents.setdefault(item.source, []).extend(imported.name for imported in item.names)
+        if models:
+            found[path.stem] = Family(path.stem, text, _first_paragraph(text), models, parents)
+    return found
+
+
+def _first_paragraph(text: str) -> str:
+    """Return the first paragraph of the comment at the beginning of a spec."""
+    lines: list[str] = []
+    for line in text.splitlines():
+        if not line.startswith("# "):
+            break
+        lines.append(line[2:])
+    return " ".join(lines)
