@@ -35,9 +35,10 @@ class ResidualCheck:
         calls = body.calls[self._calls :]
         self._calls += len(calls)
         names = set(after) if self._without is None else self._without
-        if not any(call.kind == "block" for call in calls) or (names and _takes_in(body, calls, before)):
+        if not any(call.kind == "block" for call in calls):
             names = set[str]()
-        self._without = {name for name in names if _lacks_residual(calls, before[name], name, after)}
+        lacking = {name for name in names if _lacks_residual(calls, before[name], name, after)}
+        self._without = set() if lacking and _takes_in(body, calls, before) else lacking
 
     def report(self) -> None:
         """Warn about the values that have no residual connection, after the last iteration."""

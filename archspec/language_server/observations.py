@@ -54,9 +54,10 @@ class Observations:
             return
         seen = self.values.get(id(node))
         if seen is None:
-            seen = self.values[id(node)] = Seen(value, self._model(), set())
+            self.values[id(node)] = Seen(value, self._model(), {_distinct(value)})
             self._nodes.append(node)
-        seen.others.add(value.type if isinstance(value, Tensor) else key_of(value))
+        elif value is not seen.what:
+            seen.others.add(_distinct(value))
 
     def applied(
         self, caller: Definition | None, node: nodes.Apply | nodes.Own, callee: Definition | Op, bound: nodes.Bound
@@ -85,6 +86,10 @@ class Observations:
         first = frames[0]
         models = first.unit.models.items()
         return next((name for name, model in models if model.start <= first.node.start < model.end), "")
+
+
+def _distinct(value: Value) -> Hashable:
+    return value.type if isinstance(value, Tensor) else key_of(value)
 
 
 def parameters(made: Module | Weight) -> int:

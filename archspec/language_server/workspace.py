@@ -23,6 +23,7 @@ from archspec.resolve.files import Library
 from archspec.resolve.unit import Definition, Unit
 from archspec.source import Enough, Report, Source
 from archspec.syntax import tree
+from archspec.syntax.parse import parse
 
 MOST_FILES = 1_000
 """The limit on files of a folder in which references are searched."""
@@ -217,6 +218,8 @@ class Workspace:
         known = self._trees.get(source.text)
         if known is not None:
             return known
+        if os.path.realpath(source.label) in self.texts:  # edited: the cache would keep every version
+            return parse(source, report)
         before = len(report.diagnostics)
         file = parsed(source, report)
         if len(report.diagnostics) == before and source.label.startswith("specs/"):
