@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import stat
 from bisect import bisect_right
 from collections.abc import Generator
