@@ -4,6 +4,7 @@ Equal normal forms are one expression of the table, and have one value here. So 
 forms have equal values in the reference.
 """
 
+import math
 import random
 import re
 from typing import Any
@@ -14,9 +15,11 @@ import reference
 from small import load
 
 from archspec import ArchError
+from archspec.algebra import index
 from archspec.ir import leaves
 from archspec.model import internals
 from archspec.normal.arrays import Arrays
+from archspec.normal.table import index_name
 from archspec.ops import OPS
 
 torch = pytest.importorskip("torch")
@@ -64,11 +67,16 @@ int(B)|floor(y)|sum(axis = AXIS, keep = true)(I) + I|amax(axis = AXIS, keep = tr
 cumsum(axis = AXIS)(I)|concat(axis = 2)(slice(axis = 2, start = 3)(I), slice(axis = 2, stop = 3)(I))
 argmax(axis = 2, keep = true)(x) + I|6 * (I // 6) + I % 6|table([3, 1, 4, 1, 5, 9]) + I|(I - I % 2) // 2
 cumsum(axis = AXIS)(I // 4 + I % 4)|roll(1, axis = 1)(I)|pad(axis = 2, after = 1)(slice(axis = 2, stop = 5)(I))
+where(n >= 1, n + arange(6), arange(6) + 0 * n)|where(arange(6) >= 1, I * arange(6), 0 * n)|where(I >= 2, I - 2, 0 * I)
+-I // 4|I % -4|(I * 6 + arange(6)) // 6|(arange(6) - 3) // 2 + I|(4 * I + 2) // 8|I % 6 % 3|(I // 2 + I) // 3
+arange(6) // (n * n + 1)|I % (arange(6) + 1)|min(max(I, 0), 5)|max(min(I, arange(6)), -1)|abs(I - 2)|int(-real(I))
+sum(axis = 2, keep = true)(arange(6) // 4 + 0 * n) + 0 * I|(reshape([seq, 1])(arange(seq)) * 6 + arange(6) + I) // seq
 """
 BOOLEAN = """
 x > y|x >= 0.5|y < 0.0|y <= x|x == y|x != 1.0|I > I|I >= 2|I < I|I <= 0|I == I|I != 1|I == 0|not B|B and B|B or B
 B == B|B != B|m and x > 0.0|arange(6) < 9 or m|reshape([seq, 1])(arange(seq)) >= arange(6)|arange(6) // 2 == I % 3
-where(B, B, B)|2.0 * x > y + y|x - y >= 0.0
+where(B, B, B)|2.0 * x > y + y|x - y >= 0.0|I >= 1 and I >= 2|I >= 1 or I <= 0|min(I, 3) >= 1|2 - max(I, n) >= 0
+not (B and B)|I >= arange(6)|I % 3 < 2|reshape([seq, 1])(arange(seq)) >= arange(6) - 2|-2.0 * x > y|real(I) >= y
 """
 CHOICES = {kind: text.replace("\n", "|").strip("|").split("|") for kind, text in {"I": INTEGER, "B": BOOLEAN}.items()}
 CHOICES["R"] = [
@@ -126,7 +134,9 @@ def values(shape: tuple[int, ...], dtype: str, generator: np.random.Generator) -
     """Values that are often 0, negative or equal to each other."""
     if dtype == "real":
         return generator.choice([-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0], shape)
-    return generator.integers(0, 2 if dtype == "bool" else 5, shape).astype(bool if dtype == "bool" else np.int64)
+    if dtype == "bool":
+        return generator.integers(0, 2, shape).astype(bool)
+    return generator.integers(-3, 5, shape)
 
 
 def test_every_normal_form_is_drawn() -> None:
@@ -190,6 +200,30 @@ def compare(seed: int, expressions: list[tuple[str, str]]) -> bool:
 )
 def test_an_axis_is_only_divided_by_a_divisor_of_its_size(text: str) -> None:
     assert compare(0, [("R", text)])
+
+
+def test_a_choice_by_the_sign_of_an_integer_is_kept() -> None:
+    assert compare(0, [("I", "where(n >= 1, n + arange(6), arange(6) + 0 * n)")])
+
+
+def test_terms_that_are_alike_count_in_a_softmax_where_they_are_infinite() -> None:
+    arrays = Arrays()
+    e = arrays.elements
+    x = arrays.stored("input", "x", (4, 6), "real").element
+    hidden = e.where(e.is_zero(e.integer(arrays.own((4, 6))[0])), e.number(-math.inf), e.number(0.0))
+    over, at = arrays.axes.index("s0", 6), arrays.own((4, 6))[1]
+    body = arrays.replace(x, {index_name(at): over})
+    assert arrays.softmax(e.combination([(1.0, body), (2.0, e.number(1.0))]), over, at) == arrays.softmax(body, over, at)
+    assert arrays.softmax(e.combination([(1.0, body)], math.inf), over, at) != arrays.softmax(body, over, at)
+    assert arrays.softmax(hidden, over, at) != arrays.softmax(e.number(0.0), over, at)
+
+
+def test_infinite_numbers_of_both_signs_are_not_joined() -> None:
+    e = Arrays().elements
+    x, y = (e.where(e.is_zero(e.integer(index(name))), e.number(1.0), e.number(sign * math.inf))
+            for name, sign in (("a", 1), ("b", -1)))  # fmt: skip
+    assert e.nodes[e.combination([(1.0, x), (1.0, y)])].kind == "terms"
+    assert e.nodes[e.combination([(1.0, x), (-1.0, y)])].kind == "where"
 
 
 @pytest.mark.parametrize("seed", range(12))

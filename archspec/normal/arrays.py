@@ -152,22 +152,32 @@ class Arrays:
             return elements.integer(elements.polynomial(summed) * times)
         coefficient, factors = elements.factors(body)
         among: Names = frozenset([index_name(at) for at in live])
-        outside = [factor for factor in factors if not elements.nodes[factor[0]].names & among]
+        outside = [
+            (factor, power)
+            for factor, power in factors
+            if not elements.nodes[factor].names & among and not elements.nodes[factor].infinite
+        ]
         inside = elements.product([factor for factor in factors if factor not in outside])
         summed = self._reduction("total", inside, live)
         scale = elements.real(elements.integer(times))
         return elements.product([(elements.number(coefficient), 1.0), (scale, 1.0), *outside, (summed, 1.0)])
 
     def softmax(self, body: Element, over: Expression, at: Expression) -> Element:
-        """Return the softmax of an element over an index, at an index. Terms without the index have no effect."""
+        """Return the softmax of an element over an index, at an index. Terms without the index have no effect, unless
+        they are infinite.
+        """
         elements = self.elements
         name = index_name(over)
-        terms, _ = elements.terms(body)
+        terms, constant = elements.terms(body)
         varying = elements.combination([term for term in terms if name in elements.nodes[term[1]].names])
-        if name not in elements.nodes[varying].names:
+        same = elements.combination([term for term in terms if name not in elements.nodes[term[1]].names], constant)
+        if name in elements.nodes[varying].names:
+            shares = self.reduction("shares", varying, [over], at)
+        else:
             extent = elements.real(elements.integer(self.axes.extent(name))) if name else elements.number(1.0)
-            return elements.product([(extent, -1.0)])
-        return self.reduction("shares", varying, [over], at)
+            shares = elements.product([(extent, -1.0)])
+        nothing = [(1.0, elements.product([(elements.number(0.0), 1.0), (same, 1.0)]))]
+        return elements.combination([(1.0, shares), *nothing]) if elements.nodes[same].infinite else shares
 
     # Views ------------------------------------------------------------------------------------------------------------
 

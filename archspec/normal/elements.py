@@ -158,11 +158,21 @@ class Elements:
             if node.kind == "where" and math.isfinite(constant):
                 test, value, other = cast("tuple[Element, Element, Element]", node.arguments)
                 infinite = self.as_number(other)
-                if infinite is not None and math.isinf(infinite):
-                    rest = [(own, part) for own, part in terms if part != term]
+                rest = [(own, part) for own, part in terms if part != term]
+                if infinite is not None and math.isinf(infinite) and self._have_sign(rest, coefficient * infinite):
                     shown = self.combination([*rest, (coefficient, value)], constant)
                     return self.where(test, shown, self.number(coefficient * infinite))
         return None
+
+    def _have_sign(self, terms: Iterable[tuple[float, Element]], infinite: float) -> bool:
+        """Whether terms are finite, or hidden by the same infinite number, so that the sum with it is that number."""
+        for coefficient, term in terms:
+            node = self.nodes[term]
+            if node.infinite:
+                other = self.as_number(cast("Element", node.arguments[2])) if node.kind == "where" else None
+                if other is None or coefficient * other != infinite:
+                    return False
+        return True
 
     def terms(self, element: Element) -> tuple[tuple[tuple[float, Element], ...], float]:
         """Return the terms of a real with their coefficients, and the number that is added."""
@@ -382,9 +392,10 @@ class Elements:
         node, first, rest = self.nodes[condition], self.nodes[b], self.nodes[a]
         if node.kind != "ge0" or not first.kind == rest.kind == "int":
             return False
-        name = index_name(cast("Expression", node.arguments[0]) + 1)
+        at = cast("Expression", node.arguments[0]) + 1
+        name = index_name(at)
         values = [substitute(cast("Expression", item.arguments[0]), {name: 0}) for item in (first, rest)]
-        return bool(name) and values[0] == values[1]
+        return bool(name) and self.axes.is_at_least(at, 0) and values[0] == values[1]
 
     def _is_place(self, condition: Element) -> bool:
         """Whether a condition divides an axis in two, like the parts of a concatenation."""
