@@ -102,6 +102,13 @@ class Scaled(torch.nn.Module):
             self.counter += 1
         if self.what == "branches" and x.shape[1] > 4:
             x = x * 1.0
+        if (
+            (self.what == "odd" and x.shape[1] % 2 == 0)
+            or (self.what == "other" and x.shape[1] == 17)
+            or (self.what == "compares" and x.shape[1] <= x.shape[0])
+            or (self.what == "squares" and x.shape[1] ** 2 < 9)
+        ):
+            x = x * 2.0
         return x * self.weight
 
 
@@ -113,6 +120,10 @@ class Scaled(torch.nn.Module):
         ("wraps", "it computes integers of the type torch.uint8"),
         ("counts", "it changes its inputs or buffers"),
         ("branches", "it can only be exported where `seq` is at"),
+        ("odd", "it can only be exported where `seq%2 != 0`"),
+        ("other", "it can only be exported where `seq != 17`"),
+        ("compares", "it can only be exported where `seq > batch`"),
+        ("squares", "it can only be exported where `seq**2 >= 9`"),
     ],
 )
 def test_what_a_proof_would_ignore_is_refused(what: str, reason: str) -> None:
@@ -125,6 +136,50 @@ block Net()(x [batch, seq, 8]) -> [batch, seq, 8] {
 """)
     found = equivalent(model, Scaled(what))
     assert found.verdict != "equal" and reason in found.reason
+
+
+def test_outputs_have_an_order() -> None:
+    text = """
+dim batch
+block Net()(x [batch]) -> (OUTPUTS) {
+  return x * 2.0, x * 3.0
+}
+"""
+    there, back = [load(text.replace("OUTPUTS", outputs)) for outputs in ("a [batch], b [batch]", "b [batch], a [batch]")]
+    assert equivalent(there, back).reason == "the outputs are in another order: `b`, `a`"
+
+
+class Shorter(torch.nn.Module):
+    """Ends where a sequence of another length would."""
+
+    def forward(self, y: Any, x: Any) -> Any:
+        return x[:, -y.shape[1] :] + y
+
+
+class Marked(torch.nn.Module):
+    """Replaces the first element of some rows."""
+
+    def forward(self, x: Any, rows: Any) -> Any:
+        return torch.ops.aten.index_put(x, [rows, torch.tensor(0)], torch.tensor(1.0))
+
+
+@pytest.mark.slow
+def test_arguments_with_a_special_meaning_are_understood() -> None:
+    text = """
+dim batch, seq
+block Net()(y [batch, seq], x [batch, seq + 3]) -> [batch, seq] {
+  return slice(axis = 1, WHERE)(x) + y
+}
+"""
+    assert equivalent(load(text.replace("WHERE", "start = 3")), Shorter())
+    assert equivalent(load(text.replace("WHERE", "stop = seq")), Shorter()).verdict == "different"
+    marked = load("""
+dim batch
+block Net()(x [batch, 8], rows bool [batch]) -> [batch, 8] {
+  return where(reshape([batch, 1])(rows), 1.0, x)
+}
+""")
+    assert not equivalent(marked, Marked())
 
 
 @pytest.mark.slow

@@ -176,6 +176,8 @@ def _other_signature(a: Model, b: Model) -> str:
         name = next((name for name in [*ours, *theirs] if ours.get(name) != theirs.get(name)), None)
         if name is not None:
             return f"the {what} differ: `{name}`"
+    if [*a.outputs] != [*b.outputs]:
+        return f"the outputs are in another order: `{'`, `'.join(b.outputs)}`"
     return ""
 
 

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from archspec.algebra import Dim, Expression, Polynomial, dim_max, dim_min
+from archspec.algebra import Dim, Expression, Polynomial, at_least, dim_max, dim_min, substitute, symbols
 from archspec.equivalence.bodies import apply
 from archspec.equivalence.calls.complex import call_complex, has_complex
 from archspec.equivalence.calls.table import CALLS
@@ -17,6 +17,7 @@ from archspec.equivalence.calls.values import Untranslatable, listed
 from archspec.equivalence.places import Place, Places
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
+from archspec.normal.table import index_of
 
 if TYPE_CHECKING:
     import torch
@@ -91,6 +92,8 @@ class Capture:
         for node in self.program.graph.nodes:
             if node.op == "placeholder" and node.name in inputs:
                 self._bind(node)
+        for guard in _guards(self.program):
+            self._check_guard(guard)
 
     def outputs(self) -> list[Array | None]:
         """Return the outputs of the module."""
@@ -142,6 +145,33 @@ class Capture:
             self.least[size.symbol] = max(self.least.get(size.symbol, 0), int(allowed.lower))
             if str(allowed.upper) != "int_oo":
                 self.most[size.symbol] = int(allowed.upper)
+
+    def _check_guard(self, guard: Any) -> None:
+        """Refuse a program that is only for sizes with a relation, as the module has a branch that depends on it."""
+        if not self._always_holds(guard):
+            sides = [str(self._expression(side)) for side in guard.args] if guard.is_Relational else []
+            relation = f" {getattr(guard, 'rel_op', '')} ".join(sides) or str(guard)
+            raise Untranslatable(f"it can only be exported where `{relation}`")
+
+    def _always_holds(self, guard: Any) -> bool:
+        """Whether a relation of sizes holds for all sizes in the ranges that the program is for."""
+        if guard.is_Boolean and not guard.is_Relational:
+            found = [self._always_holds(part) for part in guard.args]
+            kind = type(guard).__name__
+            return all(found) if kind == "And" else any(found) if kind == "Or" else kind == "BooleanTrue"
+        left, right = [self._expression(side) for side in guard.args]
+        names = {name for side in (left, right) for name in symbols(side)}
+        ranges = {name: index_of(name, max(1, self.least.get(name, 1)), self.most.get(name)) for name in names}
+        above = substitute(left - right, ranges)
+        match guard.rel_op:
+            case "==":
+                return above == 0
+            case "!=":
+                return at_least(above, 1) or at_least(-above, 1)
+            case ">=" | ">":
+                return at_least(above, guard.rel_op == ">")
+            case _:
+                return at_least(-above, guard.rel_op == "<")
 
     def _placeholder(self, node: Any, tensors: Mapping[str, str], constants: Mapping[str, str]) -> Array | None:
         value = node.meta.get("val")
@@ -250,6 +280,24 @@ class Capture:
                 return dim_min(parts[0], parts[1])
             case kind:
                 raise Untranslatable(f"it has a size with `{kind}`")
+
+
+def _guards(program: Any) -> list[Any]:
+    """Return the relations of sizes that a program relies on, in the symbols that are left in it."""
+    values = [node.meta.get("val") for node in program.graph.nodes if node.op == "placeholder"]
+    environments = [getattr(value.fake_mode, "shape_env", None) for value in values if hasattr(value, "fake_mode")]
+    environment = next((found for found in environments if found is not None), None)
+    if environment is None:
+        return []
+    guards: list[Any] = [guard.expr for guard in environment.guards]
+    return [_replaced(guard, environment.replacements) for guard in guards]
+
+
+def _replaced(value: Any, replacements: Mapping[Any, Any]) -> Any:
+    """Return an expression without the symbols that turned out to be others."""
+    while (found := value.xreplace(replacements)) != value:
+        value = found
+    return value
 
 
 def _place(node: Any) -> Place:

@@ -21,7 +21,9 @@ def _scatter(
 ) -> Array:
     """Return a tensor with one number at indices along an axis."""
     value = rest.pop("value", source)
-    if rest or (isinstance(value, Array) and value.shape):
+    if rest:
+        refuse("scatter")
+    if isinstance(value, Array) and value.shape:
         value = _one_number(n, value)
     e, axis = n.elements, dim % len(x.shape)
     if any(a != b for at, (a, b) in enumerate(zip(index.shape, x.shape, strict=True)) if at != axis):
@@ -150,9 +152,10 @@ def _index_put(
 ) -> Array:
     """Return a tensor with one number where a mask of its leading axes is true, or at indices of its leading axes."""
     given = [index for index in indices if index is not None]
-    if accumulate or len(given) < len(indices):
+    masks = [index for index in given if n.dtype(index) == "bool"]
+    if accumulate or len(given) < len(indices) or (masks and len(given) > 1):
         refuse("index_put")
-    mask = given[0] if n.dtype(given[0]) == "bool" else _hits(n, x.shape, given)
+    mask = masks[0] if masks else _hits(n, x.shape, given)
     mask = n.reshape(mask, (*mask.shape, *[1] * (len(x.shape) - len(mask.shape))))
     return typed(n, n.each(x.shape, choose, mask, _one_number(n, value), x), types[0])
 

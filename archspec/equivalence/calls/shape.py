@@ -45,6 +45,8 @@ def _slice(
         first = first + size
     if isinstance(first, int) and isinstance(size, int):
         first = min(max(first, 0), size)
+    if not isinstance(first, int) and n.axes.is_at_least(-first, 1):
+        first = first + size
     if not isinstance(first, int) and not n.axes.is_at_least(first, 0):
         first = dim_max(first, 0)
     return n.view(x, types[0].shape, lambda i: [*i[:axis], i[axis] * step + first, *i[axis + 1 :]])
