@@ -100,10 +100,11 @@ def mutants(text: str) -> list[Mutant]:
 
 
 def _computing(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield a node and those inside, except for what decides initial values alone."""
+    """Yield a node and those inside, except for what decides initial values or types alone."""
     yield node
     for child in ast.iter_child_nodes(node):
-        if not (isinstance(child, ast.keyword) and child.arg == "std"):
+        decides_type = isinstance(child, ast.Attribute) and child.attr == "dtype"
+        if not decides_type and not (isinstance(child, ast.keyword) and child.arg == "std"):
             yield from _computing(child)
 
 
