@@ -127,6 +127,9 @@ def wav2vec2(rng: random.Random) -> dict[str, Any]:
         "do_stable_layer_norm": rng.random() < 0.5,
         "classifier_proj_size": rng.randint(4, 20),
         "xvector_output_dim": rng.randint(4, 20),
+        "mask_time_prob": rng.choice([0.0, 0.1]),
+        "mask_feature_prob": rng.choice([0.0, 0.1]),
+        "use_weighted_layer_sum": rng.random() < 0.5,
     }
 
 
@@ -165,6 +168,8 @@ def media_inputs(torch: Any, rng: random.Random, config: Any, types: Mapping[str
     for name, type in types.items():
         if name == "bool_masked_pos" and not reconstructs(config):
             continue  # the live models do not accept it
+        if name == "mask_time_indices" and not config.mask_time_prob and not config.mask_feature_prob:
+            continue
         shape = [size if isinstance(size, int) else substitute(size, sizes) for size in type.shape]
         if type.dtype == "real":
             inputs[name] = torch.randn(shape, dtype=torch.float64)
