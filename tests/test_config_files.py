@@ -224,6 +224,18 @@ def test_a_scaling_of_positions_stops_only_what_needs_its_computation(type: str)
             needs_it(scaled if needs_it is not archspec.import_config else config)
 
 
+def test_a_field_of_a_scaling_stops_only_what_needs_its_computation() -> None:
+    scaling = {"type": "linear", "factor": 2.0, "finetuned": True}
+    config = {"model_type": "llama", "rope_scaling": scaling}
+    scaled = archspec.load(config)
+    assert scaled.count().table.notes == (
+        "not included: `rope_scaling` with the field `finetuned`, which affects no tensor",
+    )
+    with pytest.raises(ArchError, match="the computation of `rope_scaling` with the field `finetuned` is not supported"):
+        archspec.import_config(config)
+    assert "linear_scaling(factor = 2.0)" in archspec.import_config(config, ignore=["rope_scaling.finetuned"])
+
+
 def test_parts_and_code_are_read_as_transformers_does() -> None:
     """`text_config_dict` replaces `text_config`; classes of `auto_map` that the library has, too, are its own."""
     parts = {"text_config": {"num_hidden_layers": 2}, "text_config_dict": {"num_hidden_layers": 3}}
@@ -288,7 +300,7 @@ WRONG = [
     ({"model_type": "swin", "depths": [2, 0]}, "wrong-kind", "[2, 0]"),
     ({"model_type": "swin", "depths": 2}, "wrong-kind", "2"),
     ({"model_type": "vit", "image_size": [224, 224]}, "wrong-kind", "[224, 224]"),
-    ({"model_type": "wav2vec2", "mask_time_prob": 0.0}, "wrong-kind", "0.0"),
+    ({"model_type": "wav2vec2", "mask_time_prob": -0.1}, "wrong-kind", "-0.1"),
     ({"model_type": "clip", "text_config": {"is_decoder": True}}, "unsupported", "true"),
     ({"model_type": "clip", "text_config": {"layers": 3}}, "unknown-name", '"layers"'),
     ({"model_type": "clip", "text_config": 3}, "wrong-kind", "3"),

@@ -176,7 +176,6 @@ WRONG = [
     ({"type": "longrope", "short_factor": SHORT}, r"missing `rope_parameters\.long_factor`"),
     ({"type": "longrope", "short_factor": [1.0, 0.0]}, "expects a list of positive numbers"),
     ({**YARN, "factor": 0.0}, "expects a positive number"),
-    ({**YARN, "finetuned": True}, r"unknown field `rope_scaling\.finetuned`"),
 ]
 
 

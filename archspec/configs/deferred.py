@@ -6,6 +6,9 @@ computation itself is refused.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
 from archspec.configs.family import Family
 from archspec.configs.read import Member
 
@@ -34,15 +37,21 @@ def as_read(members: dict[str, Member], family: Family) -> dict[str, Member]:
     return found
 
 
-def without_scaling(members: dict[str, Member], family: Family) -> tuple[dict[str, Member], tuple[str, ...]]:
+def without_scaling(
+    members: dict[str, Member], family: Family, ignore: Sequence[str]
+) -> tuple[dict[str, Member], tuple[str, ...]]:
     """Return the members without scalings of rotary positions that a family does not have; and what these are."""
-    found = {name: kind for name in _OBJECTS if (kind := _unsupported(name, members.get(name), family)) is not None}
+    found: dict[str, str] = {}
+    for name in _OBJECTS:
+        described = _unsupported(name, members.get(name), family, ignore)
+        if described is not None:
+            found[name] = described
     kept = {name: member for name, member in members.items() if name not in found}
-    return kept, tuple(f"`{name}` of the type `{kind:.40}`" for name, kind in found.items())
+    return kept, tuple(f"`{name}` {described}" for name, described in found.items())
 
 
-def _unsupported(name: str, member: Member | None, family: Family) -> str | None:
-    """Return the type of scaling in an object, if it is one that the family does not have."""
+def _unsupported(name: str, member: Member | None, family: Family, ignore: Sequence[str]) -> str | None:
+    """Describe what the family does not have in a scaling: its type, or a field."""
     fields = member.value.plain if member is not None else None
     if not isinstance(fields, dict):
         return None
@@ -53,4 +62,13 @@ def _unsupported(name: str, member: Member | None, family: Family) -> str | None
     if not isinstance(kind, str) or field is None:
         return None
     known = field.only if field.only is not None else [value for value, _ in field.values or ()]
-    return None if kind in known else kind
+    if kind not in known:
+        return f"of the type `{kind:.40}`"
+    fulls = {key: f"{name}.{key}" for key in fields}
+    other = next((key for key, full in fulls.items() if not _is_known(full, family, ignore)), None)
+    return None if other is None else f"with the field `{other:.40}`"
+
+
+def _is_known(full: str, family: Family, ignore: Sequence[str]) -> bool:
+    is_ignored = any(full == pattern or fnmatchcase(full, pattern) for pattern in ignore)
+    return full in family.fields or full in family.ignored or is_ignored

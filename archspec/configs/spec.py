@@ -91,7 +91,7 @@ def _described(source: Source, library: Library, report: Report, reading: Readin
     quantization = quantization_of(root.plain, report)
     apart = ("model_type", "architectures", FIELD)
     members = {name: member for name, member in root.plain.items() if name not in apart}
-    members, deferred = without_scaling(as_read(members, family), family)
+    members, deferred = without_scaling(as_read(members, family), family, reading.ignore)
     settings = Settings(family, architecture or "", report, reading.ignore)
     settings.take(members, "")
     settings.complete()
