@@ -29,7 +29,7 @@ OTHER: dict[str, dict[str, Any]] = {
 }
 """Models for which these are invalid."""
 
-UNPROVEN = {"mamba-130m": "the normal forms differ"}  # a recurrence over the sequence
+UNPROVEN = {"mamba-130m": "a loop or branch in it depends on the size `seq`"}
 """Models that cannot be proven, with the reason."""
 
 
