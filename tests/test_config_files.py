@@ -231,7 +231,9 @@ def test_a_field_of_a_scaling_stops_only_what_needs_its_computation() -> None:
     assert scaled.count().table.notes == (
         "not included: `rope_scaling` with the field `finetuned`, which affects no tensor",
     )
-    with pytest.raises(ArchError, match="the computation of `rope_scaling` with the field `finetuned` is not supported"):
+    with pytest.raises(
+        ArchError, match="the computation of `rope_scaling` with the field `finetuned` is not supported"
+    ):
         archspec.import_config(config)
     assert "linear_scaling(factor = 2.0)" in archspec.import_config(config, ignore=["rope_scaling.finetuned"])
 

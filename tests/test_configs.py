@@ -168,7 +168,8 @@ def granite(rng: random.Random) -> dict[str, Any]:
 
 def phi3(rng: random.Random) -> dict[str, Any]:
     rope = {"rope_type": "default", "rope_theta": rng.choice([1e3, 1e4, 5e5])}
-    drawn = {**plain_decoder(rng, "head_dim"), "rope_parameters": rope, "sliding_window": rng.choice(WINDOWS)}
+    drawn: dict[str, Any] = {**plain_decoder(rng, "head_dim"), "rope_parameters": rope}
+    drawn["sliding_window"] = rng.choice(WINDOWS)
     size = drawn["hidden_size"] // drawn["num_attention_heads"]
     rope["partial_rotary_factor"] = rng.choice([part for part in (1.0, 0.75, 0.5) if size * part % 2 == 0] or [1.0])
     return drawn

@@ -213,7 +213,9 @@ def test_terms_that_are_alike_count_in_a_softmax_where_they_are_infinite() -> No
     hidden = e.where(e.is_zero(e.integer(arrays.own((4, 6))[0])), e.number(-math.inf), e.number(0.0))
     over, at = arrays.axes.index("s0", 6), arrays.own((4, 6))[1]
     body = arrays.replace(x, {index_name(at): over})
-    assert arrays.softmax(e.combination([(1.0, body), (2.0, e.number(1.0))]), over, at) == arrays.softmax(body, over, at)
+    assert arrays.softmax(e.combination([(1.0, body), (2.0, e.number(1.0))]), over, at) == arrays.softmax(
+        body, over, at
+    )
     assert arrays.softmax(e.combination([(1.0, body)], math.inf), over, at) != arrays.softmax(body, over, at)
     assert arrays.softmax(hidden, over, at) != arrays.softmax(e.number(0.0), over, at)
 

@@ -145,7 +145,9 @@ block Net()(x [batch]) -> (OUTPUTS) {
   return x * 2.0, x * 3.0
 }
 """
-    there, back = [load(text.replace("OUTPUTS", outputs)) for outputs in ("a [batch], b [batch]", "b [batch], a [batch]")]
+    there, back = [
+        load(text.replace("OUTPUTS", outputs)) for outputs in ("a [batch], b [batch]", "b [batch], a [batch]")
+    ]
     assert equivalent(there, back).reason == "the outputs are in another order: `b`, `a`"
 
 
