@@ -32,7 +32,7 @@ PROBES = """
 import std { Linear, Embedding, Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d, LayerNorm, RMSNorm, GroupNorm }
 import std { gelu, gelu_tanh, gelu_fast, quick_gelu, relu, relu2, silu, mish, tanh, sigmoid }
 import std { sinusoids, SinusoidalEmbedding, rotary, positions_after, key_mask, causal_mask, window_mask }
-import std { first, last, mean, window_partition, window_reverse, LSTM, selective_scan }
+import std { first, last, mean, window_partition, window_reverse, LSTM, GRU, selective_scan }
 import std { split_heads, merge_heads, repeat_heads, attention, SelfAttention, CrossAttention }
 import std { FeedForward, GatedFeedForward }
 import std { Dropout, BatchNorm, token_at, split_sinusoids }
@@ -83,9 +83,10 @@ block Dropped(n = 8)(x [batch, n, seq], index int [batch]) -> [batch, n] {
 
 block Recurrent(bias = true)
                (x [batch, seq, 8], steps [batch, seq, 8], rates [8, 4], enter [batch, seq, 4], read [batch, seq, 4])
-               -> ([batch, seq, 8], [batch, 8], [batch, 8]) {
+               -> ([batch, seq, 8], [batch, 8], [batch, 8], [batch, 8]) {
   y, h, c = lstm: LSTM(8, 8, bias)(selective_scan(x, steps, rates, enter, read))
-  return y, h, c
+  z, g = gru: GRU(8, 8, bias)(y)
+  return z, h, c, g
 }
 
 block Pictures(groups = 1, bias = true)

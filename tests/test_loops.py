@@ -378,32 +378,37 @@ block Net(n = 4)(x [batch, seq, n]) -> [batch, n] {
 
 # PyTorch --------------------------------------------------------------------------------------------------------------
 
-LSTM = """
-import std {{ LSTM }}
+RECURRENT = """
+import std {{ {kind} }}
 dim batch, seq
-block Net(x [batch, seq, 3]) -> (output [batch, seq, 4], last [batch, 4], cell [batch, 4]) {{
-  return lstm: LSTM(3, 4, bias = {bias})(x)
+block Net(x [batch, seq, 3]) -> (output [batch, seq, 4], last [batch, 4]{cell}) {{
+  return own: {kind}(3, 4, bias = {bias})(x)
 }}
-model "lstm" = Net() {{ expect params == 4 * 4 * (3 + 4 + {biases}) }}
+model "net" = Net() {{ expect params == {gates} * 4 * (3 + 4 + {biases}) }}
 """
+GATES = {"LSTM": 4, "GRU": 3}
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kind", GATES)
 @pytest.mark.parametrize("bias", [True, False])
-def test_the_lstm_is_that_of_pytorch(bias: bool) -> None:
+def test_recurrent_layers_are_those_of_pytorch(kind: str, bias: bool) -> None:
     torch = pytest.importorskip("torch")
-    model = load(LSTM.format(bias=str(bias).lower(), biases=2 * bias))
-    theirs = torch.nn.LSTM(3, 4, bias=bias, batch_first=True, dtype=torch.float64)
+    cell = ", cell [batch, 4]" if kind == "LSTM" else ""
+    text = RECURRENT.format(kind=kind, bias=str(bias).lower(), biases=2 * bias, gates=GATES[kind], cell=cell)
+    model = load(text)
+    theirs = getattr(torch.nn, kind)(3, 4, bias=bias, batch_first=True, dtype=torch.float64)
     ours: Any = archspec.to_torch(model).double()
-    ours.lstm.load_state_dict(theirs.state_dict())
-    weights = {f"lstm.{name}": tensor.numpy() for name, tensor in theirs.state_dict().items()}
+    ours.own.load_state_dict(theirs.state_dict())
+    weights = {f"own.{name}": tensor.numpy() for name, tensor in theirs.state_dict().items()}
     for length in (1, 2, 9):
         x = torch.randn(2, length, 3, dtype=torch.float64)
         with torch.no_grad():
-            expected, (last, cell) = theirs(x)
+            expected, states = theirs(x)
             made = ours(x)
+        states = states if isinstance(states, tuple) else (states,)
         computed = reference.evaluate(internals(model).body, {"x": x.numpy()}, weights).outputs
-        for name, value in (("output", expected), ("last", last[0]), ("cell", cell[0])):
+        for name, value in zip(("output", "last", "cell"), (expected, *[state[0] for state in states]), strict=False):
             torch.testing.assert_close(getattr(made, name), value)
             np.testing.assert_allclose(computed[name], value.numpy(), atol=1e-12)
 
