@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from archspec.algebra import Dim, Expression, Polynomial, at_least, dim_max, dim_min, substitute, symbols
+from archspec.equivalence import recurrent
 from archspec.equivalence.bodies import apply
 from archspec.equivalence.calls.complex import call_complex, has_complex
 from archspec.equivalence.calls.table import CALLS
@@ -50,7 +51,7 @@ def exported(module: torch.nn.Module, inputs: Mapping[str, Type], sizes: Mapping
         for name, type in inputs.items()
     }
     try:
-        with warnings.catch_warnings(), torch.no_grad():
+        with warnings.catch_warnings(), torch.no_grad(), recurrent.keeping():
             warnings.simplefilter("ignore")  # those of PyTorch about its own code
             program: Any = torch.export.export(module, (), arguments, dynamic_shapes=free, strict=False)
             return program if _is_functional(program) else program.run_decompositions({})

@@ -337,7 +337,7 @@ class Builder:
             visible, found = self._indexed.mask(mask)
             settings |= found
         elif mask is not None:
-            bias = self.written(mask)
+            bias = self.written(self.spread(mask, (*mask.shape[:-3], *query.shape[-3:-1], key.shape[-2])))
         if causal:
             settings["causal"] = True
         n = self.arrays

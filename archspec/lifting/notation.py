@@ -43,6 +43,9 @@ SETTINGS_OF = {
 }
 """The hyperparameters that are given by position."""
 
+RESULTS = {"topk": ("values", "ids"), "lstm": ("output", "last", "cell"), "gru": ("output", "last")}
+"""Names for the results of what has several."""
+
 LAYER_SETTINGS = {
     "Linear": ("in_features", "out_features"),
     "Embedding": ("count", "features"),

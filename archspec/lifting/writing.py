@@ -17,6 +17,7 @@ from archspec.lifting.notation import (
     LOWEST,
     OPERATORS,
     PRECEDENCE,
+    RESULTS,
     SETTINGS_OF,
     STREAMED,
     written,
@@ -189,8 +190,8 @@ class BodyWriter:
             count = 1 + max(int(part.settings["index"]) for part in parts)
             if value.op == "split":
                 count = len(value.settings["sizes"])
-            elif value.op == "topk":
-                count = 2
+            elif value.kind != "block" and value.op in RESULTS:
+                count = len(RESULTS[value.op])
             elif value.kind == "block":
                 count = max(count, len(parts))
             by_index = {part.settings["index"]: part for part in parts}

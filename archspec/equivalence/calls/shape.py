@@ -86,7 +86,8 @@ def _repeat_interleave(n: Arrays, types: Sequence[Type], x: Array, repeats: int,
     return n.view(x, types[0].shape, lambda i: [*i[:axis], n.axes.divide(i[axis], repeats)[0], *i[axis + 1 :]])
 
 
-def _flip(n: Arrays, types: Sequence[Type], x: Array, dims: list[int]) -> Array:
+def flip(n: Arrays, types: Sequence[Type], x: Array, dims: list[int]) -> Array:
+    """Return the elements in the opposite order along axes."""
     axes = {dim % len(x.shape) for dim in dims}
     return n.view(x, x.shape, lambda i: [x.shape[axis] - 1 - at if axis in axes else at for axis, at in enumerate(i)])
 
@@ -304,7 +305,7 @@ NAMES: dict[Handler, str] = {
     _pad_by("reflect"): "reflection_pad1d reflection_pad2d reflection_pad3d",
     _pad_by("replicate"): "replication_pad1d replication_pad2d replication_pad3d",
     _repeat_interleave: "repeat_interleave",
-    _flip: "flip",
+    flip: "flip",
     _roll: "roll",
     _pad: "pad constant_pad_nd",
     _index: "index",

@@ -34,7 +34,8 @@ def _taken(b: Builder, x: Value, ids: Value, axis: int) -> Value:
     return b.permute(rows, [*range(count, count + axis), *range(count), *range(count + axis, rank + count - 1)])
 
 
-def _flip(b: Builder, types: Types, x: Value, dims: Sequence[int]) -> Value:
+def flip(b: Builder, types: Types, x: Value, dims: Sequence[int]) -> Value:
+    """Return the elements in the opposite order along axes."""
     for dim in dims:
         axis = dim % len(x.shape)
         size = x.shape[axis]
@@ -418,7 +419,7 @@ NAMES: dict[Handler, str] = {
     _alias("matmul"): "mv",
     _alias("clone"): "positive alias_copy",
     _alias("zeros"): "empty empty_like new_empty",
-    _flip: "flip",
+    flip: "flip",
     _index_select: "index_select",
     _unfold: "unfold",
     _columns: "im2col",

@@ -1,0 +1,70 @@
+"""Recurrent layers of PyTorch in exported programs: one operation for any length.
+
+`torch.export` unrolls them into a step for each token, so that the program is for one length only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from archspec.equivalence.calls.values import listed
+
+if TYPE_CHECKING:
+    from torch.overrides import TorchFunctionMode
+
+STATES = {"lstm": "Tensor[]", "gru": "Tensor"}
+"""The type of the states that a layer starts with."""
+
+
+def keeping() -> TorchFunctionMode:
+    """Return the mode in which recurrent layers are single operations, which cannot be run but have shapes."""
+    return _mode()()
+
+
+@cache
+def _mode() -> type[TorchFunctionMode]:
+    from torch.overrides import TorchFunctionMode
+
+    operations = {name: _operation(name, states) for name, states in STATES.items()}
+
+    class Keeping(TorchFunctionMode):
+        def __torch_function__(
+            self,
+            func: Callable[..., Any],
+            types: Sequence[type],
+            args: Sequence[Any] = (),
+            kwargs: Mapping[str, Any] | None = None,
+        ) -> Any:
+            name = getattr(func, "__name__", "")
+            if name in operations and len(args) == 9 and isinstance(args[3], bool):  # other calls are of packed ones
+                return operations[name](*args)
+            return func(*args, **(kwargs or {}))
+
+    return Keeping
+
+
+def _operation(name: str, states: str) -> Callable[..., Any]:
+    """Define an operation that has the arguments and results of one of `aten`, where sequences are padded."""
+    import torch
+
+    library = torch.library.Library("archspec", "FRAGMENT")
+    _LIBRARIES.append(library)
+    results = "Tensor, Tensor, Tensor" if name == "lstm" else "Tensor, Tensor"
+    library.define(
+        f"{name}(Tensor input, {states} hx, Tensor[] params, bool has_biases, int num_layers, float dropout, "
+        f"bool train, bool bidirectional, bool batch_first) -> ({results})"
+    )
+
+    def shapes(x: Any, first: Any, *rest: Any) -> tuple[Any, ...]:
+        starts = listed(first)
+        output = x.new_empty((*x.shape[:-1], starts[0].shape[-1] * (1 + rest[5])))
+        return (output, *[torch.empty_like(start) for start in starts])
+
+    torch.library.register_fake(f"archspec::{name}", shapes, lib=library)
+    return getattr(torch.ops.archspec, name)
+
+
+_LIBRARIES: list[Any] = []
+"""Definitions of operations, which last as long as these."""

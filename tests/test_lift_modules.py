@@ -1,0 +1,142 @@
+"""Lifting: the modules of `torch.nn` that are made of others, and recurrent layers."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import archspec  # noqa: E402
+from archspec.source import ArchError  # noqa: E402
+
+nn = torch.nn
+Inputs = tuple[Any, ...] | dict[str, Any]
+
+
+@pytest.fixture(autouse=True)
+def without_fast_path() -> Iterator[None]:
+    """Without the fused kernel that PyTorch uses for encoders in evaluation."""
+    enabled = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    yield
+    torch.backends.mha.set_fastpath_enabled(enabled)
+
+
+def encoder(**settings: Any) -> Any:
+    layer = nn.TransformerEncoderLayer(24, 4, 40, **settings)
+    return nn.TransformerEncoder(layer, 3, nn.LayerNorm(24), enable_nested_tensor=False)
+
+
+def decoder(**settings: Any) -> Any:
+    return nn.TransformerDecoder(nn.TransformerDecoderLayer(24, 4, 40, **settings), 2)
+
+
+class Residual(nn.Sequential):
+    def __init__(self) -> None:
+        super().__init__(nn.LayerNorm(16), nn.Linear(16, 24), nn.GELU(), nn.Linear(24, 16))
+
+    def forward(self, x: Any) -> Any:
+        return x + super().forward(x)
+
+
+class Tied(nn.Module):
+    """Residual sequences, and a head that is tied to the embedding."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = nn.Embedding(30, 16)
+        self.blocks = nn.Sequential(*[Residual() for _ in range(3)])
+        self.head = nn.Linear(16, 30, bias=False)
+        self.head.weight = self.words.weight
+
+    def forward(self, ids: Any) -> Any:
+        return self.head(self.blocks(self.words(ids)))
+
+
+class Tagger(nn.Module):
+    """A recurrent layer in both directions between others."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = nn.Embedding(30, 8)
+        self.lstm = nn.LSTM(8, 12, 2, batch_first=True, bidirectional=True)
+        self.tags = nn.Linear(24, 5)
+
+    def forward(self, ids: Any) -> Any:
+        found, _ = self.lstm(self.words(ids))
+        return self.tags(found)
+
+
+class Continued(nn.Module):
+    """A recurrent layer that starts with a state it is given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gru = nn.GRU(8, 12, bias=False)
+
+    def forward(self, x: Any, state: Any) -> Any:
+        return self.gru(x, state)
+
+
+def padded() -> dict[str, Any]:
+    hidden = torch.zeros(2, 7, dtype=torch.bool)
+    hidden[0, 5:] = True
+    return {"src": torch.randn(2, 7, 24), "src_key_padding_mask": hidden}
+
+
+MODULES: dict[str, tuple[Any, Inputs, str]] = {
+    "encoder": (lambda: encoder(batch_first=True), (torch.randn(2, 7, 24),), "for i in 0..3"),
+    "encoder, tokens first": (encoder, (torch.randn(7, 2, 24),), "for i in 0..3"),
+    "encoder with padding": (lambda: encoder(batch_first=True, norm_first=True), padded(), "for i in 0..3"),
+    "decoder": (
+        lambda: decoder(batch_first=True),
+        (torch.randn(2, 7, 24), torch.randn(2, 5, 24)),
+        "block TransformerDecoderLayer(tgt [batch, seq, 24], memory [batch, length, 24])",
+    ),
+    "transformer": (
+        lambda: nn.Transformer(24, 4, 2, 3, 40, batch_first=True),
+        (torch.randn(2, 7, 24), torch.randn(2, 5, 24)),
+        "decoder.layers[i]: TransformerDecoderLayer()(_, norm) for i in 0..3",
+    ),
+    "tied residual sequence": (Tied, (torch.randint(0, 30, (2, 7)),), "tie head.weight = words.weight"),
+    "LSTM": (lambda: nn.LSTM(8, 12, 2, batch_first=True), (torch.randn(2, 7, 8),), "input [batch, seq, 8]"),
+    "LSTM in both directions": (Tagger, (torch.randint(0, 30, (2, 7)),), "weight_hh_l1_reverse"),
+    "GRU": (lambda: nn.GRU(8, 12, batch_first=True), (torch.randn(2, 7, 8),), "output, last = gru("),
+    "GRU with a state": (Continued, {"x": torch.randn(7, 2, 8), "state": torch.randn(1, 2, 12)}, "weight_hh_l0"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODULES)
+def test_a_module_is_lifted(name: str) -> None:
+    made, inputs, expected = MODULES[name]
+    module = made().eval()
+    text = archspec.lift(module, inputs)
+    assert expected in text
+    ours = archspec.to_torch(archspec.loads(text)).double().eval()
+    theirs = module.double()
+    ours.load_state_dict(theirs.state_dict())
+    given = [*inputs.values()] if isinstance(inputs, dict) else [*inputs]
+    given = [tensor.double() if tensor.is_floating_point() else tensor for tensor in given]
+    with torch.no_grad():
+        expected, found = theirs(*given), ours(*given)
+    for a, b in zip(tensors(expected), tensors(found), strict=True):
+        torch.testing.assert_close(a, b)
+
+
+def tensors(outputs: Any) -> list[Any]:
+    if isinstance(outputs, torch.Tensor):
+        return [outputs]
+    values = outputs if isinstance(outputs, tuple) else vars(outputs).values()
+    return [tensor for item in values for tensor in tensors(item)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("module", "operation"),
+    [(nn.RNN(8, 12), r"aten\.rnn_tanh"), (nn.LSTM(8, 12, proj_size=5), r"aten\.lstm")],
+)
+def test_other_recurrent_layers_are_refused(module: Any, operation: str) -> None:
+    with pytest.raises(ArchError, match=f"the operation `{operation}` has no normal form"):
+        archspec.lift(module.eval(), (torch.randn(7, 2, 8),))
