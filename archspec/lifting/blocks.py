@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from archspec.algebra import Dim, Polynomial, symbols
+from archspec.lifting.stored import Stored
 from archspec.lifting.values import Frame, Value, live
 
 MOST_INLINED = 6
@@ -46,15 +47,15 @@ class Body:
         return [value for value in found if value not in given]
 
 
-def bodies_of(root: Frame, outputs: Sequence[Value], owners: Mapping[str, Sequence[str]]) -> dict[Value | None, Body]:
+def bodies_of(root: Frame, outputs: Sequence[Value], stored: Stored) -> dict[Value | None, Body]:
     """Divide the values of a module into bodies: one for each call that is kept, by the value it is in its parent.
 
-    `owners` are the names of the tensors that each module owns itself. The body of the whole module has the key None.
+    The body of the whole module has the key None.
     """
     outputs = list(outputs)
     values = _merged(live(outputs), outputs)
     _hoist(values, outputs)
-    kept = _sized(_kept(root, values, owners), values)
+    kept = _sized(_kept(root, values, stored.own), values)
     owner = {value: next(frame for frame in reversed(value.frame.stack) if frame in kept) for value in values}
     found: dict[Value | None, Body] = {}
     results = list(outputs)
@@ -65,7 +66,7 @@ def bodies_of(root: Frame, outputs: Sequence[Value], owners: Mapping[str, Sequen
             continue
         members = [value for value in active if owner[value] is frame]
         parent = next(other for other in reversed(frame.stack[:-1]) if other in kept)
-        call, body, replaced = _collapsed(frame, parent, members, active, results)
+        call, body, replaced = _collapsed(frame, parent, members, active, results, stored)
         for other in found.values():
             other.inputs = [replaced.get(value, value) for value in other.inputs]
         found[call] = body
@@ -104,13 +105,20 @@ def _tolerates(value: Value, mask: Value) -> bool:
 
 
 def _collapsed(
-    frame: Frame, parent: Frame, members: Sequence[Value], values: Sequence[Value], results: Sequence[Value]
+    frame: Frame,
+    parent: Frame,
+    members: Sequence[Value],
+    values: Sequence[Value],
+    results: Sequence[Value],
+    stored: Stored,
 ) -> tuple[Value, Body, dict[Value, Value]]:
     """Return the value that a call is in its parent, its body, and what the values that leave it become."""
     inside = set(members)
-    inputs = dict.fromkeys(
-        [operand for value in members for operand in value.operands if operand not in inside and operand.op != "tensor"]
-    )
+
+    def is_own(value: Value) -> bool:
+        return value in inside or (value.op == "tensor" and stored.name_under(value.address, frame.path) is not None)
+
+    inputs = dict.fromkeys([operand for value in members for operand in value.operands if not is_own(operand)])
     used = {operand for value in values if value not in inside for operand in value.operands} | set(results)
     outputs = [value for value in members if value in used and value.op != "tensor"]
     body = Body(frame, [*inputs], outputs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from archspec.ir import Type
@@ -28,6 +28,8 @@ def recognized(
         layer = _norm(builder, frame, module, root, own)
     if layer is not None:
         callee, settings, args = layer
+        for value in _inside(frame, args):
+            value.frame = builder.frame
         made = Value(
             callee,
             args,
@@ -109,18 +111,18 @@ def _activation(builder: Builder, frame: Frame, value: Value) -> Value | None:
 
 def _inputs(frame: Frame, value: Value) -> list[Value]:
     """Return the values, other than tensors, that a call of a module computes a value from."""
+    inside = _inside(frame, [value])
+    used = dict.fromkeys([operand for value in inside for operand in value.operands if operand.op != "tensor"])
+    return [value for value in used if value not in inside] or [value]
+
+
+def _inside(frame: Frame, values: Sequence[Value]) -> dict[Value, None]:
+    """Return values and those that they are computed from, as far as a call of a module computes them."""
     found: dict[Value, None] = {}
-    seen: set[Value] = set()
-    waiting = [value]
+    waiting = [*values]
     while waiting:
         value = waiting.pop()
-        if value in seen:
-            continue
-        seen.add(value)
-        if value.op == "tensor":
-            continue
-        if frame.contains(value.frame) and value.op != "input":
-            waiting += value.operands
-        else:
+        if value not in found and value.op not in ("tensor", "input") and frame.contains(value.frame):
             found[value] = None
-    return [*found]
+            waiting += value.operands
+    return found

@@ -54,7 +54,7 @@ def program_of(
     left out if they are only masks of attention.
     """
     stored = recording.stored
-    bodies = bodies_of(recording.root, outputs, stored.own)
+    bodies = bodies_of(recording.root, outputs, stored)
     kept_calls = {body.path: body for body in bodies.values()}
     lent = _lent(bodies.values())
     masks = masks_of([*bodies.values()], optional)

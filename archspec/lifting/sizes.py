@@ -111,7 +111,9 @@ class Sizes:
                 if values == column and (other is None or self._seconds[number][name] == other):
                     return name
             definition = self.program.definitions[number]
-            name = taken.take([*self._attribute(definition, column), NAMES_OF_GAPS.get(hint, hint)])
+            wanted = NAMES_OF_GAPS.get(hint, hint)
+            numbered = [f"{wanted}{turn}" for turn in range(2, 10)]
+            name = taken.take([*self._attribute(definition, column), wanted, *numbered])
             head.own[name] = column
             self._seconds[number][name] = other or column
             return name

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from itertools import product
+from typing import Any, NamedTuple
 
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.lifting.builder import Builder
@@ -12,11 +13,21 @@ from archspec.lifting.values import Value
 MOST_NUMBERS = 64
 """Constants with more elements are not written as lists."""
 
+MOST_PARTS = 4
+"""Constants are written part by part along an axis with at most so many elements."""
+
 
 def constant(builder: Builder, value: Any, name: str) -> Value:
     """Return a constant as the value of a formula. Raises Untranslatable if no formula is known for it."""
     if value is None or value.device.type == "meta":
         raise Untranslatable(f"the constant `{name}` has no values")
+    found = _formula(builder, value)
+    if found is None:
+        raise Untranslatable(f"the constant `{name}` of the shape {list(value.shape)} has no known formula")
+    return found
+
+
+def _formula(builder: Builder, value: Any) -> Value | None:
     flat = value.flatten().tolist()
     if not value.shape or all(item == flat[0] for item in flat):
         return builder.op("full", shape=tuple(value.shape), value=flat[0])
@@ -32,13 +43,36 @@ def constant(builder: Builder, value: Any, name: str) -> Value:
             return found
     if not value.dtype.is_floating_point:
         found = (
-            _relative_positions(builder, flat, tuple(value.shape)) or _affine(builder, value) or _grid(builder, value)
+            _relative_positions(builder, flat, tuple(value.shape))
+            or _affine(builder, value)
+            or _grid(builder, value)
+            or _distances(builder, value)
         )
         if found is not None:
             return found
     if size <= MOST_NUMBERS:
         return builder.op("table", values=value.tolist())
-    raise Untranslatable(f"the constant `{name}` of the shape {list(value.shape)} has no known formula")
+    return _repeated(builder, value) or _in_parts(builder, value)
+
+
+def _repeated(builder: Builder, value: Any) -> Value | None:
+    """Return a constant that is the same along some axes."""
+    first = value
+    for axis in range(value.dim()):
+        part = first.narrow(axis, 0, 1)
+        first = part if bool((first == part).all()) else first
+    found = _formula(builder, first) if first.shape != value.shape else None
+    return None if found is None else builder.expand(found, tuple(value.shape))
+
+
+def _in_parts(builder: Builder, value: Any) -> Value | None:
+    """Return a constant that has a formula for each element of a short axis."""
+    for axis in (-1, 0):
+        if 1 < value.shape[axis] <= MOST_PARTS:
+            parts = [_formula(builder, part) for part in value.unbind(axis)]
+            if all(part is not None for part in parts):
+                return builder.op("stack", parts, axis=axis)
+    return None
 
 
 def _frequencies(builder: Builder, values: list[float]) -> Value | None:
@@ -106,6 +140,84 @@ def _digit(builder: Builder, values: list[int]) -> Value | None:
     found = builder.op("arange", stop=len(values))
     found = builder.op("floordiv", found, width) if width > 1 else found
     return builder.op("mod", found, period // width) if period < len(values) else found
+
+
+def _distances(builder: Builder, value: Any) -> Value | None:
+    """Return numbers of the distances between the places of two grids: sums of multiples of rows and columns, or of the
+    absolute distances by rows and by columns.
+    """
+    import torch
+
+    count = math.isqrt(value.numel())
+    shape = value.shape if value.dim() == 2 else (count, value.numel() // count)
+    if value.dtype == torch.bool or min(shape) < 2 or shape[0] * shape[1] != value.numel():
+        return None
+    numbers = value.reshape(shape)
+    for widths in product(*[_widths(size) for size in shape]):
+        grids = [Grid(size, width) for size, width in zip(shape, widths, strict=True)]
+        found = _linear_distances(builder, numbers, *grids) or _absolute_distances(builder, numbers, *grids)
+        if found is not None:
+            return builder.reshape(found, tuple(value.shape))
+    return None
+
+
+def _widths(size: int) -> list[int]:
+    """Return how many columns a grid with so many places may have, those of a square first."""
+    return sorted([width for width in range(1, size + 1) if size % width == 0], key=lambda at: abs(at - size**0.5))
+
+
+class Grid(NamedTuple):
+    """The places of a window, row by row."""
+
+    size: int
+    width: int
+
+    def numbers(self, by_row: int, by_column: int) -> Any:
+        """Return a number for each place, as a tensor."""
+        import torch
+
+        places = torch.arange(self.size)
+        return by_row * (places // self.width) + by_column * (places % self.width)
+
+    def written(self, builder: Builder, by_row: int, by_column: int, axis: int) -> Value:
+        """Return a number for each place, along an axis of a matrix."""
+        places = builder.op("arange", stop=self.size)
+        row, column = builder.op("floordiv", places, self.width), builder.op("mod", places, self.width)
+        parts = [
+            part if by == 1 else builder.op("mul", part, by) for part, by in ((row, by_row), (column, by_column)) if by
+        ]
+        number = builder.op("add", *parts) if len(parts) == 2 else parts[0]
+        return builder.reshape(number, (self.size, 1) if axis == 0 else (1, self.size))
+
+
+def _linear_distances(builder: Builder, numbers: Any, first: Grid, second: Grid) -> Value | None:
+    start = int(numbers[0, 0])
+
+    def factors(line: Any, grid: Grid) -> tuple[int, int]:
+        by_row = int(line[grid.width]) - start if grid.width < grid.size else 0
+        return by_row, int(line[1]) - start if grid.width > 1 else 0
+
+    own, others = factors(numbers[:, 0], first), factors(numbers[0], second)
+    if not any(own) or not any(others):
+        return None
+    if not bool((numbers == first.numbers(*own)[:, None] + second.numbers(*others) + start).all()):
+        return None
+    found = builder.op("add", first.written(builder, *own, 0), second.written(builder, *others, 1))
+    return found if start == 0 else builder.op("add", found, start)
+
+
+def _absolute_distances(builder: Builder, numbers: Any, first: Grid, second: Grid) -> Value | None:
+    step, by = -(-second.width // first.width), second.width
+    rows = (first.numbers(step, 0)[:, None] - second.numbers(1, 0)).abs()
+    columns = (first.numbers(0, step)[:, None] - second.numbers(0, 1)).abs()
+    if not bool((numbers == by * rows + columns).all()):
+        return None
+
+    def distance(*axis: int) -> Value:
+        own = first.written(builder, *[step * at for at in axis], 0)
+        return builder.op("abs", builder.op("sub", own, second.written(builder, *axis, 1)))
+
+    return builder.op("add", builder.op("mul", distance(1, 0), by), distance(0, 1))
 
 
 def _sinusoids(builder: Builder, value: Any) -> Value | None:
