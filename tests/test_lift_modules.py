@@ -79,6 +79,23 @@ class Continued(nn.Module):
         return self.gru(x, state)
 
 
+class Constants(nn.Module):
+    """Constants that have formulas: distances in grids of two widths, repeated kernels, and stacked lists."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        own, others = torch.arange(4), torch.arange(12)
+        signed = 10 * (own[:, None] // 2 - others // 4) + own[:, None] % 2 - others % 4 + 33
+        far = 4 * (2 * (own[:, None] // 2) - torch.arange(16) // 4).abs()
+        self.signed = signed
+        self.far = far + (2 * (own[:, None] % 2) - torch.arange(16) % 4).abs()
+        self.kernel = torch.randn(3, 3).expand(40, 1, 3, 3).clone()
+        self.places = torch.stack(torch.meshgrid(torch.randn(9), torch.randn(9), indexing="ij"), -1)
+
+    def forward(self, x: Any) -> Any:
+        return x + self.signed.sum(), x + self.far.sum(), self.kernel.sum() * x, self.places.sum() + x
+
+
 def padded() -> dict[str, Any]:
     hidden = torch.zeros(2, 7, dtype=torch.bool)
     hidden[0, 5:] = True
@@ -104,6 +121,7 @@ MODULES: dict[str, tuple[Any, Inputs, str]] = {
     "LSTM in both directions": (Tagger, (torch.randint(0, 30, (2, 7)),), "weight_hh_l1_reverse"),
     "GRU": (lambda: nn.GRU(8, 12, batch_first=True), (torch.randn(2, 7, 8),), "output, last = gru("),
     "GRU with a state": (Continued, {"x": torch.randn(7, 2, 8), "state": torch.randn(1, 2, 12)}, "weight_hh_l0"),
+    "constants": (Constants, (torch.randn(2, 7),), "arange(16) // 4"),
 }
 
 
@@ -117,12 +135,17 @@ def test_a_module_is_lifted(name: str) -> None:
     ours = archspec.to_torch(archspec.loads(text)).double().eval()
     theirs = module.double()
     ours.load_state_dict(theirs.state_dict())
-    given = [*inputs.values()] if isinstance(inputs, dict) else [*inputs]
-    given = [tensor.double() if tensor.is_floating_point() else tensor for tensor in given]
+    listed, named = ([], inputs) if isinstance(inputs, dict) else (inputs, {})
+    args = [as_double(tensor) for tensor in listed]
+    keywords = {key: as_double(tensor) for key, tensor in named.items()}
     with torch.no_grad():
-        expected, found = theirs(*given), ours(*given)
-    for a, b in zip(tensors(expected), tensors(found), strict=True):
+        outputs, found = theirs(*args, **keywords), ours(*args, **keywords)
+    for a, b in zip(tensors(outputs), tensors(found), strict=True):
         torch.testing.assert_close(a, b)
+
+
+def as_double(tensor: Any) -> Any:
+    return tensor.double() if tensor.is_floating_point() else tensor
 
 
 def tensors(outputs: Any) -> list[Any]:
@@ -140,3 +163,45 @@ def tensors(outputs: Any) -> list[Any]:
 def test_other_recurrent_layers_are_refused(module: Any, operation: str) -> None:
     with pytest.raises(ArchError, match=f"the operation `{operation}` has no normal form"):
         archspec.lift(module.eval(), (torch.randn(7, 2, 8),))
+
+
+class Window(nn.Module):
+    """Biases by the numbers of distances that a module stores, a norm of turned axes, and a tensor used inside."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Parameter(torch.randn(1, 1, 8))
+        places = torch.arange(9)
+        rows, columns = [places[:, None] // by % 3 - places // by % 3 + 2 for by in (3, 1)]
+        self.register_buffer("numbers", 5 * rows + columns)
+        self.biases = nn.Parameter(torch.randn(25, 2))
+        self.norm = Turned(8)
+        self.blocks = nn.ModuleList([Joined(8) for _ in range(2)])
+
+    def forward(self, x: Any) -> Any:
+        first = self.first.expand(x.shape[0], -1, -1)
+        for block in self.blocks:
+            x = block(x, first)
+        return self.norm(x), self.biases[self.numbers.view(-1)]
+
+
+class Turned(nn.LayerNorm):
+    def forward(self, x: Any) -> Any:
+        return super().forward(x).permute(0, 2, 1)
+
+
+class Joined(nn.Module):
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(size)
+        self.up = nn.Linear(size, size)
+
+    def forward(self, x: Any, first: Any) -> Any:
+        return torch.cat((first, self.up(self.norm(x)) + x), 1)[:, 1:]
+
+
+@pytest.mark.slow
+def test_stored_indices_turned_norms_and_tensors_of_others() -> None:
+    module = Window().eval()
+    text = archspec.lift(module, (torch.randn(2, 7, 8),))
+    assert archspec.equivalent(archspec.loads(text), module).verdict == "equal"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from archspec.equivalence.calls.shape import wrapped
 from archspec.equivalence.calls.table import CALLS
 from archspec.equivalence.calls.values import Untranslatable, listed
 from archspec.lifting.builder import Builder
@@ -116,7 +117,10 @@ def _pad(b: Builder, types: Types, x: Value, pad: list[Any], value: Any = 0, mod
 def _index(b: Builder, types: Types, x: Value, indices: list[Value | None]) -> Value:
     given = [(axis, index) for axis, index in enumerate(indices) if index is not None]
     if len(given) == 1 and given[0][0] == 0 and given[0][1].dtype == "int":
-        return embedding(b, given[0][1], x)
+        ids, size = given[0][1], x.shape[0]
+        if wrapped(b.arrays, ids.array, size) != ids.array:  # negative numbers count from the end
+            ids = b.op("where", b.op("ge", ids, 0), ids, b.op("add", ids, size))
+        return embedding(b, ids, x)
     if len(given) == 1 and given[0][1].op == "full" and given[0][1].shape == (1,):
         axis, index = given[0]
         at = index.settings["value"] % x.shape[axis]
