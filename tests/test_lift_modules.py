@@ -96,6 +96,13 @@ class Constants(nn.Module):
         return x + self.signed.sum(), x + self.far.sum(), self.kernel.sum() * x, self.places.sum() + x
 
 
+class Windows(nn.Module):
+    """Attention in windows, which are an axis of their own."""
+
+    def forward(self, x: Any) -> Any:
+        return nn.functional.scaled_dot_product_attention(x, x, x, is_causal=True)
+
+
 def padded() -> dict[str, Any]:
     hidden = torch.zeros(2, 7, dtype=torch.bool)
     hidden[0, 5:] = True
@@ -121,6 +128,7 @@ MODULES: dict[str, tuple[Any, Inputs, str]] = {
     "LSTM in both directions": (Tagger, (torch.randint(0, 30, (2, 7)),), "weight_hh_l1_reverse"),
     "GRU": (lambda: nn.GRU(8, 12, batch_first=True), (torch.randn(2, 7, 8),), "output, last = gru("),
     "GRU with a state": (Continued, {"x": torch.randn(7, 2, 8), "state": torch.randn(1, 2, 12)}, "weight_hh_l0"),
+    "attention in windows": (Windows, (torch.randn(2, 3, 5, 7, 4),), "attention("),
     "constants": (Constants, (torch.randn(2, 7),), "arange(16) // 4"),
 }
 

@@ -47,8 +47,9 @@ def _mode() -> type[TorchFunctionMode]:
 
 def _operation(name: str, states: str) -> Callable[..., Any]:
     """Define an operation that has the arguments and results of one of `aten`, where sequences are padded."""
-    import torch
+    from importlib import import_module
 
+    torch: Any = import_module("torch")
     library = torch.library.Library("archspec", "FRAGMENT")
     _LIBRARIES.append(library)
     results = "Tensor, Tensor, Tensor" if name == "lstm" else "Tensor, Tensor"

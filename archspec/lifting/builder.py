@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from archspec.algebra import Dim, Polynomial
+from archspec.algebra import Dim, Polynomial, product
 from archspec.equivalence.bodies import apply
 from archspec.equivalence.calls.table import CALLS
 from archspec.equivalence.calls.values import Untranslatable, array_of, listed
@@ -324,6 +324,13 @@ class Builder:
 
     def attention(self, q: Value, k: Value, v: Value, mask: Value | None, causal: bool, scale: float | None) -> Value:
         """Return scaled dot-product attention."""
+        if len(q.shape) != 4:
+            if mask is not None:
+                mask = self.spread(mask, (*q.shape[:-1], k.shape[-2]))
+                mask = self.reshape(mask, _with_four_axes(mask.shape))
+            query, key, value = [self.reshape(x, _with_four_axes(x.shape)) for x in (q, k, v)]
+            found = self.attention(query, key, value, mask, causal, scale)
+            return self.reshape(found, (*q.shape[:-1], v.shape[-1]))
         query, key, value = self.written(q), self.written(k), self.written(v)
         if key.op == value.op == "repeat_heads":
             key, value = key.args[0], value.args[0]
@@ -364,6 +371,11 @@ def _attended(n: Arrays, q: Value, k: Value, v: Value, mask: Value | None, causa
     )
     assert isinstance(array, Array)
     return array
+
+
+def _with_four_axes(shape: Sequence[Dim]) -> tuple[Dim, ...]:
+    """Return the shape of a tensor whose axes before the last three are one."""
+    return (*[1] * (4 - len(shape)), product(shape[:-3]), *shape[-3:])[-4:]
 
 
 def cost(value: Value) -> int:

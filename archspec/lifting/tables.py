@@ -213,9 +213,12 @@ def _absolute_distances(builder: Builder, numbers: Any, first: Grid, second: Gri
     if not bool((numbers == by * rows + columns).all()):
         return None
 
-    def distance(*axis: int) -> Value:
-        own = first.written(builder, *[step * at for at in axis], 0)
-        return builder.op("abs", builder.op("sub", own, second.written(builder, *axis, 1)))
+    def distance(by_row: int, by_column: int) -> Value:
+        own, other = (
+            first.written(builder, step * by_row, step * by_column, 0),
+            second.written(builder, by_row, by_column, 1),
+        )
+        return builder.op("abs", builder.op("sub", own, other))
 
     return builder.op("add", builder.op("mul", distance(1, 0), by), distance(0, 1))
 
