@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 from archspec.algebra import index
 from archspec.equivalence.calls.elementwise import function
 from archspec.equivalence.calls.shape import flip
-from archspec.equivalence.calls.values import Handler, refuse
+from archspec.equivalence.calls.values import Handler, listed, refuse
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
 from archspec.ops.forms.elementwise import add, multiply, subtract
@@ -90,7 +90,7 @@ def _recurrent(cell: Callable[..., list[Array]], states: int) -> Handler:
 
     def call(n: Arrays, types: Sequence[Type], x: Array, first: Any, params: list[Array], is_biased: bool, layers: int,
              dropout: float, train: bool, is_double: bool, is_batch_first: bool) -> list[Array]:  # fmt: skip
-        starts = first if isinstance(first, list) else [first]
+        starts: list[Array] = listed(first)
         x = x if is_batch_first else permute(n, x, (1, 0, 2))
         found: list[list[Array]] = [[] for _ in range(states)]
         for layer in directions(params, layers, is_biased, is_double):
