@@ -93,7 +93,10 @@ def _graph(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--to",
         "--format",
-        choices=("svg", "png", "pdf", "html", "dot", "mermaid", "mmd", "json", "graphml", "gexf"),
+        choices=(
+            *("svg", "png", "pdf", "html", "dot", "mermaid", "mmd"),
+            *("json", "graphml", "gexf", "netron", "model-explorer"),
+        ),
         default="",
         help="output format (from the extension of FILE; otherwise dot)",
     )

@@ -16,7 +16,7 @@ from archspec.pipeline.compile import model_of
 from archspec.source import Diagnostic, fail, suggest
 
 DRAWN = ("svg", "png", "pdf")
-FORMATS = (*DRAWN, "html", "dot", "mermaid", "json", "graphml", "gexf")
+FORMATS = (*DRAWN, "html", "dot", "mermaid", "json", "graphml", "gexf", "netron", "model-explorer")
 SOURCES = ("dot", "mermaid")
 """Formats that other programs draw."""
 EXTENSIONS = {"mmd": "mermaid", "gv": "dot"}
@@ -103,4 +103,5 @@ def _data(options: Namespace, model: Model, format: str, level: str) -> str:
     from archspec.graph.formats import text_of  # with networkx, which takes longer to import than to draw a picture
 
     fold = format in SOURCES if options.fold is None else options.fold
-    return text_of(model.graph(level, options.depth, fold=fold), format, model.name)
+    shapes = {tensor.name: tensor.shape for tensor in (*model.tensors, *model.buffers)}
+    return text_of(model.graph(level, options.depth, fold=fold), format, model.name, shapes)

@@ -1,0 +1,173 @@
+"""Graphs for Netron and Model Explorer, also as their own packages read them."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from small import load
+
+import archspec
+from archspec import Model
+from archspec.cli import main
+from archspec.graph.viewers import model_explorer, netron
+
+TINY = """
+import std { Linear, Embedding }
+dim batch, seq
+
+block Twice(n)(x [batch, seq, n]) -> [batch, seq, n] {
+  scale: param [n]
+  return x * .scale |> inner.dense: Linear(n, n)
+}
+
+block Tiny(n = 8)(ids int [batch, seq]) -> (states [batch, seq, n], scores [batch, seq, 30]) {
+  h = words: Embedding(30, n)(ids) |> layers[i]: Twice(n) for i in 0..2
+  tie decoder.weight = words.weight
+  return h, decoder: Linear(n, 30)(h)
+}
+
+model "tiny" = Tiny()
+"""
+
+
+def shapes(model: Model) -> Any:
+    return {each.name: each.shape for each in (*model.tensors, *model.buffers)}
+
+
+def for_netron(model: Model, **options: Any) -> Any:
+    """The graph, with the values of arguments instead of their numbers."""
+    contents: Any = json.loads(json.dumps(netron(model.graph(**options), model.name, shapes(model))))
+    graph = contents["graphs"][0]
+    for each in (graph, *graph["nodes"]):
+        for side in ("inputs", "outputs"):
+            each[side] = {a["name"]: [graph["values"][i] for i in a["value"]] for a in each[side]}
+    return graph
+
+
+def for_explorer(model: Model, **options: Any) -> Any:
+    return json.loads(json.dumps(model_explorer(model.graph(**options), model.name, shapes(model))))
+
+
+def test_netron_has_layers_with_their_tensors() -> None:
+    graph = for_netron(load(TINY))
+    nodes = {node["name"]: node for node in graph["nodes"]}
+    dense = nodes["layers.1.inner.dense"]
+    assert dense["type"] == {"name": "Linear", "category": "Layer"}
+    assert dense["inputs"]["x"][0]["name"] == "layers.1#mul.0"
+    assert dense["inputs"]["weight"] == [
+        {
+            "name": "layers.1.inner.dense.weight",
+            "initializer": {"type": {"dataType": "real", "shape": {"dimensions": [8, 8]}}},
+        }
+    ]
+    assert dense["outputs"]["output"][0]["type"] == {
+        "dataType": "real",
+        "shape": {"dimensions": ["batch", "seq", 8]},
+    }
+    assert nodes["layers.0#mul.0"]["inputs"]["b"][0]["name"] == "layers.0.scale"
+    assert [*graph["inputs"]] == ["ids"] and [*graph["outputs"]] == ["states", "scores"]
+    assert graph["outputs"]["states"] == dense["outputs"]["output"]
+    assert {"name": "shares tensors with", "value": "words"} in nodes["decoder"]["attributes"]
+
+
+def test_netron_has_each_tensor_once_and_equal_layers_together_if_folded() -> None:
+    model = load(TINY)
+    named = [value["name"] for value in for_netron(model)["values"] if "initializer" in value]
+    assert sorted(named) == sorted(t.name for t in model.tensors if t.tied_to is None)
+    folded = {node["name"]: node for node in for_netron(model, fold=True)["nodes"]}
+    dense = folded["layers.*.inner.dense"]["inputs"]
+    assert dense["bias"][0]["name"] == "layers.*.inner.dense.bias"
+    assert dense["bias"][0]["initializer"]["type"]["shape"] == {"dimensions": [8]}
+
+
+def test_model_explorer_has_groups_of_addresses() -> None:
+    (graph,) = for_explorer(load(TINY))["graphs"]
+    nodes = {node["id"]: node for node in graph["nodes"]}
+    dense = nodes["layers.1.inner.dense"]
+    assert dense["namespace"] == "layers/1" and dense["label"] == "dense: Linear"
+    assert dense["incomingEdges"] == [
+        {"sourceNodeId": "layers.1#mul.0", "sourceNodeOutputId": "0", "targetNodeInputId": "0"}
+    ]
+    assert dense["outputsMetadata"] == [{"id": "0", "attrs": [{"key": "tensor_shape", "value": "[batch, seq, 8]"}]}]
+    assert {"key": "layers.1.inner.dense.weight", "value": "[8, 8]"} in dense["attrs"]
+    groups = graph["groupNodeAttributes"]
+    assert groups["layers/1"] == {"type": "Twice", "parameters": "80"}
+    assert groups["layers"] == {"parameters": "160"} and groups[""]["parameters"] == "430"
+
+
+def test_later_applications_are_other_groups() -> None:
+    model = archspec.load("albert-base-v2", layers=2)
+    namespaces = {node["namespace"] for node in for_explorer(model)["graphs"][0]["nodes"]}
+    assert {"encoder/albert_layer_groups/0/albert_layers/0", "encoder/albert_layer_groups/0/albert_layers/0@2"} <= {
+        namespace.removesuffix("/attention").removesuffix("/attention@2") for namespace in namespaces
+    }
+
+
+@pytest.mark.parametrize("level", ["layer", "block", "op"])
+@pytest.mark.parametrize("name", ["bert-base-uncased", "t5-small", "swin-tiny"])
+def test_every_edge_is_there_at_every_level(name: str, level: str) -> None:
+    model = archspec.load(name)
+    graph = model.graph(level, fold=True)
+    uses = sum(len(data["uses"]) for _, _, data in graph.edges(data=True))
+    explorer: Any = model_explorer(graph, name, shapes(model))
+    assert sum(len(node["incomingEdges"]) for node in explorer["graphs"][0]["nodes"]) == uses
+    (shown,) = json.loads(json.dumps(netron(graph, name, shapes(model))))["graphs"]
+    stored = {i for i, value in enumerate(shown["values"]) if "initializer" in value}
+    read = [i for node in (*shown["nodes"], {"inputs": shown["outputs"]}) for a in node["inputs"] for i in a["value"]]
+    tensors = sum(1 for a, b in graph.edges if graph.nodes[a]["kind"] in ("param", "buffer", "const"))
+    assert sum(i not in stored for i in read) == uses - tensors
+
+
+def test_the_command_writes_both(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["graph", "gpt2", "-o", str(tmp_path / "it.netron")]) == 0
+    assert main(["graph", "gpt2", "--to", "model-explorer", "-o", str(tmp_path / "it.json")]) == 0
+    assert capsys.readouterr() == ("", "")
+    assert json.loads((tmp_path / "it.json").read_text())["label"] == "gpt2"
+    assert (tmp_path / "it.netron").read_text().startswith('{"signature": "netron:archspec",\n')
+
+
+READ = """
+import { readFileSync } from 'node:fs';
+import { pathToFileURL } from 'node:url';
+const { ModelFactory } = await import(pathToFileURL(process.argv[1]));
+const text = readFileSync(process.argv[2]);
+const context = {
+    stream: { length: text.length, peek: (n) => text.subarray(0, n) },
+    peek: async () => JSON.parse(text),
+    set: (type, value) => { context.value = value; return type; }
+};
+const factory = new ModelFactory();
+if (await factory.match(context) !== 'message') throw new Error('not recognized');
+const [graph] = (await factory.open(context)).modules;
+const dense = graph.nodes.find((node) => node.name === 'layers.1.inner.dense');
+console.log(JSON.stringify([graph.nodes.length, dense.inputs.map((i) => [i.name, i.value[0].type.toString()])]));
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("node") is None, reason="no Node.js is installed")
+def test_netron_reads_it(tmp_path: Path) -> None:
+    package = pytest.importorskip("netron")
+    model = load(TINY)
+    file, reader = tmp_path / "it.netron", tmp_path / "message.mjs"
+    file.write_text(json.dumps(netron(model.graph(), model.name, shapes(model))), encoding="utf-8")
+    shutil.copy(Path(package.__file__).parent / "message.js", reader)
+    command = ["node", "--input-type=module", "-e", READ, str(reader), str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [
+        6,
+        [["x", "real[batch,seq,8]"], ["weight", "real[8,8]"], ["bias", "real[8]"]],
+    ]
+
+
+@pytest.mark.slow
+def test_model_explorer_reads_it() -> None:
+    builder = pytest.importorskip("model_explorer.graph_builder")
+    dacite = pytest.importorskip("dacite")
+    model = load(TINY)
+    found = dacite.from_dict(builder.GraphCollection, for_explorer(model), dacite.Config(strict=True))
+    assert [node.id for node in found.graphs[0].nodes] == [*model.graph()]
