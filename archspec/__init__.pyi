@@ -66,6 +66,7 @@ from archspec.ir import Type as Type
 from archspec.lifting.api import lift as lift
 from archspec.model import Model as Model
 from archspec.model import ModelLike as ModelLike
+from archspec.onnx_export.api import to_onnx as to_onnx
 from archspec.pictures.view import view as view
 from archspec.pipeline.compile import import_config as import_config
 from archspec.pipeline.compile import load as load

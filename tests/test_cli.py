@@ -460,6 +460,16 @@ def test_a_new_file_has_the_usual_permissions(good: str, tmp_path: Path) -> None
     assert target.stat().st_mode == other.stat().st_mode
 
 
+def test_onnx_is_written_to_a_file_only(capsys: pytest.CaptureFixture[str], good: str, tmp_path: Path) -> None:
+    command = ["build", good, "--to", "onnx"]
+    assert main(command) == main([*command, "-o", "-"]) == 2
+    assert capsys.readouterr().err.count("name it with `-o FILE.onnx`") == 2
+    assert main([*command, "-o", good]) == 2
+    assert "already exists" in capsys.readouterr().err
+    assert main([*command, "-o", str(tmp_path), "--force"]) == main([*command, "-o", os.devnull, "--force"]) == 2
+    assert capsys.readouterr().err.count("is not a file") == 2
+
+
 @pytest.mark.parametrize("command", ["count", "check", "graph", "cost", "build"])
 def test_standard_input_may_be_closed(command: str) -> None:
     program = "import os, sys; os.close(0); os.execv(sys.executable, [sys.executable, '-m', 'archspec', *sys.argv[1:]])"

@@ -75,6 +75,7 @@ TOPICS = (
     "editors",
     "recipes",
     "transformers",
+    "onnx",
     "python",
     "contributing",
 )

@@ -295,6 +295,7 @@ MAY_IMPORT = {
         "syntax",
         "table",
     },
+    "onnx_export": {"", "equivalence", "ir", "model", "normal", "pipeline", "pytorch", "source"},
     "transformers_export": {"addresses", "costs", "ir", "model", "pipeline", "pytorch", "source", "table"},
     "searches": {
         "algebra",
@@ -334,6 +335,7 @@ MAY_IMPORT = {
         "language_server",
         "lifting",
         "model",
+        "onnx_export",
         "overrides",
         "pictures",
         "pipeline",
@@ -368,6 +370,7 @@ MAY_IMPORT = {
         "ir",
         "lifting",
         "model",
+        "onnx_export",
         "pictures",
         "pipeline",
         "pytorch",

@@ -9,6 +9,7 @@ from archspec.cli import write_diagnostics
 from archspec.cli.files import write_text
 from archspec.cli.proofs import prover
 from archspec.model import Model
+from archspec.onnx_export.api import refuse_existing, write_onnx
 from archspec.overrides import parse_overrides
 from archspec.pipeline.compile import model_of
 from archspec.pytorch.build import torch_source
@@ -18,9 +19,12 @@ from archspec.transformers_export.files import folder_files
 
 
 def run(options: Namespace) -> int:
-    """Write a Python file that builds the model, or a folder with which `transformers` loads it."""
+    """Write a Python file that builds the model, a folder with which `transformers` loads it, or an ONNX file."""
     if options.to == "transformers":
         _write_folder(options)
+        return 0
+    if options.to == "onnx":
+        _write_onnx(options)
         return 0
 
     def source() -> tuple[str, Sequence[Diagnostic]]:
@@ -43,6 +47,17 @@ def _write_folder(options: Namespace) -> None:
     if options.prove:
         prover().prove_source(model, torch_source(model))
     write_folder(options.output, files, options.force)
+    write_diagnostics(model.warnings)
+
+
+def _write_onnx(options: Namespace) -> None:
+    if not options.output or options.output == "-":
+        raise fail("usage", "`--to onnx` writes a file", help="name it with `-o FILE.onnx`")
+    refuse_existing(options.output, options.force)
+    model = _model(options)
+    if options.prove:
+        prover().prove_source(model, torch_source(model))
+    write_onnx(model, options.output, options.force)
     write_diagnostics(model.warnings)
 
 

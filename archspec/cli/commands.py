@@ -126,9 +126,9 @@ def _build(parser: argparse.ArgumentParser) -> None:
     add_spec(parser)
     parser.add_argument(
         "--to",
-        choices=("torch", "transformers"),
+        choices=("torch", "transformers", "onnx"),
         default="torch",
-        help="a PyTorch file (torch, the default), or a folder for -o that transformers loads",
+        help="a PyTorch file (torch, the default), a folder for -o that transformers loads, or an ONNX file for -o",
     )
     parser.add_argument("--prove", action="store_true", help="prove that the code computes what the spec does")
     add_output(parser)

@@ -38,10 +38,13 @@ def examples(module: torch.nn.Module, inputs: Mapping[str, Type], sizes: Mapping
     return {name: example(type) for name, type in inputs.items()}
 
 
-def exported(module: torch.nn.Module, inputs: Mapping[str, Type], sizes: Mapping[str, int]) -> Any:
+def exported(
+    module: torch.nn.Module, inputs: Mapping[str, Type], sizes: Mapping[str, int], decomposed: bool = True
+) -> Any:
     """Return the exported program of a module in evaluation, called with inputs of these types by name.
 
-    `sizes` are those to call it with. Raises Untranslatable if it cannot be exported.
+    `sizes` are those to call it with. `decomposed`: a program that changes values in place is decomposed. Raises
+    Untranslatable if it cannot be exported.
     """
     import torch
 
@@ -54,7 +57,7 @@ def exported(module: torch.nn.Module, inputs: Mapping[str, Type], sizes: Mapping
         with warnings.catch_warnings(), torch.no_grad(), recurrent.keeping():
             warnings.simplefilter("ignore")  # those of PyTorch about its own code
             program: Any = torch.export.export(module, (), arguments, dynamic_shapes=free, strict=False)
-            return program if _is_functional(program) else program.run_decompositions({})
+            return program if not decomposed or _is_functional(program) else program.run_decompositions({})
     except Exception as error:
         message = str(error).strip().splitlines()
         raise Untranslatable(f"torch.export fails: {message[0] if message else type(error).__name__}") from error

@@ -53,13 +53,20 @@ def outputs_of_module(arrays: Arrays, module: nn.Module, body: Body, places: Pla
     sizes = example_sizes(body)
     program = exported(module, dict(body.inputs), sizes)
     capture = Capture(arrays, program, dict(body.inputs), tensor, places)
+    require_all_sizes(capture, module, dict(body.inputs), body, sizes)
+    return [output for output in capture.outputs() if output is not None]
+
+
+def require_all_sizes(
+    capture: Capture, module: nn.Module, inputs: Mapping[str, Type], body: Body, sizes: Mapping[str, int]
+) -> None:
+    """Raise Untranslatable if a program, exported at `sizes`, is only for some of the sizes that the model has."""
     for name, least in capture.least.items():
         if least > SPECIAL and are_possible({**sizes, name: least - 1}, body, SPECIAL):
             raise Untranslatable(f"it can only be exported where `{name}` is at least {least}")
     for name, most in capture.most.items():
-        if most > LONGEST or _accepts(module, dict(body.inputs), {**sizes, name: most + 1}):
+        if most > LONGEST or _accepts(module, inputs, {**sizes, name: most + 1}):
             raise Untranslatable(f"it can only be exported where `{name}` is at most {most}")
-    return [output for output in capture.outputs() if output is not None]
 
 
 def _accepts(module: nn.Module, inputs: Mapping[str, Type], sizes: Mapping[str, int]) -> bool:

@@ -1,0 +1,163 @@
+"""Names in ONNX files: those of the spec, and addresses for the rest."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterable, Mapping
+from importlib import import_module
+from itertools import count
+from typing import Any
+
+from archspec import __version__
+from archspec.ir import canonical
+from archspec.model import Model, internals
+from archspec.onnx_export.program import Exported
+
+ADDRESS, TYPE = "archspec.address", "archspec.type"
+"""The metadata of nodes: the address of the module that applies the operation, and its definition."""
+
+_SCOPES = "pkg.torch.onnx.name_scopes"
+_APPLICATION = re.compile(r"@\d+$")
+"""The number of an application, after the address of a module that is applied more than once."""
+
+_SYMBOL = re.compile(r"\b[su]\d+\b")
+
+
+def named(model: Model, found: Exported) -> Any:
+    """Return the program of an export as a model of `onnx_ir` with the names of the spec.
+
+    The stored tensors of the spec are initializers, and nothing that depends on them or on inputs is computed.
+    """
+    program: Any = found.program.model
+    graph: Any = program.graph
+    for node in graph.all_nodes():
+        node.metadata_props[ADDRESS] = _address(node)
+    stored = _stored(model, found)
+    inputs = [(value, found.inputs[value.name]) for value in graph.inputs]
+    _fold_constants(program, stored.values())
+    taken = {*stored, *model.inputs, *model.outputs}
+    _name_constants(graph, {name for name, _ in found.module.named_buffers()}, taken)
+    _name_nodes(model, graph, taken)
+    for value, name in (*inputs, *zip(graph.outputs, model.outputs, strict=True)):
+        value.name = name
+    for name, value in stored.items():
+        value.name = name
+        graph.register_initializer(value)
+    _set_shapes(model, graph, found.sizes)
+    _describe(model, program)
+    return program
+
+
+def _stored(model: Model, found: Exported) -> dict[str, Any]:
+    """Return the values of stored tensors by name, each once, no longer as initializers of the program."""
+    ir: Any = import_module("onnx_ir")
+    tensors: Any = import_module("onnx_ir.tensor_adapters")
+    initializers: Any = found.program.model.graph.initializers
+    owner = internals(model).body.module
+    assert owner is not None
+    state = found.module.state_dict()
+    stored: dict[str, Any] = {}
+    for name in state:
+        value = initializers.pop(name, None)
+        if value is not None and stored.setdefault(canonical(owner, name), value) is not value:
+            value.replace_all_uses_with(stored[canonical(owner, name)], replace_graph_outputs=True)
+    for name, tensor in state.items():
+        if canonical(owner, name) == name:
+            content = tensors.TorchTensor(tensor, name=name)
+            if name not in stored:  # it is unused
+                stored[name] = ir.Value(name=name, shape=content.shape, type=ir.TensorType(content.dtype))
+            stored[name].const_value = content
+    return stored
+
+
+def _fold_constants(program: Any, stored: Iterable[Any]) -> None:
+    """Compute what depends on neither inputs nor stored tensors, which are inputs meanwhile."""
+    optimizer: Any = import_module("onnxscript.optimizer")
+    inputs = program.graph.inputs
+    contents = {value: value.const_value for value in stored}
+    count = len(inputs)
+    for value in contents:
+        value.const_value = None
+        inputs.append(value)
+    optimizer.optimize_ir(program)
+    del inputs[count:]
+    for value, content in contents.items():
+        value.const_value = content
+
+
+def _name_constants(graph: Any, tables: Collection[str], taken: set[str]) -> None:
+    """Give names to constants: constant tables keep their addresses."""
+    for value in list(graph.initializers.values()):
+        if value.name in tables and value.name not in taken:
+            taken.add(value.name)
+        else:
+            value.name = _free("/constant", taken)
+
+
+def _name_nodes(model: Model, graph: Any, taken: set[str]) -> None:
+    """Name nodes, and the values that they compute, by the address of their module and their operation."""
+    types = {row.address: row.type for row in internals(model).table.modules}
+    for node in graph.all_nodes():
+        address = node.metadata_props.get(ADDRESS, "")
+        node.metadata_props.clear()
+        if address:
+            node.metadata_props[ADDRESS] = address
+            if address in types:
+                node.metadata_props[TYPE] = types[address]
+        node.name = _free(f"{address}/{node.op_type}", taken)
+        for i, value in enumerate(node.outputs):
+            value.name = f"{node.name}:{i}" if i else node.name
+            value.metadata_props.clear()
+
+
+def _address(node: Any) -> str:
+    """Return the address of the innermost module that applies an operation; "" for the model itself."""
+    scopes: list[str] = ast.literal_eval(node.metadata_props.get(_SCOPES, "[]"))
+    modules = [scope for scope in scopes[:-1] if not scope.startswith("_empty_nn_module")]
+    return _APPLICATION.sub("", modules[-1]) if modules else ""
+
+
+def _set_shapes(model: Model, graph: Any, sizes: Mapping[str, str]) -> None:
+    """Name the sizes of values as in the spec; those of inputs and outputs are its types."""
+    ir: Any = import_module("onnx_ir")
+    for node in graph.all_nodes():
+        for value in node.outputs:
+            if value.shape is not None:
+                value.shape = ir.Shape([_renamed(size, sizes) for size in value.shape])
+    for value in (*graph.inputs, *graph.outputs):
+        type = model.inputs.get(value.name) or model.outputs[value.name]
+        value.shape = ir.Shape([size if isinstance(size, int) else str(size) for size in type.shape])
+
+
+def _renamed(size: Any, sizes: Mapping[str, str]) -> int | str | None:
+    """Return a size in the dimensions of the spec; None if it has others."""
+    if isinstance(size, int):
+        return size
+    symbols = set(_SYMBOL.findall(str(size.value)))
+    if not symbols or not symbols <= sizes.keys():
+        return None
+    return _SYMBOL.sub(lambda match: _in_product(sizes[match[0]]), str(size.value))
+
+
+def _in_product(size: str) -> str:
+    return size if size.isidentifier() else f"({size})"
+
+
+def _describe(model: Model, program: Any) -> None:
+    program.graph.name = model.name
+    program.graph.metadata_props.clear()
+    program.doc_string = model.doc or None
+    program.producer_name, program.producer_version = "archspec", __version__
+    program.metadata_props["archspec.parameters"] = str(model.params.total)
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """Return a name that is not taken, which it then is."""
+    free = name
+    for i in count(2):
+        if free not in taken:
+            break
+        free = f"{name}_{i}"
+    taken.add(free)
+    return free

@@ -1,0 +1,147 @@
+"""What PyTorch's exporter makes of a generated module, as a model of `onnx_ir`."""
+
+from __future__ import annotations
+
+import logging
+import re
+import warnings
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from archspec.equivalence.calls.values import Untranslatable
+from archspec.equivalence.capture import Capture, exported
+from archspec.equivalence.places import Places
+from archspec.equivalence.sides import example_sizes, require_all_sizes
+from archspec.ir import Body
+from archspec.model import Model, internals
+from archspec.normal.arrays import Array, Arrays
+from archspec.pytorch.build import to_torch, torch_or_fail
+from archspec.pytorch.interface import interface_of
+from archspec.source import ArchError, Span, fail
+
+if TYPE_CHECKING:
+    from torch import nn
+
+_OPERATION = re.compile(r"OpOverload\(op='([\w.]+)', overload='(\w+)'\)")
+_LOGGERS = ("torch", "torch.onnx", "onnxscript", "onnx_ir")
+
+
+class Exported(NamedTuple):
+    """A module, its program in ONNX, and the names of sizes: of the program's symbols, as in the spec.
+
+    `inputs` are the names of the inputs, as in the spec, by those in the program.
+    """
+
+    module: nn.Module
+    program: Any
+    sizes: dict[str, str]
+    inputs: dict[str, str]
+
+
+def libraries() -> Any:
+    """Return the package `onnx_ir`. Raises ArchError (`missing-package`) unless everything for exports is installed."""
+    torch_or_fail()
+    try:
+        import_module("onnx")
+        import_module("onnxscript")
+        return import_module("onnx_ir")
+    except ImportError:
+        message = "writing ONNX files requires the packages onnx and onnxscript"
+        raise fail("missing-package", message, help="run `pip install 'archspec-dsl[onnx]'`") from None
+
+
+def export(model: Model) -> Exported:
+    """Return the program of a model in evaluation, with all inputs given, for all sizes of its dimensions.
+
+    Raises ArchError (`untranslatable`) for anything that the exporter cannot express.
+    """
+    module = to_torch(model).eval().requires_grad_(False)
+    names = dict(zip(model.inputs, (slot.name for slot in interface_of(model).inputs), strict=True))
+    types = {names[name]: type for name, type in model.inputs.items()}
+    body = internals(model).body
+    sizes = example_sizes(body)
+    try:
+        recorded = exported(module, types, sizes, decomposed=False)
+        if {*recorded.graph_signature.user_inputs} != {*types}:
+            raise Untranslatable("torch.export renames its inputs")
+    except Untranslatable as problem:
+        raise refusal(model, str(problem)) from problem
+    try:
+        capture = Capture(arrays := Arrays(), recorded, types, _no_tensor, Places(arrays))
+        require_all_sizes(capture, module, types, body, sizes)
+        symbols = {str(symbol): str(capture.size(size)) for symbol, size in _symbols(recorded)}
+    except Untranslatable as problem:
+        raise refusal(model, str(problem), _loop(body)) from problem
+    try:
+        return Exported(module, _converted(recorded), symbols, {names[name]: name for name in names})
+    except Untranslatable as problem:
+        raise refusal(model, str(problem)) from problem
+
+
+def refusal(model: Model, reason: str, span: Span | None = None) -> ArchError:
+    """Return the error for a model that cannot be exported; `span` is the location of what cannot."""
+    found = internals(model)
+    message = f"cannot export {model.name} to ONNX: {reason}"
+    return fail("untranslatable", message, span or found.unit.span(found.node.name))
+
+
+def _loop(body: Body) -> Span | None:
+    """Return the location of the first loop over a dimension, which the exporter unrolls."""
+    for call in body.calls:
+        span = call.span if call.kind == "loop" else _loop(call.body) if call.body is not None else None
+        if span is not None:
+            return span
+    return None
+
+
+def _no_tensor(*_: object) -> Array:
+    raise AssertionError("only the sizes of inputs are read")
+
+
+def _symbols(program: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield the symbols in the sizes of a program's inputs, each with the size that it is."""
+    for node in program.graph.nodes:
+        value = node.meta.get("val") if node.op == "placeholder" else None
+        for size in getattr(value, "shape", ()):
+            if not isinstance(size, int) and size.node.expr.is_Symbol:
+                yield size.node.expr, size
+
+
+def _converted(recorded: Any) -> Any:
+    torch = import_module("torch")
+    translations = import_module("archspec.onnx_export.translations").translations()
+    try:
+        with _silent():
+            return torch.onnx.export(recorded, verbose=False, optimize=False, custom_translation_table=translations)
+    except torch.onnx.OnnxExporterError as error:
+        raise Untranslatable(_reason(error)) from error
+
+
+def _reason(error: BaseException) -> str:
+    """Return the reason of an exporter's error: the operation that ONNX lacks, or the first line of its cause."""
+    cause = error
+    while cause.__cause__ is not None:
+        cause = cause.__cause__
+    operation = _OPERATION.search(str(cause))
+    if operation:
+        return f"the exporter of PyTorch has no form of `{operation[1]}.{operation[2]}`"
+    lines = str(cause).strip().splitlines()
+    return f"the exporter of PyTorch fails: {lines[0] if lines else type(cause).__name__}"
+
+
+@contextmanager
+def _silent() -> Generator[None]:
+    """Hide what the exporter reports about its own code."""
+    loggers = [logging.getLogger(name) for name in _LOGGERS]
+    levels = [logger.level for logger in loggers]
+    try:
+        for logger in loggers:
+            logger.setLevel(logging.CRITICAL)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)

@@ -1,0 +1,235 @@
+"""ONNX files: their names, what is in them, and that onnxruntime computes what the module does."""
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch_compare
+import torch_texts
+from bundled import SLOW
+from small import load
+
+import archspec
+from archspec import Model
+from archspec.cli import main
+from archspec.model import internals
+
+torch = pytest.importorskip("torch")
+numpy = pytest.importorskip("numpy")
+onnx = pytest.importorskip("onnx")
+pytest.importorskip("onnxscript")
+runtime = pytest.importorskip("onnxruntime")
+pytestmark = pytest.mark.slow
+
+SIZES = (*torch_compare.SIZES, (3, 8, 5, 4, 6, 9))
+LOOPS = {"mamba-130m"}
+"""Models with a loop over a dimension, which the exporter unrolls for one length."""
+
+BUNDLED = torch_texts.bundled()
+EACH = [
+    name if name in SLOW or name not in archspec.models() else pytest.param(name, marks=pytest.mark.exhaustive)
+    for name in BUNDLED
+    if name not in LOOPS
+]
+TINY = """
+import std { Linear, Embedding }
+dim batch, seq
+
+## A word model.
+block Tiny(vocab = 30, hidden = 8, layers = 2)(ids int [batch, seq])
+          -> (states [batch, seq, hidden], logits [batch, seq, vocab]) {
+  h = words: Embedding(vocab, hidden)(ids)
+    |> layers[i]: Linear(hidden, hidden) for i in 0..layers
+  tie decoder.weight = words.weight
+  return h, decoder: Linear(hidden, vocab)(h)
+}
+
+model "tiny" = Tiny()
+"""
+
+
+def small_model(name: str) -> Model:
+    spec, small = BUNDLED[name]
+    return archspec.load(spec, **small)
+
+
+def written(model: Model, folder: Path) -> Any:
+    """The contents of the file of a model, which the checker accepts."""
+    archspec.to_onnx(model, folder / "it.onnx")
+    onnx.checker.check_model(str(folder / "it.onnx"), full_check=True)
+    return onnx.load(str(folder / "it.onnx"))
+
+
+def module_of(model: Model, contents: Any) -> Any:
+    """The module of a model, filled by the initializers under the names of its tensors."""
+    module = archspec.to_torch(model).eval()
+    stored = {each.name: torch.tensor(onnx.numpy_helper.to_array(each)) for each in contents.graph.initializer}
+    module.load_state_dict({name: stored[torch_compare.canonical_of(model, name)] for name in module.state_dict()})
+    return module
+
+
+def computes_the_same(model: Model, contents: Any, within: float = 1e-5) -> None:
+    module, session = module_of(model, contents), runtime.InferenceSession(contents.SerializeToString())
+    weights = {name: tensor.double().numpy() for name, tensor in module.state_dict().items()}
+    for sizes in SIZES:
+        found = torch_compare.random_inputs(internals(model).body, sizes, weights)
+        assert found is not None
+        given = {name: x.astype("float32") if x.dtype == "float64" else x for name, x in found[0].items()}
+        with torch.no_grad():
+            expected = module(**torch_compare.by_parameter(model, module, given))
+        values = [x for x in ((expected,) if isinstance(expected, torch.Tensor) else expected) if x is not None]
+        for value, got in zip(values, session.run(None, given), strict=True):
+            torch.testing.assert_close(torch.tensor(got), value, rtol=within, atol=within, equal_nan=True)
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_onnxruntime_computes_what_the_module_does(name: str, tmp_path: Path) -> None:
+    """At other sizes than those of the export, one of them with a batch of 1."""
+    model = small_model(name)
+    contents = written(model, tmp_path)
+    assert [each.name for each in contents.graph.input] == [*model.inputs]
+    assert [each.name for each in contents.graph.output] == [*model.outputs]
+    stored = {each.name: tuple(each.dims) for each in contents.graph.initializer}
+    tied = {tensor.name for tensor in model.tensors if tensor.tied_to} | {*internals(model).table.buffer_ties}
+    tensors = {each.name: each.shape for each in (*model.tensors, *model.buffers)}
+    kept = {name: shape for name, shape in stored.items() if name in tensors}
+    assert kept == {name: shape for name, shape in tensors.items() if name not in tied}
+    computes_the_same(model, contents)
+
+
+def test_axes_nodes_and_tensors_have_the_names_of_the_spec(tmp_path: Path) -> None:
+    contents = written(load(TINY), tmp_path)
+
+    def axes(value: Any) -> list[Any]:
+        return [size.dim_param or size.dim_value for size in value.type.tensor_type.shape.dim]
+
+    assert {each.name: axes(each) for each in (*contents.graph.input, *contents.graph.output)} == {
+        "ids": ["batch", "seq"],
+        "states": ["batch", "seq", 8],
+        "logits": ["batch", "seq", 30],
+    }
+    assert {each.name for each in contents.graph.initializer if "/" not in each.name} == {
+        "words.weight",
+        *(f"layers.{i}.{leaf}" for i in range(2) for leaf in ("weight", "bias")),
+        "decoder.bias",
+    }
+    nodes = {node.name: {each.key: each.value for each in node.metadata_props} for node in contents.graph.node}
+    assert nodes["layers.1/MatMul"] == {"archspec.address": "layers.1", "archspec.type": "Linear"}
+    assert nodes["words/Gather"] == {"archspec.address": "words", "archspec.type": "Embedding"}
+    assert {name.partition("/")[0] for name in nodes} == {"words", "layers.0", "layers.1", "decoder"}
+    assert {each.name: axes(each) for each in contents.graph.value_info}["layers.1/MatMul"] == ["batch", "seq", 8]
+    assert contents.doc_string == "A word model." and contents.producer_name == "archspec"
+
+
+def test_nothing_is_computed_that_a_checkpoint_fills(tmp_path: Path) -> None:
+    """Other weights give the outputs of the module with them, also where the graph reads sums of tensors alone."""
+    text = """
+dim batch
+layer Sums(n = 3)(x [batch, n]) -> [batch, n] {
+  a: param [n] ~ constant(1.0)
+  b: param [n] ~ constant(1.0)
+  c: buffer [n]
+  d: const [n] = arange(n) * 2.0
+  spare: unused param [n, 2]
+  return x * (.a + .b) + exp(.c) + .d
+}
+"""
+    model = load(text)
+    contents = written(model, tmp_path)
+    initializers = {each.name: each for each in contents.graph.initializer}
+    assert {"a", "b", "c", "spare"} <= initializers.keys()
+    for i, name in enumerate(("a", "b", "c")):
+        other = numpy.array([0.5, 1.5, 2.5], "float32") + i
+        initializers[name].CopyFrom(onnx.numpy_helper.from_array(other, name))
+    computes_the_same(model, contents)
+
+
+def test_sorts_are_stable(tmp_path: Path) -> None:
+    model = load(
+        """
+layer Best()(x [2, 7]) -> (first int [2, 7], last int [2, 5]) {
+  _, first = topk(7)(x)
+  _, last  = topk(5)(-x)
+  return first, last
+}
+"""
+    )
+    contents = written(model, tmp_path)
+    session = runtime.InferenceSession(contents.SerializeToString())
+    x = numpy.array([[1, 0, 1, 0, 1, 0, 1], [2, 2, 2, 1, 1, 3, 3]], "float32")
+    first, last = session.run(None, {"x": x})
+    assert (first == numpy.argsort(-x, axis=1, kind="stable")).all()
+    assert (last == numpy.argsort(x, axis=1, kind="stable")[:, :5]).all()
+
+
+def test_queries_that_see_no_key_have_the_result_of_the_module(tmp_path: Path) -> None:
+    model = small_model("bert-base-uncased")
+    contents = written(model, tmp_path)
+    ids = numpy.ones((2, 4), "int64")
+    given = {"input_ids": ids, "token_type_ids": ids * 0, "attention_mask": ids * numpy.array([[1], [0]])}
+    with torch.no_grad():
+        expected = module_of(model, contents)(**{name: torch.tensor(x) for name, x in given.items()})
+    found = runtime.InferenceSession(contents.SerializeToString()).run(None, given)
+    for value, got in zip(expected, found, strict=True):
+        torch.testing.assert_close(torch.tensor(got), value, rtol=1e-5, atol=1e-5)
+
+
+def test_a_loop_over_a_dimension_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(archspec.ArchError) as caught:
+        archspec.to_onnx(small_model("mamba-130m"), tmp_path / "it.onnx")
+    (found,) = caught.value.diagnostics
+    assert found.code == "untranslatable"
+    assert found.message == "cannot export mamba-130m to ONNX: a loop or branch in it depends on the size `seq`"
+    assert found.span is not None and found.span.source.text[found.span.start :].startswith("for ")
+    assert not any(tmp_path.iterdir())
+
+
+def test_an_operation_without_a_form_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    translations = importlib.import_module("archspec.onnx_export.translations")
+    monkeypatch.setattr(translations, "translations", lambda: {})
+    with pytest.raises(archspec.ArchError, match=r"no form of `aten\.sort\.stable`"):
+        archspec.to_onnx(small_model("mixtral-8x7b"), tmp_path / "it.onnx")
+    assert not any(tmp_path.iterdir())
+
+
+def test_large_weights_are_in_a_file_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    api = importlib.import_module("archspec.onnx_export.api")
+    monkeypatch.setattr(api, "LARGEST_FILE", 1000)
+    model = load(TINY)
+    archspec.to_onnx(model, tmp_path / "it.onnx")
+    assert {path.name for path in tmp_path.iterdir()} == {"it.onnx", "it.onnx.data"}
+    computes_the_same(model, onnx.load(str(tmp_path / "it.onnx")))
+    (tmp_path / "it.onnx").unlink()
+    with pytest.raises(archspec.ArchError, match=r"it\.onnx\.data` already exists"):
+        archspec.to_onnx(model, tmp_path / "it.onnx")
+
+
+def test_weights_larger_than_the_memory_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.import_module("archspec.onnx_export.api"), "_memory", lambda: 1000)
+    with pytest.raises(archspec.ArchError, match="its weights take 1,656 bytes"):
+        archspec.to_onnx(load(TINY), tmp_path / "it.onnx")
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spec, file = tmp_path / "tiny.arch", tmp_path / "tiny.onnx"
+    spec.write_text(TINY, encoding="utf-8")
+    command = ["build", str(spec), "--to", "onnx", "-o", str(file)]
+    assert main(command) == 0
+    assert capsys.readouterr() == ("", "")
+    assert main(command) == 2
+    assert "already exists" in capsys.readouterr().err
+    before = file.read_bytes()
+    assert main([*command, "--force", "--set", "vocab=31"]) == 0
+    assert file.read_bytes() != before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["tiny.arch", "tiny.onnx"]
+
+
+@pytest.mark.parametrize("package", ["onnx", "onnxscript"])
+def test_a_missing_package_is_named(package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(archspec.ArchError) as caught:
+        archspec.to_onnx(load(TINY), tmp_path / "it.onnx")
+    (found,) = caught.value.diagnostics
+    assert found.code == "missing-package" and "archspec-dsl[onnx]" in (found.help or "")
