@@ -25,6 +25,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -208,11 +209,14 @@ def agrees(shown: str, real: str) -> bool:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_examples(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blocks marked `torch` (a word after the kind) are left to the test below."""
+    """Blocks marked `torch` or `onnx` (a word after the kind) are left to the test below."""
     check_examples(
-        name, [block for block in blocks(PAGES[name].read_text()) if block.mark != "torch"], monkeypatch, tmp_path
+        name, [block for block in blocks(PAGES[name].read_text()) if block.mark not in NEEDED], monkeypatch, tmp_path
     )
 
+
+NEEDED = {"torch": "torch", "onnx": "onnxruntime"}
+"""The packages that marked blocks need."""
 
 WITH_TORCH = [name for name in PAGES if any(block.mark == "torch" for block in blocks(PAGES[name].read_text()))]
 
@@ -221,7 +225,9 @@ WITH_TORCH = [name for name in PAGES if any(block.mark == "torch" for block in b
 @pytest.mark.parametrize("name", WITH_TORCH)
 def test_examples_that_need_pytorch(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
-    check_examples(name, blocks(PAGES[name].read_text()), monkeypatch, tmp_path)
+    here = {mark for mark, package in NEEDED.items() if find_spec(package)}
+    page = [block for block in blocks(PAGES[name].read_text()) if block.mark not in NEEDED.keys() - here]
+    check_examples(name, page, monkeypatch, tmp_path)
 
 
 def check_examples(name: str, page: list[Block], monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
@@ -496,7 +502,7 @@ def _renewed(block: Block, session: Session) -> str:
     if block.kind in ("yaml", "json"):
         session.save(block)
         return configurations(block.mark) if block.mark else block.text
-    if block.kind != "console":
+    if block.kind != "console" or block.mark in NEEDED:
         return block.text
     ran = ((command, shown if "...\n" in shown else session.output(command)) for command, shown in commands(block))
     return "\n\n".join(f"$ {command}\n{output.rstrip()}" for command, output in ran) + "\n"
