@@ -42,6 +42,13 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(1_000_000, 20, 20)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish() -> None:
+    """Search for garbage once. pytest does it five times at its end, for longer than a worker is waited for."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def cache_of_their_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Tests neither see nor fill the caches of whoever runs them, use no network, and depend on no terminal's width."""
