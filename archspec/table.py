@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import compress
 from typing import Any, TypeAlias
 
 from archspec.record import Record, from_values
@@ -146,6 +147,7 @@ class Table(Record):
         """Whether the fields have the right types and the tensors add up to the totals."""
         total, trainable, frozen = self.params
         distinct = self.distinct_tensors()
+        counted = [tensor.params for tensor in self.tensors]
         texts = [self.model, *self.notes, *(text for row in (*self.modules, *self.buffer_ties.items()) for text in row)]
         texts += [text for t in distinct for text in (t.name, t.layer, t.type)] + [b.name for b in self.buffers]
         texts += [text for t in distinct for text in (t.tied_to, t.role) if text is not None]
@@ -155,17 +157,17 @@ class Table(Record):
             used, without_tables, choices, by_tensor = self.active
             numbers += [used, without_tables, *by_tensor, *(n for choice in choices for n in choice)]
             parts = Counter[tuple[int, int]]()
-            for tensor, choice in zip(self.tensors, by_tensor, strict=True):
+            for (choice, params), times in Counter(zip(by_tensor, counted, strict=True)).items():
                 if choice >= 0:
-                    parts[choices[choice]] += tensor.params
+                    parts[choices[choice]] += params * times
             if used_parameters(total, parts) != used:
                 return False
         return (
             {type(text) for text in texts} == {str}
             and {type(number) for number in numbers} == {int}
             and {type(t.trainable) for t in distinct} <= {bool}
-            and sum(t.params for t in self.tensors) == total == trainable + frozen
-            and sum(t.params for t in self.tensors if t.trainable) == trainable
+            and sum(counted) == total == trainable + frozen
+            and sum(compress(counted, [t.trainable for t in self.tensors])) == trainable
         )
 
 
