@@ -37,8 +37,8 @@ POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:0123\nsize 44
         (POINTER, "this is a Git LFS pointer, not the checkpoint itself"),
         (b"<!DOCTYPE html><html>", "this is a web page, not a checkpoint"),
         (b"\x89HDF\r\n\x1a\n", "HDF5 files are not supported"),
-        (b"hello", "unknown format: expected a safetensors file or a file written by `torch.save`"),
-        (b"", "unknown format: expected a safetensors file or a file written by `torch.save`"),
+        (b"hello", "unknown format: expected a safetensors or GGUF file, or one written by `torch.save`"),
+        (b"", "unknown format: expected a safetensors or GGUF file, or one written by `torch.save`"),
     ],
 )
 def test_what_is_no_checkpoint(tmp_path: Path, data: bytes, message: str) -> None:

@@ -98,7 +98,7 @@ def _read_file(path: str) -> tuple[list[Entry], list[str]]:
         if not path.endswith(".safetensors") and head.startswith((torchfile.ZIP, torchfile.PICKLE)):
             return torchfile.read(file, size, path)
         if not path.endswith(".safetensors") and head[8:9] != b"{":
-            raise damaged(path, "unknown format: expected a safetensors file or a file written by `torch.save`")
+            raise damaged(path, "unknown format: expected a safetensors or GGUF file, or one written by `torch.save`")
         return safetensors.read(file, size, path), []
 
 
