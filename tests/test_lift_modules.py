@@ -79,6 +79,11 @@ class Continued(nn.Module):
         return self.gru(x, state)
 
 
+def eighths(shape: tuple[int, ...]) -> Any:
+    """Random numbers whose sum in float32, the type of constants, is exact."""
+    return torch.randint(-16, 16, shape) / 8
+
+
 class Constants(nn.Module):
     """Constants that have formulas: distances in grids of two widths, repeated kernels, and stacked lists."""
 
@@ -89,8 +94,9 @@ class Constants(nn.Module):
         far = 4 * (2 * (own[:, None] // 2) - torch.arange(16) // 4).abs()
         self.signed = signed
         self.far = far + (2 * (own[:, None] % 2) - torch.arange(16) % 4).abs()
-        self.kernel = torch.randn(3, 3).expand(40, 1, 3, 3).clone()
-        self.places = torch.stack(torch.meshgrid(torch.randn(9), torch.randn(9), indexing="ij"), -1)
+        kernel, rows, columns = [eighths(size) for size in ((3, 3), (9,), (9,))]
+        self.kernel = kernel.expand(40, 1, 3, 3).clone()
+        self.places = torch.stack(torch.meshgrid(rows, columns, indexing="ij"), -1)
 
     def forward(self, x: Any) -> Any:
         return x + self.signed.sum(), x + self.far.sum(), self.kernel.sum() * x, self.places.sum() + x

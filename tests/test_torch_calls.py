@@ -238,7 +238,7 @@ def test_operations_have_the_values_of_pytorch(group: str) -> None:
 
 
 REFUSED: list[tuple[str, Any, Any]] = [
-    ("it draws random numbers", lambda x: F.dropout(x, 0.1, training=True), r(4)),
+    ("it drops elements, as in training", lambda x: F.dropout(x, 0.1, training=True), r(4)),
     ("it draws random numbers", lambda x: x + torch.rand(4), r(4)),
     ("`aten.cumprod` has no normal form", lambda x: torch.cumprod(x, 0), r(4)),
     ("has no normal form with these arguments", lambda x: x.index_put((torch.tensor([0, 2]),), x[:2]), r(4)),
