@@ -21,13 +21,16 @@ class Proposal(NamedTuple):
 
     `is_distinct`: no two sizes are equal; otherwise, those stay equal that are in the configuration. `has_own_heads`:
     the size of a head does not follow from the width. `is_cropped`: images and patches are small. `unit` divides all
-    widths; 0 leaves sizes of heads as they are, and widths as well unless they have their own heads.
+    widths; 0 leaves sizes of heads as they are, and widths as well unless they have their own heads. `is_scaled`: all
+    widths are divided by the same number, and so are the sizes of heads, or else their numbers if these have their own
+    size; that keeps what they add up to and are multiples of.
     """
 
     is_distinct: bool
     has_own_heads: bool
     is_cropped: bool
     unit: int
+    is_scaled: bool = False
 
 
 PROPOSALS = (
@@ -37,6 +40,9 @@ PROPOSALS = (
     Proposal(False, True, True, 8),
     Proposal(False, False, False, 8),
     Proposal(False, False, False, 32),
+    Proposal(False, False, True, 0, is_scaled=True),
+    Proposal(False, False, False, 0, is_scaled=True),
+    Proposal(False, True, False, 0, is_scaled=True),
     Proposal(False, True, False, 0),
     Proposal(False, False, False, 0),
 )
@@ -74,14 +80,16 @@ _KINDS: tuple[tuple[str, str], ...] = (
         "kept",
         r"codebook|feat_extract|^num_labels$|adapter|nextn|shared_layers|residual_layers|lstm_layers|positions?_buckets",
     ),
+    ("width", r"upsample_groups$"),
     ("layers", r"(^|_)(layers|n_layer|depth)$"),
     ("at_layer", r"(indexes|indices|idxs|hook_ids|extract_layers|dense_replace|max_window_layers|attention_blocks)$"),
     ("groups", r"(kv|key_value)_heads$"),
     ("heads", r"(heads|n_head)$"),
-    ("head", r"head_(dim|size)$|^d_kv$|^kv_channels$|^dim_head$|_head_dim$|^d_head$"),
+    ("head", r"head_(dim|size)$|^d_kv$|^kv_channels$|^dim_head$|_head_dim$|(^|_)d_head$"),
     ("vocabulary", r"vocab_size$|^vocab$|vocab_size_per_layer_input$"),
     ("positions", r"(max_\w*positions?(_embeddings)?|n_positions|n_ctx|max_seq_len\w*|context_length)$"),
     ("experts", r"^(moe_)?(num_|n_)(local_|routed_)?experts$"),
+    ("queries", r"num_queries$"),
     ("chosen", r"experts_per_tok(en)?$|^moe_(topk|k)$|^top_k$"),
     ("expert_groups", r"^n_group$"),
     ("chosen_groups", r"^topk_group$"),
@@ -90,13 +98,26 @@ _KINDS: tuple[tuple[str, str], ...] = (
         "hidden",
         r"(hidden_size|hidden_dim|d_model|n_embd|embed_dim|^dim|embedding_size|embedding_dim|width|projection_dim)s?$",
     ),
-    ("width", r"(size|dim|dims|channels|units|n_inner|d_ff|rank|hidden|filters|inner|features|ffn|upsample_group)s?$"),
+    ("width", r"(size|dim|dims|channels|units|n_inner|d_ff|rank|hidden|filters|inner|features|ffn)s?$"),
 )
 """What a field is, by the first pattern that its name contains."""
 
-_LEAST = {"layers": 2, "heads": 3, "groups": 2, "head": 8, "vocabulary": 64, "positions": 41, "hidden": 16, "width": 16}
+_LEAST = {
+    "layers": 2,
+    "heads": 3,
+    "groups": 2,
+    "head": 8,
+    "vocabulary": 64,
+    "positions": 41,
+    "queries": 80,
+    "hidden": 16,
+    "width": 16,
+}
 """Smaller values of these kinds stay as they are; those of others below 2."""
 
+
+_SCALED = {False: ("head", "hidden", "width"), True: ("heads", "groups", "hidden", "width")}
+"""Kinds of sizes that add up to each other, without and with the sizes of heads being their own."""
 
 _MOST_LAYERS = 6
 """A kind of layers is to be there twice if it is among so many: a layer that is the only one is written otherwise."""
@@ -163,6 +184,9 @@ class _Shrinking:
         self._keeps_heads = not proposal.unit and proposal.has_own_heads
         unit = proposal.unit * choices.scale * round(1 / _rotary_part(actual))
         self._unit = unit or (_head_of(actual) if self._keeps_heads else 0)
+        self._scaled_kinds = _SCALED[proposal.has_own_heads] if proposal.is_scaled else ()
+        divisor = _divisor(actual, proposal.has_own_heads)
+        self._divisor = max(divisor // 2, 1) if choices.scale > 1 else divisor
         self._used: set[int] = set()
         self._known: dict[tuple[str, int], int] = {}
         self._turns: dict[str, int] = {}
@@ -221,6 +245,8 @@ class _Shrinking:
         few = next((few for many, few in layers if many == len(value) and many > few), None)
         if few is not None and (not _are_integers(value) or "layer" in name):
             return value[:few]
+        if kind_of(name) in self._scaled_kinds:
+            return [self._scaled(size) for size in value]
         if not _are_integers(value) or not self.choices.layers:
             return value
         if re.search(r"depths$|num_blocks$|block_repeats$", name):
@@ -242,6 +268,8 @@ class _Shrinking:
         kind = kind_of(name)
         if value < _LEAST.get(kind, 2) or (kind == "layers" and not self.choices.layers):
             return value
+        if kind in self._scaled_kinds:
+            return self._scaled(value)
         if not self.proposal.unit and (kind == "head" or (kind in ("heads", "groups") and not self._keeps_heads)):
             return value
         key = (kind, value) if not self.proposal.is_distinct else (name, value)
@@ -251,6 +279,12 @@ class _Shrinking:
         if found is None:
             found = self._known[key] = self._chosen(kind, value)
         return found
+
+    def _scaled(self, value: Any) -> Any:
+        """Return a size, or the sizes in a list, over the number by which all of them are divided."""
+        if isinstance(value, list):
+            return [self._scaled(item) for item in cast("list[Any]", value)]
+        return value // self._divisor if _is_integer(value) and value % self._divisor == 0 else value
 
     def _chosen(self, kind: str, value: int) -> int:
         choices, turn = self.choices, self._turns.get(kind, 0)
@@ -267,7 +301,7 @@ class _Shrinking:
                 return choices.groups
             case "vocabulary":
                 return choices.vocabulary + 6 * turn
-            case "positions":
+            case "positions" | "queries":
                 return choices.positions + 8 * turn
             case "experts":
                 return choices.experts[0]
@@ -322,6 +356,21 @@ def _head_of(actual: Mapping[str, Any]) -> int:
     numbers = [(kind_of(name), value) for scope in _scopes(actual) for name, value in _numbers(scope)]
     kinds = dict(reversed(numbers))
     return kinds.get("head") or kinds.get("hidden", 0) // kinds.get("heads", 1)
+
+
+def _divisor(actual: Mapping[str, Any], has_own_heads: bool) -> int:
+    """Return the power of two that makes heads as small as they may be, or their groups as few."""
+    sizes: list[int] = []
+    for scope in _scopes(actual):
+        kinds = {kind_of(name): value for name, value in reversed(_numbers(scope))}
+        if has_own_heads:
+            sizes += [kinds[kind] for kind in ("heads", "groups") if kinds.get(kind, 0) >= 2 * _LEAST[kind]]
+        else:
+            sizes += [value for name, value in _numbers(scope) if kind_of(name) == "head"]
+            sizes += [kinds["hidden"] // kinds["heads"]] if kinds.get("heads", 0) and "hidden" in kinds else []
+    least = _LEAST["groups" if has_own_heads else "head"]
+    most = min([size // least for size in sizes if size >= 2 * least], default=least)
+    return 2 ** (most.bit_length() - 1)
 
 
 def _rotary_part(actual: Mapping[str, Any]) -> float:
