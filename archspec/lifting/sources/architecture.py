@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 LARGEST = 300_000_000
 """Modules with more parameters are not run."""
 
-MOST_UNROLLED = 40
+MOST_UNROLLED = 72
 """Layers of larger modules are not written one by one."""
 
 
