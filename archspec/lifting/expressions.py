@@ -91,6 +91,8 @@ class Expressions:
             self._keep(found, pair)
         for found, pair in [*_sums_of_three(sizes), *of_two[1]]:
             self._keep(found, pair)
+        for found, pair in _of_videos(second):
+            self._keep(found, pair)
         for found, pair in [*_reals(values | second, 0.5), *_logarithms(values | second)]:
             self._keep(found, pair)
 
@@ -169,6 +171,16 @@ def _squares(values: Values) -> Candidates:
                 continue
             text = f"{_factor(found)} ** 2" + (f" + {extra}" if extra else "")
             yield Found(text, found.fields), (a * a + extra, b * b + extra)
+
+
+def _of_videos(values: Values) -> Candidates:
+    """Yield the numbers of places in a video: as many squares of patches as there are groups of frames."""
+    ratios = {found: pair for found, pair in values.items() if re.fullmatch(r"\w+ // \w+", found.text)}
+    for found, (a, b) in ratios.items():
+        for other, (c, d) in ratios.items():
+            if "frames" in found.text and "size" in other.text and found != other:
+                text, fields = f"({found.text}) * ({other.text}) ** 2", (*found.fields, *other.fields)
+                yield Found(text, fields), (a * c * c, b * d * d)
 
 
 def _of_three(simple: Values, compound: Values) -> Candidates:

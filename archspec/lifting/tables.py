@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.lifting.builder import Builder
+from archspec.lifting.sinusoids import frequencies, sinusoids
 from archspec.lifting.values import Value
 
 MOST_NUMBERS = 64
@@ -34,11 +35,8 @@ def _formula(builder: Builder, value: Any) -> Value | None:
     size = len(flat)
     if max(value.shape) == size and flat == list(range(size)) and not value.dtype.is_floating_point:
         return builder.reshape(builder.op("arange", stop=size), tuple(value.shape))
-    found = _frequencies(builder, flat) if len(value.shape) == 1 and value.dtype.is_floating_point else None
-    if found is not None:
-        return found
-    if len(value.shape) == 2 and value.dtype.is_floating_point:
-        found = _sinusoids(builder, value)
+    if value.dtype.is_floating_point:
+        found = _sinusoidal(builder, value)
         if found is not None:
             return found
     if not value.dtype.is_floating_point:
@@ -53,6 +51,16 @@ def _formula(builder: Builder, value: Any) -> Value | None:
     if size <= MOST_NUMBERS:
         return builder.op("table", values=value.tolist())
     return _repeated(builder, value) or _in_parts(builder, value)
+
+
+def _sinusoidal(builder: Builder, value: Any) -> Value | None:
+    """Return frequencies, or the sines and cosines of positions."""
+    shape = [size for size in value.shape if size > 1]
+    if len(shape) == 1:
+        found = frequencies(builder, value.flatten().tolist())
+    else:
+        found = sinusoids(builder, value.reshape(shape)) if len(shape) == 2 else None
+    return None if found is None else builder.reshape(found, tuple(value.shape))
 
 
 def _repeated(builder: Builder, value: Any) -> Value | None:
@@ -72,19 +80,6 @@ def _in_parts(builder: Builder, value: Any) -> Value | None:
             parts = [_formula(builder, part) for part in value.unbind(axis)]
             if all(part is not None for part in parts):
                 return builder.op("stack", parts, axis=axis)
-    return None
-
-
-def _frequencies(builder: Builder, values: list[float]) -> Value | None:
-    """Return the frequencies of rotary positions, theta^(-2i / size) for pair i."""
-    size = 2 * len(values)
-    if len(values) < 2 or not math.isclose(values[0], 1.0, rel_tol=1e-5) or not 0 < values[1] < 1:
-        return None
-    exact = values[1] ** (-size / 2)
-    for digits in (1, 2, 3, 4, 5):
-        theta = float(f"{exact:.{digits}g}")
-        if all(math.isclose(value, theta ** (-2 * turn / size), rel_tol=1e-5) for turn, value in enumerate(values)):
-            return builder.function("rotary_frequencies", [], (size // 2,), size=size, theta=theta)
     return None
 
 
@@ -221,23 +216,3 @@ def _absolute_distances(builder: Builder, numbers: Any, first: Grid, second: Gri
         return builder.op("abs", builder.op("sub", own, other))
 
     return builder.op("add", builder.op("mul", distance(1, 0), by), distance(0, 1))
-
-
-def _sinusoids(builder: Builder, value: Any) -> Value | None:
-    """Return the sines and then the cosines of rotary positions, one row for each."""
-    import torch
-
-    rows, columns = value.shape
-    positions = builder.reshape(builder.op("arange", stop=rows), (rows, 1))
-    if rows < 2 or columns % 2:
-        return None
-    first = [math.asin(item) for item in value[1, : columns // 2].tolist()]
-    frequencies = _frequencies(builder, first)
-    if frequencies is None:
-        return None
-    theta = float(frequencies.settings["theta"])
-    exact = torch.arange(rows).double()[:, None] * theta ** (-torch.arange(columns // 2).double() * 2 / columns)
-    if not torch.allclose(torch.cat([exact.sin(), exact.cos()], 1), value.double(), atol=1e-5):
-        return None
-    angles = builder.op("mul", positions, frequencies)
-    return builder.op("concat", builder.op("sin", angles), builder.op("cos", angles), axis=1)

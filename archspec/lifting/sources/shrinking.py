@@ -245,9 +245,11 @@ class _Shrinking:
         few = next((few for many, few in layers if many == len(value) and many > few), None)
         if few is not None and (not _are_integers(value) or "layer" in name):
             return value[:few]
+        if not self.choices.layers:
+            return value
         if kind_of(name) in self._scaled_kinds:
             return [self._scaled(size) for size in value]
-        if not _are_integers(value) or not self.choices.layers:
+        if not _are_integers(value):
             return value
         if re.search(r"depths$|num_blocks$|block_repeats$", name):
             return [min(count, 2 + (turn + self.choices.width // 2) % 2) for turn, count in enumerate(value)]

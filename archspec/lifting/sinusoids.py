@@ -1,0 +1,74 @@
+"""Constants that are the sines and cosines of positions at several frequencies."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from archspec.lifting.builder import Builder
+from archspec.lifting.values import Value
+
+
+def frequencies(builder: Builder, values: list[float]) -> Value | None:
+    """Return the frequencies of rotary positions, theta^(-2i / size) for pair i."""
+    half = len(values)
+    theta = _base(values, half)
+    if theta is None:
+        return None
+    return builder.function("rotary_frequencies", [], (half,), size=2 * half, theta=theta)
+
+
+def _base(values: list[float], count: int) -> float | None:
+    """Return the number of which values are the powers 0, -1 / count, -2 / count, and so on."""
+    if len(values) < 2 or not math.isclose(values[0], 1.0, rel_tol=1e-5) or not 0 < values[1] < 1:
+        return None
+    for digits in (1, 2, 3, 4, 5):
+        theta = float(f"{values[1] ** -count:.{digits}g}")
+        if all(math.isclose(value, theta ** (-turn / count), rel_tol=1e-5) for turn, value in enumerate(values)):
+            return theta
+    return None
+
+
+def sinusoids(builder: Builder, value: Any) -> Value | None:
+    """Return a table with one row for each position: all sines, then all cosines, or in turn. A row may be zero."""
+    rows, columns = value.shape
+    if rows < 3 or columns % 2:
+        return None
+    half = columns // 2
+    return _of_layout(builder, value[:, :half], value[:, half:], False) or _of_layout(
+        builder, value[:, ::2], value[:, 1::2], True
+    )
+
+
+def _of_layout(builder: Builder, sines: Any, cosines: Any, in_turn: bool) -> Value | None:
+    import torch
+
+    rows, half = sines.shape
+    empty = [row for row in range(rows) if not sines[row].any() and not cosines[row].any()]
+    position = 2 if 1 in empty else 1
+    first = (torch.atan2(sines[position].double(), cosines[position].double()) / position).tolist()
+    count = next((count for count in (half, half - 1) if _base(first, count) is not None), None)
+    if count is None or len(empty) > 1:
+        return None
+    theta = _base(first, count) or 1.0
+    exact = torch.arange(rows).double()[:, None] * theta ** (-torch.arange(half).double() / count)
+    kept = (torch.arange(rows)[:, None] != torch.tensor(empty or [rows])).all(1, keepdim=True)
+    if not all(
+        torch.allclose(wave * kept, own.double(), atol=1e-5)
+        for wave, own in ((exact.sin(), sines), (exact.cos(), cosines))
+    ):
+        return None
+    positions = builder.reshape(builder.op("arange", stop=rows), (rows, 1))
+    angles = builder.op("mul", positions, frequencies(builder, first) or _to_the_last(builder, half, theta))
+    waves = builder.op("sin", angles), builder.op("cos", angles)
+    if in_turn:
+        table = builder.reshape(builder.op("stack", *waves, axis=2), (rows, 2 * half))
+    else:
+        table = builder.op("concat", *waves, axis=1)
+    return builder.op("where", builder.op("ne", positions, empty[0]), table, 0.0) if empty else table
+
+
+def _to_the_last(builder: Builder, half: int, theta: float) -> Value:
+    """Return frequencies from 1 to 1 / theta."""
+    exponents = builder.op("div", builder.op("arange", stop=half), half - 1)
+    return builder.op("exp", builder.op("mul", exponents, -math.log(theta)))
