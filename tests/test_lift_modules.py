@@ -102,6 +102,22 @@ class Constants(nn.Module):
         return x + self.signed.sum(), x + self.far.sum(), self.kernel.sum() * x, self.places.sum() + x
 
 
+class Positions(nn.Module):
+    """Tables of sinusoidal positions: in halves or in turn, with either spacing of frequencies, and a padding row."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        places = torch.arange(9).double()[:, None]
+        rotary = places * 1e4 ** (-torch.arange(8).double() / 8)
+        spaced = places * 1e4 ** (-torch.arange(8).double() / 7)
+        self.in_turn = torch.stack([rotary.sin(), rotary.cos()], -1).flatten(1).float()[None]
+        self.padded = torch.cat([spaced.sin(), spaced.cos()], 1).float()
+        self.padded[1] = 0
+
+    def forward(self, x: Any) -> Any:
+        return x + self.in_turn, x + self.padded
+
+
 class Windows(nn.Module):
     """Attention in windows, which are an axis of their own."""
 
@@ -136,6 +152,7 @@ MODULES: dict[str, tuple[Any, Inputs, str]] = {
     "GRU with a state": (Continued, {"x": torch.randn(7, 2, 8), "state": torch.randn(1, 2, 12)}, "weight_hh_l0"),
     "attention in windows": (Windows, (torch.randn(2, 3, 5, 7, 4),), "attention("),
     "constants": (Constants, (torch.randn(2, 7),), "arange(16) // 4"),
+    "positions": (Positions, (torch.randn(2, 9, 16),), "exp(arange(8) / 7 * -9.2"),
 }
 
 

@@ -28,6 +28,8 @@ FIELDS = {
     "intermediate_size": (80, 88),
     "image_size": (24, 35),
     "patch_size": (4, 5),
+    "num_frames": (24, 20),
+    "tubelet_size": (3, 5),
     "eps": (1e-6, 2e-6),
 }
 
@@ -41,6 +43,7 @@ FIELDS = {
         ((12, 10), "hidden_size // num_attention_heads"),
         ((36, 49), "(image_size // patch_size) ** 2"),
         ((37, 50), "(image_size // patch_size) ** 2 + 1"),
+        ((288, 196), "(num_frames // tubelet_size) * (image_size // patch_size) ** 2"),
         ((48**-0.5, 60**-0.5), "hidden_size ** -0.5"),
         ((1e-6, 2e-6), "eps"),
     ],

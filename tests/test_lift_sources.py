@@ -91,6 +91,20 @@ def test_two_small_configurations_differ_in_all_that_is_changed() -> None:
     assert hidden_changes({"n_group": 8, "size": 2}, {"n_group": 2}, {"n_group": 2}) == ["n_group"]
 
 
+def test_one_proposal_keeps_all_proportions() -> None:
+    fields = {"hidden_size": 1024, "num_heads": 32, "head_dim": 64, "rank_dim": 192, "num_hidden_layers": 8}
+    scaled = next(proposal for proposal in PROPOSALS if proposal.is_scaled)
+    first, second = (small(fields, scaled, choices) for choices in CHOICES[:2])
+    for found, divisor in ((first, 4), (second, 2)):
+        assert [found["hidden_size"], found["head_dim"], found["rank_dim"]] == [
+            1024 // divisor,
+            64 // divisor,
+            192 // divisor,
+        ]
+        assert 2 * found["hidden_size"] == found["num_heads"] * found["head_dim"]
+    assert hidden_changes(fields, first, second) == []
+
+
 def test_the_third_configuration_has_all_layers() -> None:
     assert small(BERT, PROPOSALS[0], CHOICES[2]) == small(BERT, PROPOSALS[0], CHOICES[0]) | {"num_hidden_layers": 12}
     assert has_patterns(MIXTURE) and not has_patterns(BERT)

@@ -88,4 +88,9 @@ def _written(subject: Subject, optional: bool) -> str:
             check_without(draft, checked[0], checked[1], first.program.optional, checked[2])
         except Untranslatable:
             raise _NotOptional from None
-    return written(subject.actual, loads(written(subject.actual, None)).params.total)
+    try:
+        params = loads(written(subject.actual, None)).params.total
+    except ArchError as error:
+        reason = f"the spec of a small one does not compile for its sizes: {error.diagnostics[0].message}"
+        raise Untranslatable(reason) from error
+    return written(subject.actual, params)

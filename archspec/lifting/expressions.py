@@ -178,9 +178,9 @@ def _of_videos(values: Values) -> Candidates:
     ratios = {found: pair for found, pair in values.items() if re.fullmatch(r"\w+ // \w+", found.text)}
     for found, (a, b) in ratios.items():
         for other, (c, d) in ratios.items():
-            if "frames" in found.text and "size" in other.text and found != other:
-                text, fields = f"({found.text}) * ({other.text}) ** 2", (*found.fields, *other.fields)
-                yield Found(text, fields), (a * c * c, b * d * d)
+            fields = (*found.fields, *other.fields)
+            if "frames" in found.text and "size" in other.text and not any(map(_is_count, fields)):
+                yield Found(f"({found.text}) * ({other.text}) ** 2", fields), (a * c * c, b * d * d)
 
 
 def _of_three(simple: Values, compound: Values) -> Candidates:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 from typing import Any
 
 from archspec.lifting.builder import Builder
@@ -11,21 +12,22 @@ from archspec.lifting.values import Value
 
 def frequencies(builder: Builder, values: list[float]) -> Value | None:
     """Return the frequencies of rotary positions, theta^(-2i / size) for pair i."""
-    half = len(values)
-    theta = _base(values, half)
-    if theta is None:
-        return None
+    found = _base(values, [len(values)])
+    return _rotary(builder, len(values), found[0]) if found is not None else None
+
+
+def _rotary(builder: Builder, half: int, theta: float) -> Value:
     return builder.function("rotary_frequencies", [], (half,), size=2 * half, theta=theta)
 
 
-def _base(values: list[float], count: int) -> float | None:
-    """Return the number of which values are the powers 0, -1 / count, -2 / count, and so on."""
+def _base(values: list[float], counts: list[int]) -> tuple[float, int] | None:
+    """Return the number of which values are the powers 0, -1 / count, and so on, and the count: with few digits."""
     if len(values) < 2 or not math.isclose(values[0], 1.0, rel_tol=1e-5) or not 0 < values[1] < 1:
         return None
-    for digits in (1, 2, 3, 4, 5):
+    for digits, count in product((1, 2, 3, 4, 5), counts):
         theta = float(f"{values[1] ** -count:.{digits}g}")
         if all(math.isclose(value, theta ** (-turn / count), rel_tol=1e-5) for turn, value in enumerate(values)):
-            return theta
+            return theta, count
     return None
 
 
@@ -47,10 +49,10 @@ def _of_layout(builder: Builder, sines: Any, cosines: Any, in_turn: bool) -> Val
     empty = [row for row in range(rows) if not sines[row].any() and not cosines[row].any()]
     position = 2 if 1 in empty else 1
     first = (torch.atan2(sines[position].double(), cosines[position].double()) / position).tolist()
-    count = next((count for count in (half, half - 1) if _base(first, count) is not None), None)
-    if count is None or len(empty) > 1:
+    base = _base(first, [half, half - 1])
+    if base is None or len(empty) > 1:
         return None
-    theta = _base(first, count) or 1.0
+    theta, count = base
     exact = torch.arange(rows).double()[:, None] * theta ** (-torch.arange(half).double() / count)
     kept = (torch.arange(rows)[:, None] != torch.tensor(empty or [rows])).all(1, keepdim=True)
     if not all(
@@ -59,7 +61,7 @@ def _of_layout(builder: Builder, sines: Any, cosines: Any, in_turn: bool) -> Val
     ):
         return None
     positions = builder.reshape(builder.op("arange", stop=rows), (rows, 1))
-    angles = builder.op("mul", positions, frequencies(builder, first) or _to_the_last(builder, half, theta))
+    angles = builder.op("mul", positions, (_rotary if count == half else _to_the_last)(builder, half, theta))
     waves = builder.op("sin", angles), builder.op("cos", angles)
     if in_turn:
         table = builder.reshape(builder.op("stack", *waves, axis=2), (rows, 2 * half))
