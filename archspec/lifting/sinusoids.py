@@ -16,7 +16,7 @@ def frequencies(builder: Builder, values: list[float]) -> Value | None:
     return _rotary(builder, len(values), found[0]) if found is not None else None
 
 
-def _rotary(builder: Builder, half: int, theta: float) -> Value:
+def _rotary(builder: Builder, half: int, theta: float) -> Value | None:
     return builder.function("rotary_frequencies", [], (half,), size=2 * half, theta=theta)
 
 
@@ -48,7 +48,8 @@ def _of_layout(builder: Builder, sines: Any, cosines: Any, in_turn: bool) -> Val
     rows, half = sines.shape
     empty = [row for row in range(rows) if not sines[row].any() and not cosines[row].any()]
     position = 2 if 1 in empty else 1
-    first = (torch.atan2(sines[position].double(), cosines[position].double()) / position).tolist()
+    turned: Any = torch.atan2(sines[position].double(), cosines[position].double())
+    first = [angle / position for angle in turned.tolist()]
     base = _base(first, [half, half - 1])
     if base is None or len(empty) > 1:
         return None
@@ -60,8 +61,11 @@ def _of_layout(builder: Builder, sines: Any, cosines: Any, in_turn: bool) -> Val
         for wave, own in ((exact.sin(), sines), (exact.cos(), cosines))
     ):
         return None
+    steps = (_rotary if count == half else _to_the_last)(builder, half, theta)
+    if steps is None:
+        return None
     positions = builder.reshape(builder.op("arange", stop=rows), (rows, 1))
-    angles = builder.op("mul", positions, (_rotary if count == half else _to_the_last)(builder, half, theta))
+    angles = builder.op("mul", positions, steps)
     waves = builder.op("sin", angles), builder.op("cos", angles)
     if in_turn:
         table = builder.reshape(builder.op("stack", *waves, axis=2), (rows, 2 * half))
