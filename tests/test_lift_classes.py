@@ -1,7 +1,7 @@
 """Classes of `transformers` that `lift` has not been made for: what is lifted is right, and the share does not fall.
 
 `lift_classes.yaml` has 150 classes, drawn at random from all model types with `random.seed(20)`, and the reason why one
-is refused, for those that have been tried. The configurations are the defaults of their types. Some of these build no
+is refused or could not be decided, for those that have been tried. The configurations are the defaults of their types. Some of these build no
 model at all: a field that has no default is missing, or a package.
 """
 
@@ -15,7 +15,7 @@ import yaml
 
 import archspec
 from archspec.equivalence.api import equivalent
-from archspec.lifting.sources.architecture import subject_of
+from archspec.lifting.sources.architecture import subject_of, unrolled
 from archspec.lifting.sources.configuration import architecture_of
 from archspec.lifting.sources.lifting import lift_source
 
@@ -27,7 +27,7 @@ SAMPLE = ("clip_text_model", "ernie")
 
 def test_the_share_of_lifted_classes_does_not_fall() -> None:
     assert len(CLASSES) == 150
-    assert len(LIFTED) >= 32
+    assert len(LIFTED) >= 36
     assert {*SAMPLE} <= {*LIFTED}
 
 
@@ -69,9 +69,17 @@ def check(name: str, folder: Path) -> None:
     if found is None:
         return
     model, (text, architecture) = found
+    assert any(is_like(model, text, other) for other in (architecture, unrolled(architecture)) if other is not None)
+
+
+def is_like(model: Any, text: str, architecture: Any) -> bool:
+    """Whether a spec is a second small module of an architecture; one where the lists of sizes stay as they are if the
+    spec has no hyperparameters for these.
+    """
     second = subject_of(architecture).second
     assert second is not None
     other = second()
     overrides: dict[str, Any] = {name: other.numbers[name] for name in model.hyperparameters if name in other.numbers}
-    if len(overrides) == len(model.hyperparameters):
-        assert equivalent(archspec.loads(text, **overrides), other.module).verdict in ("equal", "outputs equal")
+    if len(overrides) < len(model.hyperparameters):
+        return True
+    return equivalent(archspec.loads(text, **overrides), other.module).verdict in ("equal", "outputs equal")
