@@ -1,8 +1,8 @@
 """Classes of `transformers` that `lift` has not been made for: what is lifted is right, and the share does not fall.
 
 `lift_classes.yaml` has 150 classes, drawn at random from all model types with `random.seed(20)`, and the reason why one
-is refused or could not be decided, for those that have been tried. The configurations are the defaults of their types. Some of these build no
-model at all: a field that has no default is missing, or a package.
+is refused or could not be decided, for those that have been tried. The configurations are the defaults of their types.
+Some of these build no model at all: a field that has no default is missing, or a package.
 """
 
 import json

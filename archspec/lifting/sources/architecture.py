@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from archspec.lifting.modes import changed_mode, modes_of
+from archspec.lifting.sources.kinds import kind_of
 from archspec.lifting.sources.shrinking import (
     CHOICES,
     PROPOSALS,
@@ -16,7 +17,6 @@ from archspec.lifting.sources.shrinking import (
     Proposal,
     has_patterns,
     hidden_changes,
-    kind_of,
     merged,
     small,
 )

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping
 from itertools import chain, count
 from typing import Any, NamedTuple, TypeAlias, TypeGuard, cast
 
+from archspec.lifting.sources.kinds import LEAST, kind_of
+
 Fields: TypeAlias = "dict[str, Any]"
 
 
@@ -74,48 +76,6 @@ Widths are multiples of `scale`, and exceed the least one by `steps`. Groups div
 token, their groups, and the groups of a token.
 """
 
-_KINDS: tuple[tuple[str, str], ...] = (
-    ("token", r"(token_id|token_index|token_ids|_start_id|_end_id)$"),
-    (
-        "kept",
-        r"codebook|feat_extract|^num_labels$|adapter|nextn|shared_layers|residual_layers|lstm_layers|positions?_buckets",
-    ),
-    ("width", r"upsample_groups$"),
-    ("at_layer", r"(indexes|indices|idxs|hook_ids|extract_layers|dense_replace|max_window_layers|attention_blocks)$"),
-    ("layers", r"(^|_)(layers|n_layer|depth)$"),
-    ("groups", r"(kv|key_value)_heads$"),
-    ("heads", r"(heads|n_head)$"),
-    ("head", r"head_(dim|size)$|^d_kv$|^kv_channels$|^dim_head$|_head_dim$|(^|_)d_head$"),
-    ("vocabulary", r"vocab_size$|^vocab$|vocab_size_per_layer_input$"),
-    ("positions", r"(max_\w*positions?(_embeddings)?|n_positions|n_ctx|max_seq_len\w*|context_length)$"),
-    ("experts", r"^(moe_)?(num_|n_)(local_|routed_)?experts$"),
-    ("queries", r"num_queries$"),
-    ("chosen", r"experts_per_tok(en)?$|^moe_(topk|k)$|^top_k$"),
-    ("expert_groups", r"^n_group$"),
-    ("chosen_groups", r"^topk_group$"),
-    ("kept", r"image|patch|kernel|window|crop|chunk|bucket|stride|time|sampl|bins|block_size|pool_size|batch|mel|freq"),
-    (
-        "hidden",
-        r"(hidden_size|hidden_dim|d_model|n_embd|embed_dim|^dim|embedding_size|embedding_dim|width|projection_dim)s?$",
-    ),
-    ("width", r"(size|dim|dims|channels|units|n_inner|d_ff|rank|hidden|filters|inner|features|ffn)s?$"),
-)
-"""What a field is, by the first pattern that its name contains."""
-
-_LEAST = {
-    "layers": 2,
-    "heads": 3,
-    "groups": 2,
-    "head": 8,
-    "vocabulary": 64,
-    "positions": 41,
-    "queries": 80,
-    "hidden": 16,
-    "width": 16,
-}
-"""Smaller values of these kinds stay as they are; those of others below 2."""
-
-
 _SCALED = {False: ("head", "hidden", "width"), True: ("heads", "groups", "hidden", "width")}
 """Kinds of sizes that add up to each other, without and with the sizes of heads being their own."""
 
@@ -127,11 +87,6 @@ _DERIVED = ("stage_names", "out_features", "out_indices")
 
 _PATTERN = r"interval|period|pattern|every|freq|skip|sparse_step|dense_replace|full_attention|attn_layer|layer_types"
 """Parts of the names of fields that say that some layers are different."""
-
-
-def kind_of(name: str) -> str:
-    """Return what a field of this name is."""
-    return next((kind for kind, pattern in _KINDS if re.search(pattern, name)), "kept")
 
 
 def small(fields: Mapping[str, Any], proposal: Proposal, choices: Choices) -> Fields:
@@ -216,7 +171,7 @@ class _Shrinking:
         if not self.proposal.is_distinct:
             self._equalize(actual, found)
         layers = [(value, found[name]) for name, value in _numbers(actual) if kind_of(name) == "layers"]
-        large = [name for name, value in _numbers(actual) if value >= _LEAST["vocabulary"]]
+        large = [name for name, value in _numbers(actual) if value >= LEAST["vocabulary"]]
         most = min([found[name] for name in large if kind_of(name) == "vocabulary"], default=0)
         is_shallow = any(found[name] != value for name, value in _numbers(actual) if kind_of(name) == "layers")
         for name, value in actual.items():
@@ -268,7 +223,7 @@ class _Shrinking:
 
     def _number(self, name: str, value: int) -> int:
         kind = kind_of(name)
-        if value < _LEAST.get(kind, 2) or (kind == "layers" and not self.choices.layers):
+        if value < LEAST.get(kind, 2) or (kind == "layers" and not self.choices.layers):
             return value
         if kind in self._scaled_kinds:
             return self._scaled(value)
@@ -366,11 +321,11 @@ def _divisor(actual: Mapping[str, Any], has_own_heads: bool) -> int:
     for scope in _scopes(actual):
         kinds = {kind_of(name): value for name, value in reversed(_numbers(scope))}
         if has_own_heads:
-            sizes += [kinds[kind] for kind in ("heads", "groups") if kinds.get(kind, 0) >= 2 * _LEAST[kind]]
+            sizes += [kinds[kind] for kind in ("heads", "groups") if kinds.get(kind, 0) >= 2 * LEAST[kind]]
         else:
             sizes += [value for name, value in _numbers(scope) if kind_of(name) == "head"]
             sizes += [kinds["hidden"] // kinds["heads"]] if kinds.get("heads", 0) and "hidden" in kinds else []
-    least = _LEAST["groups" if has_own_heads else "head"]
+    least = LEAST["groups" if has_own_heads else "head"]
     most = min([size // least for size in sizes if size >= 2 * least], default=least)
     return 2 ** (most.bit_length() - 1)
 
