@@ -124,6 +124,6 @@ def _link(part: str, path: str) -> None:
         os.link(part, path)
     except FileExistsError:
         raise
-    except OSError:  # a file system without links
+    except (AttributeError, OSError):  # a platform or a file system without links
         refuse_existing(path, False)
         os.replace(part, path)
