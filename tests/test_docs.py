@@ -1,11 +1,8 @@
 """README.md and pages of docs/: every example is compiled, every output shown is what comes out.
 
-- ```arch begins a file, named in its first line (`# small.arch`) or `example.arch`, that has no findings; ```arch more
-  goes on with it; ```arch wrong has findings.
-- ```yaml begins an audit that is named in its first line (`# small.yaml`), ```json a configuration (`# small.json`,
-  which is not part of it); ```yaml NAME is how configurations of a family are read.
-- ```console holds commands behind `$` and what they print. A line `...` stands for any lines.
-- ```pycon is a doctest.
+`website/examples.py` describes the blocks. Here, ```arch and ```arch more have no findings, and ```arch wrong has some;
+```yaml NAME is how configurations of a family are read.
+
 - `model.safetensors` is what `write_checkpoint` writes, `llama.gguf` what `write_gguf` writes, `decoder.safetensors`
   holds the tensors of DECODER; `village.txt` is the text of the tutorial.
 
@@ -14,34 +11,28 @@
 
 from __future__ import annotations
 
-import contextlib
-import doctest
-import io
 import os
 import re
 import runpy
-import shlex
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
 
 import checkpoints
 import pytest
 
 import archspec
 from archspec.bodies import fold
-from archspec.cli import main
 from archspec.configs.family import known_types, read_family
 from archspec.diffs import operations
 from archspec.elaborate import interpreter
 from archspec.elaborate import limits as most
 from archspec.elaborate.initial import INITIALS
 from archspec.ops import OPS, rearrange, record
-from archspec.pipeline.compile import check
 from archspec.pipeline.trees import parsed
 from archspec.resolve import expressions as addresses
 from archspec.resolve import files
@@ -49,6 +40,10 @@ from archspec.source import LARGEST_FILE, Report, Source
 from archspec.syntax import build, expressions, lines, tree
 
 ROOT = Path(__file__).parent.parent
+sys.path.append(str(ROOT / "website"))
+
+from examples import FENCE, NEEDED, Block, Session, blocks, commands  # noqa: E402
+
 LANGUAGE = ROOT / "docs" / "language.md"
 README = ROOT / "README.md"
 TOPICS = (
@@ -83,77 +78,14 @@ TOPICS = (
 PAGES = {"README.md": README, **{f"docs/{topic}.md": ROOT / "docs" / f"{topic}.md" for topic in TOPICS}}
 TUTORIAL_PICTURE = ROOT / "docs" / "tutorial" / "deep.svg"
 
-FENCE = re.compile(r"^```(?P<kind>\w*) ?(?P<mark>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 
-
-class Block(NamedTuple):
-    """A fenced block: its text lies at `start` to `end` of the page, `line` is where it begins."""
-
-    kind: str
-    mark: str
-    text: str
-    start: int
-    end: int
-    line: int
-
-
-def blocks(page: str) -> list[Block]:
-    return [
-        Block(m["kind"], m["mark"], m["text"], *m.span("text"), page.count("\n", 0, m.start()) + 1)
-        for m in FENCE.finditer(page)
-    ]
-
-
-class Session:
-    """Goes through the blocks of a page in order, in a folder of its own."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        write_checkpoint(folder / "model.safetensors")
-        write_gguf(folder / "llama.gguf")
-        shutil.copy(ROOT / "docs" / "tutorial" / "village.txt", folder)
-        checkpoints.write(folder / "decoder.safetensors", DECODER)
-        self.file = folder / "example.arch"
-        self.names: dict[str, object] = {}
-
-    def write(self, block: Block) -> None:
-        """Saves the file that an arch block begins or goes on with."""
-        named = re.match(r"# (\w+\.arch)\b", block.text)
-        if block.mark == "more":
-            block = block._replace(text=self.file.read_text() + "\n" + block.text)
-        else:
-            self.file = self.folder / (named[1] if named else "example.arch")
-        self.file.write_text(block.text)
-
-    def save(self, block: Block) -> None:
-        """Saves a YAML or JSON block that is named in its first line (`# small.yaml`)."""
-        named = re.match(r"# (\w+\.(yaml|json))\b.*\n", block.text)
-        if named:
-            (self.folder / named[1]).write_text(block.text[named.end() if block.kind == "json" else 0 :])
-
-    def findings(self) -> str:
-        with contextlib.chdir(self.folder):
-            return "\n\n".join(d.render() for d in check(self.file.name).diagnostics)
-
-    def output(self, command: str) -> str:
-        """What a command prints, on both streams."""
-        words = shlex.split(command)
-        assert words[0] == "archspec", f"only archspec is run here, not {words[0]}"
-        printed = io.StringIO()
-        with contextlib.chdir(self.folder), contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
-            main(words[1:])
-        return printed.getvalue()
-
-    def run(self, block: Block) -> Iterator[str]:
-        """Runs a Python session; what is not as it shows."""
-        test = doctest.DocTestParser().get_doctest(block.text, self.names, "example", None, block.line)
-        report: list[str] = []
-        runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
-        with contextlib.chdir(self.folder):
-            runner.run(test, out=report.append, clear_globs=False)
-        self.names.update(test.globs)
-        if runner.failures:
-            yield "".join(report)
+def session_in(folder: Path) -> Session:
+    """A session in a folder with the files that examples read and no page shows."""
+    write_checkpoint(folder / "model.safetensors")
+    write_gguf(folder / "llama.gguf")
+    shutil.copy(ROOT / "docs" / "tutorial" / "village.txt", folder)
+    checkpoints.write(folder / "decoder.safetensors", DECODER)
+    return Session(folder)
 
 
 def _layer(name: str) -> dict[str, tuple[int, ...]]:
@@ -194,19 +126,6 @@ def write_gguf(path: Path) -> None:
     os.truncate(path, len(head) + size)
 
 
-def commands(block: Block) -> list[tuple[str, str]]:
-    """The commands of a console block, each with the output shown."""
-    parts = re.split(r"^\$ (.*)\n", block.text, flags=re.MULTILINE)
-    assert parts[0] == "", "a console block begins with a command"
-    return list(zip(parts[1::2], parts[2::2], strict=True))
-
-
-def agrees(shown: str, real: str) -> bool:
-    """Whether an output is as shown; a line `...` stands for any lines, and blank lines at the end do not count."""
-    pattern = "".join(r"(?:.*\n)*?" if line == "..." else re.escape(line) + "\n" for line in shown.rstrip().split("\n"))
-    return re.fullmatch(pattern, real.rstrip() + "\n") is not None
-
-
 @pytest.mark.parametrize("name", PAGES)
 def test_examples(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks marked `torch` or `onnx` (a word after the kind) are left to the test below."""
@@ -214,9 +133,6 @@ def test_examples(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         name, [block for block in blocks(PAGES[name].read_text()) if block.mark not in NEEDED], monkeypatch, tmp_path
     )
 
-
-NEEDED = {"torch": "torch", "onnx": "onnxruntime"}
-"""The packages that marked blocks need."""
 
 WITH_TORCH = [name for name in PAGES if any(block.mark == "torch" for block in blocks(PAGES[name].read_text()))]
 
@@ -233,7 +149,7 @@ def test_examples_that_need_pytorch(name: str, tmp_path: Path, monkeypatch: pyte
 def check_examples(name: str, page: list[Block], monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.syspath_prepend(folder)  # for generated modules
-    session = Session(folder)
+    session = session_in(folder)
     wrong = [f"{name}:{block.line}: {fault}" for block in page for fault in faults(block, session)]
     assert not wrong, "\n\n".join(wrong)
 
@@ -251,19 +167,16 @@ def faults(block: Block, session: Session) -> Iterator[str]:
             if block.kind == "yaml" and block.mark and block.text != configurations(block.mark):
                 yield "run `python tests/test_docs.py`"
         case "console":
-            for command, shown in commands(block):
-                real = session.output(command)
-                if not agrees(shown, real):
-                    yield f"$ {command}\n{real}\nrun `python tests/test_docs.py`"
+            yield from (f"{step.fault}\nrun `python tests/test_docs.py`" for step in session.play(block) if step.fault)
         case "pycon":
-            yield from session.run(block)
+            yield from (step.fault for step in session.play(block) if step.fault)
         case _:
             pass
 
 
 def tutorial_picture(folder: Path) -> str:
     """The picture that the tutorial shows, as its commands draw it."""
-    session = Session(folder)
+    session = session_in(folder)
     for block in blocks(PAGES["docs/tutorial.md"].read_text()):
         if block.kind == "arch":
             session.write(block)
@@ -432,7 +345,7 @@ def test_the_picture_shown_is_the_real_one() -> None:
 
 
 def test_the_readme_lists_every_command(tmp_path: Path) -> None:
-    commands = re.findall(r"^    (\w+)\b", Session(tmp_path).output("archspec --help"), re.MULTILINE)
+    commands = re.findall(r"^    (\w+)\b", session_in(tmp_path).output("archspec --help"), re.MULTILINE)
     assert commands and commands == re.findall(r"^\| `archspec (\w+)", README.read_text(), re.MULTILINE)
 
 
@@ -512,6 +425,6 @@ if __name__ == "__main__":
     os.environ["COLUMNS"] = "100"  # as in `conftest.py`
     for path in PAGES.values():
         with tempfile.TemporaryDirectory() as folder:
-            path.write_text(renewed(path.read_text(), Session(Path(folder))))
+            path.write_text(renewed(path.read_text(), session_in(Path(folder))))
     with tempfile.TemporaryDirectory() as folder:
         TUTORIAL_PICTURE.write_text(tutorial_picture(Path(folder)))
