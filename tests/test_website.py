@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import shutil
 import subprocess
 import sys
@@ -25,6 +26,10 @@ import archspec
 from archspec.pipeline.compile import check
 
 ROOT = Path(__file__).parent.parent
+sys.path.append(str(ROOT / "website"))
+
+from examples import agrees, blocks  # noqa: E402
+
 BERT = (ROOT / "specs" / "bert.arch").read_text()
 
 PROJECTION = (
@@ -144,7 +149,7 @@ def wait(page: Page, condition: str) -> None:
     """Wait until an expression is true, at most for as long as Python may take to start."""
     deadline = time.monotonic() + LONGEST_START
     while not page.run(condition):
-        assert time.monotonic() < deadline, (condition, page.run("document.querySelector('.playground').innerText"))
+        assert time.monotonic() < deadline, (condition, page.run("document.querySelector('article').innerText"))
         time.sleep(0.02)
 
 
@@ -209,6 +214,39 @@ def test_examples_open_in_the_playground(opened: Callable[[str], Page], site: Pa
     wait(page, "document.querySelectorAll('#model option').length > 0")
     wait(page, shows(f"{archspec.loads(small).params.total:,} parameters", "#status"))
     assert spec_in(page).startswith(small[:200])
+
+
+def output_of(page: Page, number: int) -> str:
+    """Click a button, and wait for what the example prints."""
+    button = f"document.querySelector('[data-example=\"{number}\"]')"
+    page.run(f"{button}.click()")
+    wait(page, f"!{button}.disabled")
+    return page.run(f"{button}.nextElementSibling.textContent")
+
+
+@pytest.mark.parametrize("name", ["costs", "language", "extending"])
+def test_examples_run_in_the_page(opened: Callable[[str], Page], name: str) -> None:
+    """The last ones first: they need files and names of those before."""
+    page = opened(f"{name}/")
+    assert page.run("[...document.querySelectorAll('.run pre')].every((output) => output.offsetHeight === 0)")
+    examples = json.loads(page.run("document.querySelector('#examples').textContent"))
+    numbers = [number for number, example in enumerate(examples) if example["kind"] in ("console", "pycon")]
+    assert {examples[number]["kind"] for number in numbers} == {"console", "pycon"}
+    for number in [*reversed(numbers[-2:]), *numbers]:
+        shown = examples[number]["text"]
+        real = output_of(page, number)
+        if examples[number]["kind"] == "console":
+            assert agrees(shown, real)
+        elif "..." not in shown:
+            assert real == shown
+
+
+def test_examples_that_need_more_have_no_button(site: Path) -> None:
+    text = (ROOT / "docs" / "tutorial.md").read_text()
+    page = Elements((site / "tutorial" / "index.html").read_text())
+    with_button = page.classes.count("run")
+    assert 0 < with_button <= sum(block.kind in ("console", "pycon") and not block.mark for block in blocks(text))
+    assert "run" not in Elements((site / "verify" / "index.html").read_text()).classes
 
 
 def test_a_damaged_link_opens_the_example(opened: Callable[[str], Page]) -> None:

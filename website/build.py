@@ -12,6 +12,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from importlib.metadata import files
 from pathlib import Path
 
 from archspec.highlighting.tokens import styles
@@ -22,7 +24,9 @@ PLAYGROUND = HERE / "playground"
 MODULES = HERE / "node_modules"
 
 PYODIDE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "pyodide-lock.json", "python_stdlib.zip")
-COPIED = ("playground.css", "playground.py", "worker.js")
+COPIED = ("playground.css", "playground.py", "python.js", "run-worker.js", "run.js", "run.py", "worker.js")
+LIBRARIES = ("networkx", "PyYAML")
+"""What examples need besides the package."""
 
 
 def main() -> None:
@@ -40,22 +44,48 @@ def build(output: Path) -> None:
     if not MODULES.exists() or (HERE / "package.json").stat().st_mtime > MODULES.stat().st_mtime:
         run("npm", "install", "--no-audit", "--no-fund", "--no-package-lock", cwd=HERE)
         MODULES.touch()
-    environment = {"NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
-    run(sys.executable, "-m", "mkdocs", "build", "-q", "-f", HERE / "mkdocs.yml", "-d", output, **environment)
-    add_playground(output / "playground")
-
-
-def add_playground(folder: Path) -> None:
-    """Add what the page of the playground loads."""
-    shutil.copytree(MODULES / "pyodide", folder / "pyodide", ignore=lambda _, names: {*names} - {*PYODIDE})
-    for name in COPIED:
-        shutil.copy(PLAYGROUND / name, folder)
-    shutil.copy(ROOT / "specs" / "bert.arch", folder / "example.arch")
     with tempfile.TemporaryDirectory() as temporary:
-        run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", temporary, ROOT)
-        (wheel,) = Path(temporary).glob("*.whl")
-        run("node", PLAYGROUND / "archive.mjs", wheel, folder / "archspec.zip", cwd=HERE)
-        bundle(folder, Path(temporary))
+        folder = Path(temporary)
+        archives = [*packed(folder)]
+        examples = folder / "examples.json"
+        pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+        run("node", PLAYGROUND / "examples.mjs", examples, *archives, *pages, cwd=HERE)
+        path = os.pathsep.join([str(ROOT), *sys.path])
+        environment = {"NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": path, "EXAMPLES": str(examples)}
+        run(sys.executable, "-m", "mkdocs", "build", "-q", "-f", HERE / "mkdocs.yml", "-d", output, **environment)
+        add_playground(output / "playground", archives)
+        bundle(output / "playground", folder)
+
+
+def packed(folder: Path) -> Iterator[Path]:
+    """Make the archives of the package, and of what examples need besides."""
+    run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", folder, ROOT)
+    (wheel,) = folder.glob("*.whl")
+    libraries = shutil.make_archive(str(folder / "libraries"), "zip", collected(folder / "libraries"))
+    for source, name in ((wheel, "archspec.zip"), (libraries, "examples.zip")):
+        run("node", PLAYGROUND / "archive.mjs", source, folder / name, cwd=HERE)
+        yield folder / name
+
+
+def add_playground(folder: Path, archives: list[Path]) -> None:
+    """Add what the page of the playground and the buttons load."""
+    shutil.copytree(MODULES / "pyodide", folder / "pyodide", ignore=lambda _, names: {*names} - {*PYODIDE})
+    for path in [*archives, *(PLAYGROUND / name for name in COPIED)]:
+        shutil.copy(path, folder)
+    shutil.copy(ROOT / "specs" / "bert.arch", folder / "example.arch")
+
+
+def collected(folder: Path) -> Path:
+    """Copy what examples need into a folder: the modules that read and run them, and libraries."""
+    folder.mkdir()
+    for name in ("examples.py", "runnable.py"):
+        shutil.copy(HERE / name, folder)
+    for library in LIBRARIES:
+        for path in files(library) or ():
+            if "LICENSE" in path.name or (path.suffix == ".py" and "tests" not in path.parts):
+                (folder / path).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(path.locate(), folder / path)
+    return folder
 
 
 def bundle(folder: Path, temporary: Path) -> None:

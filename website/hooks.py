@@ -1,7 +1,9 @@
-"""The hooks of MkDocs: pages that are not in docs/, and the markdown that MkDocs does not read as GitHub does."""
+"""The hooks of MkDocs: pages outside docs/, examples, and the markdown that MkDocs does not read as GitHub does."""
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import sys
 from base64 import urlsafe_b64encode
@@ -16,6 +18,7 @@ from mkdocs.utils import get_relative_url
 sys.path.insert(0, str(Path(__file__).parent))
 
 import families
+from examples import FENCE
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -30,14 +33,20 @@ ELSEWHERE = {
     "benchmarks.md": "benchmarks/README.md",
     "playground.md": "website/playground/playground.md",
     "LICENSE": "LICENSE",
+    "lift_timm.yaml": "tests/lift_timm.yaml",
 }
 """The files of the site that are elsewhere in the repository."""
 
-FENCE = re.compile(r"^```(?P<kind>\w+)(?: (?P<marks>[^\n]*))?\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(
     r'^```.*?^```$|`[^`\n]*`|(?P<before>\]\(|<img src=")(?P<target>[^)"#:\s]+)(?=[)"#])', re.MULTILINE | re.DOTALL
 )
 """A link or an image; also code, in which there are none."""
+RUN = (
+    '<div class="run"><button type="button" class="md-button" data-example="{}">Run</button>'
+    '<pre aria-live="polite" hidden></pre></div>'
+)
+EXAMPLES = json.loads(Path(os.environ["EXAMPLES"]).read_text())
+"""The runnable examples of each page, by path."""
 HEADING = re.compile(r"^## (\w+)$", re.MULTILINE)
 LOCAL_IMPORT = re.compile(r'^import "', re.MULTILINE)
 
@@ -62,34 +71,50 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Correct links and fences, and link examples to the playground."""
+    """Correct links and fences, give examples a button that runs them, and link specs to the playground."""
     source = ELSEWHERE.get(page.file.src_uri, f"docs/{page.file.src_uri}")
     if not page.file.src_uri.startswith("families/"):
         markdown = LINK.sub(partial(_link, folder=Path(source).parent, page=page.file.src_uri), markdown)
     if page.file.src_uri == "models.md":
         markdown = HEADING.sub(r"\g<0>\n\n[Spec, costs and differences](families/\1.md)", markdown)
     playground = get_relative_url("playground/", page.url)
+    runnable = EXAMPLES.get(str(ROOT / source), [])
+    numbers = {example["place"]: number for number, example in enumerate(runnable)}
+    place = -1
     earlier = ""
 
     def fence(found: re.Match[str]) -> str:
-        nonlocal earlier
-        kind, marks, text = found["kind"], found["marks"] or "", found["text"]
+        nonlocal earlier, place
+        place += 1
+        kind, mark, text = found["kind"], found["mark"] or "", found["text"]
         block = f"```{kind}\n{text}```"
+        if kind in ("console", "pycon") and place in numbers:
+            return f"{block}\n\n{RUN.format(numbers[place])}"
         if kind != "arch":
             return block
-        text = f"{earlier}\n{text}" if marks == "more" else text
+        text = f"{earlier}\n{text}" if mark == "more" else text
         earlier = text
-        if "=" in marks or LOCAL_IMPORT.search(text):  # needs files that the playground does not have
+        if "=" in mark or LOCAL_IMPORT.search(text):  # needs files that the playground does not have
             return block
         return f'{block}\n\n<a class="open-in-playground" href="{playground}#{packed(text)}">Open in the playground</a>'
 
-    return FENCE.sub(fence, markdown)
+    markdown = FENCE.sub(fence, markdown)
+    return f"{markdown}\n\n{_scripts(runnable, playground)}" if 'class="run"' in markdown else markdown
 
 
 def packed(text: str) -> str:
     """Return a text as in the links of the playground: compressed, in base64."""
     stream = compressobj(9, wbits=-15)
     return urlsafe_b64encode(stream.compress(text.encode()) + stream.flush()).decode().rstrip("=")
+
+
+def _scripts(runnable: list[dict[str, object]], playground: str) -> str:
+    """Return what the buttons of a page need: its examples, and the script that runs them."""
+    text = json.dumps(runnable).replace("<", "\\u003c")
+    return (
+        f'<script type="application/json" id="examples">{text}</script>\n\n'
+        f'<script type="module" src="{playground}run.js"></script>'
+    )
 
 
 def _link(found: re.Match[str], folder: Path, page: str) -> str:

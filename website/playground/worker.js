@@ -1,22 +1,8 @@
 /** Python with the compiler: receives texts, and answers with what `playground.py` computes. */
 
-import { loadPyodide } from "./pyodide/pyodide.mjs";
+import { start } from "./python.js";
 
-const here = (path) => new URL(path, import.meta.url);
-
-async function start() {
-  const [python, archive, code] = await Promise.all([
-    loadPyodide({ indexURL: here("pyodide/").href }),
-    fetch(here("archspec.zip")).then((response) => response.arrayBuffer()),
-    fetch(here("playground.py")).then((response) => response.text()),
-  ]);
-  python.unpackArchive(archive, "zip", { extractDir: "/archspec" });
-  python.runPython('import sys; sys.path.insert(0, "/archspec")');
-  python.runPython(code, { filename: "playground.py" });
-  return python.globals.get("analyzed");
-}
-
-const started = start();
+const started = start("playground.py", "archspec.zip").then((python) => python.globals.get("analyzed"));
 started.then(
   () => postMessage({ started: true }),
   (error) => postMessage({ failure: `Python could not be started: ${error.message}` }),
