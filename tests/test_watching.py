@@ -120,11 +120,14 @@ def test_the_process(spec: Path) -> None:
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     ) as process:
-        assert process.stderr and process.stdout
-        assert process.stderr.readline() == "watching for changes (press Ctrl+C to stop)\n"
-        spec.write_text(SPEC.replace("n = 2", "n = 3"))
-        lines = iter(process.stdout.readline, "")
-        assert any('"total": 3' in line for line in lines)
-        time.sleep(0.1)
-        process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 0
+        try:
+            assert process.stderr and process.stdout
+            assert process.stderr.readline() == "watching for changes (press Ctrl+C to stop)\n"
+            spec.write_text(SPEC.replace("n = 2", "n = 3"))
+            lines = iter(process.stdout.readline, "")
+            assert any('"total": 3' in line for line in lines)
+            time.sleep(0.1)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(30) == 0
+        finally:
+            process.kill()  # or the test would wait for it
