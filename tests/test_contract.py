@@ -17,6 +17,7 @@ from small import DENSE, SCALE, findings, load
 
 import archspec
 from archspec.cli import main
+from archspec.pipeline.compile import check
 
 NET = (
     DENSE
@@ -399,6 +400,14 @@ block Net()(a [batch, seq], b [batch, other]) -> [batch, seq] {
 def test_the_nearest_name_is_offered() -> None:
     (found,) = findings(NET.replace("|> activation\n", "|> activatoin\n").replace("= double,", "= double,"))
     assert found.help == "did you mean `activation`?"
+
+
+def test_a_callee_is_not_taken_for_a_less_similar_hyperparameter(tmp_path: Path) -> None:
+    (tmp_path / "m.arch").write_text(
+        "import std { Linear }\n\nblock B(inner = 2)(x [inner]) -> [inner] { return a: Linaer(inner, inner)(x) }\n"
+    )
+    (found,) = [d for d in check(str(tmp_path / "m.arch")).diagnostics if d.severity == "error"]
+    assert found.help == "did you mean `Linear`?"
 
 
 def test_numpy_is_not_needed() -> None:

@@ -67,17 +67,17 @@ def likely(scope: Scope, node: tree.Name, use: Use) -> str | None:
         return _declared(scope, owned, address)
     if name in _HABITS:
         return _HABITS[name]
-    near = nearest(name, list(scope.locals))
+    candidates: list[str] = [
+        *scope.unit.names,
+        *([] if use in ("called", "owned") else list(scope.unit.dims)),
+        *standard,
+        *OPS,
+    ]
+    near = nearest(name, [*scope.locals, *candidates], SIMILAR) if use in ("called", "owned") else None
+    near = near or nearest(name, list(scope.locals))
     if near is None and (address := nearest(name, list(owned), SIMILAR)) is not None:
         return _declared(scope, owned, address, "did you mean `.{}`?")
-    if near is None:
-        candidates: list[str] = [
-            *scope.unit.names,
-            *([] if use in ("called", "owned") else list(scope.unit.dims)),
-            *standard,
-            *OPS,
-        ]
-        near = nearest(name, candidates, SIMILAR)
+    near = near or nearest(name, candidates, SIMILAR)
     if near is None:
         return f"define it, or declare it as a dimension: `dim {name}`" if use == "listed" else None
     scope.used.add(near)
