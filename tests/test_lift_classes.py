@@ -1,8 +1,10 @@
 """Classes of `transformers` that `lift` has not been made for: what is lifted is right, and the share does not fall.
 
 `lift_classes.yaml` has 150 classes, drawn at random from all model types with `random.seed(20)`, and the reason why one
-is refused or could not be decided, for those that have been tried. The configurations are the defaults of their types.
-Some of these build no model at all: a field that has no default is missing, or a package.
+is refused or could not be decided, for those that have been tried. The spec of a class that was lifted has its tensors
+and computes the same at two sizes before it is written; `lifted` says what it is at further sizes. The configurations
+are the defaults of their types. Some of these build no model at all: a field that has no default is missing, or a
+package.
 """
 
 import json
@@ -23,6 +25,10 @@ CLASSES: dict[str, dict[str, str]] = yaml.safe_load((Path(__file__).parent / "li
 TRIED = {name: entry for name, entry in CLASSES.items() if "refused" in entry or "lifted" in entry}
 LIFTED = [name for name, entry in TRIED.items() if "lifted" in entry]
 SAMPLE = ("clip_text_model", "ernie")
+
+ROUNDED = "up to the rounding of tables to float32"
+AT_ITS_SIZES = "with a size that does not follow the hyperparameters"
+NOT_COMPARED = "without a comparison at further sizes"
 
 
 def test_the_share_of_lifted_classes_does_not_fall() -> None:
@@ -69,12 +75,14 @@ def check(name: str, folder: Path) -> None:
     if found is None:
         return
     model, (text, architecture) = found
-    assert any(is_like(model, text, other) for other in (architecture, unrolled(architecture)) if other is not None)
+    if CLASSES[name].get("lifted") not in (AT_ITS_SIZES, NOT_COMPARED):
+        others = [other for other in (architecture, unrolled(architecture)) if other is not None]
+        assert any(is_like(model, text, other, CLASSES[name].get("lifted") == ROUNDED) for other in others)
 
 
-def is_like(model: Any, text: str, architecture: Any) -> bool:
+def is_like(model: Any, text: str, architecture: Any, rounded: bool) -> bool:
     """Whether a spec is a second small module of an architecture; one where the lists of sizes stay as they are if the
-    spec has no hyperparameters for these.
+    spec has no hyperparameters for these. `rounded`: up to the rounding of tables that the module keeps in float32.
     """
     second = subject_of(architecture).second
     assert second is not None
@@ -82,4 +90,5 @@ def is_like(model: Any, text: str, architecture: Any) -> bool:
     overrides: dict[str, Any] = {name: other.numbers[name] for name in model.hyperparameters if name in other.numbers}
     if len(overrides) < len(model.hyperparameters):
         return True
-    return equivalent(archspec.loads(text, **overrides), other.module).verdict in ("equal", "outputs equal")
+    found = equivalent(archspec.loads(text, **overrides), other.module)
+    return found.verdict in ("equal", "outputs equal") or (rounded and "rounding to float32" in found.reason)

@@ -1,4 +1,7 @@
-"""The VS Code extension in a real editor: code-server, which is VS Code in a browser."""
+"""The VS Code extension in a real editor: code-server, which is VS Code in a browser.
+
+`npm install --ignore-scripts && npm run build` in `editors/vscode/test` installs it; without it, the test is skipped.
+"""
 
 from __future__ import annotations
 
@@ -107,7 +110,7 @@ def editor(tmp_path: Path) -> Iterator[Editor]:
     """An editor with the packaged extension, which has a file with an error open."""
     package, browser_path, node = EXTENSION / "archspec.vsix", executable(), shutil.which("node")
     if browser_path is None or node is None or not package.is_file() or not EDITOR.is_dir():
-        pytest.skip("a browser, Node.js, the packaged extension or code-server is missing: .ci/run installs them")
+        pytest.skip("a browser, Node.js, the packaged extension or code-server is missing")
     profile, folder = tmp_path / "profile", tmp_path / "folder"
     (profile / "User").mkdir(parents=True)
     (profile / "User" / "settings.json").write_text(json.dumps(SETTINGS))
