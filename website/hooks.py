@@ -33,6 +33,7 @@ ELSEWHERE = {
     "benchmarks.md": "benchmarks/README.md",
     "playground.md": "website/playground/playground.md",
     "LICENSE": "LICENSE",
+    "lift_classes.yaml": "tests/lift_classes.yaml",
     "lift_timm.yaml": "tests/lift_timm.yaml",
 }
 """The files of the site that are elsewhere in the repository."""
