@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import random
 import struct
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -243,3 +244,21 @@ def gguf_header(
     head = b"GGUF" + struct.pack("<IQQ", version, len(tensors), len(metadata))
     head += b"".join(gguf_text(key) + gguf_value(value) for key, value in metadata.items()) + infos
     return head + bytes(-len(head) % alignment), size
+
+
+def mutated(data: bytes, source: random.Random, pieces: Sequence[bytes]) -> bytes:
+    """A file with a few bytes changed, removed, moved, or added from `pieces`."""
+    out = bytearray(data)
+    for _ in range(source.randint(1, 4)):
+        at, length = source.randrange(len(out) + 1), source.choice([1, 1, 2, 8, 50])
+        match source.randrange(4):
+            case 0:
+                out[at : at + length] = source.randbytes(length)
+            case 1:
+                del out[at : at + length]
+            case 2:
+                out[at:at] = source.choice(pieces)
+            case _:
+                other = source.randrange(len(out) + 1)
+                out[at:at] = out[other : other + length]
+    return bytes(out)

@@ -145,6 +145,7 @@ def _tensor(reader: _Reader, label: str, faults: Faults) -> Entry | None:
     if rank > MOST_DIMENSIONS:
         raise damaged(label, f"too many axes in the shape of `{name:.60}`: the limit is {MOST_DIMENSIONS}")
     shape = tuple([reader.number(8) for _ in range(rank)][::-1])
+    row = shape[-1] if shape else 1
     type, start = reader.number(4), reader.number(8)
     if not faults.has_name(name):
         return None
@@ -152,9 +153,8 @@ def _tensor(reader: _Reader, label: str, faults: Faults) -> Entry | None:
         faults.add("type", f"unknown type of `{name}`: {type}")
     elif prod(shape) > LARGEST or max((*shape, start)) > LARGEST:
         faults.add("shape", f"`{name}` is too large: {' x '.join(map(str, shape))}, from byte {start:,}")
-    elif (shape[-1] if shape else 1) % TYPES[type][1]:
+    elif row % TYPES[type][1]:
         dtype, block, _ = TYPES[type]
-        row = shape[-1] if shape else 1
         faults.add("row", f"rows of `{name}` have {row:,} elements, which are no whole blocks of {dtype} ({block})")
     else:
         dtype, block, bytes = TYPES[type]
