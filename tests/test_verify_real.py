@@ -140,15 +140,15 @@ def test_what_safetensors_refuses_is_refused(tmp_path: Path) -> None:
     """Headers changed at random: where the library finds fault, so do we."""
     import random
 
-    from checkpoints import SHAPES, header
+    from checkpoints import SHAPES, header, mutated
     from checkpoints import safetensors as file_of
-    from test_checkpoint_files import mutated
+    from test_checkpoint_files import PIECES
 
     source = random.Random(3)
     path = tmp_path / "model.safetensors"
     refused = accepted = 0
     for _ in range(1500):
-        path.write_bytes(mutated(file_of(header(SHAPES)), source))
+        path.write_bytes(mutated(file_of(header(SHAPES)), source, PIECES))
         try:
             with safetensors.safe_open(path, "pt") as file:
                 theirs = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
