@@ -162,7 +162,7 @@ def faults(block: Block, session: Session) -> Iterator[str]:
             found = session.findings()
             if bool(found) != (block.mark == "wrong"):
                 yield found or "no findings"
-        case "yaml" | "json":
+        case "yaml" | "json" | "python":
             session.save(block)
             if block.kind == "yaml" and block.mark and block.text != configurations(block.mark):
                 yield "run `python tests/test_docs.py`"

@@ -1,8 +1,8 @@
 """The examples of the pages: README.md and docs/ without errors.md. Blocks are run in order, in a folder of their own.
 
 - ```arch begins a file, named in its first line (`# small.arch`) or `example.arch`; ```arch more goes on with it.
-- ```yaml begins an audit that is named in its first line (`# small.yaml`), ```json a configuration (`# small.json`,
-  which is not part of it).
+- ```yaml begins an audit that is named in its first line (`# small.yaml`), ```python a program (`# small.py`), ```json a
+  configuration (`# small.json`, which is not part of it).
 - ```console holds commands behind `$` and what they print. A line `...` stands for any lines.
 - ```pycon is a doctest. Names are kept for the next one.
 
@@ -85,7 +85,7 @@ class Session:
         match block.kind:
             case "arch":
                 self.write(block)
-            case "yaml" | "json":
+            case "yaml" | "json" | "python":
                 self.save(block)
             case "console":
                 return [*self._commands(block)]
@@ -105,8 +105,8 @@ class Session:
         self.file.write_text(block.text)
 
     def save(self, block: Block) -> None:
-        """Save a YAML or JSON block that is named in its first line (`# small.yaml`)."""
-        named = re.match(r"# (\w+\.(yaml|json))\b.*\n", block.text)
+        """Save a YAML, JSON or Python block that is named in its first line (`# small.yaml`)."""
+        named = re.match(r"# (\w+\.(yaml|json|py))\b.*\n", block.text)
         if named:
             (self.folder / named[1]).write_text(block.text[named.end() if block.kind == "json" else 0 :])
 
