@@ -1,8 +1,8 @@
 """The examples of the pages: README.md and docs/ without errors.md. Blocks are run in order, in a folder of their own.
 
 - ```arch begins a file, named in its first line (`# small.arch`) or `example.arch`; ```arch more goes on with it.
-- ```yaml begins an audit that is named in its first line (`# small.yaml`), ```python a program (`# small.py`), ```json a
-  configuration (`# small.json`, which is not part of it).
+- ```yaml begins an audit that is named in its first line (`# small.yaml`), ```python a program (`# small.py`), and
+  ```json a configuration (`# small.json`, which is not part of it).
 - ```console holds commands behind `$` and what they print. A line `...` stands for any lines.
 - ```pycon is a doctest. Names are kept for the next one.
 
