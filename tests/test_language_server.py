@@ -11,10 +11,14 @@ from typing import Any
 
 import pytest
 
+from archspec.elaborate.program import Program
 from archspec.pipeline.compile import check
+from archspec.resolve.unit import Definition
+from archspec.source import Span
 
 types = pytest.importorskip("lsprotocol.types")
 client_module = pytest.importorskip("pygls.lsp.client")
+workspace_module = pytest.importorskip("archspec.language_server.workspace")
 
 ROOT = Path(__file__).parent.parent
 
@@ -450,3 +454,22 @@ def test_formatting(editor: Editor, folder: Path, end: str) -> None:
     assert changed(text, edits) == f"{ENCODER}\ndim  ,\n".replace("\n", end)
     editor.change(uri, ENCODER)
     assert not editor.wait(editor.client.text_document_formatting_async(parameters))
+
+
+def test_an_edit_compiles_nothing_of_the_library_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[str] = []
+    count = Program.count_instance
+
+    def counted(program: Program, definition: Definition, span: Span) -> None:
+        compiled.append(definition.unit.source.label)
+        count(program, definition, span)
+
+    text = (ROOT / "specs" / "modernbert.arch").read_text()
+    path = str(tmp_path / "edited.arch")
+    workspace = workspace_module.Workspace()
+    workspace.open(path, text)
+    workspace.analysis(path)
+    monkeypatch.setattr(Program, "count_instance", counted)
+    workspace.open(path, f"{text}# edited\n")
+    assert workspace.analysis(path).report.diagnostics == []
+    assert set(compiled) == {path}

@@ -10,6 +10,7 @@ from archspec.elaborate.limits import Limits
 from archspec.elaborate.values import Several, Tensor, Value
 from archspec.ir import Body, Call, Constant, Leaf, Module, Operand, Type, find
 from archspec.ops import element_type
+from archspec.record import from_values
 from archspec.source import Span
 
 
@@ -25,7 +26,7 @@ class BodyBuilder:
         """Add a slot for a tensor."""
         types = self.body.types
         types.append(type)
-        return Tensor(len(types) - 1, type)
+        return from_values(Tensor, (len(types) - 1, type))
 
     def read(self, address: str, leaf: Leaf) -> Tensor:
         """Return the slot of a stored tensor."""

@@ -110,7 +110,7 @@ def _observed(analysis: Analysis, found: Occurrence) -> str:
     seen = analysis.observed.values.get(id(node)) if node is not None else None
     if seen is None or found.target is not None:
         return ""
-    return f"`{value_text(seen.what)}`{_where(seen.model, len(seen.others))}"
+    return f"`{value_text(seen.what)}`{_where(seen.model, seen.different)}"
 
 
 def _made(analysis: Analysis, seen: Made | None) -> str:

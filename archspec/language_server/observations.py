@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-
-from archspec.elaborate.program import Given, Program, Target
+from archspec.elaborate.program import Frame, Given, Program, Target
 from archspec.elaborate.values import DYNAMIC, POISON, Tensor, Value, key_of
 from archspec.ir import Body, Module, Weight
 from archspec.ops import Op
-from archspec.record import Record
+from archspec.record import Record, from_values
 from archspec.resolve import nodes
 from archspec.resolve.unit import Definition
 
@@ -25,14 +23,24 @@ class Made(Record):
 
 
 class Seen(Record):
-    """A value that was first observed, and the model it belongs to ("" if a definition was compiled with its defaults).
+    """The values of an expression, and the model that the first belongs to ("" with the defaults).
 
-    `others` counts different observations of the same place.
+    `node` is the expression, kept so that no other node has its identity.
     """
 
-    what: Value
+    node: nodes.Expr | nodes.Step
     model: str
-    others: set[Hashable]
+    values: list[Value]
+
+    @property
+    def what(self) -> Value:
+        """The value that was observed first."""
+        return self.values[0]
+
+    @property
+    def different(self) -> int:
+        """How many different values were observed."""
+        return len({value.type if isinstance(value, Tensor) else key_of(value) for value in self.values})
 
 
 class Observations:
@@ -44,6 +52,8 @@ class Observations:
         self.callees: dict[int, dict[Definition | Op, None]] = {}
         self._nodes: list[object] = []  # kept, so that no other node has the identity of one
         self._program: Program | None = None
+        self._first: Frame | None = None
+        self._name = ""
 
     def watch(self, program: Program) -> None:
         """The program whose compilation is observed."""
@@ -54,10 +64,9 @@ class Observations:
             return
         seen = self.values.get(id(node))
         if seen is None:
-            self.values[id(node)] = Seen(value, self._model(), {_distinct(value)})
-            self._nodes.append(node)
-        elif value is not seen.what:
-            seen.others.add(_distinct(value))
+            self.values[id(node)] = from_values(Seen, (node, self._model(), [value]))
+        elif value is not seen.values[-1]:
+            seen.values.append(value)
 
     def applied(
         self, caller: Definition | None, node: nodes.Apply | nodes.Own, callee: Definition | Op, bound: nodes.Bound
@@ -81,15 +90,13 @@ class Observations:
     def _model(self) -> str:
         """The name of the model that is compiled."""
         frames = self._program.frames if self._program is not None else []
-        if not frames:
-            return ""
-        first = frames[0]
-        models = first.unit.models.items()
-        return next((name for name, model in models if model.start <= first.node.start < model.end), "")
-
-
-def _distinct(value: Value) -> Hashable:
-    return value.type if isinstance(value, Tensor) else key_of(value)
+        first = frames[0] if frames else None
+        if first is not self._first:
+            self._first = first
+            models = first.unit.models.items() if first is not None else ()
+            start = first.node.start if first is not None else 0
+            self._name = next((name for name, model in models if model.start <= start < model.end), "")
+        return self._name
 
 
 def parameters(made: Module | Weight) -> int:

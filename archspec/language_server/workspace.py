@@ -7,13 +7,14 @@ else is compiled anew, so that an analysis finds exactly what `archspec check` f
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import suppress
 
 from archspec import resources
 from archspec.elaborate.models import Compiled, compile_model
 from archspec.elaborate.program import Program
 from archspec.elaborate.values import Tensor, Value, kind_of
+from archspec.ir import Module
 from archspec.language_server.observations import Observations
 from archspec.language_server.occurrences import Occurrence, Symbol, forwarded_in, occurrences_in
 from archspec.pipeline.compile import check_unit
@@ -27,6 +28,9 @@ from archspec.syntax.parse import parse
 
 MOST_FILES = 1_000
 """The limit on files of a folder in which references are searched."""
+
+MOST_KEPT = 5_000
+"""The limit on modules and bodies that are kept of the bundled files."""
 
 
 class Analysis:
@@ -79,7 +83,7 @@ class Analysis:
     def meaning(self) -> list[object]:
         """What does not depend on names: the value of each name, and the parameters of each model."""
         seen = [self.observed.values.get(id(found.node)) for found in self.occurrences]
-        values = [(kind_of(each.what), len(each.others), *_plain(each.what)) for each in seen if each is not None]
+        values = [(kind_of(each.what), each.different, *_plain(each.what)) for each in seen if each is not None]
         models = [self.compiled(name) for name in (self.unit.models if self.unit is not None else ())]
         return [*values, *[(each.module.total, each.module.tensors) for each in models if each is not None]]
 
@@ -133,18 +137,28 @@ class _Bundled:
         units = {real: unit for real, unit in library.units.items() if unit is not None and self._holds(real, library)}
         self.units.update(units)
         kept, ours = self._program, set(self.units.values())
-        kept.definitions = {m: d for m, d in program.definitions.items() if d.unit in ours}
-        kept.modules = {key: m for key, m in program.modules.items() if m in kept.definitions}
-        kept.bodies = {key: body for key, body in program.bodies.items() if _owner(key) in kept.definitions}
+        if len(kept.modules) + len(kept.bodies) > MOST_KEPT:
+            kept = self._program = Program()
+        for key in program.modules.keys() - kept.modules.keys():
+            if _is_within(key, ours, kept):
+                module = kept.modules[key] = program.modules[key]
+                kept.definitions[module] = program.definitions[module]
+        for key in program.bodies.keys() - kept.bodies.keys():
+            if _is_within(key, ours, kept):
+                kept.bodies[key] = program.bodies[key]
         kept.checked = {each for each in program.checked if isinstance(each, Definition) and each.unit in ours}
 
     def _holds(self, real: str, library: Library) -> bool:
         return real.startswith(self.specs + os.sep) and real not in library.texts
 
 
-def _owner(key: object) -> object:
-    """The module of a compiled body, or its definition and hyperparameters."""
-    return key[0] if is_tuple(key) else None
+def _is_within(key: object, units: Set[Unit], program: Program) -> bool:
+    """Whether the key of a module or body refers only to definitions in `units` and to modules of `program`."""
+    if isinstance(key, Definition):
+        return key.unit in units
+    if isinstance(key, Module):
+        return key in program.definitions
+    return not is_tuple(key) or all(_is_within(part, units, program) for part in key)
 
 
 class Workspace:
@@ -156,6 +170,14 @@ class Workspace:
         self._analyses: dict[str, tuple[dict[str, bytes | None], Analysis]] = {}
         self._bundled = _Bundled(os.path.realpath(resources.specs_root()))
         self._trees: dict[str, tree.File] = {}
+
+    def prepare(self) -> None:
+        """Load the standard library, which most files import."""
+        library, program, report = Library(self._bundled.specs, self._parsed), Program(), Report()
+        unit = library.bundled("std", report)
+        if unit is not None:
+            check_unit(program, library, unit, report)
+            self._bundled.keep(library, program)
 
     def open(self, path: str, text: str) -> None:
         """Take `text` as the contents of a file."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, TypeVar
 
-from archspec.record import is_tuple
+from archspec.record import from_values, is_tuple
 from archspec.syntax import tree
 from archspec.syntax.machine import Children, Fault, Make, Token
 from archspec.syntax.tree import Expr, Listing, Name, SyntaxNode
@@ -34,7 +34,7 @@ def end_of(children: Children) -> int:
 
 
 def name_of(token: Token) -> Name:
-    return Name(token.start, token.end, token.text)
+    return from_values(Name, (token.start, token.end, token.text))
 
 
 def text_of(token: Token) -> str:
