@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -124,17 +125,19 @@ class Page:
             raise RuntimeError(result["exceptionDetails"].get("exception", {}).get("description", "error in the page"))
         return result["result"].get("value")
 
-    def wait(self, condition: str) -> None:
-        """Wait until an expression is true, at most ten seconds."""
-        again = f"const t = () => {condition} ? f(true) : n++ < 500 ? setTimeout(t, 20) : f(false)"
+    def wait(self, condition: str, seconds: float = 60) -> None:
+        """Wait until an expression is true, so many seconds at most."""
+        again = f"const t = () => {condition} ? f(true) : n++ < 50 ? setTimeout(t, 20) : f(false)"
         code = f"new Promise((f) => {{ let n = 0; {again}; t(); }})"
-        for _ in range(20):
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
             try:
                 if self.run(code):
                     return
             except RuntimeError as error:  # the page was replaced meanwhile
                 if "context" not in str(error) and "navigated" not in str(error):
                     raise
+                time.sleep(0.02)
         raise TimeoutError(condition)
 
     def key(self, key: str, modifiers: int = 0) -> None:
