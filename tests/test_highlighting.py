@@ -1,13 +1,12 @@
 """Colours: those of the parser's tokens, in every bundled spec."""
 
-import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from archspec.highlighting.generate import PATH, textmate
+from archspec.highlighting.generate import files, textmate
 from archspec.highlighting.lexer import ArchLexer
 from archspec.source import Report, Source
 from archspec.syntax import tree
@@ -49,8 +48,9 @@ def test_tokens_have_the_colours_of_what_they_are(path: Path) -> None:
             assert by_start[item.name.start] == "Token.Name.Class"
 
 
-def test_the_grammar_of_the_extension_is_current() -> None:
-    assert json.loads(PATH.read_text()) == textmate(), "run `python -m archspec.highlighting.generate`"
+def test_the_grammars_of_editors_are_current() -> None:
+    for path, text in files().items():
+        assert path.read_text() == text, f"{path}: run `python -m archspec.highlighting.generate`"
 
 
 def scoped(text: str) -> Iterator[tuple[int, int, str]]:

@@ -1,5 +1,7 @@
-"""Writes the TextMate grammar of the VS Code extension. Run `python -m archspec.highlighting.generate` after a change
-of the language; a test checks that it is current.
+"""Writes the TextMate grammar of the VS Code extension and the grammar for tree-sitter.
+
+Run `python -m archspec.highlighting.generate` after a change of the language, then `tree-sitter generate --abi 14` in
+`editors/tree-sitter/`; tests check that they are current.
 """
 
 from __future__ import annotations
@@ -8,9 +10,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+from archspec.highlighting import tree_sitter
 from archspec.highlighting.tokens import styles
 
-PATH = Path(__file__).parent.parent.parent / "editors" / "vscode" / "syntaxes" / "arch.tmLanguage.json"
+EDITORS = Path(__file__).parent.parent.parent / "editors"
 
 
 def textmate() -> dict[str, Any]:
@@ -23,5 +26,15 @@ def textmate() -> dict[str, Any]:
     }
 
 
+def files() -> dict[Path, str]:
+    """The generated files with their contents."""
+    return {
+        EDITORS / "vscode" / "syntaxes" / "arch.tmLanguage.json": json.dumps(textmate(), indent=2) + "\n",
+        EDITORS / "tree-sitter" / "grammar.js": tree_sitter.grammar(),
+        EDITORS / "tree-sitter" / "queries" / "highlights.scm": tree_sitter.highlights(),
+    }
+
+
 if __name__ == "__main__":
-    PATH.write_text(json.dumps(textmate(), indent=2) + "\n")
+    for path, text in files().items():
+        path.write_text(text)
