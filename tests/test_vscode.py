@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import quote
 
@@ -23,6 +23,9 @@ from browser import Browser, Page, executable
 EXTENSION = Path(__file__).parent.parent / "editors" / "vscode"
 EDITOR = EXTENSION / "test" / "node_modules" / "code-server"
 SETTINGS = {
+    "editor.quickSuggestions": False,  # completions come when the test asks for them
+    "editor.suggestOnTriggerCharacters": False,
+    "files.autoSave": "off",  # in a browser, it is on
     "archspec.command": [sys.executable, "-m", "archspec", "lsp"],
     "extensions.ignoreRecommendations": True,
     "keyboard.dispatch": "keyCode",
@@ -43,7 +46,7 @@ block Mlp(hidden, inner)(x [batch, seq, hidden]) -> [batch, seq, hidden] {
 model "tiny" = Mlp(hidden=8, inner=32) { expect params == 552 }
 """
 WANTED = """\
-import std { Linear, gelu }
+import std { Linear, gelu, LayerNorm }
 
 dim batch, seq
 
@@ -51,13 +54,15 @@ block FeedForward(hidden, inner)(x [batch, seq, hidden]) -> [batch, seq, hidden]
   return x
     |> up:   Linear(hidden, inner)
     |> gelu
+    |> norm: LayerNorm(inner)
     |> down: Linear(inner, hidden)
 }
 
-model "tiny" = FeedForward(hidden = 8, inner = 32) { expect params == 552 }
+model "tiny"  = FeedForward(hidden = 8, inner = 32) { expect params == 616 }
+model "large" = FeedForward(hidden = 16, inner = 64) { expect params == 2_256 }
 """
 CONTROL, SHIFT = 2, 8
-KEYS = {"Enter": 13, "Escape": 27}
+KEYS = {"Tab": 9, "Enter": 13, "Escape": 27}
 
 
 class Editor:
@@ -82,15 +87,13 @@ class Editor:
         self._page.wait(f"document.querySelector({json.dumps(selector)}) === null")
 
     def wait_for_focus(self, selector: str) -> None:
-        self._page.wait(f"document.activeElement.matches({json.dumps(selector)})")
+        self._page.wait(_has_focus(selector))
 
     def wait_for_text(self, selector: str, text: str) -> None:
-        elements = f"[...document.querySelectorAll({json.dumps(selector)})]"
-        self._page.wait(f"{elements}.some(e => e.innerText.replaceAll('\\u00a0', ' ').includes({json.dumps(text)}))")
+        self._page.wait(_has_text(selector, text))
 
     def go_to(self, line: int, column: int) -> None:
-        self.press("P", CONTROL)
-        self.wait_for_focus(".quick-input-widget input")
+        self._open_list("P", CONTROL)
         self.type(f":{line}:{column}")
         self.wait_for_text(".quick-input-list", f"line {line}")
         self.press("Enter")
@@ -98,11 +101,60 @@ class Editor:
         self.wait_for_focus(".monaco-editor *")
 
     def command(self, name: str) -> None:
-        self.press("P", CONTROL | SHIFT)
-        self.wait_for_focus(".quick-input-widget input")
+        self._open_list("P", CONTROL | SHIFT)
         self.type(name)
         self.wait_for_text(".quick-input-list .monaco-list-row.focused", name)
         self.press("Enter")
+
+    def hover(self, text: str) -> None:
+        """Show what is at the cursor, and wait for a text in it."""
+        self._until(lambda: self.command("Show or Focus Hover"), _has_text(".monaco-hover", text))
+        self.press("Escape")
+
+    def fix(self, title: str) -> None:
+        """Apply the first quick fix at the cursor, which has a title."""
+        shown = f"{_has_text('.action-widget', title)} && {_has_focus('.action-widget *')}"
+        self._until(lambda: self.command("Quick Fix"), shown)
+        self.press("Enter")
+        self.wait_for_none(".squiggly-error")
+
+    def complete(self, label: str) -> None:
+        """Accept the first completion at the cursor, which has a label."""
+        row = ".suggest-widget.visible .monaco-list-row.focused"
+        self._until(lambda: self.press(" ", CONTROL), _has_text(row, label))
+        self.press("Enter")
+        self.wait_for_none(row)
+
+    def rename(self, name: str) -> None:
+        """Rename what is at the cursor."""
+        self._until(lambda: self.command("Rename Symbol"), _has_focus(".rename-box input"))
+        self.type(name)
+        self.press("Enter")
+        self.wait_for_none(".rename-box input:focus")
+
+    def _open_list(self, key: str, modifiers: int) -> None:
+        self._until(lambda: self.press(key, modifiers), _has_focus(".quick-input-widget input"))
+
+    def _until(self, act: Callable[[], None], condition: str) -> None:
+        """Repeat what has no effect while the editor is still busy, until a condition holds."""
+        for _ in range(10):
+            act()
+            try:
+                self._page.wait(condition, seconds=10)
+            except TimeoutError:
+                self.press("Escape")
+            else:
+                return
+        raise TimeoutError(condition)
+
+
+def _has_focus(selector: str) -> str:
+    return f"document.activeElement.matches({json.dumps(selector)})"
+
+
+def _has_text(selector: str, text: str) -> str:
+    elements = f"[...document.querySelectorAll({json.dumps(selector)})]"
+    return f"{elements}.some(e => e.innerText.replaceAll('\\u00a0', ' ').includes({json.dumps(text)}))"
 
 
 @pytest.fixture
@@ -120,7 +172,7 @@ def editor(tmp_path: Path) -> Iterator[Editor]:
         address = f"127.0.0.1:{free.getsockname()[1]}"
     command = [node, str(EDITOR), "--user-data-dir", str(profile), "--extensions-dir", str(tmp_path / "extensions")]
     environment = {**os.environ, "HOME": str(tmp_path)}
-    subprocess.run([*command, "--install-extension", str(package)], env=environment, check=True, timeout=60)
+    subprocess.run([*command, "--install-extension", str(package)], env=environment, check=True, timeout=300)
     options = ["--auth", "none", "--disable-telemetry", "--disable-update-check", "--disable-workspace-trust"]
     server = subprocess.Popen([*command, *options, "--bind-addr", address], env=environment, start_new_session=True)
     browser = Browser(browser_path)
@@ -136,7 +188,7 @@ def editor(tmp_path: Path) -> Iterator[Editor]:
 
 def _wait_until_it_listens(address: str) -> None:
     host, port = address.split(":")
-    for _ in range(300):
+    for _ in range(1200):
         try:
             socket.create_connection((host, int(port))).close()
         except ConnectionRefusedError:
@@ -146,42 +198,52 @@ def _wait_until_it_listens(address: str) -> None:
     raise TimeoutError(address)
 
 
-def _text_after_saving(path: Path) -> str:
-    """What a file has when it no longer is as it was written, at the latest after ten seconds."""
-    for _ in range(100):
-        if (text := path.read_text()) not in ("", WRITTEN):
-            return text
+def _wait_for_contents(path: Path, text: str) -> None:
+    """Wait until a file has a text, a minute at most."""
+    deadline = time.monotonic() + 60
+    while path.read_text() != text and time.monotonic() < deadline:
         time.sleep(0.1)
-    return path.read_text()
+    assert path.read_text() == text
 
 
 @pytest.mark.slow
-def test_vscode_shows_fixes_renames_and_formats(editor: Editor, tmp_path: Path) -> None:
+def test_vscode_shows_fixes_completes_renames_and_formats(editor: Editor, tmp_path: Path) -> None:
     editor.wait_for(".squiggly-error")
     editor.go_to(7, 13)
-    editor.command("Show or Focus Hover")
-    editor.wait_for_text(".monaco-hover", "unknown name `Linaer`")
-    editor.press("Escape")
-    editor.command("Quick Fix")
-    editor.wait_for_text(".action-widget", "Change to `Linear`")
-    editor.press("Enter")
-    editor.wait_for_none(".squiggly-error")
-
+    editor.hover("unknown name `Linaer`")
+    editor.fix("Change to `Linear`")
     editor.go_to(9, 20)
-    editor.command("Show or Focus Hover")
-    editor.wait_for_text(".monaco-hover", "layer Linear(in_features, out_features")
-    editor.press("Escape")
+    editor.hover("layer Linear(in_features, out_features")
+
+    editor.go_to(8, 12)
+    editor.command("Insert Line Below")
+    editor.wait_for_text(".statusbar", "Ln 9, Col 5")
+    editor.type("|> norm: LayerN")
+    editor.complete("LayerNorm")
+    editor.wait_for_text(".view-lines", "import std { Linear, gelu, LayerNorm }")
+    editor.type("(inner)")
+    editor.wait_for(".squiggly-error")
+    editor.go_to(13, 50)
+    editor.fix("Expect 616")
+
+    editor.go_to(14, 1)
+    editor.command("Insert Snippet")
+    editor.wait_for_focus(".quick-input-widget input")
+    editor.type("model")
+    editor.wait_for_text(".quick-input-list .monaco-list-row.focused", "A model and its expected total")
+    editor.press("Enter")
+    editor.wait_for_text(".view-lines", 'model "name" = Block() { expect params == 0 }')
+    for text in ("large", "Mlp", "hidden = 16, inner = 64", "2_256"):
+        editor.type(text)
+        editor.wait_for_text(".view-lines", text)
+        editor.press("Tab")
 
     editor.go_to(5, 8)
-    editor.command("Rename Symbol")
-    editor.wait_for_focus(".rename-box input")
-    editor.type("FeedForward")
-    editor.press("Enter")
-    editor.wait_for_text(".view-lines", 'model "tiny" = FeedForward(')
+    editor.rename("FeedForward")
+    editor.wait_for_text(".view-lines", 'model "large" = FeedForward(')
     editor.command("Format Document")
     editor.wait_for_text(".view-lines", "|> down: Linear(")
+    editor.wait_for_text(".codelens-decoration", "616 parameters")
     editor.wait_for_focus(".monaco-editor *")
     editor.press("S", CONTROL)
-    assert _text_after_saving(tmp_path / "folder" / "tiny.arch") == WANTED
-
-    editor.wait_for_text(".codelens-decoration", "552 parameters")
+    _wait_for_contents(tmp_path / "folder" / "tiny.arch", WANTED)
