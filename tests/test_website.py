@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -239,6 +240,23 @@ def test_examples_run_in_the_page(opened: Callable[[str], Page], name: str) -> N
             assert agrees(shown, real)
         elif "..." not in shown:
             assert real == shown
+
+
+@pytest.mark.parametrize("scheme", ["default", "slate"])
+def test_buttons_have_enough_contrast(opened: Callable[[str], Page], scheme: str) -> None:
+    page = opened("costs/")
+    page.run(f"document.body.setAttribute('data-md-color-scheme', '{scheme}')")
+    wait(page, "document.querySelector('.run button').getAnimations().length === 0")
+    text = brightness(page.run("getComputedStyle(document.querySelector('.run button')).color"))
+    behind = brightness(page.run("getComputedStyle(document.body).backgroundColor"))
+    assert (max(text, behind) + 0.05) / (min(text, behind) + 0.05) > 4.5
+
+
+def brightness(color: str) -> float:
+    """The relative luminance of a color, as the guidelines for accessibility define it."""
+    values = [int(value) / 255 for value in re.findall(r"[0-9]+", color)[:3]]
+    red, green, blue = (v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in values)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def test_examples_that_need_more_have_no_button(site: Path) -> None:
