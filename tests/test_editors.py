@@ -66,6 +66,13 @@ local fix = ask("textDocument/codeAction", range)
 vim.lsp.util.apply_workspace_edit(fix[1].edit, "utf-16")
 wait(function() return #vim.diagnostic.get(0) == 0 end)
 print("hover: " .. ask("textDocument/hover", vim.lsp.util.make_position_params()).contents.value:match("layer [^\\n]*"))
+vim.fn.cursor(4, 20)
+for _, item in ipairs(ask("textDocument/completion", vim.lsp.util.make_position_params())) do
+  if item.label == "LayerNorm" then print("completion: " .. item.additionalTextEdits[1].newText) end
+end
+vim.fn.setline(4, "  return   a:Linear(n, n)(x)");
+(vim.lsp.buf.format or vim.lsp.buf.formatting_sync)()
+print("formatted: " .. vim.fn.getline(4))
 vim.fn.cursor(3, 7)
 local place = vim.lsp.util.make_position_params()
 place.newName = "Dense"
@@ -76,8 +83,8 @@ vim.cmd("quit!")
 
 
 @pytest.mark.slow
-def test_neovim_shows_fixes_and_renames(tmp_path: Path) -> None:
-    """In a real editor: a diagnostic, its fix, hover and a renaming."""
+def test_neovim_shows_fixes_completes_formats_and_renames(tmp_path: Path) -> None:
+    """In a real editor."""
     neovim = shutil.which("nvim")
     if neovim is None:
         pytest.skip("Neovim is not installed")
@@ -92,4 +99,6 @@ def test_neovim_shows_fixes_and_renames(tmp_path: Path) -> None:
     said = done.stderr + done.stdout
     assert "diagnostic: unknown name `Linaer`" in said
     assert "hover: layer Linear(in_features, out_features" in said
+    assert "completion: , LayerNorm" in said
+    assert "formatted:   return a: Linear(n, n)(x)" in said
     assert (tmp_path / "m.arch").read_text() == wrong.format(name="Dense", callee="Linear"), said

@@ -132,6 +132,15 @@ class Editor:
         )
         return self.wait(getattr(self.client, f"text_document_{request}_async")(parameters))
 
+    def cancel(self, method: str, parameters: Any, number: str) -> None:
+        """Send a request and withdraw it at once."""
+
+        def send() -> None:
+            self.client.protocol.send_request(method, parameters, msg_id=number)
+            self.client.cancel_request(types.CancelParams(number))
+
+        self.call(send)
+
     def of(self, request: str, uri: str, **more: Any) -> Any:
         """Send a request about a whole document."""
         kind = "".join(word.capitalize() for word in request.split("_"))
@@ -250,6 +259,14 @@ def test_rename(
     assert changed(ENCODER, found.changes[uri]) == expected
 
 
+def test_a_rename_includes_roles(editor: Editor, folder: Path) -> None:
+    text = ENCODER.replace("  return x\n    |> norm", "  role feed_forward for up, down\n  return x\n    |> norm")
+    uri = editor.open(folder / "roles.arch", text)
+    found = editor.ask("rename", uri, text, "up:", new_name="wide")
+    expected = text.replace("up:", "wide:").replace(".up.", ".wide.").replace("for up,", "for wide,")
+    assert changed(text, found.changes[uri]) == expected
+
+
 @pytest.mark.parametrize(
     ("place", "name", "reason"),
     [
@@ -332,6 +349,12 @@ def test_completion(editor: Editor, folder: Path) -> None:
     )
 
 
+def test_completion_of_bundled_files(editor: Editor, folder: Path) -> None:
+    text = f"import b\n{ENCODER}"
+    uri = editor.open(folder / "imports.arch", text)
+    assert {"bert", "std", "t5"} <= set(labels(editor, uri, text, "import b", 8))
+
+
 def test_signature_help(editor: Editor, uri: str) -> None:
     found = editor.ask("signature_help", uri, ENCODER, "bias = false", 3)
     assert found.signatures[0].label == "Linear(in_features, out_features, bias = true, std = 0.02)"
@@ -412,7 +435,7 @@ def fuzz(editor: Editor, folder: Path, texts: list[str], rounds: int, seed: int)
     draw = random.Random(seed)
     path = folder / f"fuzz{seed}.arch"
     uri = editor.open(path, "\n")
-    for _ in range(rounds):
+    for number in range(rounds):
         text = mutated(draw.choice(texts), draw)
         editor.change(uri, text)
         offset = draw.randrange(len(text))
@@ -420,6 +443,7 @@ def fuzz(editor: Editor, folder: Path, texts: list[str], rounds: int, seed: int)
         request = draw.choice(requests)
         kind = "".join(word.capitalize() for word in request.split("_"))
         parameters = getattr(types, f"{kind}Params")(types.TextDocumentIdentifier(uri), position(text, offset))
+        editor.cancel(types.TEXT_DOCUMENT_HOVER, parameters, f"cancelled {seed} {number}")
         editor.wait(getattr(editor.client, f"text_document_{request}_async")(parameters))
         whole = types.Range(types.Position(0, 0), position(text, len(text)))
         editor.of("inlay_hint", uri, range=whole)
