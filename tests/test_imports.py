@@ -267,7 +267,7 @@ MAY_IMPORT = {
         "table",
         "work",
     },
-    "highlighting": {"record", "syntax"},
+    "highlighting": {"record", "resources", "syntax"},
     "language_server": {
         "",
         "elaborate",
