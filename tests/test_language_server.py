@@ -497,3 +497,16 @@ def test_an_edit_compiles_nothing_of_the_library_again(tmp_path: Path, monkeypat
     workspace.open(path, f"{text}# edited\n")
     assert workspace.analysis(path).report.diagnostics == []
     assert set(compiled) == {path}
+
+
+def test_what_is_kept_of_the_library_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workspace_module, "MOST_KEPT", 50)
+    path = str(tmp_path / "edited.arch")
+    workspace = workspace_module.Workspace()
+    kept: list[int] = []
+    for hidden in range(8, 200, 8):
+        workspace.open(path, ENCODER.replace("hidden = 8", f"hidden = {hidden}"))
+        assert workspace.analysis(path).report.diagnostics == []
+        program = workspace._bundled.program(None)
+        kept.append(len(program.modules) + len(program.bodies))
+    assert max(kept) < 100 and 0 in kept

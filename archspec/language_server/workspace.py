@@ -29,7 +29,7 @@ from archspec.syntax.parse import parse
 MOST_FILES = 1_000
 """The limit on files of a folder in which references are searched."""
 
-MOST_KEPT = 5_000
+MOST_KEPT = 2_000
 """The limit on modules and bodies that are kept of the bundled files."""
 
 
@@ -138,7 +138,8 @@ class _Bundled:
         self.units.update(units)
         kept, ours = self._program, set(self.units.values())
         if len(kept.modules) + len(kept.bodies) > MOST_KEPT:
-            kept = self._program = Program()
+            self._program = Program()
+            return
         for key in program.modules.keys() - kept.modules.keys():
             if _is_within(key, ours, kept):
                 module = kept.modules[key] = program.modules[key]
