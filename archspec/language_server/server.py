@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 from difflib import SequenceMatcher
 from io import StringIO
 from typing import Any
@@ -15,6 +14,7 @@ from pygls.lsp.server import LanguageServer
 from archspec import __version__
 from archspec.formatting.api import format
 from archspec.language_server import completion, descriptions, edits, hints, outline
+from archspec.language_server.garbage import Collector
 from archspec.language_server.positions import Positions
 from archspec.language_server.workspace import Analysis, Workspace
 from archspec.source import Diagnostic, Span
@@ -42,18 +42,9 @@ SEVERITIES = {"error": types.DiagnosticSeverity.Error, "warning": types.Diagnost
 DELAY = 0.002
 """Seconds to wait for further changes before a changed text is checked."""
 
-IDLE = 0.3
-"""Seconds without a check after which garbage is collected."""
-
-MOST_CHECKS = 50
-"""The limit on checks between two collections of garbage."""
-
 
 class Server(LanguageServer):
-    """A server with the files that the editor has open; `pending` are the checks of changed ones, by URI.
-
-    Garbage is collected between checks, since a collection takes longer than a check.
-    """
+    """A server with the files that the editor has open; `pending` are the checks of changed ones, by URI."""
 
     def __init__(self) -> None:
         super().__init__(  # pyright: ignore[reportUnknownMemberType]
@@ -61,8 +52,7 @@ class Server(LanguageServer):
         )
         self.files = Workspace()
         self.pending: dict[str, asyncio.TimerHandle] = {}
-        self._checks = 0  # since the last collection
-        self._collection: asyncio.TimerHandle | None = None
+        self.garbage = Collector()
 
     def analysis(self, uri: str) -> Analysis:
         """The analysis of the text that the editor has."""
@@ -86,15 +76,7 @@ class Server(LanguageServer):
         self.text_document_publish_diagnostics(
             types.PublishDiagnosticsParams(uri=uri, diagnostics=found, version=document.version)
         )
-        self._checks += 1
-        if self._collection is not None:
-            self._collection.cancel()
-        wait = IDLE if self._checks < MOST_CHECKS else 0
-        self._collection = asyncio.get_running_loop().call_later(wait, self._collect)
-
-    def _collect(self) -> None:
-        gc.collect()
-        self._checks = 0
+        self.garbage.after_check()
 
     def publish_soon(self, uri: str) -> None:
         """Send the findings once no more changes follow."""
@@ -408,6 +390,5 @@ def code_lens(ls: Server, params: types.CodeLensParams) -> list[types.CodeLens]:
 def serve() -> None:
     """Serve the editor that started this process, on standard input and output."""
     server.files.prepare()
-    gc.disable()
-    gc.freeze()  # what is kept of the library need not be searched again
+    server.garbage.start()
     server.start_io()
