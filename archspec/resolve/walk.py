@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
+from archspec.record import Record
 from archspec.resolve.nodes import (
     Apply,
     Binary,
@@ -184,7 +184,7 @@ Guard = tuple[Expr, bool]
 """A condition, and whether it must hold or not."""
 
 
-class Around(NamedTuple):
+class Around(Record):
     """A loop around a declaration, and the number of guards around the loop.
 
     `node` is the statement of the loop, or the declaration if it is a loop of that only (`is_own`).
@@ -200,7 +200,7 @@ class Around(NamedTuple):
         return isinstance(self.node, Declaration)
 
 
-class Site(NamedTuple):
+class Site(Record):
     """A declaration, with the conditions and loops around it, outermost first."""
 
     declaration: Declaration
