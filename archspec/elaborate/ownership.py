@@ -302,7 +302,7 @@ class Ownership(Evaluator):
         """Return a key for the values on which a declaration depends in each iteration of a loop."""
         values = [key_of(self.value(argument.value)) for argument in own.arguments.hyperparameters]
         if own.arguments.forward is not None:
-            values.append(key_of(tuple(self.env.values())))
+            values += [key_of(self.env[name]) for name in self.definition.hyperparameters if name in self.env]
         return (key_of(callee), id(own), *values)
 
     def _weight(self, tensor: nodes.Tensor) -> Weight | None:

@@ -330,7 +330,9 @@ class Expressions:
             return True
         decisive = (node.callee, *(argument.value for argument in node.arguments.hyperparameters))
         names = {name for expr in decisive for name in walk.local_names(expr)}
-        return node.arguments.forward is None and names.isdisjoint(changing)
+        if node.arguments.forward is not None and self.scope.definition is not None:
+            names.update(self.scope.definition.hyperparameters)
+        return names.isdisjoint(changing)
 
     # Chains
 
