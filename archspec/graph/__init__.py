@@ -39,10 +39,10 @@ def graph_of(body: Body, table: Table, level: str = "layer", depth: int | None =
         if walker.repeats:
             graph.graph["repeats"] = dict(walker.repeats)
         graph.add_nodes_from(cast("dict[str, dict[str, object]]", walker.sheet.nodes).items())  # copied by networkx
-        for _, data in graph.nodes(data=True):
+        for node, data in walker.sheet.nodes.items():
             for key in _MUTABLE:
                 if key in data:
-                    data[key] = {**data[key]}
+                    graph.nodes[node][key] = dict(graph.nodes[node][key])
         graph.add_edges_from(
             [
                 (a, b, {**data, "uses": [*data["uses"]], "positions": [*data["positions"]]})

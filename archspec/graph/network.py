@@ -59,7 +59,7 @@ class Graph(Base):
         return frame(View(columns(*keys), [{key: node.get(key) for key in keys} for node in nodes]))
 
     def _extent(self) -> tuple[int, int]:
-        return len(self), self.number_of_edges()
+        return len(self), len(self.edges)
 
     def _page(self) -> Page:
         rows: list[Row] = [
