@@ -93,6 +93,7 @@ from archspec.table import Params as Params
 from archspec.table import Repeat as Repeat
 from archspec.table import Table as Table
 from archspec.table import Tensor as Tensor
+from archspec.table import Tensors as Tensors
 from archspec.transformers_export.api import to_transformers as to_transformers
 from archspec.verification.api import verify as verify
 from archspec.verification.naming import NamingVariant as NamingVariant

@@ -126,7 +126,7 @@ class Model:
     @property
     def tensors(self) -> tuple[Tensor, ...]:
         """Every named parameter tensor in program order; a tied name has `params` 0 and says what it is tied to."""
-        return self._compilation.table.tensors
+        return self._compilation.table.tensors.all()
 
     @property
     def buffers(self) -> tuple[Buffer, ...]:

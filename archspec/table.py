@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import compress
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar, overload
 
 from archspec.record import Record, from_values
 
 Plain: TypeAlias = "bool | int | float | str | Sequence[Plain] | None"
 """The value of a hyperparameter in Python and JSON: definitions and operations are named, and lists are sequences."""
+
+V = TypeVar("V")
 
 Values: TypeAlias = dict[str, Any]
 """Hyperparameters by name: numbers, booleans, strings, None, lists of these; definitions and functions by name."""
@@ -61,6 +63,80 @@ class Repeat(Record):
     first: int
 
 
+class Tensors(Sequence[Tensor]):
+    """Tensors in program order: `distinct` ones, and `repeats` of them, which are made when they are first read.
+
+    `repeats` are in order, and do not overlap.
+    """
+
+    def __init__(self, distinct: Sequence[Tensor], repeats: Sequence[Repeat] = ()) -> None:
+        self.distinct = tuple(distinct)
+        self.repeats = tuple(repeats)
+        self._number = len(self.distinct) + sum(repeat.stop - repeat.start for repeat in self.repeats)
+        self._all = None if self.repeats else self.distinct
+
+    def __len__(self) -> int:
+        return self._number
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return iter(self.all())
+
+    @overload
+    def __getitem__(self, index: int) -> Tensor: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Tensor, ...]: ...
+    def __getitem__(self, index: int | slice) -> Tensor | tuple[Tensor, ...]:
+        return self.all()[index]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Tensors) and self.all() == other.all()
+
+    def __repr__(self) -> str:
+        return f"Tensors({self.all()!r})"
+
+    def all(self) -> tuple[Tensor, ...]:
+        """Return all tensors."""
+        if self._all is None:
+            tensors = self.column(self.distinct)
+            for address, of, start, stop, first in self.repeats:
+                tensors[start:stop] = _moved(tensors[first : first + stop - start], address, of)
+            self._all = tuple(tensors)
+        return self._all
+
+    def names(self) -> list[str]:
+        """Return the names of all tensors."""
+        if self._all is not None:
+            return [tensor.name for tensor in self._all]
+        names = self.column([tensor.name for tensor in self.distinct])
+        for address, of, start, stop, first in self.repeats:
+            cut = len(of)
+            names[start:stop] = [address + name[cut:] for name in names[first : first + stop - start]]
+        return names
+
+    def column(self, values: Sequence[V]) -> list[V]:
+        """Return the value of each tensor; `values` are those of the distinct ones."""
+        found: list[V] = []
+        used = 0
+        for _, _, start, stop, first in self.repeats:
+            behind = used + start - len(found)
+            found += values[used:behind]
+            found += found[first : first + stop - start]
+            used = behind
+        found += values[used:]
+        return found
+
+    def is_sound(self) -> bool:
+        """Whether each repeat is behind the tensors that it repeats and those of the repeat before."""
+        end = 0
+        for address, of, start, stop, first in self.repeats:
+            if [*map(type, (address, of, start, stop, first))] != [str, str, int, int, int]:
+                return False
+            if not (end <= start < stop <= len(self) and first >= 0 and first + stop - start <= start):
+                return False
+            end = stop
+        return True
+
+
 class Params(Record):
     """Parameter counts, with tied tensors counted once; `total` = `trainable` + `frozen`."""
 
@@ -92,31 +168,29 @@ class Table(Record):
 
     `buffer_ties` maps a tied buffer to the one stored. `unchecked` is the number of `expect` lines skipped,
     because they apply to the model without overrides. `active` is None if a token uses all parameters, or if the
-    number that it uses is unknown. `notes` are remarks on what was counted. `repeats` are in order, and do not overlap.
+    number that it uses is unknown. `notes` are remarks on what was counted.
     """
 
     model: str
     hyperparameters: Values
     overrides: Values
     params: Params
-    tensors: tuple[Tensor, ...]
+    tensors: Tensors
     buffers: tuple[Buffer, ...]
     modules: tuple[ModuleRow, ...]
     buffer_ties: dict[str, str]
     unchecked: int = 0
     active: Active | None = None
     notes: tuple[str, ...] = ()
-    repeats: tuple[Repeat, ...] = ()
+
+    @property
+    def repeats(self) -> tuple[Repeat, ...]:
+        """The modules whose tensors are those of an earlier one."""
+        return self.tensors.repeats
 
     def to_data(self) -> list[object]:
         """Return the table as lists and dictionaries, for JSON; of repeated tensors, only the first are included."""
-        return list(self._replace(tensors=self.distinct_tensors()))
-
-    def distinct_tensors(self) -> tuple[Tensor, ...]:
-        """Return the tensors that are not repeated."""
-        starts = [0, *(repeat.stop for repeat in self.repeats)]
-        stops = [*(repeat.start for repeat in self.repeats), len(self.tensors)]
-        return tuple([t for start, stop in zip(starts, stops, strict=True) for t in self.tensors[start:stop]])
+        return [*self._replace(tensors=self.tensors.distinct), self.repeats]
 
     @staticmethod
     def from_data(data: Any) -> Table | None:
@@ -124,20 +198,19 @@ class Table(Record):
         try:
             model, hyperparameters, overrides, params, tensors, buffers, modules, ties, *more, repeats = data
             unchecked, active, notes = more
-            repeated = tuple([Repeat(*row) for row in repeats])
+            distinct = [Tensor(name, tuple(shape), *rest) for name, shape, *rest in tensors]
             table = Table(
                 model,
                 dict(hyperparameters),
                 dict(overrides),
                 Params(*params),
-                _with_repeats([Tensor(name, tuple(shape), *rest) for name, shape, *rest in tensors], repeated),
+                Tensors(distinct, [Repeat(*row) for row in repeats]),
                 tuple([Buffer(name, tuple(shape)) for name, shape in buffers]),
                 tuple([ModuleRow(*row) for row in modules]),
                 dict(ties),
                 unchecked,
                 _active(active),
                 tuple(notes),
-                repeated,
             )
             return table if table.is_sound() else None
         except (TypeError, ValueError):
@@ -146,8 +219,10 @@ class Table(Record):
     def is_sound(self) -> bool:
         """Whether the fields have the right types and the tensors add up to the totals."""
         total, trainable, frozen = self.params
-        distinct = self.distinct_tensors()
-        counted = [tensor.params for tensor in self.tensors]
+        if not self.tensors.is_sound():
+            return False
+        distinct = self.tensors.distinct
+        counted = self.tensors.column([tensor.params for tensor in distinct])
         texts = [self.model, *self.notes, *(text for row in (*self.modules, *self.buffer_ties.items()) for text in row)]
         texts += [text for t in distinct for text in (t.name, t.layer, t.type)] + [b.name for b in self.buffers]
         texts += [text for t in distinct for text in (t.tied_to, t.role) if text is not None]
@@ -155,11 +230,14 @@ class Table(Record):
         numbers += [n for t in distinct for n in (t.params, t.size, *t.shape)]
         if self.active is not None:
             used, without_tables, choices, by_tensor = self.active
-            numbers += [used, without_tables, *by_tensor, *(n for choice in choices for n in choice)]
+            if len(by_tensor) != len(counted) or {*map(type, by_tensor)} - {int}:
+                return False
+            if not {*by_tensor} <= {*range(-1, len(choices))}:
+                return False
+            numbers += [used, without_tables, *(n for choice in choices for n in choice)]
             parts = Counter[tuple[int, int]]()
-            for (choice, params), times in Counter(zip(by_tensor, counted, strict=True)).items():
-                if choice >= 0:
-                    parts[choices[choice]] += params * times
+            for number, choice in enumerate(choices):
+                parts[choice] += sum(compress(counted, map(number.__eq__, by_tensor)))
             if used_parameters(total, parts) != used:
                 return False
         return (
@@ -167,7 +245,7 @@ class Table(Record):
             and {type(number) for number in numbers} == {int}
             and {type(t.trainable) for t in distinct} <= {bool}
             and sum(counted) == total == trainable + frozen
-            and sum(compress(counted, [t.trainable for t in self.tensors])) == trainable
+            and sum(compress(counted, self.tensors.column([t.trainable for t in distinct]))) == trainable
         )
 
 
@@ -184,7 +262,7 @@ def used_parameters(total: int, parts: Mapping[tuple[int, int], int]) -> int | N
     return total
 
 
-def repeated(tensors: Sequence[Tensor], address: str, of: str) -> list[Tensor]:
+def _moved(tensors: Sequence[Tensor], address: str, of: str) -> list[Tensor]:
     """Return the tensors inside `of` as those inside `address`."""
     cut = len(of)
     layers = {layer: address + layer[cut:] for layer in {tensor.layer for tensor in tensors}}
@@ -192,19 +270,6 @@ def repeated(tensors: Sequence[Tensor], address: str, of: str) -> list[Tensor]:
         from_values(Tensor, (address + name[cut:], shape, params, size, trainable, tied_to, role, layers[layer], type))
         for name, shape, params, size, trainable, tied_to, role, layer, type in tensors
     ]
-
-
-def _with_repeats(distinct: list[Tensor], repeats: tuple[Repeat, ...]) -> tuple[Tensor, ...]:
-    tensors: list[Tensor] = []
-    position = 0
-    for address, of, start, stop, first in repeats:
-        behind = position + start - len(tensors)
-        tensors += distinct[position:behind]
-        tensors += repeated(tensors[first : first + stop - start], address, of)
-        position = behind
-        if len(tensors) != stop:
-            raise ValueError
-    return tuple(tensors + distinct[position:])
 
 
 def _active(data: Any) -> Active | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from archspec.addresses import prefixes, relative
 from archspec.ir import Module, Weight, is_frozen
 from archspec.record import Record
-from archspec.table import Buffer, ModuleRow, Params, Repeat, Table, Tensor, Values, repeated
+from archspec.table import Buffer, ModuleRow, Params, Repeat, Table, Tensor, Tensors, Values
 
 
 def table_of(name: str, module: Module, hyperparameters: Values, overrides: Values) -> Table:
@@ -19,16 +19,15 @@ def table_of(name: str, module: Module, hyperparameters: Values, overrides: Valu
         hyperparameters,
         overrides,
         params,
-        tuple(walk.tensors),
+        Tensors(walk.tensors, walk.repeats),
         tuple(walk.buffers),
         tuple(walk.modules),
         ties,
-        repeats=tuple(walk.repeats),
     )
 
 
 class _Stretch(Record):
-    """The rows of a module in the lists of tensors, buffers and modules."""
+    """The rows of a module among all tensors, and in the lists of buffers and modules."""
 
     address: str
     tensors: slice
@@ -37,12 +36,13 @@ class _Stretch(Record):
 
 
 class _TableBuilder:
-    """Expands every module and tensor of a model."""
+    """Lists the modules, buffers and distinct tensors of a model; `number` counts all tensors."""
 
     def __init__(self, root: Module) -> None:
         self.aliases = root.aliases
         self.trainable = {name: not is_frozen(root, name) for name in set(root.aliases.values())}
         self.tensors: list[Tensor] = []
+        self.number = 0
         self.buffers: list[Buffer] = []
         self.modules: list[ModuleRow] = []
         self.repeats: list[Repeat] = []
@@ -78,28 +78,29 @@ class _TableBuilder:
     ) -> None:
         """Visit a module, or copy what was found at another address, unless some of its tensors are tied here."""
         key = (module, role, frozen, *(outer or {}).items())
-        tensors, buffers, modules = len(self.tensors), len(self.buffers), len(self.modules)
+        tensors, buffers, modules = self.number, len(self.buffers), len(self.modules)
         if address in self._with_ties:
             self.visit(module, address, role, frozen, outer)
         elif key not in self._made:
             self.visit(module, address, role, frozen, outer)
-            ends = len(self.tensors), len(self.buffers), len(self.modules)
+            ends = self.number, len(self.buffers), len(self.modules)
             self._made[key] = _Stretch(
                 address, slice(tensors, ends[0]), slice(buffers, ends[1]), slice(modules, ends[2])
             )
         else:
             of = self._made[key]
             cut = len(of.address)
-            self.tensors += repeated(self.tensors[of.tensors], address, of.address)
+            self.number += of.tensors.stop - of.tensors.start
             self.buffers += [Buffer(address + name[cut:], shape) for name, shape in self.buffers[of.buffers]]
             self.modules += [ModuleRow(address + name[cut:], *rest) for name, *rest in self.modules[of.modules]]
-            if len(self.tensors) > tensors:
-                self.repeats.append(Repeat(address, of.address, tensors, len(self.tensors), of.tensors.start))
+            if self.number > tensors:
+                self.repeats.append(Repeat(address, of.address, tensors, self.number, of.tensors.start))
 
     def _tensor(self, name: str, weight: Weight, role: str | None, frozen: bool, layer: str, type: str) -> None:
         tied_to = self.aliases.get(name)
         trainable = self.trainable[tied_to] if tied_to is not None else not frozen
         params = weight.size if tied_to is None else 0
+        self.number += 1
         self.tensors.append(Tensor(name, weight.shape, params, weight.size, trainable, tied_to, role, layer, type))
 
 

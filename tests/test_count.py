@@ -13,7 +13,7 @@ from archspec.cli import main
 from archspec.counts.groups import RoleComponent, by_block, by_layer, by_role, components_of_role
 from archspec.counts.select import Rule, select
 from archspec.counts.tree import CountRow, tree
-from archspec.table import ModuleRow, Params, Table, Tensor
+from archspec.table import ModuleRow, Params, Table, Tensor, Tensors
 
 PUBLISHED = ["--exclude", "*.bias", "--select", "*LayerNorm.bias", "--exclude", "pooler.*"]
 
@@ -37,7 +37,9 @@ def table(*tensors: Tensor, blocks: tuple[str, ...] = ()) -> Table:
     trainable = sum(t.params for t in tensors if t.trainable)
     layers = dict.fromkeys((t.layer, t.type) for t in tensors if t.layer not in blocks)
     modules = [ModuleRow(b, "Block", "block") for b in blocks] + [ModuleRow(a, t, "layer") for a, t in layers]
-    return Table("made by hand", {}, {}, Params(total, trainable, total - trainable), tensors, (), tuple(modules), {})
+    return Table(
+        "made by hand", {}, {}, Params(total, trainable, total - trainable), Tensors(tensors), (), tuple(modules), {}
+    )
 
 
 SHARED = table(

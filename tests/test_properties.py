@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from small import SCALE, load
 
 from archspec import Model, pipeline
-from archspec.counts.groups import by_block, by_layer, by_role
+from archspec.counts.groups import by_block, by_layer, by_role, components_of_role
 from archspec.counts.select import Rule, select
 from archspec.counts.tree import tree as folded
 from archspec.model import internals
 from archspec.source import Report, Source
 from archspec.syntax import store
-from archspec.table import Table
+from archspec.table import Table, Tensors
 
 VIEWS = [
     {"level": level, "fold": fold, **depth}
@@ -298,8 +298,10 @@ def without_place(data: dict[str, object]) -> dict[str, object]:
 def test_tables_and_trees_survive_being_written_down(chosen: Options) -> None:
     table = internals(load(chosen.text)).table
     assert Table.from_data(json.loads(json.dumps(table.to_data()))) == table
-    whole = table._replace(repeats=())
+    whole = table._replace(tensors=Tensors(table.tensors.all()))
     assert folded(table, select(table)) == folded(whole, select(whole))
+    for role in ("head", "pooler"):
+        assert components_of_role(table, role) == components_of_role(whole, role)
     file = pipeline.trees.parsed(Source("text", chosen.text), Report())
     assert store.load(json.loads(json.dumps(store.dump(file)))) == file
 

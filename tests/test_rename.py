@@ -11,7 +11,7 @@ from bundled import each
 
 import archspec
 import archspec.pipeline.trees
-from archspec import pipeline, resources
+from archspec import Tensors, pipeline, resources
 from archspec.model import internals
 from archspec.record import Node
 from archspec.source import Report, Source
@@ -68,7 +68,7 @@ def restored(value: Any) -> Any:
     """The data of a table, with the old names wherever the new ones stand, as in `Part(n = 4)`."""
     if isinstance(value, dict):
         return {key: restored(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | Tensors):
         return [restored(item) for item in value]
     return re.sub(r"\w+", lambda word: OLD.get(word[0], word[0]), value) if isinstance(value, str) else value
 

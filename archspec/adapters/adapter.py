@@ -15,7 +15,7 @@ from archspec.record import Record
 from archspec.reporting.results import Result
 from archspec.resources import specs_root
 from archspec.source import fail
-from archspec.table import Params, Table, Tensor
+from archspec.table import Params, Table, Tensor, Tensors
 
 PREFIX = "base_model.model."
 """The prefix of all names in checkpoints of adapters."""
@@ -138,8 +138,8 @@ class _Adapting:
         trainable = sum(tensor.params for tensor in tensors if tensor.trainable)
         params = Params(total, trainable, total - trainable)
         modules = [m._replace(address=PREFIX + self.names[m.address]) for m in self.base.modules if m.address]
-        whole = Table(name, {}, {}, params, tensors, (), (self.base.modules[0], *modules), {})
-        kept = tuple(map(_stored, filter(_is_trained, tensors)))
+        whole = Table(name, {}, {}, params, Tensors(tensors), (), (self.base.modules[0], *modules), {})
+        kept = Tensors([*map(_stored, filter(_is_trained, tensors))])
         stored = whole._replace(params=Params(trainable, trainable, 0), tensors=kept)
         biases = [tensor for tensor in base if tensor.trainable and tensor.params]
         if self.is_fused and any("experts" in module.name for module in self.adapted):

@@ -13,7 +13,7 @@ from archspec.pipeline.compile import model_of
 from archspec.pipeline.spec import parse_spec
 from archspec.source import ArchError, Diagnostic, fail, suggest
 from archspec.syntax import tree
-from archspec.table import Params
+from archspec.table import Params, Tensors
 
 MOST_MODELS = 32
 
@@ -48,7 +48,7 @@ class Models:
             model = self._model(line)
             table, selection = model.table, select(model.table, line.select)
             rows = zip(table.tensors, selection.chosen, selection.params, strict=True)
-            tensors = tuple(
+            tensors = Tensors(
                 [
                     tensor._replace(params=params, tied_to=None if params else tensor.tied_to)
                     for tensor, chosen, params in rows

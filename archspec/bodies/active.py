@@ -66,10 +66,14 @@ def active_parameters(body: Body, table: Table) -> Active | None:
         parts = parts_read(body)
     except ArchError:  # following values takes too many steps
         return None
-    read: list[Part] = [parts.get(tensor.name) if tensor.params else None for tensor in table.tensors]
+    tensors = table.tensors
+    counted = tensors.column([tensor.params for tensor in tensors.distinct])
+    read: list[Part] = [
+        parts.get(name) if number else None for name, number in zip(tensors.names(), counted, strict=True)
+    ]
     params = Counter[Part]()
-    for tensor, part in zip(table.tensors, read, strict=True):
-        params[part] += tensor.params
+    for (part, number), times in Counter(zip(read, counted, strict=True)).items():
+        params[part] += number * times
     if "unknown" in params:
         return None
     chosen = {part: n for part, n in params.items() if isinstance(part, Share) and part.number < part.of}

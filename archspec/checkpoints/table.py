@@ -10,7 +10,7 @@ from archspec.checkpoints.entries import Entry, bits_per_element
 from archspec.checkpoints.kinds import ROTARY, buffer_names
 from archspec.reporting.text import number
 from archspec.reporting.units import beside, size
-from archspec.table import Buffer, ModuleRow, Params, Table, Tensor
+from archspec.table import Buffer, ModuleRow, Params, Table, Tensor, Tensors
 
 
 def table_of_checkpoint(path: str) -> Table:
@@ -40,7 +40,7 @@ def table_of_checkpoint(path: str) -> Table:
         {},
         {},
         Params(total, total, 0),
-        tuple(tensors),
+        Tensors(tensors),
         stored,
         _modules(tensors),
         {},

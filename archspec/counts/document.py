@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from archspec.counts.count import Count
 from archspec.reporting.documents import Document, finite
+from archspec.table import Tensor
 
 
 def contents(counted: Count) -> Document:
     """Return the document of the JSON and YAML output: totals, and the rows of the view if one was requested."""
     table, selection = counted.table, counted.selection
-    tensors: list[Document] = [tensor._asdict() for tensor in table.tensors]
+    tensors: list[Document] = [dict(zip(Tensor._fields, tensor, strict=True)) for tensor in table.tensors]
     if counted.rules:
         for row, params in zip(tensors, selection.params, strict=True):
             row["selected"] = params

@@ -53,12 +53,15 @@ def components_of_role(table: Table, role: str) -> list[RoleComponent]:
 
     All their tensors have the role, except those of norms, whose role is `norm` everywhere.
     """
-    if not any(tensor.role == role for tensor in table.distinct_tensors()):
+    around = {first(tensor.name) for tensor in table.tensors.distinct if tensor.role == role}
+    if not around:
         return []
-    of_role = [tensor.name for tensor in table.tensors if tensor.role == role]
+    is_repeated = any(first(of) in around or first(address) in around for address, of, *_ in table.repeats)
+    tensors = table.tensors if is_repeated else table.tensors.distinct
+    of_role = [tensor.name for tensor in tensors if tensor.role == role]
     roles: dict[str, set[str | None]] = {address: set() for name in of_role for address in prefixes(name)}
-    around = tuple({first(name) for name in of_role})
-    inside = [tensor for tensor in table.tensors if tensor.name.startswith(around)]
+    around.update(map(first, of_role))
+    inside = [tensor for tensor in tensors if first(tensor.name) in around]
     for tensor in inside:
         for address in prefixes(tensor.name):
             if address not in roles:

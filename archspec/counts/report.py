@@ -61,7 +61,8 @@ def summary(counted: Count) -> list[str]:
     """Describe the total, one fact per line."""
     model = counted.table
     params = model.params
-    ties = [tensor for tensor in model.tensors if tensor.tied_to]
+    has_ties = any(tensor.tied_to for tensor in model.tensors.distinct)
+    ties = [tensor for tensor in model.tensors if tensor.tied_to] if has_ties else []
     names = f" ({len(model.tensors):,} names)" if ties else ""
     tensors = f"{number(len(model.tensors) - len(ties), 'tensor')}{names}, each counted once"
     lines = [f"{params.total:,} parameters{beside(parameters(params.total))} in {tensors}"]

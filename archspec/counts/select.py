@@ -37,7 +37,7 @@ def select(table: Table, rules: Sequence[Rule] = ()) -> Selection:
     If the first rule excludes, all tensors start out selected, otherwise none. Without rules all are selected.
     """
     if not rules:
-        everything = tuple(tensor.params for tensor in table.tensors)
+        everything = tuple(table.tensors.column([tensor.params for tensor in table.tensors.distinct]))
         return Selection((True,) * len(everything), everything, table.params.total, ())
     chosen, unmatched = _match([tensor.name for tensor in table.tensors], rules)
     params: list[int] = []

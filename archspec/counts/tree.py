@@ -49,7 +49,9 @@ Own: TypeAlias = tuple[Tensor, int, str]
 def address_tree(table: Table, selection: Selection) -> AddressTree[Own, int]:
     """Build the tree with equal numbered components joined; the sum of a node is its parameter count."""
     tree: AddressTree[Own, int] = AddressTree(0)
-    repeats = {repeat.start: repeat for repeat in table.repeats} if all(selection.chosen) else {}
+    is_whole = all(selection.chosen)
+    repeats = {repeat.start: repeat for repeat in table.repeats} if is_whole else {}
+    tensors = iter(table.tensors.distinct if is_whole else table.tensors)
     layers = {module.address for module in table.modules if module.kind == "layer"}
     position = 0
     while position < len(table.tensors):
@@ -58,7 +60,7 @@ def address_tree(table: Table, selection: Selection) -> AddressTree[Own, int]:
             tree.repeat(repeat.address, repeat.of)
             position = repeat.stop
             continue
-        tensor, params = table.tensors[position], selection.params[position]
+        tensor, params = next(tensors), selection.params[position]
         if selection.chosen[position]:
             home = tensor.layer if tensor.layer in layers else tensor.name
             tree.at(home).own.append((tensor, params, tensor.name[len(home) :]))
@@ -72,11 +74,13 @@ def address_tree(table: Table, selection: Selection) -> AddressTree[Own, int]:
 
 
 def _add(node: Node[Own, int]) -> Hashable:
-    node.each = sum(params for _, params, _ in node.own)
-    node.each += sum(child.each * child.times for child in node.children.values())
+    node.each = sum([params for _, params, _ in node.own])
+    node.each += sum([child.each * child.times for child in node.children.values()])
     return tuple(
-        (name, tensor.shape, params, tensor.trainable, tensor.tied_to is None, tensor.role)
-        for tensor, params, name in node.own
+        [
+            (name, tensor.shape, params, tensor.trainable, tensor.tied_to is None, tensor.role)
+            for tensor, params, name in node.own
+        ]
     )
 
 

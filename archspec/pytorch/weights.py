@@ -12,7 +12,7 @@ from archspec.checkpoints.elements import elements_of
 from archspec.checkpoints.entries import Entry
 from archspec.pytorch.build import torch_or_fail
 from archspec.source import ArchError, Diagnostic, Note, fail
-from archspec.table import Buffer, ModuleRow, Params, Table, Tensor
+from archspec.table import Buffer, ModuleRow, Params, Table, Tensor, Tensors
 from archspec.verification.naming import parse_rename
 from archspec.verification.verify import Verification, compare, match_names
 
@@ -78,7 +78,7 @@ def _table_of(module: nn.Module, stored: Mapping[str, Any]) -> Table:
     total = sum(tensor.params for tensor in tensors)
     kind = module.__class__.__name__
     rows = (ModuleRow("", kind, "block"),)
-    return Table(kind, {}, {}, Params(total, total, 0), tuple(tensors), tuple(buffers), rows, buffer_ties)
+    return Table(kind, {}, {}, Params(total, total, 0), Tensors(tensors), tuple(buffers), rows, buffer_ties)
 
 
 def _report(found: Verification) -> ArchError:
