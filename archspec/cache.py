@@ -124,11 +124,11 @@ def _package_state() -> str:
     if _state is None:
         root = os.path.dirname(os.path.abspath(__file__))
         grammar = os.stat(grammar_path())
-        marks = [sys.version, root, f"{grammar.st_size} {grammar.st_mtime_ns}"]
+        marks = [("", grammar.st_size, grammar.st_mtime_ns)]
         for directory in (root, *(e.path for e in os.scandir(root) if e.is_dir() and e.name != "__pycache__")):
             for entry in os.scandir(directory):
                 if entry.name.endswith(".py"):
                     status = entry.stat()
-                    marks.append(f"{entry.name} {status.st_size} {status.st_mtime_ns}")
-        _state = f"{crc32(repr(sorted(marks)).encode()):08x}"
+                    marks.append((entry.name, status.st_size, status.st_mtime_ns))
+        _state = f"{crc32(repr((sys.version, root, sorted(marks))).encode()):08x}"
     return _state

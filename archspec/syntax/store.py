@@ -86,16 +86,15 @@ def _plain(value: object) -> object:
 
 def _check(number: int, rows: list[_Row], end: int) -> None:
     """Raise ValueError or TypeError unless the plain fields of these nodes have the types in their class."""
-    cls = _CLASSES[number]
     columns = list(zip(*rows, strict=True))
-    names: tuple[str, ...] = cls.__match_args__
     starts, ends = columns[0], columns[1]
-    sound = len(columns) == len(names)
-    for name, allowed, column in zip(names, _ALLOWED[number], columns, strict=True):
-        sound = sound and (allowed is None or allowed.issuperset(map(type, column)))
-        sound = sound and ((cls, name) not in _CHOICES or _CHOICES[cls, name].issuperset(column))
+    sound = len(columns) == len(_ANNOTATIONS[number])
+    for index, types in _TYPES_OF[number]:
+        sound = sound and types.issuperset(map(type, columns[index]))
+    for index, choices in _CHOICES_OF[number]:
+        sound = sound and choices.issuperset(columns[index])
     if not sound or min(starts) < 0 or max(ends) > end or not all(map(le, starts, ends)):
-        raise ValueError(f"invalid {cls.__name__} nodes")
+        raise ValueError(f"invalid {_CLASSES[number].__name__} nodes")
 
 
 # Readers, created from the annotations of the classes -----------------------------------------------------------------
@@ -160,8 +159,11 @@ _READERS = {text: _reader(text) for text in {a for annotations in _ANNOTATIONS f
 _FIELDS: list[list[tuple[int, _Read]]] = [
     [(i, read) for i, a in enumerate(annotations) if (read := _READERS[a]) is not None] for annotations in _ANNOTATIONS
 ]
-_ALLOWED: list[list[set[type] | None]] = [
-    [{_ATOMS[n] for n in a.split(" | ")} if _READERS[a] is None else None for a in annotations]
+_TYPES_OF: list[list[tuple[int, set[type]]]] = [
+    [(i, {_ATOMS[n] for n in a.split(" | ")}) for i, a in enumerate(annotations) if _READERS[a] is None]
     for annotations in _ANNOTATIONS
+]
+_CHOICES_OF: list[list[tuple[int, set[object]]]] = [
+    [(i, _CHOICES[c, name]) for i, name in enumerate(c.__match_args__) if (c, name) in _CHOICES] for c in _CLASSES
 ]
 _FILE = _one(["File"])
