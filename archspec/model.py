@@ -7,7 +7,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, TypeAlias
 
-from archspec.bodies.choices import has_choices
+from archspec.bodies.fold import has_choices
 from archspec.counts.count import Count, count
 from archspec.counts.select import Rule
 from archspec.elaborate.models import Compiled, bare_body

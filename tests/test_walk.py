@@ -12,7 +12,7 @@ from archspec.pipeline.spec import read_spec
 from archspec.resolve import nodes, walk
 from archspec.resolve.definition import resolved
 from archspec.resolve.unit import Definition
-from archspec.resolve.visitor import Visitor
+from archspec.resolve.walk import Visitor
 from archspec.source import Report
 
 ROOT = Path(__file__).parent

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from archspec.adapters.adapter import Adapter, adapter_of
 from archspec.adapters.base import base_table
 from archspec.adapters.config import read_config
-from archspec.pipeline.locate import ADAPTER, adapter_path
-from archspec.pipeline.spec import Spec, read_spec
+from archspec.pipeline.spec import ADAPTER, Spec, adapter_path, read_spec
 from archspec.source import fail
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from archspec.explanations.family import compile_with, redeclared
 from archspec.ir import uncollected
 from archspec.model import Model, ModelLike, compiled_table, internals
 from archspec.pipeline.compile import compile_spec
-from archspec.pipeline.locate import located
-from archspec.pipeline.spec import Spec, read_spec
+from archspec.pipeline.spec import Spec, located, read_spec
 from archspec.pipeline.streams import is_stream
 from archspec.resolve.unit import Definition
 from archspec.resources import specs_root

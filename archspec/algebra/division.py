@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from functools import reduce
 from math import gcd, lcm
 
-from archspec.algebra.bounds import atom_bounds, bounds_of, is_at_least, quotient_bounds
 from archspec.algebra.notation import division, text
 from archspec.algebra.terms import (
     Atom,
@@ -18,16 +17,20 @@ from archspec.algebra.terms import (
     Monomial,
     Terms,
     added,
+    atom_bounds,
     atoms_of,
+    bounds_of,
     canonical,
     constant,
     constant_of,
     degree,
     denominator,
     inverse,
+    is_at_least,
     multiplied,
     only_atom,
     over,
+    quotient_bounds,
     scaled,
     single,
     size_of,

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import comb
 from typing import TypeAlias
 
-from archspec.algebra.bounds import bounds_of
 from archspec.algebra.division import applied, bracketed, extreme, floor, remainder
 from archspec.algebra.notation import latex, text
 from archspec.algebra.terms import (
@@ -18,6 +17,7 @@ from archspec.algebra.terms import (
     Terms,
     added,
     atoms_of,
+    bounds_of,
     canonical,
     constant,
     constant_of,

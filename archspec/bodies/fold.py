@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic, TypeAlias, TypeVar
 
 from archspec.ir import Body, Call, Loop, Operand
+from archspec.ops import OPS
 from archspec.record import Record
 from archspec.source import fail
 
@@ -152,3 +153,18 @@ def arguments(call: Call, given: Sequence[V]) -> list[V]:
     assert call.body is not None
     by_name = {name: value for (name, _), value in zip(call.inputs, given, strict=True)}
     return [by_name[name] for name, _ in call.body.inputs]
+
+
+def has_choices(body: Body) -> bool:
+    """Whether indices are chosen anywhere in a body: without that, all parameters are used for each token."""
+    seen = {body}
+    pending = [body]
+    for current in pending:
+        for call in current.calls:
+            if call.body is None:
+                if OPS[call.type].chooses is not None:
+                    return True
+            elif call.body not in seen:
+                seen.add(call.body)
+                pending.append(call.body)
+    return False

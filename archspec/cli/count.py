@@ -10,7 +10,7 @@ from archspec.cli.output import show
 from archspec.counts.count import count
 from archspec.counts.select import Rule
 from archspec.overrides import parse_overrides
-from archspec.pipeline.locate import is_adapter
+from archspec.pipeline.spec import is_adapter
 from archspec.pipeline.tables import table_of
 from archspec.source import Diagnostic, fail
 

@@ -11,7 +11,7 @@ from archspec.cli.output import show
 from archspec.cli.proofs import prover
 from archspec.overrides import parse_overrides
 from archspec.pipeline.compile import model_of
-from archspec.pipeline.locate import is_adapter
+from archspec.pipeline.spec import is_adapter
 from archspec.pipeline.tables import table_of
 from archspec.source import Diagnostic, fail
 from archspec.verification.api import verify_table

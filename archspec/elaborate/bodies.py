@@ -8,13 +8,12 @@ from collections.abc import Callable, Hashable, Sequence
 from archspec.algebra import Dim, Polynomial
 from archspec.elaborate.application import Applications
 from archspec.elaborate.body_builder import number_type
+from archspec.elaborate.body_checks import ResidualCheck, find_unused
 from archspec.elaborate.loop_index import indices_in
 from archspec.elaborate.loops import Collected, Iteration, collected, scan, stacked
 from archspec.elaborate.program import Frame, Given, Program, Refused, Target
 from archspec.elaborate.rearranging import rearranged
-from archspec.elaborate.residual import ResidualCheck
 from archspec.elaborate.shapes import Result, shape_text
-from archspec.elaborate.unused_tensors import find_unused
 from archspec.elaborate.values import POISON, Several, Tensor, Value, describe, is_list, key_of
 from archspec.ir import Body, Constant, Type
 from archspec.ops import OPS

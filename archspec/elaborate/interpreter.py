@@ -30,7 +30,7 @@ from archspec.ops import Op
 from archspec.resolve import nodes, walk
 from archspec.resolve.nodes import Bound
 from archspec.resolve.unit import Definition, Unit
-from archspec.resolve.visitor import Visitor
+from archspec.resolve.walk import Visitor
 from archspec.source import Note, suggest
 from archspec.syntax.tree import Located
 

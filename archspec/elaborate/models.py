@@ -9,9 +9,8 @@ from archspec.addresses import prefixes
 from archspec.algebra import Expression, Polynomial, symbol
 from archspec.check import check_file
 from archspec.elaborate.bodies import body_of
-from archspec.elaborate.hyperparameters import Evaluator, hyperparameter_values
+from archspec.elaborate.hyperparameters import Evaluator, hyperparameter_values, overriding
 from archspec.elaborate.interpreter import Interpreter
-from archspec.elaborate.overriding import overriding
 from archspec.elaborate.ownership import instantiate
 from archspec.elaborate.program import Frame, Program, Target
 from archspec.elaborate.values import (

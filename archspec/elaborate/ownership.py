@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from typing import cast
 
-from archspec.elaborate.address_checks import check_nesting, check_roles
 from archspec.elaborate.bodies import constant_body
 from archspec.elaborate.hyperparameters import Evaluator, hyperparameter_values
 from archspec.elaborate.initial import initial_of
-from archspec.elaborate.merging import merge, merge_roles, merge_ties
+from archspec.elaborate.members import check_nesting, check_roles, merge, merge_roles, merge_ties
 from archspec.elaborate.partials import parts_of
 from archspec.elaborate.program import Frame, Program, Refused
 from archspec.elaborate.tie import close_aliases, tie
@@ -18,7 +17,7 @@ from archspec.ir import Member, Module, Type, Weight
 from archspec.resolve import nodes, walk
 from archspec.resolve.definition import resolved
 from archspec.resolve.unit import Definition
-from archspec.resolve.visitor import Visitor
+from archspec.resolve.walk import Visitor
 from archspec.source import Note
 
 

@@ -11,7 +11,7 @@ from archspec.ops import OPS, OpError
 from archspec.ops.check import size_of, typed
 from archspec.ops.rearrange import OTHERS, Group, Groups, steps
 from archspec.resolve import nodes
-from archspec.resolve.rearranging import place_in
+from archspec.resolve.built_ins import place_in
 
 Sizes = dict[str, Dim]
 

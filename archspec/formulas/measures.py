@@ -12,7 +12,7 @@ from functools import cache
 from typing import NoReturn
 
 from archspec.algebra import Dim, Expression, Polynomial, expanded, substitute, summed, symbols
-from archspec.bodies.choices import has_choices
+from archspec.bodies.fold import has_choices
 from archspec.costs.index_ranges import Range, SizeCheck
 from archspec.costs.memory import BITS
 from archspec.elaborate.models import Compiled

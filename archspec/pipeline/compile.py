@@ -24,8 +24,7 @@ from archspec.ir import uncollected
 from archspec.literals import names_of
 from archspec.model import Compilation, Model, ModelLike, internals
 from archspec.pipeline.files import Loaded, forget, fresh, load_file, model_in, open_spec
-from archspec.pipeline.locate import located
-from archspec.pipeline.spec import Spec, read_spec
+from archspec.pipeline.spec import Spec, located, read_spec
 from archspec.pipeline.trees import parsed
 from archspec.resolve.files import Library
 from archspec.source import ArchError, Enough, Report, Source, fail

@@ -10,8 +10,7 @@ from archspec import cache, resources
 from archspec.configuration import LARGEST_CONFIGURATION
 from archspec.elaborate.program import Program
 from archspec.pipeline.index import shipped
-from archspec.pipeline.locate import is_checkpoint, located, located_by_name
-from archspec.pipeline.spec import CONFIGURATION, Spec, place
+from archspec.pipeline.spec import CONFIGURATION, Spec, is_checkpoint, located, located_by_name, place
 from archspec.pipeline.streams import is_stream, label_of, stream_text
 from archspec.pipeline.trees import parsed
 from archspec.resolve.files import Library

@@ -1,12 +1,15 @@
-"""What a person names a model by."""
+"""What a person names a model by, and the file that this is, which may be in a directory or on the hub."""
 
 from __future__ import annotations
 
 import os
+from types import ModuleType
 from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
-from archspec.configuration import Configuration, is_data, text_of
+from archspec import resources
+from archspec.configuration import LARGEST_CONFIGURATION, Configuration, is_data, text_of
 from archspec.record import Record
+from archspec.source import fail
 
 if TYPE_CHECKING:
     from archspec.configuration import ConfigurationData
@@ -79,3 +82,102 @@ def written(spec: str | os.PathLike[str]) -> str:
 def place(path: str) -> str:
     """What tells a file from others; what a configuration describes is called after its path, links not followed."""
     return os.path.abspath(path) if path.endswith(".json") else os.path.realpath(path)
+
+
+CONFIG = "config.json"
+ADAPTER = "adapter_config.json"
+
+
+def adapter_path(spec: Spec) -> tuple[str, str] | None:
+    """Return the path of the configuration of an adapter and what diagnostics call it; None for all other SPECs.
+
+    A directory with a `config.json` is a model, even if an adapter is beside it.
+    """
+    path = spec.path
+    if path is None or path == "-" or "\0" in path:
+        return None
+    if os.path.isdir(path):
+        inside = os.path.join(path, ADAPTER)
+        is_adapter = os.path.isfile(inside) and not os.path.isfile(os.path.join(path, CONFIG))
+        return (inside, inside) if is_adapter else None
+    if path.endswith(".json"):
+        return (path, path) if os.path.basename(path) == ADAPTER or _states_adapter(path) else None
+    return _adapter_of_hub(path) if not os.path.lexists(path) else None
+
+
+def is_checkpoint(path: str) -> bool:
+    """Whether a located path is that of a checkpoint, or of a directory with one and no configuration."""
+    if path.endswith(CHECKPOINTS):
+        return True
+    try:
+        return any(name.endswith(CHECKPOINTS) for name in os.listdir(path))
+    except (OSError, ValueError):
+        return False
+
+
+def is_adapter(model: object) -> bool:
+    """Whether what names a model names an adapter instead."""
+    return is_spec(model) and adapter_path(read_spec(model)) is not None
+
+
+def _states_adapter(path: str) -> bool:
+    """Whether a regular file has the field that all configurations of adapters have."""
+    if not os.path.isfile(path):
+        return False  # opening a pipe would wait
+    try:
+        with open(path, "rb") as file:
+            return b'"peft_type"' in file.read(LARGEST_CONFIGURATION)
+    except OSError:
+        return False
+
+
+def _adapter_of_hub(name: str) -> tuple[str, str] | None:
+    """Return the adapter of the hub with a name that is not that of a model."""
+    find, names = _hub()
+    specs = resources.specs_root()
+    if not names.is_id(name) or names.bundled_name(name, specs) is not None:
+        return None
+    path = find.adapter_config(name, LARGEST_CONFIGURATION)
+    return (path, f"{name}/{ADAPTER}") if path is not None else None
+
+
+def located(spec: Spec) -> Spec:
+    """Return a SPEC whose path is that of a file, or its bundled name; any other one as it is.
+
+    Raises ArchError for a name of the hub (`owner/name`) that cannot be found.
+    """
+    path = spec.path
+    if path is None or path == "-" or "\0" in path:
+        return spec
+    if os.path.isfile(config := os.path.join(path, CONFIG)):
+        return spec._replace(path=config)
+    if adapter_path(spec) is not None:
+        help = "count or verify it; for all else, name its base model"
+        raise fail("usage", f"{path} is an adapter, not a model", help=help)
+    return (_of_hub(spec, path) if not os.path.lexists(path) else None) or spec
+
+
+def located_by_name(spec: Spec) -> Spec | None:
+    """Return the model of the hub with a name that is not bundled, if it is in the local cache; otherwise None."""
+    name = spec.model or ""
+    found = _of_hub(spec, name, may_download=False) if "/" not in name else None
+    return None if found == spec else found
+
+
+def _of_hub(spec: Spec, name: str, *, may_download: bool = True) -> Spec | None:
+    find, names = _hub()
+    specs = resources.specs_root()
+    if not names.is_id(name):
+        return None
+    id = names.full_id(name, specs)
+    found = names.bundled_name(id, specs)
+    if found is not None:
+        return spec._replace(path=None, model=found)
+    path = find.cached_config(id, name) if not may_download else find.config(id, LARGEST_CONFIGURATION)
+    return spec._replace(path=path, model=None, label=f"{id}/{CONFIG}", is_stable=False) if path is not None else None
+
+
+def _hub() -> tuple[ModuleType, ModuleType]:
+    from archspec.hub import find, names  # which few commands need
+
+    return find, names

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from archspec import cache, resources
-from archspec.pipeline.locate import is_checkpoint, located
-from archspec.pipeline.spec import Spec, is_spec, place, read_spec
+from archspec.pipeline.spec import Spec, is_checkpoint, is_spec, located, place, read_spec
 from archspec.pipeline.streams import is_stream
 from archspec.source import Diagnostic, fail
 from archspec.table import Table

@@ -17,7 +17,7 @@ from archspec.pytorch.tensor_types import ForwardTypes, has_stream
 from archspec.pytorch.values import FREE, INT, KIND, NONE, REAL, STATIC, Several, Val
 from archspec.resolve import nodes, walk
 from archspec.resolve.unit import Definition
-from archspec.resolve.visitor import Visitor
+from archspec.resolve.walk import Visitor
 
 Env = dict[str, Val | Several]
 

@@ -12,7 +12,7 @@ from archspec.pytorch.scope import Scope
 from archspec.pytorch.static_code import StaticCode
 from archspec.pytorch.values import STATIC, Val
 from archspec.resolve import nodes, walk
-from archspec.resolve.visitor import Visitor
+from archspec.resolve.walk import Visitor
 
 
 class InitStatements(Visitor):

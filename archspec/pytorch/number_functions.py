@@ -18,7 +18,7 @@ from archspec.pytorch.scope import untranslatable
 from archspec.pytorch.statements import Statements
 from archspec.resolve import nodes
 from archspec.resolve.unit import Definition
-from archspec.resolve.visitor import Visitor
+from archspec.resolve.walk import Visitor
 from archspec.syntax.tree import Located
 
 

@@ -2,14 +2,95 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from archspec.ops.rearrange import OTHERS, Pattern, PatternError, parse
+from archspec.record import Record
 from archspec.resolve import nodes
 from archspec.resolve.arguments import has_piped
 from archspec.resolve.nodes import Argument, Invalid
-from archspec.resolve.rearranging import WORDS, read_call
 from archspec.resolve.scope import Scope
+from archspec.source import suggest
 from archspec.syntax import tree
+
+WORDS = ("rearrange", "repeat")
+
+_EXAMPLE = {"rearrange": '"b s (h d) -> b h s d", h = 8', "repeat": '"b d -> b t d", t = 2'}
+
+
+class Rearranging(Record):
+    """A call: its pattern, the literal that has it, the given sizes, and the tensor (None for the piped value)."""
+
+    pattern: Pattern
+    literal: tree.Literal
+    sizes: tuple[tree.Argument, ...]
+    value: tree.Expr | None
+
+
+def read_call(
+    scope: Scope, word: str, expr: tree.Expr, lists: Sequence[tree.Arguments], piped: bool
+) -> Rearranging | None:
+    """Return the parts of a call of `rearrange` or `repeat`; None after reporting an error."""
+    first = lists[0].items if lists else ()
+    literal = first[0].value if first and not first[0].name else None
+    inputs = lists[1].items if len(lists) > 1 else None
+    tensor = None if piped and inputs is None else "x"
+    usage = f"write `{word}({_EXAMPLE[word]}){f'({tensor})' if tensor else ''}`"
+    if not isinstance(literal, tree.Literal) or not isinstance(literal.value, str):
+        scope.fault("pattern", f"`{word}` expects a pattern in quotes first", first[0] if first else expr, help=usage)
+        return None
+    if inputs is None and not piped:
+        scope.fault("missing-argument", f"missing input `x` in call to `{word}`", expr, help=usage)
+        return None
+    if inputs is not None and (len(inputs) != 1 or inputs[0].value is None or inputs[0].name not in ("", "x")):
+        scope.fault("surplus-argument", f"`{word}` expects one input", lists[1], help=usage)
+        return None
+    for item in first[1:]:
+        if item.value is None or not item.name:
+            scope.fault("pattern", f"`{word}` expects sizes by name", item, help=usage)
+            return None
+    pattern = _pattern(scope, word, literal, first[1:])
+    return Rearranging(pattern, literal, first[1:], inputs[0].value if inputs else None) if pattern else None
+
+
+def place_in(literal: tree.Literal, start: int, end: int) -> tree.Name:
+    """Return the location of characters of the string in a literal."""
+    text = literal.value
+    is_plain = isinstance(text, str) and literal.end - literal.start == len(text) + 2
+    return tree.Name(literal.start + 1 + start, literal.start + 1 + end, "") if is_plain and start < end else literal  # pyright: ignore
+
+
+def _pattern(scope: Scope, word: str, literal: tree.Literal, sizes: Sequence[tree.Argument]) -> Pattern | None:
+    """Return the pattern, with each size given at most once and as many as it needs; None after reporting an error."""
+    given: dict[str, tree.Argument] = {}
+    for item in sizes:
+        if item.name in given:
+            message = f"the size of `{item.name}` is specified more than once"
+            scope.fault("repeated-argument", message, item, first=given[item.name])
+            return None
+        given[item.name] = item
+    try:
+        pattern = parse(str(literal.value), tuple(given) if word == "repeat" else None)
+        names = [name for side in (pattern.left, pattern.right) for group in side for name in group.names]
+        unknown = next((name for name in given if name not in names), None)
+        if unknown is None:
+            _check_determined(pattern, given)
+            return pattern
+    except PatternError as problem:
+        scope.fault("pattern", problem.message, place_in(literal, problem.start, problem.end), help=problem.help)
+        return None
+    near = suggest(unknown, [name for name in names if name != OTHERS])
+    scope.fault("unknown-argument", f"the pattern has no axis `{unknown}`", given[unknown], help=near)
+    return None
+
+
+def _check_determined(pattern: Pattern, given: dict[str, tree.Argument]) -> None:
+    """Check that at most one size of each axis has to be inferred."""
+    for group in pattern.left:
+        unknown = [name for name in group.names if name not in given]
+        if len(unknown) > 1:
+            message = f"the sizes of {' and '.join(f'`{name}`' for name in unknown)} are not determined"
+            raise PatternError(message, group.start, group.end, f"pass all but one: `{unknown[0]} = ...`")
 
 
 class BuiltIns:

@@ -6,8 +6,7 @@ import re
 
 from archspec.ops import REQUIRED, Op
 from archspec.resolve import nodes
-from archspec.resolve.arguments import bind, listed, refuse_input
-from archspec.resolve.misplaced import misplaced
+from archspec.resolve.arguments import bind, listed, misplaced, refuse_input
 from archspec.resolve.nodes import Arguments, Bound
 from archspec.resolve.scope import Scope
 from archspec.resolve.unit import Definition, inputs_of, is_numeric

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeGuard
+from typing import TYPE_CHECKING, TypeGuard
 
 from archspec.ops import Op
-from archspec.quantization import Quantization
 from archspec.record import Record, from_values
 from archspec.resolve.patterns import Pattern, numbered, tails
 from archspec.source import Source, Span
 from archspec.syntax import tree
 from archspec.syntax.tree import Located
+
+if TYPE_CHECKING:
+    from archspec.quantization import Quantization
 
 
 class Inputs(Record):

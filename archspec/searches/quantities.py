@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from archspec.bodies.active import parts_read
-from archspec.bodies.choices import has_choices
+from archspec.bodies.fold import has_choices
 from archspec.costs.api import cost
 from archspec.costs.memory import ATTENTION, BITS, FLOATS, in_bytes
 from archspec.counts.count import count

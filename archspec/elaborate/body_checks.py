@@ -1,0 +1,218 @@
+"""Checks of a body: tensors that it does not use, and repeated blocks that most likely lack a residual connection."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+
+from archspec.bodies.fold import arguments, fold_body, fold_calls, fold_loop, yielded
+from archspec.elaborate.application import Applications
+from archspec.elaborate.values import Tensor, Value
+from archspec.ir import Body, Call, Member, Module, Operand, Weight, leaves
+from archspec.ops import OPS
+from archspec.syntax.tree import Located
+
+
+def find_unused(module: Module, body: Body, discarded: Iterable[int]) -> list[str]:
+    """Return the relative names of tensors of `module` that affect neither an output of `body` nor a `discarded` slot,
+    one that the spec assigns to `_`.
+    """
+    live, applied = _live(body, discarded)
+    deep = {name for name, slot in body.weights if slot in live}
+    for address, bodies in applied.items():
+        if address not in module.members:  # a nested module, applied from here
+            deep.update(_used_within(module, address, bodies))
+    unused: list[str] = []
+    for address, member in module.members.items():
+        if member.unused:
+            continue
+        bodies = applied.get(address)
+        if bodies is not None and not any(b.unused for b in bodies):
+            continue
+        if isinstance(member.target, Weight):
+            names = [address]
+        elif bodies is None:
+            names = [f"{address}.{n}" for n, _ in leaves(member.target) if not _excused(member, n)]
+        else:
+            unread = _unread(bodies)
+            names = [f"{address}.{n}" for n in bodies[0].unused if n in unread]
+        unused += [n for n in names if n not in deep]
+    return unused
+
+
+def _live(body: Body, discarded: Iterable[int]) -> tuple[set[int], dict[str, list[Body]]]:
+    """Return the slots that affect an output or a `discarded` slot, and the bodies that do so, by address."""
+    live = set(discarded)
+    applied: dict[str, list[Body]] = {}
+
+    def use(operands: list[tuple[str, Operand]] | tuple[tuple[str, Operand], ...]) -> None:
+        live.update([operand for _, operand in operands if isinstance(operand, int)])
+
+    use(body.outputs)
+    for call in reversed(body.calls):
+        if any(slot in live for _, slot in yielded(call)):
+            use(call.inputs if call.kind != "loop" else _live_inputs(call))
+            if call.body is not None and call.body.module is not None:
+                applied.setdefault(call.address, []).append(call.body)
+    return live, applied
+
+
+def _live_inputs(call: Call) -> list[tuple[str, Operand]]:
+    """Return the inputs of a loop that affect an output of an iteration, or what is assigned to `_` in it."""
+    assert call.body is not None
+    live, _ = _live(call.body, call.body.discarded)
+    return [operand for slot, operand in enumerate(call.inputs) if slot in live]
+
+
+def _unread(bodies: list[Body]) -> set[str]:
+    """Return the tensors that none of several applications of a module reads."""
+    unread = set(bodies[0].unused)
+    for body in bodies[1:]:
+        unread.intersection_update(body.unused)
+    return unread
+
+
+def _used_within(module: Module, address: str, bodies: list[Body]) -> set[str]:
+    unread = _unread(bodies)
+    target = bodies[0].module
+    assert target is not None
+    return {f"{address}.{name}" for name, _ in leaves(target) if name not in unread}
+
+
+def _excused(member: Member, name: str) -> bool:
+    """Whether a declaration inside is marked `unused`."""
+    target = member.target
+    while isinstance(target, Module):
+        address = next((a for a in target.members if name == a or name.startswith(a + ".")), None)
+        if address is None:
+            return False
+        inner = target.members[address]
+        if inner.unused:
+            return True
+        target, name = inner.target, name[len(address) + 1 :]
+    return False
+
+
+# How a value depends on the one at the beginning of an iteration.
+JOINED, KEPT, ONCE, DEEPER, INDEPENDENT = range(5)
+"""Concatenated with what is computed from it; without weights; through one linear map; through several; not at all."""
+
+_SILENCED = r"#\s*no-residual\b"
+
+
+class ResidualCheck:
+    """The check of one loop: which of the values that it carries have no residual connection in any iteration."""
+
+    def __init__(self, interpreter: Applications, at: Located) -> None:
+        self.interpreter = interpreter
+        self.at = at
+        self._calls = len(interpreter.builder.body.calls)
+        self._without: set[str] | None = None
+
+    def iteration(self, before: Mapping[str, Value], after: Mapping[str, Value]) -> None:
+        """Take in an iteration, with the values by name that were carried into it and out of it."""
+        body = self.interpreter.builder.body
+        calls = body.calls[self._calls :]
+        self._calls += len(calls)
+        names = set(after) if self._without is None else self._without
+        if not any(call.kind == "block" for call in calls):
+            names = set[str]()
+        lacking = {name for name in names if _lacks_residual(calls, before[name], name, after)}
+        self._without = set() if lacking and _takes_in(body, calls, before) else lacking
+
+    def report(self) -> None:
+        """Warn about the values that have no residual connection, after the last iteration."""
+        unit = self.interpreter.unit
+        for name in sorted(self._without or ()):
+            text = unit.source.text
+            if re.search(_SILENCED, text[self.at.start :].partition("\n")[0]):
+                continue
+            value = f"`{name}`" if name else "the piped value"
+            self.interpreter.program.report.warn(
+                "no-residual",
+                f"no residual connection carries {value} from one iteration to the next",
+                unit.span(self.at),
+                help="add a residual connection, as in `|> + x`, or end this line with `# no-residual`",
+            )
+
+
+def _lacks_residual(calls: list[Call], first: Value, name: str, after: Mapping[str, Value]) -> bool:
+    """Whether the new value of a name depends on the first only through weights, although the two could be added.
+
+    A first value that reaches another carried value is not lost.
+    """
+    value = after[name]
+    if not isinstance(value, Tensor) or not isinstance(first, Tensor):
+        return False
+    if value.type != first.type or value.type.dtype != "real":
+        return False
+    slots = _dependence(calls, [first.slot])
+    if slots.get(value.slot, INDEPENDENT) == INDEPENDENT:
+        return False
+    return all(slots.get(other.slot, INDEPENDENT) > KEPT for other in after.values() if isinstance(other, Tensor))
+
+
+def _takes_in(body: Body, calls: list[Call], before: Mapping[str, Value]) -> bool:
+    """Whether the carried values meet others that an iteration takes for itself, as the next step of a sequence.
+
+    This is a recurrence, or an earlier value that skips layers.
+    """
+    carried = [value.slot for value in before.values() if isinstance(value, Tensor)]
+    slots = _dependence(calls, carried)
+    outside = set(range(calls[0].first)) - {slot for _, slot in body.weights} - set(carried)
+    taken: set[int] = set()
+    for call in calls:
+        given = [operand for _, operand in call.inputs if isinstance(operand, int)]
+        depends = any(slots.get(slot, INDEPENDENT) != INDEPENDENT for slot in given)
+        if depends and not taken.isdisjoint(given):
+            return True
+        if not depends and not (outside | taken).isdisjoint(given):
+            taken.update(slot for _, slot in yielded(call))
+    return False
+
+
+def _dependence(calls: list[Call], start: Iterable[int]) -> dict[int, int]:
+    """Return how slots depend on those at the start of an iteration."""
+    slots = dict.fromkeys(start, KEPT)
+
+    def visit_op(call: Call, given: list[int]) -> list[int]:
+        return [_of_result(call, given)] * len(call.outputs)
+
+    def visit_call(call: Call, given: list[int]) -> Sequence[int]:
+        assert call.body is not None
+        if min(given, default=INDEPENDENT) == INDEPENDENT:
+            return [INDEPENDENT] * len(call.outputs)
+        return outputs(call.body, tuple(arguments(call, given)))
+
+    @cache
+    def outputs(body: Body, inputs: tuple[int, ...]) -> list[int]:
+        def once(inputs: tuple[int, ...]) -> list[int]:
+            return fold_body(body, inputs, visit_op, visit_call, INDEPENDENT).outputs
+
+        return once(inputs) if body.loop is None else fold_loop(body.loop, inputs, once, min)
+
+    def value_of(operand: object) -> int:
+        return slots.get(operand, INDEPENDENT) if isinstance(operand, int) else INDEPENDENT
+
+    fold_calls(calls, slots, value_of, visit_op, visit_call)
+    return slots
+
+
+def _of_result(call: Call, given: list[int]) -> int:
+    """Return the dependence of the result of an operation.
+
+    The sum of one linear map with what is deeper is a projected residual connection, and so is a linear map of both
+    concatenated.
+    """
+    op = OPS[call.type]
+    dependent = [value for value in given if value != INDEPENDENT]
+    if not dependent:
+        return INDEPENDENT
+    least, most = min(dependent), max(dependent)
+    if op.mixes:
+        return min(least + 1, DEEPER)
+    if op.symbol == "+" and (least, most) == (ONCE, DEEPER):
+        return KEPT
+    is_concatenation = any(input.variadic for input in op.inputs)
+    return JOINED if is_concatenation and least == KEPT < most else least

@@ -1,0 +1,98 @@
+"""The members of a module when all its declarations are known: those of merged modules, and checks of the addresses.
+
+`..: Callee` makes the members of one module those of another, under the same addresses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from archspec.addresses import prefixes
+from archspec.elaborate.program import Program
+from archspec.ir import Leaf, Module, find
+from archspec.resolve import nodes
+from archspec.resolve.unit import Unit
+from archspec.source import Note, Span
+
+
+def merge(program: Program, module: Module, other: Module, modifiers: tuple[str, ...], at: Span) -> None:
+    """Add the members of another module, declared at `at`; reports an error for an address that is already declared."""
+    if other in program.incomplete:
+        program.incomplete.add(module)
+    twice = next((address for address in other.members if address in module.members), None)
+    if twice is not None:
+        _refuse(program, module, other, twice, at)
+        return
+    frozen, unused = "frozen" in modifiers, "unused" in modifiers
+    for address, member in other.members.items():
+        held, spare = frozen or member.frozen, unused or member.unused
+        module.members[address] = member._replace(frozen=held, unused=spare, span=at)
+    module.absent |= other.absent
+    module.merged[at] = other
+
+
+def merge_ties(module: Module) -> None:
+    """Make the ties of merged modules, except those inside their members, which are made."""
+    for other in module.merged.values():
+        for alias, counted in other.aliases.items():
+            leaf = find(module, alias)
+            if alias in module.aliases or not isinstance(leaf, Leaf):
+                continue
+            module.aliases[alias] = counted
+            if leaf.weight.kind == "param":
+                module.total -= leaf.weight.size
+                module.frozen -= leaf.weight.size if leaf.frozen else 0
+
+
+def merge_roles(module: Module) -> None:
+    """Add the roles of merged modules, which take precedence over those of the module itself."""
+    for other in module.merged.values():
+        roles = dict(other.roles)
+        own = roles.pop("", None)
+        module.roles += roles.items()
+        if own is not None:
+            plain = [address for address in other.members if roles.keys().isdisjoint(prefixes(address))]
+            module.roles += [(address, own) for address in plain]
+
+
+def _refuse(program: Program, module: Module, other: Module, address: str, at: Span) -> None:
+    """Report that a merged module declares what is already declared."""
+    first = module.members[address].span
+    if first == at:
+        message = f"address `{address}` of `{other.type}` is declared again in each loop iteration"
+        help = f"put the index into an address, as in `layer[i]: {other.type}(...)`"
+        program.error("duplicate-address", message, at, help=help)
+        return
+    message = f"address `{address}` of `{other.type}` is already declared"
+    inside = Note(f"`{other.type}` declares it here", other.members[address].span)
+    help = f"leave one of them out, or give `{other.type}` an address"
+    program.error("duplicate-address", message, at, notes=(Note("first declared here", first), inside), help=help)
+
+
+def check_nesting(program: Program, module: Module) -> None:
+    """Report addresses inside other declared addresses, because they would have two owners."""
+    members = module.members
+    for address, member in members.items():
+        end = address.find(".")
+        while end >= 0:
+            outer = members.get(address[:end])
+            if outer is not None:
+                program.error(
+                    "duplicate-address",
+                    f"address `{address}` is inside `{address[:end]}`, which is already declared",
+                    member.span,
+                    notes=(Note("declared here", outer.span),),
+                )
+                break
+            end = address.find(".", end + 1)
+
+
+def check_roles(program: Program, unit: Unit, module: Module, roles: Sequence[tuple[str, nodes.Address]]) -> None:
+    """Check that the addresses of roles are declared, or excluded by the hyperparameters."""
+    if not roles or unit.broken or module in program.incomplete:
+        return
+    around = {prefix for own in (*module.members, *module.absent) for prefix in prefixes(own)}
+    for address, node in roles:
+        left_out = not module.absent.isdisjoint(("", *prefixes(address)))
+        if address not in around and not left_out and find(module, address) is None:
+            program.error("unknown-address", f"nothing is declared at `{address}`", unit.span(node.at))
