@@ -33,8 +33,9 @@ def graph_of(body: Body, table: Table, level: str = "layer", depth: int | None =
         if not walker.sheet.has_tensors:
             _add_tensors(walker.sheet, table)
         roles: dict[str, int] = {}
-        for tensor in table.tensors:
-            roles[tensor.role or ""] = roles.get(tensor.role or "", 0) + tensor.params
+        distinct = table.tensors.distinct
+        for role, params in table.tensors.column([(tensor.role or "", tensor.params) for tensor in distinct]):
+            roles[role] = roles.get(role, 0) + params
         graph = Graph(blocks=dict(walker.blocks), model=table.model, params=table.params.total, roles=roles)
         if walker.repeats:
             graph.graph["repeats"] = dict(walker.repeats)
@@ -57,7 +58,8 @@ def _add_tensors(sheet: Sheet, table: Table) -> None:
 
     The role of a node whose tensors are all counted elsewhere is that of their names at its address.
     """
-    role_of = {tensor.name: tensor.role for tensor in table.tensors}
+    tensors = table.tensors
+    role_of = dict(zip(tensors.names(), tensors.column([tensor.role for tensor in tensors.distinct]), strict=True))
     names: dict[str, list[str]] = {}
     for name, node in sheet.counted.items():
         names.setdefault(node, []).append(name)
