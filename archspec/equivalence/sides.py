@@ -93,8 +93,12 @@ def example_sizes(body: Body, start: int = SMALLEST) -> dict[str, int]:
 
 
 def are_possible(sizes: Mapping[str, int], body: Body, least: int = 1) -> bool:
-    """Whether all axes of all values in a body, if they depend on these sizes, have `least` elements."""
+    """Whether all axes of all values in a body, if they depend on these sizes, have `least` elements, and all loops as
+    many iterations.
+    """
     shapes = [type.shape for type in body.types]
+    if body.loop is not None:
+        shapes.append((body.loop.iterations,))
     found = {size for shape in shapes for size in shape if isinstance(size, Polynomial)}
     bodies = [call.body for call in body.calls if call.body is not None]
     return all(size.at(sizes) >= least for size in found if symbols(size) <= sizes.keys()) and all(

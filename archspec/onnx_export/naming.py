@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from importlib import import_module
 from itertools import count
 from typing import Any
@@ -21,6 +21,9 @@ _SCOPES = "pkg.torch.onnx.name_scopes"
 _APPLICATION = re.compile(r"@\d+$")
 """The number of an application, after the address of a module that is applied more than once."""
 
+_PART = re.compile(r"_split_\d+$")
+"""What the optimizer adds to the name of a value for each of the parts into which it is split."""
+
 _SYMBOL = re.compile(r"\b[su]\d+\b")
 
 
@@ -31,14 +34,13 @@ def named(model: Model, found: Exported) -> Any:
     """
     program: Any = found.program.model
     graph: Any = program.graph
-    for node in graph.all_nodes():
-        node.metadata_props[ADDRESS] = _address(node)
+    addresses = dict(_addresses(graph))
     stored = _stored(model, found)
     inputs = [(value, found.inputs[value.name]) for value in graph.inputs]
     _fold_constants(program, stored.values())
     taken = {*stored, *model.inputs, *model.outputs}
     _name_constants(graph, {name for name, _ in found.module.named_buffers()}, taken)
-    _name_nodes(model, graph, taken)
+    _name_nodes(model, graph, addresses, taken)
     for value, name in (*inputs, *zip(graph.outputs, model.outputs, strict=True)):
         value.name = name
     for name, value in stored.items():
@@ -95,34 +97,51 @@ def _name_constants(graph: Any, tables: Collection[str], taken: set[str]) -> Non
             value.name = _free("/constant", taken)
 
 
-def _name_nodes(model: Model, graph: Any, taken: set[str]) -> None:
+def _addresses(graph: Any, around: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the names of values, each with the address of the innermost module that computes it.
+
+    Those in the body of a loop without one have the address of the loop, `around`.
+    """
+    for node in graph:
+        scopes: list[str] = ast.literal_eval(node.metadata_props.get(_SCOPES, "[]"))
+        modules = [scope for scope in scopes[:-1] if not scope.startswith("_empty_nn_module")]
+        address = node.metadata_props[ADDRESS] = _APPLICATION.sub("", modules[-1]) if modules else around
+        yield from ((value.name, address) for value in node.outputs)
+        for body in _bodies(node):
+            yield from _addresses(body, address)
+
+
+def _bodies(node: Any) -> list[Any]:
+    """Return the graphs that an operation runs."""
+    return [attribute.as_graph() for attribute in node.attributes.values() if attribute.type.name == "GRAPH"]
+
+
+def _name_nodes(model: Model, graph: Any, addresses: Mapping[str, str], taken: set[str]) -> None:
     """Name nodes, and the values that they compute, by the address of their module and their operation."""
     types = {row.address: row.type for row in internals(model).table.modules}
-    for node in graph.all_nodes():
-        address = node.metadata_props.get(ADDRESS, "")
+    for node in graph:
+        before = addresses.get(_PART.sub("", node.outputs[0].name), "")  # if the optimizer has replaced the node
+        address = node.metadata_props.get(ADDRESS, before)
         node.metadata_props.clear()
         if address:
             node.metadata_props[ADDRESS] = address
             if address in types:
                 node.metadata_props[TYPE] = types[address]
         node.name = _free(f"{address}/{node.op_type}", taken)
+        for body in _bodies(node):
+            for value in body.inputs:
+                value.name = _free(f"{node.name}/{'index' if value is body.inputs[-1] else 'state'}", taken)
+            _name_nodes(model, body, addresses, taken)
         for i, value in enumerate(node.outputs):
             value.name = f"{node.name}:{i}" if i else node.name
             value.metadata_props.clear()
-
-
-def _address(node: Any) -> str:
-    """Return the address of the innermost module that applies an operation; "" for the model itself."""
-    scopes: list[str] = ast.literal_eval(node.metadata_props.get(_SCOPES, "[]"))
-    modules = [scope for scope in scopes[:-1] if not scope.startswith("_empty_nn_module")]
-    return _APPLICATION.sub("", modules[-1]) if modules else ""
 
 
 def _set_shapes(model: Model, graph: Any, sizes: Mapping[str, str]) -> None:
     """Name the sizes of values as in the spec; those of inputs and outputs are its types."""
     ir: Any = import_module("onnx_ir")
     for node in graph.all_nodes():
-        for value in node.outputs:
+        for value in (*node.outputs, *[value for body in _bodies(node) for value in body.inputs]):
             if value.shape is not None:
                 value.shape = ir.Shape([_renamed(size, sizes) for size in value.shape])
     for value in (*graph.inputs, *graph.outputs):

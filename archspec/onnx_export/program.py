@@ -14,12 +14,12 @@ from archspec.equivalence.calls.values import Untranslatable
 from archspec.equivalence.capture import Capture, exported
 from archspec.equivalence.places import Places
 from archspec.equivalence.sides import example_sizes, require_all_sizes
-from archspec.ir import Body
 from archspec.model import Model, internals
 from archspec.normal.arrays import Array, Arrays
-from archspec.pytorch.build import to_torch, torch_or_fail
+from archspec.onnx_export.loops import functions, with_loops
+from archspec.pytorch.build import module_of, torch_or_fail, torch_source
 from archspec.pytorch.interface import interface_of
-from archspec.source import ArchError, Span, fail
+from archspec.source import ArchError, fail
 
 if TYPE_CHECKING:
     from torch import nn
@@ -57,7 +57,7 @@ def export(model: Model) -> Exported:
 
     Raises ArchError (`untranslatable`) for anything that the exporter cannot express.
     """
-    module = to_torch(model).eval().requires_grad_(False)
+    module = module_of(model, with_loops(torch_source(model)), functions()).eval().requires_grad_(False)
     names = dict(zip(model.inputs, (slot.name for slot in interface_of(model).inputs), strict=True))
     types = {names[name]: type for name, type in model.inputs.items()}
     body = internals(model).body
@@ -73,27 +73,17 @@ def export(model: Model) -> Exported:
         require_all_sizes(capture, module, types, body, sizes)
         symbols = {str(symbol): str(capture.size(size)) for symbol, size in _symbols(recorded)}
     except Untranslatable as problem:
-        raise refusal(model, str(problem), _loop(body)) from problem
+        raise refusal(model, str(problem)) from problem
     try:
         return Exported(module, _converted(recorded), symbols, {names[name]: name for name in names})
     except Untranslatable as problem:
         raise refusal(model, str(problem)) from problem
 
 
-def refusal(model: Model, reason: str, span: Span | None = None) -> ArchError:
-    """Return the error for a model that cannot be exported; `span` is the location of what cannot."""
+def refusal(model: Model, reason: str) -> ArchError:
+    """Return the error for a model that cannot be exported."""
     found = internals(model)
-    message = f"cannot export {model.name} to ONNX: {reason}"
-    return fail("untranslatable", message, span or found.unit.span(found.node.name))
-
-
-def _loop(body: Body) -> Span | None:
-    """Return the location of the first loop over a dimension, which the exporter unrolls."""
-    for call in body.calls:
-        span = call.span if call.kind == "loop" else _loop(call.body) if call.body is not None else None
-        if span is not None:
-            return span
-    return None
+    return fail("untranslatable", f"cannot export {model.name} to ONNX: {reason}", found.unit.span(found.node.name))
 
 
 def _no_tensor(*_: object) -> Array:
@@ -113,7 +103,7 @@ def _converted(recorded: Any) -> Any:
     torch = import_module("torch")
     translations = import_module("archspec.onnx_export.translations").translations()
     try:
-        with _silent():
+        with _silent(), torch.no_grad():
             return torch.onnx.export(recorded, verbose=False, optimize=False, custom_translation_table=translations)
     except torch.onnx.OnnxExporterError as error:
         raise Untranslatable(_reason(error)) from error

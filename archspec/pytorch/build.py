@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from archspec.ir import Leaf, canonical, find
@@ -46,13 +48,17 @@ def to_torch(model: ModelLike, /, **overrides: Any) -> nn.Module:
     Raises ArchError: `missing-package` without PyTorch, `untranslatable` for anything that PyTorch cannot express, and
     as `archspec.load` does.
     """
-    torch = torch_or_fail()
+    torch_or_fail()
     compiled = model_of(model, overrides)
-    text = torch_source(compiled)
-    namespace: dict[str, Any] = {"__name__": f"archspec.built.{compiled.name}"}
-    exec(compile(text, f"<{compiled.name} in PyTorch>", "exec"), namespace)
+    return module_of(compiled, torch_source(compiled), {})
+
+
+def module_of(model: Model, code: str | ast.Module, names: Mapping[str, Any]) -> nn.Module:
+    """Return the module that a generated file makes, or code made from one, which also reads `names`."""
+    namespace: dict[str, Any] = {"__name__": f"archspec.built.{model.name}", **names}
+    exec(compile(code, f"<{model.name} in PyTorch>", "exec"), namespace)
     module: nn.Module = namespace["build"]()
-    _check(module, torch, compiled)
+    _check(module, torch_or_fail(), model)
     return module
 
 
