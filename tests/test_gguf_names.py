@@ -15,15 +15,21 @@ ARCHITECTURES = {
     "bert-base-uncased": "BERT",
     "bert-base-uncased-pretraining": "BERT",
     "bloom-560m": "BLOOM",
+    "camembert-base": "BERT",
     "deepseek-v3": "DEEPSEEK2",
+    "distilbert-base-uncased": "BERT",
+    "distilbert-base-uncased-mlm": "BERT",
+    "eurobert-210m": "EUROBERT",
     "falcon-7b": "FALCON",
     "gemma-2-2b": "GEMMA2",
     "gemma-3-1b": "GEMMA3",
+    "gpt-j-6B": "GPTJ",
     "gpt-neox-20b": "GPTNEOX",
     "gpt-oss-20b": "GPT_OSS",
     "gpt2": "GPT2",
     "granite-3.1-2b": "GRANITE",
     "llama-3.1-8b": "LLAMA",
+    "mamba-130m": "MAMBA",
     "mistral-7b-v0.1": "LLAMA",
     "mixtral-8x7b": "LLAMA",
     "modernbert-base": "MODERN_BERT",
@@ -33,18 +39,37 @@ ARCHITECTURES = {
     "qwen2-0.5b": "QWEN2",
     "qwen3-0.6b": "QWEN3",
     "qwen3-30b-a3b": "QWEN3MOE",
+    "roberta-base": "BERT",
     "starcoder2-3b": "STARCODER2",
     "t5-small": "T5",
     "t5-v1_1-base": "T5",
+    "xlm-roberta-base": "BERT",
 }
+CLASSES = {
+    "BertForSequenceClassification": "BERT",
+    "DistilBertForSequenceClassification": "BERT",
+    "LlamaModel": "LLAMA",
+    "ModernBertForSequenceClassification": "MODERN_BERT",
+    "RobertaForSequenceClassification": "BERT",
+    "XLMRobertaForSequenceClassification": "BERT",
+}
+"""Classes of `transformers`; labels of heads have names."""
 
-DROPPED = re.compile(r"(bert\.)?pooler\.|cls\.|(en|de)coder\.embed_tokens\.|lm_head\.")
+DROPPED = re.compile(r"pooler\.|cls\.|(en|de)coder\.embed_tokens\.|lm_head\.|vocab_")
 """What the conversion leaves out, also because another name of the tensor is stored."""
+
+
+PREFIXES = {"BERT": ("bert.", "roberta.", "distilbert."), "MODERN_BERT": ("model.",), "EUROBERT": ("model.",)}
+"""What the conversion of an architecture removes first."""
+
+
+def without_prefix(name: str, architecture: str) -> str:
+    return next((name[len(each) :] for each in PREFIXES.get(architecture, ()) if name.startswith(each)), name)
 
 
 def before_mapping(name: str) -> Iterator[str]:
     """The names that llama.cpp's conversion gives a tensor before it looks them up."""
-    name = name.removeprefix("bert.")
+    name = re.sub(r"^classifier\.(weight|bias)", r"classifier.out_proj.\1", name)  # if the labels have names
     name = name.replace("e_score_correction_bias", "e_score_correction.bias")
     name = re.sub(r"(mlp|block_sparse_moe)\.experts\.\d+\.", r"\1.experts.", name)
     name = re.sub(r"^transformer\.(h\.\d+\.self_attention|h\.\d+\.post_attention|word_embeddings_)", r"\1", name)
@@ -70,11 +95,11 @@ class Anything:
 
 
 @pytest.mark.slow  # which needs a package that nothing else does
-@pytest.mark.parametrize("case", ARCHITECTURES.items(), ids=ARCHITECTURES)
+@pytest.mark.parametrize("case", (ARCHITECTURES | CLASSES).items(), ids=ARCHITECTURES | CLASSES)
 def test_names_are_those_of_llama_cpp(case: tuple[str, str]) -> None:
     gguf: Any = pytest.importorskip("gguf")
     model, architecture = case
-    loaded = archspec.load(model)
+    loaded = archspec.load(model if model in ARCHITECTURES else {"architectures": [model]})
     names = gguf.get_tensor_name_map(gguf.MODEL_ARCH[architecture], 200)
     (family, *_) = gguf_names_of(internals(loaded).compiled.module.type, specs_root())
     tensors = [*loaded.tensors, *loaded.buffers]
@@ -84,6 +109,7 @@ def test_names_are_those_of_llama_cpp(case: tuple[str, str]) -> None:
         place = family.place(name, Anything())
         assert taken.isdisjoint([(each, place.number) for each in place.names]), name
         taken.update((each, place.number) for each in place.names)
-        ours = [each.removeprefix("bert.") for each in place.names]
-        theirs = [names.get_name(each, try_suffixes=(".weight", ".bias")) for each in before_mapping(name)]
-        assert ours == theirs or (DROPPED.match(name) and (not ours or theirs == [None])), name
+        ours = [without_prefix(each, architecture) for each in place.names]
+        given = without_prefix(name, architecture)
+        theirs = [names.get_name(each, try_suffixes=(".weight", ".bias")) for each in before_mapping(given)]
+        assert ours == theirs or (DROPPED.match(given) and (not ours or theirs == [None])), name

@@ -66,13 +66,29 @@ ROUTED: Shapes = {"ffn_gate_exps": (4, 6, 32), "ffn_up_exps": (4, 6, 32), "ffn_d
 ROUTED |= {"ffn_gate_inp": (4, 32), **SHARED}
 DEEPSEEK |= {f"blk.1.{name}.weight": shape for name, shape in ROUTED.items()} | {"blk.1.exp_probs_b.bias": (4,)}
 
+NO_TYPES = {name: shape for name, shape in BERT.items() if name != "token_types.weight"}
+MAMBA_LAYER: Shapes = {"ssm_a": (64, 4), "ssm_d": (64,), "ssm_in.weight": (128, 32), "ssm_x.weight": (11, 64)}
+MAMBA_LAYER |= {"attn_norm.weight": (32,), "ssm_conv1d.weight": (64, 4), "ssm_conv1d.bias": (64,)}
+MAMBA_LAYER |= {"ssm_dt.weight": (64, 3), "ssm_dt.bias": (64,), "ssm_out.weight": (32, 64)}
+MAMBA = {"token_embd.weight": (64, 32), "output_norm.weight": (32,)} | layers(MAMBA_LAYER, end="")
+ONE_BY_ONE: Shapes = {f"{part}.{i}": (48, 32) for part in ("ffn_gate", "ffn_up") for i in range(3)}
+ONE_BY_ONE |= {f"ffn_down.{i}": (32, 48) for i in range(3)} | {"ffn_gate_inp": (3, 32)}
+OLD_MIXTRAL = OUTER | layers(ATTENTION, NORMS)
+OLD_MIXTRAL |= {f"blk.{i}.{name}.weight": shape for i in range(2) for name, shape in ONE_BY_ONE.items()}
+
 GROUPS: dict[str, Any] = {**SIZES, "groups": 2, "size": 8}
 MODELS: dict[str, tuple[str, dict[str, Any], Shapes]] = {
     "llama": ("llama-3.1-8b", GROUPS, LLAMA),
     "mixtral": ("mixtral-8x7b", {**GROUPS, "experts": 3}, MIXTRAL),
+    "mixtral, older": ("mixtral-8x7b", {**GROUPS, "experts": 3}, OLD_MIXTRAL),
+    "mamba": ("mamba-130m", {"vocab": 64, "hidden": 32, "layers": 2, "states": 4, "rank": 3}, MAMBA),
     "gpt2": ("gpt2", {**SIZES, "positions": 16}, GPT2),
     "gpt-oss": ("gpt-oss-20b", {**GROUPS, "experts": 3, "chosen": 2}, GPT_OSS),
     "bert": ("bert-base-uncased-nopooler", {**SIZES, "positions": 16}, BERT),
+    "roberta": ("roberta-base", {**SIZES, "positions": 18, "types": 2, "pooler": False}, BERT),
+    "camembert": ("camembert-base", {**SIZES, "positions": 16, "types": 2, "pooler": False}, BERT),
+    "distilbert": ("distilbert-base-uncased", {**SIZES, "positions": 16}, NO_TYPES),
+    "eurobert": ("eurobert-210m", GROUPS, {n: shape for n, shape in LLAMA.items() if n != "output.weight"}),
     "deepseek": (
         "deepseek-v3",
         {**SIZES, "q_rank": 8, "kv_rank": 12, "nope_size": 16, "rope_size": 8, "value_size": 10, "dense_layers": 1}
@@ -98,9 +114,25 @@ def write(folder: Path, shapes: Shapes, **types: str) -> str:
 def test_a_file_matches_its_model(tmp_path: Path, case: str) -> None:
     found = archspec.verify(model_of(case), write(tmp_path, MODELS[case][2]))
     assert found.is_exact, found
-    assert found.stored.elements == sum(tensor.params for tensor in model_of(case).tensors) + sum(
-        4 for name in MODELS[case][2] if "exp_probs" in name
-    )
+    others = {"deepseek": 4, "roberta": -2 * 32}.get(case, 0)  # a buffer, rows that are left out
+    assert found.stored.elements == sum(tensor.params for tensor in model_of(case).tensors) + others
+
+
+def test_heads_of_encoders(tmp_path: Path) -> None:
+    config = {"vocab_size": 64, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "num_labels": 5}
+    config |= {"intermediate_size": 48, "max_position_embeddings": 18, "type_vocab_size": 2}
+    shapes = BERT | biased({"cls": (32, 32), "cls.output": (5, 32)})
+    roberta = config | {"architectures": ["RobertaForSequenceClassification"]}
+    found = archspec.verify(archspec.load(roberta), write(tmp_path, shapes))
+    assert found.is_exact, found
+    assert "`position_embd` is `embeddings.position_embeddings` without its first 2 rows (1 name)" in str(found)
+    bert = config | {"architectures": ["BertForSequenceClassification"], "max_position_embeddings": 16}
+    for head in ("cls", "cls.output"):
+        found = archspec.verify(archspec.load(bert), write(tmp_path, BERT | biased({head: (5, 32)})))
+        assert [finding.fold.pattern for finding in found.findings] == [
+            "bert.pooler.dense.weight",
+            "bert.pooler.dense.bias",
+        ]
 
 
 @pytest.mark.parametrize("case", MODELS)
@@ -129,6 +161,8 @@ def test_the_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "ignored, because the conversion to GGUF adds it: `rope_freqs.weight`" in lines
     mixtral = str(archspec.verify(model_of("mixtral"), write(tmp_path, MIXTRAL))).splitlines()
     assert "`ffn_gate_exps` is `block_sparse_moe.experts.*.w1`, stacked (2 names)" in mixtral
+    mamba = str(archspec.verify(model_of("mamba"), write(tmp_path, MAMBA))).splitlines()
+    assert "`ssm_conv1d.weight` is `mixer.conv1d.weight`, squeezed (2 names)" in mamba
     transposed = str(archspec.verify(model_of("gpt2"), write(tmp_path, GPT2))).splitlines()
     assert "`attn_qkv.weight` is `attn.c_attn.weight`, transposed (2 names)" in transposed
     joined = str(archspec.verify(model_of("gpt-oss"), write(tmp_path, GPT_OSS))).splitlines()

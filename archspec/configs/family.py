@@ -137,7 +137,8 @@ def _family(type: str, documents: list[_Mapping], common: _Mapping) -> Family:
         entries |= document.get("fields", {})
         ignored.update(document.get("ignored", ()))
         names = document.get("names", names)
-        gguf = document.get("gguf", gguf)
+        own = document.get("gguf", [])
+        gguf = [*[entry for entry in gguf if entry[0] not in [published for published, *_ in own]], *own]
     fields: dict[str, Field] = {}
     for name, entry in entries.items():
         fields |= dict.fromkeys((name, *entry.get("also", ())), _field(name, entry, common["values"]))

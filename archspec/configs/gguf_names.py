@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from functools import cache, cached_property
 from typing import NamedTuple
 
@@ -14,13 +14,14 @@ class Rule(NamedTuple):
     """A run of segments in published names, and the runs that stand for it in a GGUF file.
 
     Without `parts`, the conversion drops these tensors. With several, their tensors are parts of one. If `parts` have
-    fewer `*`, the tensors that differ in the last number are stacked. `how` is "transposed" if the last two axes are
-    exchanged, or "heads" (see `archspec.verification.gguf`).
+    fewer `*`, the tensors that differ in the last number are stacked. `how` is what else the conversion does (see
+    `archspec.verification.gguf`). If it `is_optional`, another rule applies where a file does not have the parts.
     """
 
     published: str
     parts: tuple[str, ...]
     how: str = ""
+    is_optional: bool = False
 
     @property
     def is_stack(self) -> bool:
@@ -45,7 +46,11 @@ class GGUFNames:
     def __init__(self, family: Family) -> None:
         self.type = family.type
         self.added = {part for published, parts, _ in family.gguf if published is None for part in parts}
-        self.rules = [Rule(published, parts, how) for published, parts, how in family.gguf if published is not None]
+        self.rules: list[Rule] = []
+        for i, (published, parts, how) in enumerate(family.gguf):
+            if published is not None:
+                has_another = any(published == other for other, *_ in family.gguf[i + 1 :])
+                self.rules.append(Rule(published, parts, how, has_another or len(parts) > 1))
 
     @cached_property
     def _hints(self) -> list[tuple[str, Rule]]:
@@ -65,12 +70,22 @@ class GGUFNames:
             if not rule.parts:
                 return Place((), None, rule)
             names = tuple([pattern.sub(substitution(rule.published, part)[1], place.names[0]) for part in rule.parts])
-            if len(names) > 1 and not all(name in stored for name in names):
+            if rule.is_optional and not are_stored(names, stored):
                 continue
             number = int(match[match.re.groups]) if rule.is_stack and match[match.re.groups].isdecimal() else None
             tells_more = rule.is_stack or len(names) > 1 or rule.how
             place = Place(names, number, rule) if tells_more else place._replace(names=names)
         return place
+
+
+def are_stored(names: Sequence[str], stored: Container[str]) -> bool:
+    """Whether a file has all names, as they are or without a prefix (`bert.`)."""
+    return any(all(name in stored for name in each) for each in (names, without_prefix(names)))
+
+
+def without_prefix(names: Sequence[str]) -> tuple[str, ...]:
+    """Return names without their first segments."""
+    return tuple([name.partition(".")[2] for name in names])
 
 
 @cache

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from archspec.checkpoints.entries import Entry
-from archspec.configs.gguf_names import GGUFNames, Place, Rule
+from archspec.configs.gguf_names import GGUFNames, Place, Rule, without_prefix
 from archspec.verification.naming import NamingVariant
 
 
@@ -19,7 +19,7 @@ class GGUFMatch(NamedTuple):
     notes: list[str]
 
 
-def match_gguf(spec: Sequence[str], stored: Mapping[str, Entry], family: GGUFNames) -> GGUFMatch:
+def match_gguf(spec: Iterable[str], stored: Mapping[str, Entry], family: GGUFNames) -> GGUFMatch:
     """Match the names of a spec with `stored`, the tensors of a file by name, as the list of a family tells."""
     places = {name: _without_prefix(family.place(name, stored), stored) for name in spec}
     present = {name: place for name, place in places.items() if place.names and all(n in stored for n in place.names)}
@@ -57,7 +57,7 @@ def match_gguf(spec: Sequence[str], stored: Mapping[str, Entry], family: GGUFNam
 def _without_prefix(place: Place, stored: Mapping[str, Entry]) -> Place:
     """Return a place without the prefix of the spec's names (`bert.`), where the file has none."""
     if place.names and not any(name in stored for name in place.names):
-        shorter = tuple([name.partition(".")[2] for name in place.names])
+        shorter = without_prefix(place.names)
         if all(name in stored for name in shorter):
             return place._replace(names=shorter)
     return place
@@ -68,6 +68,7 @@ def _combined(parts: Sequence[Entry], how: str) -> Entry | None:
 
     "transposed" exchanges the last two axes of each part; parts are joined along the last axis. "heads" are keys and
     values by head: the keys are transposed, both are joined along the second axis, and the first two become one.
+    "squeezed" removes an axis of 1 element before the last. "from N" leaves out the first N rows.
     """
     shapes = [part.shape for part in parts]
     if how and any(len(shape) < 2 for shape in shapes):
@@ -77,6 +78,10 @@ def _combined(parts: Sequence[Entry], how: str) -> Entry | None:
     shape: tuple[int, ...] | None = shapes[0]
     if how == "heads":
         shape = _of_heads(*shapes)
+    elif how == "squeezed":
+        shape = (*shapes[0][:-1], 1, shapes[0][-1])
+    elif how.startswith("from "):
+        shape = (shapes[0][0] + int(how.removeprefix("from ")), *shapes[0][1:])
     elif len(shapes) > 1:
         is_fit = all(shapes) and len({shape[:-1] for shape in shapes}) == 1
         shape = (*shapes[0][:-1], sum(shape[-1] for shape in shapes)) if is_fit else None
@@ -97,7 +102,7 @@ def _slice(stack: Entry, number: int) -> Entry:
 
 
 def _variant(rule: Rule, names: int) -> NamingVariant:
-    kind = "stacked" if rule.is_stack else "joined" if len(rule.parts) > 1 else "transposed"
+    kind = "stacked" if rule.is_stack else "joined" if len(rule.parts) > 1 else rule.how
     return NamingVariant(kind, ", ".join(rule.parts), rule.published, names)
 
 

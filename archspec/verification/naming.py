@@ -27,7 +27,8 @@ class NamingVariant(NamedTuple):
 
     `kind` is "rename" (both are patterns), "prefix" (one of them is ""), "norm" (both are last segments) or "live"
     (both are runs of segments, in which `*` stands for one). For GGUF files, `kind` is also "gguf" (the names of a
-    program are those of a model type), "stacked", "joined" or "transposed" (runs whose tensors are rearranged).
+    program are those of a model type), "stacked", "joined", "transposed" or another `how` of a rule (runs whose
+    tensors are rearranged).
     """
 
     kind: str

@@ -146,6 +146,9 @@ def _variant(spelling: NamingVariant) -> str:
     if spelling.kind == "joined":
         parts = " and ".join(f"`{part}`" for part in spelling.checkpoint.split(", "))
         return f"{parts} are parts of `{spelling.spec}` ({names})"
-    if spelling.kind in ("stacked", "transposed"):
+    if spelling.kind in ("stacked", "transposed", "squeezed"):
         return f"`{spelling.checkpoint}` is `{spelling.spec}`, {spelling.kind} ({names})"
+    if spelling.kind.startswith("from "):
+        rows = spelling.kind.removeprefix("from ")
+        return f"`{spelling.checkpoint}` is `{spelling.spec}` without its first {rows} rows ({names})"
     return f"`{spelling.checkpoint}` is read as `{spelling.spec}` in {names}"

@@ -151,10 +151,15 @@ def _match_gguf(table: Table, checkpoint: Checkpoint, renames: Sequence[Rename],
     """Match the names of a GGUF file by the lists of families, if one of these fits better."""
     called, used, unmatched = renamed([entry.name for entry in checkpoint.entries], renames)
     stored = {called[entry.name]: entry for entry in checkpoint.entries}
+    specified = _specified(table)
+
+    def differences(match: Match) -> int:
+        return len(match.others) + sum(entry.shape != specified[name][1] for name, entry in match.found.items())
+
     for family in gguf_names_of(table.modules[0].type, specs_root()):
-        match = match_gguf([*_specified(table)], stored, family)
-        if len(match.others) < len(best.others):
-            best = Match(match.found, match.others, used + match.spellings, unmatched, match.notes)
+        found = match_gguf(specified, stored, family)
+        match = Match(found.found, found.others, used + found.spellings, unmatched, found.notes)
+        best = min(best, match, key=differences)
     return best
 
 
