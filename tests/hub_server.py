@@ -1,6 +1,7 @@
 """A small HTTP server that behaves as the hub does: files, ranges, redirects to storage, and its errors."""
 
 import hashlib
+import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -40,6 +41,9 @@ def serving(hub: Hub) -> Iterator[Hub]:
             hub.requests.append((self.command, path, self.headers.get("Range")))
             stored = path.startswith("storage/")
             id, _, file = path.removeprefix("storage/").partition("/resolve/main/")
+            listed = path.removeprefix("api/models/").removesuffix("/tree/main")
+            if path == f"api/models/{listed}/tree/main" and listed in hub.models:
+                return self.send_list([*hub.models[listed]])
             if id in hub.gated:
                 return self.fail(401, "GatedRepo")
             if id not in hub.models:
@@ -47,7 +51,7 @@ def serving(hub: Hub) -> Iterator[Hub]:
             if file not in hub.models[id]:
                 return self.fail(404, "EntryNotFound")
             data = hub.models[id][file]
-            if file.endswith(".safetensors") and not stored:  # large files are somewhere else
+            if file.endswith((".safetensors", ".gguf")) and not stored:  # large files are somewhere else
                 return self.send(302, b"", with_body, data, {"Location": f"{hub.url}/storage/{path}"})
             asked = self.headers.get("Range")
             if asked and hub.has_ranges:
@@ -72,6 +76,15 @@ def serving(hub: Hub) -> Iterator[Hub]:
                     self.wfile.write(part)
                 except OSError:  # the client has seen enough
                     self.close_connection = True
+
+        def send_list(self, files: list[str]) -> None:
+            rows = [{"type": "file", "path": file, "size": 1, "oid": COMMIT} for file in files]
+            data = json.dumps(rows).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
 
         def fail(self, status: int, code: str) -> None:
             self.send_response(status)

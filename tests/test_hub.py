@@ -9,12 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import checkpoints
 import pytest
 import yaml
 from hub_server import COMMIT, Hub, serving
 
 import archspec
-from archspec.hub.names import is_id
+from archspec.hub.names import gguf_file, is_id
 from archspec.pipeline.tables import table_of
 from archspec.resources import specs_root
 
@@ -34,6 +35,10 @@ def safetensors(shapes: dict[str, tuple[int, ...]], more: str = "") -> bytes:
         end += size
     text = json.dumps(header).encode()
     return len(text).to_bytes(8, "little") + text + bytes(end)
+
+
+GGUF_LAYER = {"attn_q": (32, 32), "attn_k": (16, 32), "attn_v": (16, 32), "attn_output": (32, 32), "attn_norm": (32,)}
+GGUF_LAYER |= {"ffn_gate": (48, 32), "ffn_up": (48, 32), "ffn_down": (32, 48), "ffn_norm": (32,)}
 
 
 def bert() -> dict[str, tuple[int, ...]]:
@@ -144,6 +149,18 @@ def test_a_checkpoint_of_the_cache(cache: Path) -> None:
     assert found.is_exact and found.checkpoint == "me/tiny"
 
 
+def test_a_gguf_file_of_the_cache(cache: Path) -> None:
+    fill(cache, "me/tiny", {"q.gguf": checkpoints.gguf({"token_embd.weight": (9, 4)}, {})})
+    assert table_of("me/tiny/q.gguf")[0].params.total == 36
+    with pytest.raises(archspec.ArchError, match="not in the local cache"):
+        archspec.verify("bert-base-uncased", "me/tiny/other.gguf")
+
+
+@pytest.mark.parametrize("path", ["a/b", "a/b/../c.gguf", "a/b//c.gguf", "a/b/.c.gguf", "/a/b/c.gguf", "a/b/c.bin"])
+def test_what_is_no_gguf_file_of_the_hub(path: str) -> None:
+    assert gguf_file(path) is None
+
+
 def test_the_error_says_what_was_tried(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def tried() -> tuple[str | None, list[str]]:
         with pytest.raises(archspec.ArchError) as caught:
@@ -248,6 +265,52 @@ def test_shards_on_the_hub(hub: Hub, tmp_path: Path) -> None:
     hub.models["me/tiny"]["model.safetensors.index.json"] = json.dumps(index).encode()
     status, said = run(hub, tmp_path / "new", "verify", "me/tiny", "me/tiny")
     assert status == 2 and "not a file in the directory" in said
+
+
+@pytest.mark.slow
+def test_gguf_files_on_the_hub(hub: Hub, tmp_path: Path) -> None:
+    shapes = {f"blk.0.{name}.weight": shape for name, shape in GGUF_LAYER.items()}
+    shapes |= {"token_embd.weight": (64, 32), "output_norm.weight": (32,), "output.weight": (64, 32)}
+    spec = ["llama-3.1-8b", *(f"--set={each}" for each in ("vocab=64", "hidden=32", "layers=1", "heads=4", "ffn=48"))]
+    spec += ["--set=groups=2", "--set=size=8"]
+    words = {"tokenizer.ggml.tokens": [f"word {i}" for i in range(20_000)]}
+    large = checkpoints.gguf(shapes, {"general.architecture": "llama"} | words) + bytes(2**22)
+    hub.models["me/tiny-GGUF"] = {"tiny-Q8_0.gguf": large, "README.md": b""}
+    for name in ("me/tiny-GGUF", "me/tiny-GGUF/tiny-Q8_0.gguf"):
+        hub.requests.clear()
+        status, said = run(hub, tmp_path, "verify", spec[0], name, *spec[1:])
+        assert (status, "me/tiny-GGUF/tiny-Q8_0.gguf matches llama-3.1-8b" in said) == (0, True), said
+        ranges = [asked for _, path, asked in hub.requests if path.startswith("storage")]
+        assert ranges == ["bytes=0-65535", "bytes=0-262143", "bytes=0-1048575"]
+    assert run(hub, tmp_path, "count", "me/tiny-GGUF/tiny-Q8_0.gguf", "--depth", "1")[0] == 0
+    hub.has_ranges = False
+    assert run(hub, tmp_path, "verify", spec[0], "me/tiny-GGUF", *spec[1:])[0] == 0
+    hub.models["me/tiny-GGUF"]["other.gguf"] = large[:1000]
+    status, said = run(hub, tmp_path, "verify", spec[0], "me/tiny-GGUF", *spec[1:])
+    assert status == 2 and "2 GGUF files in me/tiny-GGUF" in said
+    assert "name one: me/tiny-GGUF/other.gguf, me/tiny-GGUF/tiny-Q8_0.gguf" in said
+    status, said = run(hub, tmp_path, "verify", spec[0], "me/tiny-GGUF/other.gguf", *spec[1:])
+    assert status == 2 and "file is truncated" in said
+    status, said = run(hub, tmp_path, "verify", spec[0], "me/tiny-GGUF/none.gguf", *spec[1:])
+    assert status == 2 and "the model has no file none.gguf" in said
+    status, said = run(hub, tmp_path, "verify", spec[0], "me/none/none.gguf", *spec[1:])
+    assert status == 2 and "it has no public model of this name" in said
+
+
+@pytest.mark.slow
+def test_parts_of_a_gguf_file_on_the_hub(hub: Hub, tmp_path: Path) -> None:
+    layer = {f"blk.0.{name}.weight": shape for name, shape in GGUF_LAYER.items()}
+    outer = {"token_embd.weight": (64, 32), "output_norm.weight": (32,)}
+    files = {
+        f"sub/m-0000{i + 1}-of-00002.gguf": checkpoints.gguf(part, {"split.no": i, "split.count": 2})
+        for i, part in enumerate((layer, outer))
+    }
+    hub.models["me/parts"] = {**files}
+    status, said = run(hub, tmp_path, "count", "me/parts/sub/m-00002-of-00002.gguf", "--depth", "0")
+    assert status == 0 and "in 11 tensors" in said
+    del hub.models["me/parts"]["sub/m-00002-of-00002.gguf"]
+    status, said = run(hub, tmp_path, "count", "me/parts/sub/m-00001-of-00002.gguf")
+    assert status == 2 and "the model has no file sub/m-00002-of-00002.gguf" in said
 
 
 @pytest.mark.slow

@@ -9,10 +9,10 @@ from archspec.checkpoints import gguf, safetensors, torchfile
 from archspec.checkpoints.entries import Checkpoint, Entry
 from archspec.checkpoints.faults import damaged
 from archspec.checkpoints.ggufsplit import is_one_model, read_gguf
-from archspec.checkpoints.hub import read_remote
+from archspec.checkpoints.hub import read_remote, read_remote_gguf
 from archspec.checkpoints.shards import LARGEST_INDEX, check_presence, read_index, read_shards
-from archspec.hub.local import snapshot
-from archspec.hub.names import is_id
+from archspec.hub.local import cached, snapshot
+from archspec.hub.names import gguf_file, is_id
 from archspec.source import fail, opened, unreadable
 
 USUAL = (
@@ -46,6 +46,8 @@ def read(path: str) -> Checkpoint:
 
     Raises ArchError if the checkpoint is unreadable or inconsistent.
     """
+    if (file := gguf_file(path)) is not None and not os.path.lexists(path):
+        return _read_hub_gguf(*file)
     if "/" in path and is_id(path) and not os.path.lexists(path):
         return _read_hub(path)
     if os.path.isdir(path):
@@ -108,6 +110,12 @@ def _read_hub(id: str) -> Checkpoint:
     if folder is not None and any(os.path.isfile(os.path.join(folder, name)) for name in USUAL):
         return read(folder)._replace(label=id)
     return read_remote(id)
+
+
+def _read_hub_gguf(id: str, file: str) -> Checkpoint:
+    """Read a GGUF file of a model from the local cache, or else from the hub."""
+    path = cached(id, file)
+    return read_gguf(path)._replace(label=f"{id}/{file}") if path is not None else read_remote_gguf(id, file)
 
 
 def _read_sharded(path: str) -> Checkpoint:

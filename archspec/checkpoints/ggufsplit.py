@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from archspec.checkpoints import gguf
 from archspec.checkpoints.entries import Checkpoint, Entry
@@ -22,9 +22,12 @@ def is_one_model(names: Sequence[str]) -> bool:
     return all(parts) and len({(part["stem"], part["count"]) for part in parts if part}) == 1
 
 
-def read_gguf(path: str) -> Checkpoint:
-    """Return the tensors of a file, and of the other parts of the model beside it. Raises ArchError."""
-    header = _header(path)
+def read_gguf(path: str, read: Callable[[str], gguf.Header] | None = None) -> Checkpoint:
+    """Return the tensors of a file, and of the other parts of the model beside it. Raises ArchError.
+
+    `read` returns the header of a file, which may be somewhere else; by default, it opens local files.
+    """
+    header = (read or _header)(path)
     count = _number(header.metadata, "split.count", path) or 1
     if count == 1:
         return Checkpoint(
@@ -37,11 +40,11 @@ def read_gguf(path: str) -> Checkpoint:
         message = f"one of {count:,} parts, whose name does not end in `-of-{count:05}.gguf`"
         raise damaged(path, message, help="give the parts the names that `llama-gguf-split` gives them")
     paths = [f"{part['stem']}-{number:05}-of-{count:05}.gguf" for number in range(1, count + 1)]
-    missing = [path for path in paths if not os.path.exists(path)]
+    missing = [path for path in paths if read is None and not os.path.exists(path)]
     if missing:
         more = f" (and {len(missing) - 1:,} more like it)" if len(missing) > 1 else ""
         raise fail("missing-file", f"file not found: {missing[0]}{more}, one of the {count:,} parts of the model")
-    headers = [_header(each) for each in paths]
+    headers = [(read or _header)(each) for each in paths]
     faults = Faults(path)
     entries: dict[str, Entry] = {}
     for number, each in enumerate(headers):

@@ -6,8 +6,10 @@ import os
 import re
 
 LONGEST_ID = 96
+LONGEST_FILE = 255
 
 _ID = re.compile(r"\w(?:[\w.-]*\w)?(?:/\w(?:[\w.-]*\w)?)?", re.ASCII)
+_FILE = re.compile(r"(?:\w[\w.-]*/)*\w[\w.-]*\.gguf", re.ASCII)
 _FILES = (".arch", ".json", ".yaml", ".py", ".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".gguf")
 
 
@@ -15,6 +17,14 @@ def is_id(name: str) -> bool:
     """Whether a name can be that of a model on the hub: `owner/name`, or `name` alone for the oldest ones."""
     fits = len(name) <= LONGEST_ID and _ID.fullmatch(name) is not None
     return fits and "--" not in name and ".." not in name and not name.endswith(_FILES)
+
+
+def gguf_file(path: str) -> tuple[str, str] | None:
+    """Return the id of a model on the hub and one of its files, for `owner/name/FILE.gguf`; None for other paths."""
+    owner, _, rest = path.partition("/")
+    name, _, file = rest.partition("/")
+    fits = is_id(f"{owner}/{name}") and _FILE.fullmatch(file) is not None and ".." not in file
+    return (f"{owner}/{name}", file) if fits and len(file) <= LONGEST_FILE else None
 
 
 def bundled_name(id: str, specs: str) -> str | None:

@@ -59,6 +59,15 @@ def start_of(id: str, file: str, length: int = FIRST_BYTES) -> Start:
         raise _reason(problem, file) from None
 
 
+def files(id: str) -> list[str]:
+    """Return the names of the files of a model. Raises Unavailable."""
+    hub = _library()
+    try:
+        return sorted(hub.HfApi().list_repo_files(id))
+    except Exception as problem:
+        raise _reason(problem, "") from None
+
+
 def _library() -> Any:
     """Import `huggingface_hub`. Raises Unavailable without it, and where the environment says to stay offline."""
     try:
